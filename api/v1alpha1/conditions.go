@@ -1,0 +1,88 @@
+package v1alpha1
+
+// Condition types. Ready, Reconciling and Stalled follow kstatus on resources, boxes and CRDHealth alike.
+const (
+	// ConditionReady summarizes: everything that was asked for is so.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while children are not yet current or a gate waits.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True for errors that a retry can't mend.
+	ConditionStalled = "Stalled"
+	// ConditionCompiled (box) says whether the spec compiles to a plan, and names every mistake.
+	ConditionCompiled = "Compiled"
+	// ConditionCRDEstablished (box) says whether the API server serves the CRD.
+	ConditionCRDEstablished = "CRDEstablished"
+	// ConditionPermissionsGranted (box) says whether the manager may do what the box needs.
+	ConditionPermissionsGranted = "PermissionsGranted"
+	// ConditionStatusWritable (box) says whether results can be written to the resources' status.
+	ConditionStatusWritable = "StatusWritable"
+	// ConditionStarted (CRDHealth) is True while the box's workers run.
+	ConditionStarted = "Started"
+	// ConditionHealthy (CRDHealth) is True in state Healthy.
+	ConditionHealthy = "Healthy"
+)
+
+// Reasons of Ready.
+const (
+	// ReasonReconcileSucceeded goes with Ready=True.
+	ReasonReconcileSucceeded = "ReconcileSucceeded"
+	// ReasonReconcileError goes with Ready=False after any failure.
+	ReasonReconcileError = "ReconcileError"
+)
+
+// Reasons of Reconciling.
+const (
+	ReasonWaitingForDependency = "WaitingForDependency" // a box in dependsOn is not there yet
+	ReasonWaitingForCross      = "WaitingForCross"      // a required cross target is absent
+	ReasonWaitingForGate       = "WaitingForGate"       // a wait gate is false
+	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled
+	ReasonChildTerminating     = "ChildTerminating"     // a child of the same name is being deleted
+	ReasonRetrying             = "Retrying"             // the last attempt failed and will be repeated
+	ReasonDeleting             = "Deleting"             // clean-up runs
+	ReasonPaused               = "Paused"               // the paused annotation is set
+	ReasonSettled              = "Settled"              // nothing is left to do
+)
+
+// Reasons of Stalled.
+const (
+	ReasonValidationFailed = "ValidationFailed" // a validation rule denies the resource
+	ReasonTemplateError    = "TemplateError"    // a template can't be rendered for this resource
+	ReasonConditionError   = "ConditionError"   // a condition can't be evaluated for this resource
+	ReasonInvalidChild     = "InvalidChild"     // the API server refuses the rendered child
+	ReasonAdmissionDenied  = "AdmissionDenied"  // admission refuses the rendered child
+	ReasonNotOwned         = "NotOwned"         // a child of that name exists and is not ours
+	ReasonDuplicateChild   = "DuplicateChild"   // two declarations render the same object
+	ReasonForbidden        = "Forbidden"        // the manager lacks a right
+	ReasonBudgetExceeded   = "BudgetExceeded"   // a limit on templates was reached
+	ReasonCleanupFailed    = "CleanupFailed"    // a clean-up Job failed
+	ReasonHeld             = "Held"             // rolled back and held
+)
+
+// Reasons of events.
+const (
+	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
+)
+
+// Reasons of a box's and a CRDHealth's conditions.
+const (
+	ReasonRunning             = "Running"             // the sub-controller runs
+	ReasonSuspended           = "Suspended"           // spec.suspend is true
+	ReasonStarting            = "Starting"            // caches are filling
+	ReasonStopped             = "Stopped"             // the sub-controller is stopped
+	ReasonCompiled            = "Compiled"            // the spec compiles
+	ReasonCompileFailed       = "CompileFailed"       // the spec has mistakes
+	ReasonCRDMissing          = "CRDMissing"          // the CRD does not exist
+	ReasonCRDNotEstablished   = "CRDNotEstablished"   // the CRD exists, but is not served yet
+	ReasonCRDVersionNotServed = "CRDVersionNotServed" // spec.crd.version is not served
+	ReasonCRDClaimed          = "CRDClaimed"          // another box runs this CRD
+	ReasonCRDNotOwned         = "CRDNotOwned"         // crd.definition names a CRD that others made
+	ReasonCRDRefused          = "CRDRefused"          // the change of crd.definition would lose data, or was refused
+	ReasonEstablished         = "Established"         // the CRD is served
+	ReasonGranted             = "Granted"             // no right is missing
+	ReasonNoStatusSubresource = "NoStatusSubresource" // the CRD's version has no status subresource
+	ReasonStatusFieldsUnknown = "StatusFieldsUnknown" // the CRD's schema lacks conditions or observedGeneration
+	ReasonWritable            = "Writable"            // results can be written
+	ReasonDegraded            = "Degraded"            // failureThreshold was reached
+	ReasonHealthy             = "Healthy"             // the box works
+	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it
+)

@@ -1,0 +1,207 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ResourceGroup maps a kind's lower-case plural to declarations of that kind. The camelCase spelling of a key is the
+// same key.
+//
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
+type ResourceGroup map[string]DeclarationList
+
+// DeclarationList is what one key of a group holds.
+//
+// +kubebuilder:validation:MaxItems=64
+// +listType=atomic
+type DeclarationList []Declaration
+
+// GatePolicy says what happens to an existing child while its gate is false.
+//
+// +kubebuilder:validation:Enum=Keep;Delete
+type GatePolicy string
+
+// The gate policies.
+const (
+	GateKeep   GatePolicy = "Keep"
+	GateDelete GatePolicy = "Delete"
+)
+
+// ChildDeletionPolicy says what happens to a child that no declaration stands for any more.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type ChildDeletionPolicy string
+
+// The deletion policies of a child.
+const (
+	ChildDelete ChildDeletionPolicy = "Delete"
+	ChildOrphan ChildDeletionPolicy = "Orphan"
+)
+
+// Declaration is one entry of a resource group: it stands for one object, or with forEach for one per item.
+// Besides the fields here it takes the short fields of its kind.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Declaration struct {
+	CommonFields `json:",inline"`
+
+	// Short holds the short fields of the kind, by name, as written.
+	Short map[string]apiextensionsv1.JSON `json:"-"`
+}
+
+// CommonFields are the fields that declarations of every kind have.
+type CommonFields struct {
+	// ID names the declaration; it does not depend on its position. Default: the key and the name template.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// Name of the object; may be a template. Default: the resource's name.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// Namespace of the object; may be a template. Default: the resource's.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Labels of the object; values may be templates.
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Labels map[string]LimitedString `json:"labels,omitempty"`
+
+	// Annotations of the object; values may be templates.
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Annotations map[string]LimitedString `json:"annotations,omitempty"`
+
+	// Reconcile keeps the object corrected. Default: true in onReconcile, false in onCreate.
+	// +optional
+	Reconcile *bool `json:"reconcile,omitempty"`
+
+	// Once makes the object and never changes it again.
+	// +optional
+	Once bool `json:"once,omitempty"`
+
+	Gate `json:",inline"`
+
+	// WhenFalse says what happens to an existing object while the gate is false.
+	// +optional
+	WhenFalse GatePolicy `json:"whenFalse,omitempty"`
+
+	// Optional declarations hold nothing back while their gate waits.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+
+	// ForEach makes one object for each item.
+	// +optional
+	ForEach *ForEach `json:"forEach,omitempty"`
+
+	// Adopt says whether an existing object that nobody controls may be taken over.
+	// +optional
+	Adopt AdoptPolicy `json:"adopt,omitempty"`
+
+	// DeletionPolicy says what happens to the object when no declaration stands for it any more.
+	// +optional
+	DeletionPolicy ChildDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// InitialFields are paths that are set at creation and then left alone.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	InitialFields []ShortString `json:"initialFields,omitempty"`
+
+	// ReadyWhen lists conditions under which the object counts as current. Default: kstatus.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	ReadyWhen []Condition `json:"readyWhen,omitempty"`
+
+	// Spec is merged over the spec that the short fields make.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Spec *apiextensionsv1.JSON `json:"spec,omitempty"`
+}
+
+// ForEach makes one object for each item of a list, map or number.
+type ForEach struct {
+	// Field is a path or template that yields a list, a map or a number.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Field string `json:"field"`
+
+	// As is another name for .item.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	As string `json:"as,omitempty"`
+
+	// Key is a template that gives the item's stable identity. Default: the map key, or the index.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// UnmarshalJSON reads the common fields into their types and keeps all others in Short.
+func (d *Declaration) UnmarshalJSON(b []byte) error {
+	var common CommonFields
+	if err := json.Unmarshal(b, &common); err != nil {
+		return fmt.Errorf("reading a declaration: %w", err)
+	}
+	var all map[string]apiextensionsv1.JSON
+	if err := json.Unmarshal(b, &all); err != nil {
+		return fmt.Errorf("reading a declaration: %w", err)
+	}
+	for _, name := range commonFieldNames(reflect.TypeFor[CommonFields]()) {
+		delete(all, name)
+	}
+	if len(all) == 0 {
+		all = nil
+	}
+	d.CommonFields, d.Short = common, all
+	return nil
+}
+
+// MarshalJSON writes the common and the short fields side by side.
+func (d Declaration) MarshalJSON() ([]byte, error) {
+	b, err := json.Marshal(d.CommonFields)
+	if err != nil {
+		return nil, fmt.Errorf("writing a declaration: %w", err)
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, fmt.Errorf("writing a declaration: %w", err)
+	}
+	for name, v := range d.Short {
+		all[name] = v.Raw
+	}
+	return json.Marshal(all)
+}
+
+// CommonFieldNames are the JSON names of the fields that declarations of every kind have.
+func CommonFieldNames() []string {
+	return commonFieldNames(reflect.TypeFor[CommonFields]())
+}
+
+func commonFieldNames(t reflect.Type) []string {
+	var names []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			names = append(names, commonFieldNames(f.Type)...)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,71 @@
+package v1alpha1
+
+// Labels that Orkestra puts on resources and children (design: api.md, "What a resource shows").
+const (
+	// LabelManaged is "true" on every resource and child that Orkestra manages.
+	LabelManaged = GroupName + "/managed"
+	// LabelOwner is the name of the resource that a child was made for, shortened to a valid label value.
+	LabelOwner = "orkestra-owner"
+	// LabelOwnerUID is the UID of the resource that a child was made for. Children are found by it.
+	LabelOwnerUID = GroupName + "/owner-uid"
+	// LabelBox is the name of the box that made a child.
+	LabelBox = GroupName + "/box"
+	// LabelManagedBy is the recommended Kubernetes label that names the tool behind an object.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// LabelAppName is the recommended Kubernetes label that names the workload; selectors use it.
+	LabelAppName = "app.kubernetes.io/name"
+	// LabelAppInstance is the recommended Kubernetes label that names the resource; selectors use it.
+	LabelAppInstance = "app.kubernetes.io/instance"
+	// ManagedByValue is the value of LabelManagedBy on every child.
+	ManagedByValue = "orkestra"
+)
+
+// Annotations that Orkestra writes.
+const (
+	// AnnotationManagedBy names the box that manages a resource.
+	AnnotationManagedBy = GroupName + "/managed-by"
+	// AnnotationManagedSince is the time (RFC 3339) at which a box first managed a resource. It never changes.
+	AnnotationManagedSince = GroupName + "/managed-since"
+	// AnnotationActiveSince is the time (RFC 3339) at which onCreate was complete for a resource. It never changes.
+	AnnotationActiveSince = GroupName + "/active-since"
+	// AnnotationDone holds, as JSON, the hash with which each Job of a resource completed, by declaration id.
+	AnnotationDone = GroupName + "/done"
+	// AnnotationOrphan is "true" on a deleted resource whose children are to stay (kubectl delete --cascade=orphan).
+	AnnotationOrphan = GroupName + "/orphan"
+	// AnnotationFinalizers lists, separated by commas, the finalizers of its box that Orkestra put on a resource besides its own.
+	AnnotationFinalizers = GroupName + "/finalizers"
+	// AnnotationDeclaration is the id of the declaration that a child stands for.
+	AnnotationDeclaration = GroupName + "/declaration"
+	// AnnotationApplied is the hash of the rendered object that was last applied to a child.
+	AnnotationApplied = GroupName + "/applied"
+	// AnnotationDeletionPolicy is "Orphan" on a child that is kept when its declaration goes.
+	AnnotationDeletionPolicy = GroupName + "/deletion-policy"
+)
+
+// Annotations that people set and Orkestra honors.
+const (
+	// AnnotationPaused stops everything but deletion for a resource while it is "true".
+	AnnotationPaused = GroupName + "/paused"
+	// AnnotationReconcileAt makes Orkestra look at a resource now, at any new value.
+	AnnotationReconcileAt = GroupName + "/reconcile-at"
+	// AnnotationSkipCleanup, when "true", lets a resource go without running onDelete.
+	AnnotationSkipCleanup = GroupName + "/skip-cleanup"
+	// AnnotationCleanup, when "true" on a box that is deleted, removes the children of its resources first.
+	AnnotationCleanup = GroupName + "/cleanup"
+)
+
+// Finalizer holds a resource, or a box, until Orkestra has let go of it.
+const Finalizer = GroupName + "/cleanup"
+
+// Field managers of server-side apply.
+const (
+	// FieldManager owns what the declarations of a box set.
+	FieldManager = "orkestra"
+	// FieldManagerInitial owns fields that are set at creation and then left alone.
+	FieldManagerInitial = "orkestra-initial"
+	// FieldManagerStatus owns what Orkestra writes to the status of a resource.
+	FieldManagerStatus = "orkestra-status"
+)
+
+// True is the value of boolean labels and annotations.
+const True = "true"

@@ -1,0 +1,326 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PipelineSpec holds the steps of a reconcile, in the order in which they run.
+type PipelineSpec struct {
+	// Normalize computes fields of the working copy before anything else sees them.
+	// +optional
+	Normalize *NormalizeSpec `json:"normalize,omitempty"`
+
+	// Mutation sets defaults and overrides on the working copy.
+	// +optional
+	Mutation *MutationSpec `json:"mutation,omitempty"`
+
+	// Validation denies resources, or warns.
+	// +optional
+	Validation *ValidationSpec `json:"validation,omitempty"`
+
+	// Cross reads other objects of the cluster.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Cross []CrossSource `json:"cross,omitempty"`
+
+	// External calls HTTP services.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	External []ExternalCall `json:"external,omitempty"`
+
+	// Gate stands before each declaration of this box.
+	Gate `json:",inline"`
+
+	// OnCreate runs until a resource is Active, once.
+	// +optional
+	OnCreate ResourceGroup `json:"onCreate,omitempty"`
+
+	// OnReconcile runs in every cycle.
+	// +optional
+	OnReconcile ResourceGroup `json:"onReconcile,omitempty"`
+
+	// OnDelete runs before a deleted resource is let go.
+	// +optional
+	OnDelete ResourceGroup `json:"onDelete,omitempty"`
+
+	// Deletion says how onDelete runs.
+	// +optional
+	Deletion *DeletionSpec `json:"deletion,omitempty"`
+
+	// Providers holds resources of compiled-in providers, by provider name.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Providers *apiextensionsv1.JSON `json:"providers,omitempty"`
+
+	// Status says what is written to the status of a resource.
+	// +optional
+	Status *StatusSpec `json:"status,omitempty"`
+}
+
+// NormalizeSpec computes fields of the working copy.
+type NormalizeSpec struct {
+	// Spec maps a path below spec to a template. Each sees the resource as stored. null removes the field.
+	// +kubebuilder:validation:MaxProperties=128
+	// +optional
+	Spec map[string]apiextensionsv1.JSON `json:"spec,omitempty"`
+}
+
+// MutationSpec sets fields of the working copy.
+type MutationSpec struct {
+	// Rules run in their order.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +optional
+	Rules []MutationRule `json:"rules,omitempty"`
+}
+
+// MutationRule sets one field: default when it is absent, override always.
+type MutationRule struct {
+	// Field is a path below spec.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Field string `json:"field"`
+	// Default is set when the field is absent; any JSON value; strings may be templates. 0, false and "" are values.
+	// +optional
+	Default *apiextensionsv1.JSON `json:"default,omitempty"`
+	// Override is always set; any JSON value; strings may be templates.
+	// +optional
+	Override *apiextensionsv1.JSON `json:"override,omitempty"`
+	Gate     `json:",inline"`
+}
+
+// ValidationSpec says which resources are wrong.
+type ValidationSpec struct {
+	// Rules are all evaluated, and every one that is broken is named.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +optional
+	Rules []ValidationRule `json:"rules,omitempty"`
+}
+
+// ValidationAction says what a broken rule does.
+//
+// +kubebuilder:validation:Enum=deny;warn
+type ValidationAction string
+
+// The actions of a validation rule.
+const (
+	// ValidationDeny stops the cycle.
+	ValidationDeny ValidationAction = "deny"
+	// ValidationWarn sends an event and goes on.
+	ValidationWarn ValidationAction = "warn"
+)
+
+// ValidationRule is a condition that must hold.
+type ValidationRule struct {
+	Test `json:",inline"`
+	// Message is what the user reads when the rule is broken.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Action is what a broken rule does.
+	// +kubebuilder:default=deny
+	// +optional
+	Action ValidationAction `json:"action,omitempty"`
+	Gate   `json:",inline"`
+}
+
+// CrossSource reads other objects of the cluster from a watch cache.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.box) != has(self.kind)",message="give exactly one of box and kind"
+type CrossSource struct {
+	// Name is what templates say after .cross.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// Box is a box whose resources are read.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Box string `json:"box,omitempty"`
+	// APIVersion is the group and version of kind.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind is a kind that is read.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Selector says which objects.
+	// +optional
+	Selector CrossSelector `json:"selector,omitzero"`
+	// Optional sources may be absent.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// CrossSelector says which objects a cross source reads.
+type CrossSelector struct {
+	// Name of one object; may be a template.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Namespace of the objects; may be a template. Default: the resource's.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// MatchLabels that the objects must have; values may be templates.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	MatchLabels map[string]LimitedString `json:"matchLabels,omitempty"`
+}
+
+// ExternalCall calls an HTTP service.
+type ExternalCall struct {
+	// Name is what templates say after .external.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// Method is the HTTP method.
+	// +kubebuilder:validation:Enum=GET;HEAD;POST;PUT;PATCH;DELETE
+	// +kubebuilder:default=GET
+	// +optional
+	Method string `json:"method,omitempty"`
+	// URL may hold templates.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +required
+	URL string `json:"url"`
+	// Query parameters; values may be templates.
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Query map[string]LimitedString `json:"query,omitempty"`
+	// Headers of the request; values may be templates.
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Headers map[string]LimitedString `json:"headers,omitempty"`
+	// Body is text, or any JSON value; strings may be templates.
+	// +optional
+	Body *apiextensionsv1.JSON `json:"body,omitempty"`
+	// Auth says which credentials are sent.
+	// +optional
+	Auth *ExternalAuth `json:"auth,omitempty"`
+	// CABundle verifies the server, in PEM.
+	// +optional
+	CABundle *SecretKeyReference `json:"caBundle,omitempty"`
+	// Timeout of one attempt.
+	// +kubebuilder:default="10s"
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// Retries after the first attempt.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	// +kubebuilder:default=2
+	// +optional
+	Retries *int32 `json:"retries,omitempty"`
+	// ExpectedStatus lists the answers that count as success. Default: 200.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	ExpectedStatus []int32 `json:"expectedStatus,omitempty"`
+	// CacheFor is how long an answer is used again.
+	// +optional
+	CacheFor *metav1.Duration `json:"cacheFor,omitempty"`
+	// OnError says what a failed call does.
+	// +kubebuilder:validation:Enum=Fail;Continue
+	// +kubebuilder:default=Fail
+	// +optional
+	OnError string `json:"onError,omitempty"`
+	Gate    `json:",inline"`
+}
+
+// ExternalAuth says which credentials a call sends.
+type ExternalAuth struct {
+	// Type of the credentials.
+	// +kubebuilder:validation:Enum=Bearer;Basic;Header
+	// +kubebuilder:default=Bearer
+	// +optional
+	Type string `json:"type,omitempty"`
+	// Header is the header's name for type Header.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Header string `json:"header,omitempty"`
+	// SecretRef names the Secret that holds the credentials.
+	// +required
+	SecretRef SecretKeyReference `json:"secretRef"`
+}
+
+// SecretKeyReference names a key of a Secret.
+type SecretKeyReference struct {
+	// Name of the Secret; may be a template.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Name string `json:"name"`
+	// Namespace of the Secret. Default: the resource's.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Key in the Secret's data.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// DeletionSpec says how onDelete runs.
+type DeletionSpec struct {
+	// Ordered runs the declarations as declared, each done before the next.
+	// +optional
+	Ordered bool `json:"ordered,omitempty"`
+	// Timeout for all of onDelete. After it, an event and further tries; never a silent release.
+	// +kubebuilder:default="5m"
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// ChildrenFirst gives children owner references although onDelete exists.
+	// +optional
+	ChildrenFirst bool `json:"childrenFirst,omitempty"`
+}
+
+// StatusSpec says what is written to the status of a resource.
+type StatusSpec struct {
+	// Fields are written below status, in addition to conditions and observedGeneration.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +optional
+	Fields []StatusField `json:"fields,omitempty"`
+	// Ready says when Ready is True: Reconciled: after a successful reconcile; Current: and all children are current.
+	// +kubebuilder:validation:Enum=Reconciled;Current
+	// +kubebuilder:default=Reconciled
+	// +optional
+	Ready ReadyPolicy `json:"ready,omitempty"`
+	// ReadyWhen lists further conditions for Ready=True.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	ReadyWhen []Condition `json:"readyWhen,omitempty"`
+}
+
+// ReadyPolicy says when a resource is Ready.
+type ReadyPolicy string
+
+// The ready policies.
+const (
+	ReadyReconciled ReadyPolicy = "Reconciled"
+	ReadyCurrent    ReadyPolicy = "Current"
+)
+
+// StatusField is one field of a resource's status.
+type StatusField struct {
+	// Path below status.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Path string `json:"path"`
+	// Value is any JSON value; strings may be templates. A value whose path is absent is left out.
+	// +required
+	Value apiextensionsv1.JSON `json:"value"`
+	Gate  `json:",inline"`
+}

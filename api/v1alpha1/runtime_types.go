@@ -1,0 +1,205 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RuntimeSpec says how a box's sub-controller runs.
+type RuntimeSpec struct {
+	// Workers is the number of reconciles that may run at the same time for this box.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:default=3
+	// +optional
+	Workers *int32 `json:"workers,omitempty"`
+
+	// Resync is the time within which every resource is looked at once more, whatever happens.
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync lies between 1s and 24h"
+	// +optional
+	Resync *metav1.Duration `json:"resync,omitempty"`
+
+	// FailureThreshold is the number of failed reconciles in a row, over the whole box, that makes it Degraded.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +kubebuilder:default=5
+	// +optional
+	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
+
+	// Queue limits the queue.
+	// +optional
+	Queue QueueSpec `json:"queue,omitzero"`
+
+	// DependsOn lists boxes that must have started, or be healthy, before new resources are reconciled.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
+
+	// Autoscale changes workers, queue depth and resync while its conditions hold.
+	// +optional
+	Autoscale *AutoscaleSpec `json:"autoscale,omitempty"`
+}
+
+// QueueSpec limits a box's queue.
+type QueueSpec struct {
+	// MaxDepth is the number of items above which new keys wait outside the queue. None is lost. 0: no limit.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxDepth int32 `json:"maxDepth,omitempty"`
+}
+
+// Dependency names another box and what it must have reached.
+type Dependency struct {
+	// Name is the other box's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+
+	// Condition is what the other box must have reached: Started or Healthy, in any case.
+	// +kubebuilder:validation:Pattern=`^(?i)(started|healthy)$`
+	// +kubebuilder:validation:MaxLength=7
+	// +kubebuilder:default=Started
+	// +optional
+	Condition string `json:"condition,omitempty"`
+}
+
+// AutoscaleSpec changes a box's limits while conditions on its own measurements hold.
+type AutoscaleSpec struct {
+	// Interval is the time between two evaluations.
+	// +kubebuilder:default="15s"
+	// +optional
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// Cooldown is how long the conditions must be false before the limits go back.
+	// +kubebuilder:default="2m"
+	// +optional
+	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
+	// Conditions read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms,
+	// status.errorPercent and status.resources.
+	// +required
+	Conditions Gate `json:"conditions"`
+	// Do holds the limits while the conditions hold.
+	// +required
+	Do AutoscaleLimits `json:"do"`
+}
+
+// AutoscaleLimits are the limits that autoscale sets.
+type AutoscaleLimits struct {
+	// Workers replaces spec.workers.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +optional
+	Workers *int32 `json:"workers,omitempty"`
+	// QueueDepth replaces spec.queue.maxDepth.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	QueueDepth *int32 `json:"queueDepth,omitempty"`
+	// Resync replaces spec.resync.
+	// +optional
+	Resync *metav1.Duration `json:"resync,omitempty"`
+}
+
+// ReconcilerSpec says which Go code takes part in a reconcile.
+type ReconcilerSpec struct {
+	// Default says that the declared pipeline runs. false: the constructor's reconciler replaces it.
+	// +kubebuilder:default=true
+	// +optional
+	Default *bool `json:"default,omitempty"`
+	// Hooks is Go code that runs beside the templates.
+	// +optional
+	Hooks *HookSpec `json:"hooks,omitempty"`
+	// Constructor is Go code that replaces the pipeline.
+	// +optional
+	Constructor *GoFunction `json:"constructor,omitempty"`
+}
+
+// HookSpec names a Go hook and its place in the cycle.
+type HookSpec struct {
+	GoFunction `json:",inline"`
+	// RunHooksFirst runs the hook before the templates.
+	// +optional
+	RunHooksFirst bool `json:"runHooksFirst,omitempty"`
+}
+
+// GoFunction names a Go function that is compiled in.
+type GoFunction struct {
+	// Location is the Go import path.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Location string `json:"location,omitempty"`
+	// Function is the name of the exported function.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Function string `json:"function,omitempty"`
+	// Alias is the import alias. Default: derived from the location.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Alias string `json:"alias,omitempty"`
+	// Args is handed to the function; leaves may be templates.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Args *apiextensionsv1.JSON `json:"args,omitempty"`
+	// Resources lists the kinds that the code makes: for rights and watches.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Resources []HookResource `json:"resources,omitempty"`
+}
+
+// HookResource is a kind that Go code makes.
+type HookResource struct {
+	// APIVersion is the kind's group and version. Default: the built-in kind of that name.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind is the kind.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+}
+
+// APITypes names the Go types of the resource.
+type APITypes struct {
+	// Location is the Go import path.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Location string `json:"location,omitempty"`
+	// Object is the name of the Go type.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Object string `json:"object,omitempty"`
+	// ObjectList is the name of the Go list type.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ObjectList string `json:"objectList,omitempty"`
+	// Alias is the import alias. Default: derived from the location.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Alias string `json:"alias,omitempty"`
+}
+
+// RollbackSpec says when resources are rolled back, and by which templates.
+type RollbackSpec struct {
+	// Trigger says when. Default: the box degrades.
+	// +optional
+	Trigger *RollbackTrigger `json:"trigger,omitempty"`
+	// OnRollback are the groups that run, with .previous. Default: the snapshot's children are applied.
+	// +optional
+	OnRollback ResourceGroup `json:"onRollback,omitempty"`
+}
+
+// RollbackTrigger says when a resource is rolled back.
+type RollbackTrigger struct {
+	// ConsecutiveFailures of the resource.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ConsecutiveFailures *int32 `json:"consecutiveFailures,omitempty"`
+	// Within is the time in which the failures must happen.
+	// +optional
+	Within *metav1.Duration `json:"within,omitempty"`
+}

@@ -1,0 +1,92 @@
+package expr
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-sprout/sprout/registry/backward"
+	"github.com/go-sprout/sprout/registry/checksum"
+	"github.com/go-sprout/sprout/registry/encoding"
+	"github.com/go-sprout/sprout/registry/semver"
+	yamlv3 "go.yaml.in/yaml/v3"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+func encodingFuncs() []row {
+	e, c, v, u := encoding.NewRegistry(), checksum.NewRegistry(), semver.NewRegistry(), backward.NewRegistry()
+	return []row{
+		{"toJson", argValue, "VALUE as JSON with sorted keys; < > & are escaped.", `toJson (dict "b" 1 "a" "<")`, `{"a":"\u003c","b":1}`,
+			func(v any) (string, error) {
+				b, err := json.Marshal(v)
+				return string(b), err
+			}, nils, "toJSON mustToJson"},
+		{"toRawJson", argValue, "The same without escapes.", `toRawJson (list "<")`, `["<"]`, func(v any) (string, error) { return toJSON(v, "") },
+			nils, "toRawJSON mustToRawJson"},
+		{"toPrettyJson", argValue, "The same on several lines.", `toPrettyJson (list 1)`, "[\n  1\n]",
+			func(v any) (string, error) { return toJSON(v, "  ") }, nils, "toPrettyJSON mustToPrettyJson"},
+		{"fromJson", argText, "The value that the JSON in TEXT stands for.", `(fromJson "{\"a\":1}").a`, "1", fromJSON, 0, "fromJSON mustFromJson"},
+		{"toYaml", argValue, "VALUE as YAML with sorted keys, without a line break at its end.", `toYaml (dict "b" 1 "a" (list 2))`, "a:\n- 2\nb: 1",
+			func(v any) (string, error) {
+				b, err := yaml.Marshal(v)
+				return strings.TrimSuffix(string(b), "\n"), err
+			}, nils, "toYAML mustToYaml"},
+		{"fromYaml", argText, "The value that the YAML in TEXT stands for; no anchors.", `(fromYaml "a: 1").a`, "1", fromYAML, 0, "fromYAML mustFromYaml"},
+		{"b64enc", argText, "TEXT in base64.", `b64enc "web"`, "d2Vi", e.Base64Encode, 0, "base64Encode"},
+		{"b64dec", argText, "What the base64 in TEXT stands for.", `b64dec "aGk="`, "hi", e.Base64Decode, 0, "base64Decode"},
+		{"b32enc", argText, "TEXT in base32.", `b32enc "hi"`, "NBUQ====", e.Base32Encode, 0, "base32Encode"},
+		{"b32dec", argText, "What the base32 in TEXT stands for.", `b32dec "NBUQ===="`, "hi", e.Base32Decode, 0, "base32Decode"},
+		{"sha1sum", argText, "The SHA-1 of TEXT in hex.", `sha1sum "web" | trunc 8`, "ca84d134", c.SHA1Sum, 0, "sha1Sum"},
+		{"sha256sum", argText, "The SHA-256 of TEXT in hex.", `sha256sum "web" | trunc 8`, "4b5e57f6", c.SHA256Sum, 0, "sha256Sum"},
+		{"sha512sum", argText, "The SHA-512 of TEXT in hex.", `sha512sum "web" | trunc 8`, "cbead8fe", c.SHA512Sum, 0, "sha512Sum"},
+		{"md5sum", argText, "The MD5 of TEXT in hex.", `md5sum "web" | trunc 8`, "2567a5ec", c.MD5Sum, 0, "md5Sum"},
+		{"adler32sum", argText, "The Adler-32 of TEXT.", `adler32sum "web"`, "43254079", c.Adler32Sum, 0, "adler32Sum"},
+		{"semver", argText, "The parts of a version: Major, Minor, Patch, Prerelease, Metadata, Original.", `(semver "v1.2.3").Minor`, "2", v.Semver, 0, ""},
+		{"semverCompare", "CONSTRAINT VERSION", "Whether VERSION meets CONSTRAINT.", `semverCompare ">=1.2.0" "1.3.0"`, "true", v.SemverCompare, 0, ""},
+		{"urlParse", "URL", "The parts of a URL: scheme, host, hostname, path, query, opaque, fragment, userinfo.",
+			`(urlParse "https://a.example.com/b").host`, "a.example.com", u.UrlParse, 0, ""},
+		{"urlJoin", "MAP", "The URL that such parts make.", `urlJoin (dict "scheme" "https" "host" "a.example.com")`, "https://a.example.com", u.UrlJoin, 0, ""},
+	}
+}
+
+func fromJSON(st *state, text string) (v any, err error) {
+	if kubejson.Unmarshal([]byte(text), &v) != nil {
+		return nil, badArgument("the text is not valid JSON")
+	}
+	return st.ownValue(v)
+}
+
+// fromYAML refuses aliases: a few lines with them can stand for gigabytes.
+func fromYAML(st *state, text string) (v any, err error) {
+	var document yamlv3.Node
+	if yamlv3.Unmarshal([]byte(text), &document) != nil {
+		return nil, badArgument("the text is not valid YAML")
+	}
+	if hasAlias(&document) {
+		return nil, badArgument("the YAML has aliases")
+	}
+	b, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return nil, badArgument("the text is not valid YAML")
+	}
+	return fromJSON(st, string(b))
+}
+
+func hasAlias(n *yamlv3.Node) bool {
+	if n.Kind == yamlv3.AliasNode {
+		return true
+	}
+	return slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// ownValue checks the nesting of a new value, and remembers that the template may change it.
+func (st *state) ownValue(v any) (any, error) {
+	if err := st.weigh(v); err != nil {
+		return nil, err
+	}
+	if m, ok := v.(map[string]any); ok {
+		st.own(m)
+	}
+	return v, nil
+}

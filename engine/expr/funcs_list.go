@@ -1,0 +1,227 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+)
+
+func listFuncs() []row {
+	return []row{
+		{fnList, argValues, "A list of the values.", `list 1 "a"`, `[1,"a"]`, func(values ...any) []any { return values }, nils | light, "tuple"},
+		{"first", argList, "The first element.", `first (list 1 2)`, "1", func(l []any) any { return at(l, 0) }, light, "mustFirst"},
+		{"last", argList, "The last element.", `last (list 1 2)`, "2", func(l []any) any { return at(l, len(l)-1) }, light, "mustLast"},
+		{"rest", argList, "All but the first element.", `rest (list 1 2 3)`, "[2,3]", func(l []any) []any { return l[min(1, len(l)):] }, light, "mustRest"},
+		{"initial", argList, "All but the last element.", `initial (list 1 2 3)`, "[1,2]", func(l []any) []any { return l[:max(len(l)-1, 0)] }, light, "mustInitial"},
+		{"append", "LIST VALUE", "LIST and one more element.", `append (list 1) 2`, "[1,2]",
+			func(l []any, v any) []any { return slices.Concat(l, []any{v}) }, light, "push mustAppend mustPush"},
+		{"prepend", "LIST VALUE", "LIST after one more element.", `prepend (list 1) 2`, "[2,1]",
+			func(l []any, v any) []any { return slices.Concat([]any{v}, l) }, light, "mustPrepend"},
+		{"concat", "LIST…", "The lists as one.", `concat (list 1) (list 2 3)`, "[1,2,3]", concat, light, ""},
+		{"reverse", argList, "LIST from its end.", `reverse (list 1 2)`, "[2,1]",
+			func(l []any) []any { l = slices.Clone(l); slices.Reverse(l); return l }, light, "mustReverse"},
+		{"slice", "LIST START END", "The elements from START up to END; also bytes of text. Both may be left out.", `slice (list 1 2 3) 1`, "[2,3]",
+			sliced, light, "mustSlice"},
+		{"chunk", "SIZE LIST", "LIST as lists of at most SIZE elements.", `chunk 2 (list 1 2 3)`, "[[1,2],[3]]", chunk, light, "mustChunk"},
+		{"uniq", argList, "LIST without repeated elements.", `uniq (list 3 3 4)`, "[3,4]", uniq, 0, "mustUniq"},
+		{"compact", argList, "LIST without empty elements.", `compact (list 1 "" 2)`, "[1,2]", func(l []any) []any { return slices.DeleteFunc(slices.Clone(l), isEmpty) }, 0, "mustCompact"},
+		{"flatten", argList, "LIST with the elements of its lists.", `flatten (list 1 (list 2 (list 3)))`, "[1,2,3]", flatten, 0, ""},
+		{"has", "VALUE LIST", "Whether VALUE is in LIST.", `has 1 (list 1 2)`, "true", has, 0, "mustHas"},
+		{"without", "LIST VALUE…", "LIST without these values.", `without (list 1 2 3) 2`, "[1,3]",
+			func(l []any, omit ...any) []any {
+				return slices.DeleteFunc(slices.Clone(l), func(v any) bool { return has(v, omit) })
+			}, 0, "mustWithout"},
+		{"sortAlpha", argList, "The elements as sorted texts.", `sortAlpha (list "b" "a")`, `["a","b"]`,
+			func(l any) ([]string, error) { texts, err := toStrings(l); slices.Sort(texts); return texts, err }, 0, ""},
+		{"toStrings", argList, "The elements as texts.", `toStrings (list 1 true)`, `["1","true"]`, toStrings, 0, "strSlice"},
+		{"splitList", "SEPARATOR TEXT", "The parts of TEXT.", `splitList "," "a,b"`, `["a","b"]`, func(sep, text string) []string { return strings.Split(text, sep) }, 0, ""},
+		{"until", "COUNT", "The numbers from 0 up to COUNT.", `until 3`, "[0,1,2]",
+			func(n int) ([]any, error) { return span(0, n, map[bool]int{false: 1, true: -1}[n < 0]) }, 0, ""},
+		{"untilStep", "START END STEP", "The numbers from START up to END.", `untilStep 0 10 4`, "[0,4,8]", span, 0, ""},
+		{"seq", "START STEP END", "The numbers up to and with END, as text. START and STEP may be left out.", `seq 1 2 5`, "1 3 5", seq, 0, ""},
+		{"len", argValue, "The number of elements, keys or bytes.", `len .spec.hosts`, "2", length, light, ""},
+		{fnIndex, "VALUE KEY…", "The element of a list or map, and so on inside it.", `index .spec.hosts 0`, "a.example.com", index, light, ""},
+	}
+}
+
+func at(list []any, i int) any {
+	if i < 0 || i >= len(list) {
+		return nil
+	}
+	return list[i]
+}
+
+func concat(lists ...any) ([]any, error) {
+	var out []any
+	for _, l := range lists {
+		l, ok := l.([]any)
+		if !ok {
+			return nil, badArgument("an argument is no list")
+		}
+		if len(out)+len(l) > maxOutput {
+			return nil, overBudget(limitOutput)
+		}
+		out = append(out, l...)
+	}
+	return out, nil
+}
+
+func sliced(v any, bounds ...int) (any, error) {
+	n, err := length(v)
+	if err != nil {
+		return nil, err
+	}
+	start, end := 0, n
+	switch len(bounds) {
+	case 0:
+	case 1:
+		start = bounds[0]
+	case 2:
+		start, end = bounds[0], bounds[1]
+	default:
+		return nil, badArgument("there are more than two bounds")
+	}
+	if start < 0 || end > n || start > end {
+		return nil, badArgument("the bounds are outside the value, whose length is %d", n)
+	}
+	switch v := v.(type) {
+	case string:
+		return v[start:end], nil
+	case []any:
+		return v[start:end], nil
+	}
+	return nil, badArgument("a %s cannot be sliced", typeName(v))
+}
+
+func chunk(size int, list []any) ([]any, error) {
+	if size < 1 {
+		return nil, badArgument("a size is less than 1")
+	}
+	out := []any{}
+	for c := range slices.Chunk(list, size) {
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func uniq(list []any) ([]any, error) {
+	seen := map[string]bool{}
+	out := []any{}
+	for _, v := range list {
+		key, err := toText(v)
+		if err != nil {
+			return nil, badArgument("%v", err)
+		}
+		if key = typeName(v) + key; !seen[key] {
+			seen[key] = true
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+func flatten(list []any) []any {
+	var out []any
+	for _, v := range list {
+		if inner, ok := v.([]any); ok {
+			out = append(out, flatten(inner)...)
+		} else {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func has(v any, list []any) bool {
+	return slices.ContainsFunc(list, func(element any) bool { return equal(v, element) })
+}
+
+func toStrings(v any) ([]string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]string, 0, len(list))
+	for _, v := range withoutNil(list) {
+		text, err := toText(v)
+		if err != nil {
+			return nil, badArgument("%v", err)
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+// span lists the numbers from start up to end, which is not among them. It refuses ranges that are too long, or whose ends
+// are so large that counting would overflow.
+func span(start, end, step int) ([]any, error) {
+	const far = 1 << 53
+	if max(start, end, step) > far || min(start, end, step) < -far {
+		return nil, badArgument("a number is too large")
+	}
+	out := []any{}
+	for n := start; step > 0 && n < end || step < 0 && n > end; n += step {
+		if len(out) == maxIterations {
+			return nil, overBudget(limitIterations)
+		}
+		out = append(out, int64(n))
+	}
+	return out, nil
+}
+
+func seq(bounds ...int) (string, error) {
+	start, step, end := 1, 1, 0
+	switch len(bounds) {
+	case 1:
+		end = bounds[0]
+	case 2:
+		start, end = bounds[0], bounds[1]
+	case 3:
+		start, step, end = bounds[0], bounds[1], bounds[2]
+	default:
+		return "", badArgument("there must be 1 to 3 numbers")
+	}
+	if len(bounds) < 3 && end < start {
+		step = -1
+	}
+	past := end + 1
+	if step < 0 {
+		past = end - 1
+	}
+	numbers, err := span(start, past, step)
+	if err != nil {
+		return "", err
+	}
+	return joinText(" ", numbers)
+}
+
+func length(v any) (int, error) {
+	switch v := v.(type) {
+	case string:
+		return len(v), nil
+	case []any:
+		return len(v), nil
+	case map[string]any:
+		return len(v), nil
+	}
+	return 0, badArgument("a %s has no length", typeName(v))
+}
+
+// index reads one key after the other. What is not there is absent, like a field.
+func index(v any, keys ...any) (any, error) {
+	path := make(Path, len(keys))
+	for i, key := range keys {
+		text, err := toText(key)
+		if err != nil {
+			return nil, badArgument("%v", err)
+		}
+		path[i] = text
+	}
+	found, _ := walk(v, path, len(path))
+	if found == nil {
+		return nil, errNoElement
+	}
+	return found, nil
+}
+
+// errNoElement does not name the keys: they may come from anywhere.
+var errNoElement = &AbsentError{what: "the element that index asks for"}

@@ -1,0 +1,209 @@
+package expr
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+func choiceFuncs() []row {
+	first := func(v any, _ ...any) any { return v } // text/template evaluates and/or itself; here they are only counted
+	return []row{
+		{"default", "DEFAULT VALUE", "VALUE, or DEFAULT where VALUE is absent or empty (0, false, \"\", an empty list or map).",
+			`default "nginx" .spec.image`, "nginx",
+			func(fallback any, v ...any) any {
+				if len(v) == 0 || isEmpty(v[0]) {
+					return fallback
+				}
+				return v[0]
+			}, lenient | nils | light, ""},
+		{"coalesce", argValues, "The first VALUE that is neither absent nor empty.",
+			`coalesce .spec.image "" "nginx"`, "nginx", coalesce, lenient | nils | light, ""},
+		{"ternary", "A B CONDITION", "A where CONDITION is true, otherwise B.",
+			`ternary "https" "http" .spec.tls`, "https",
+			func(a, b any, condition bool) any {
+				if condition {
+					return a
+				}
+				return b
+			}, lenient | nils | light, ""},
+		{"empty", argValue, "Whether VALUE is absent or empty.", `empty .spec.image`, "true", isEmpty, lenient | nils | light, ""},
+		{"all", argValues, "Whether no VALUE is empty.", `all 1 "a" true`, "true", func(v ...any) bool { return !slices.ContainsFunc(v, isEmpty) }, nils | light, ""},
+		{"any", argValues, "Whether some VALUE is not empty.", `any 0 "" true`, "true", func(v ...any) bool { return coalesce(v...) != nil }, nils | light, ""},
+		{fnAnd, argValues, "The first VALUE that is absent or empty, otherwise the last.", `and true .spec.tls`, "true",
+			first, lenient | nils | light, ""},
+		{fnOr, argValues, "The first VALUE that is neither absent nor empty, otherwise the last.", `or .spec.image "nginx"`, "nginx",
+			first, lenient | nils | light, ""},
+		{"not", argValue, "Whether VALUE is absent or empty.", `not .spec.tls`, "false", isEmpty, lenient | nils | light, ""},
+		{"fail", "MESSAGE", "Ends the evaluation with an error.", `if false }}{{ fail "no" }}{{ end`, "",
+			func(message string) (any, error) { return nil, argumentError(shorten(message)) }, 0, ""},
+	}
+}
+
+func compareFuncs() []row {
+	order := func(holds func(int) bool) func(a, b any) (bool, error) {
+		return func(a, b any) (bool, error) {
+			if a == nil || b == nil {
+				return false, nil
+			}
+			c, err := compare(a, b)
+			return err == nil && holds(c), err
+		}
+	}
+	return []row{
+		{"eq", "A B…", "Whether A equals one of the others. Numbers of any type can be compared.", `eq 1 2 1.0`, "true",
+			func(a, b any, more ...any) (bool, error) { return equalsOne(a, append([]any{b}, more...)) }, nils, ""},
+		{"ne", argPair, "Whether A and B are not equal.", `ne "a" "b"`, "true",
+			func(a, b any) (bool, error) { same, err := equalsOne(a, []any{b}); return !same, err }, nils, ""},
+		{"lt", argPair, "Whether A is less than B: numbers, or text. False where one is absent.", `lt 1 1.5`, "true",
+			order(func(c int) bool { return c < 0 }), nils, ""},
+		{"le", argPair, "Whether A is less than B or equal.", `le 1 1`, "true", order(func(c int) bool { return c <= 0 }), nils, ""},
+		{"gt", argPair, "Whether A is greater than B.", `gt "b" "a"`, "true", order(func(c int) bool { return c > 0 }), nils, ""},
+		{"ge", argPair, "Whether A is greater than B or equal.", `ge 1 2`, "false", order(func(c int) bool { return c >= 0 }), nils, ""},
+	}
+}
+
+func typeFuncs() []row {
+	typeOf := func(v any) string { return fmt.Sprintf("%T", v) }
+	typeIs := func(name string, v any) bool { return name == typeOf(v) }
+	kindOf := func(v any) string {
+		if v == nil {
+			return "invalid"
+		}
+		return reflect.TypeOf(v).Kind().String()
+	}
+	return []row{
+		{"kindOf", argValue, "The Go kind of VALUE: string, bool, int64, float64, slice, map or invalid.", `kindOf 1`, "int64",
+			kindOf, nils | light, ""},
+		{"kindIs", "KIND VALUE", "Whether VALUE is of this kind.", `kindIs "map" (dict)`, "true",
+			func(kind string, v any) bool { return kind == kindOf(v) }, nils | light, ""},
+		{"typeOf", argValue, "The Go type of VALUE.", `typeOf 1`, "int64", typeOf, nils | light, ""},
+		{"typeIs", "TYPE VALUE", "Whether VALUE is of this Go type.", `typeIs "string" "a"`, "true", typeIs, nils | light, ""},
+		{"typeIsLike", "TYPE VALUE", "The same as typeIs.", `typeIsLike "string" "a"`, "true", typeIs, nils | light, ""},
+		{"deepEqual", argPair, "Whether A and B are equal, with all that is in them.", `deepEqual (list 1) (list 1)`, "true", equal, nils, ""},
+		{"deepCopy", argValue, "A copy of VALUE, which set may change.", `set (deepCopy .spec.labels) "a" "b" | toJson`,
+			`{"a":"b","app":"web"}`, deepCopy, nils, "mustDeepCopy"},
+	}
+}
+
+// isEmpty says whether a value is absent, 0, false, or without any content.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	}
+	n, err := length(v)
+	return err == nil && n == 0
+}
+
+// coalesce gives the first value that is not empty.
+func coalesce(values ...any) any {
+	for _, v := range values {
+		if !isEmpty(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+func deepCopy(st *state, v any) (any, error) {
+	c, err := copyJSON(v, nil, 0)
+	if m, ok := c.(map[string]any); ok {
+		st.own(m)
+	}
+	return c, err
+}
+
+// equalsOne says whether a equals one of the others. Comparing text with numbers and the like is a mistake.
+func equalsOne(a any, others []any) (bool, error) {
+	for _, b := range others {
+		if a != nil && b != nil && typeName(a) != typeName(b) {
+			return false, badArgument("cannot compare a %s with a %s", typeName(a), typeName(b))
+		}
+		if equal(a, b) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// equal compares JSON values. 1 and 1.0 are the same number.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for key := range a {
+			if other, ok := b[key]; !ok || !equal(a[key], other) {
+				return false
+			}
+		}
+		return true
+	}
+	if c, err := compare(a, b); err == nil {
+		return c == 0
+	}
+	return isScalar(b) && a == b
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return true
+}
+
+// compare orders two numbers or two texts.
+func compare(a, b any) (int, error) {
+	if x, ok := a.(string); ok {
+		if y, ok := b.(string); ok {
+			return strings.Compare(x, y), nil
+		}
+	}
+	if x, ok := a.(int64); ok {
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y), nil
+		}
+	}
+	x, y := exact(a), exact(b)
+	if x == nil || y == nil {
+		return 0, badArgument("cannot compare a %s with a %s", typeName(a), typeName(b))
+	}
+	return x.Cmp(y), nil
+}
+
+// exact gives a number without rounding, or nil.
+func exact(v any) *big.Float {
+	switch n := v.(type) {
+	case int64:
+		return new(big.Float).SetInt64(n)
+	case float64:
+		if _, err := fromGo(n); err == nil {
+			return big.NewFloat(n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Each of these would be too much; each must end with an error that names its limit, and soon.
+func TestLimits(t *testing.T) {
+	doubling := func(step string) string {
+		return `{{ $x := "0123456789" }}{{ range until 100 }}{{ $x = ` + step + ` }}{{ end }}{{ $x | len }}`
+	}
+	growing := func(start, step, end string) string {
+		return `{{ $x := ` + start + ` }}{{ range until 9000 }}{{ $x = ` + step + ` }}{{ end }}{{ ` + end + ` }}`
+	}
+	const big = `(repeat 1000000 "a")`
+	for name, tc := range map[string]struct{ text, limit string }{
+		"text that is written":         {`{{ range until 9000 }}` + strings.Repeat("x", 1000) + `{{ end }}`, limitOutput},
+		"values that are written":      {`{{ range until 9000 }}{{ repeat 1000 "x" }}{{ end }}`, limitOutput},
+		"repeat":                       {`{{ repeat 999999999 "x" }}`, limitOutput},
+		"repeat of repeat":             {`{{ repeat 2000 (repeat 2000 "x") }}`, limitOutput},
+		"repeat, overflowing":          {`{{ repeat 9223372036854775807 "xx" }}`, limitOutput},
+		"print":                        {doubling("print $x $x"), limitOutput},
+		"printf":                       {doubling(`printf "%s%s" $x $x`), limitOutput},
+		"printf with widths":           {`{{ printf (repeat 5000 "%1000d") }}`, ""},
+		"cat":                          {doubling("cat $x $x"), limitOutput},
+		"join":                         {`{{ join ` + big + ` (until 10000) }}`, limitOutput},
+		"replace":                      {`{{ replace "a" (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
+		"replace of nothing":           {`{{ replace "" (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
+		"regexReplaceAll":              {`{{ regexReplaceAll "" (repeat 20000 "a") (repeat 1000000 "b") }}`, limitOutput},
+		"regexReplaceAll, groups":      {`{{ regexReplaceAll "(a+)" (repeat 100000 "a") (repeat 500000 "$1") }}`, limitOutput},
+		"regexReplaceAllLiteral":       {`{{ regexReplaceAllLiteral "a" (repeat 20000 "a") (repeat 1000000 "b") }}`, limitOutput},
+		"indent":                       {`{{ indent 1000000 (repeat 100000 "\n") }}`, limitOutput},
+		"nindent":                      {`{{ nindent 2000000 "a" }}`, limitOutput},
+		"wrapWith":                     {`{{ wrapWith 1 (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
+		"quote":                        {`{{ quote (repeat 800000 "\x00") | len }}`, limitOutput},
+		"html":                         {`{{ html (repeat 900000 "<") | len }}`, limitOutput},
+		"b64enc":                       {`{{ b64enc (repeat 900000 "x") | len }}`, limitOutput},
+		"split":                        {`{{ split "a" (repeat 20000 "a") }}`, limitIterations},
+		"until":                        {`{{ until 10001 }}`, limitIterations},
+		"until, negative":              {`{{ until -10001 }}`, limitIterations},
+		"untilStep":                    {`{{ untilStep 0 1000000 3 }}`, limitIterations},
+		"seq":                          {`{{ seq 1 99999 }}`, limitIterations},
+		"range over a number":          {`{{ range 999999999 }}{{ end }}`, limitIterations},
+		"range inside range":           {`{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`, limitIterations},
+		"a template without end":       {`{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}`, limitDepth},
+		"two of them":                  {`{{ define "x" }}{{ template "y" . }}{{ end }}{{ define "y" }}{{ template "x" .spec }}{{ end }}{{ template "x" . }}`, ""},
+		"a tree of templates":          {`{{ define "x" }}{{ if lt . 20 }}{{ template "x" (add1 .) }}{{ template "x" (add1 .) }}{{ end }}{{ end }}{{ template "x" 0 }}`, limitIterations},
+		"lists that grow":              {growing(`list 1`, `concat $x $x`, `len $x`), limitOutput},
+		"lists in lists":               {growing(`list`, `list $x`, `toJson $x`), limitNesting},
+		"lists that hold a list twice": {growing(`list 1`, `list $x $x`, `toJson $x`), ""},
+		"lists that share, copied":     {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ toYaml $x }}`, limitOutput},
+		"lists that share, printed":    {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`, limitOutput},
+		"lists that share, equal":      {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ deepEqual $x $x }}`, limitOutput},
+		"maps that hold themselves":    {growing(`dict "a" 1`, `set $x "b" $x`, `toJson $x`), ""},
+		"merge of itself":              {growing(`dict "a" 1`, `merge $x (dict "self" $x)`, `toJson $x`), ""},
+		"time":                         {`{{ $x := ` + big + ` }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`, limitTime},
+		"time, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), limitTime},
+		"a pattern that is slow":       {`{{ regexMatch "(x{1,900}){1,1}y" (repeat 500000 "x") }}`, limitTime},
+		"matches that are slow":        {`{{ regexFindAll "a.*b|a" ` + big + ` -1 | len }}`, limitTime},
+		"deep JSON":                    {`{{ fromJson (repeat 5000 "[") }}`, ""},
+		"deep JSON, closed":            {`{{ fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}`, limitNesting},
+		"deep YAML":                    {`{{ fromYaml (repeat 9000 "[") }}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			start := time.Now()
+			c, err := NewScope(nil).Compile(tc.text)
+			g.Expect(err).NotTo(HaveOccurred())
+			b, done := newBudget(t.Context())
+			defer done()
+			if tc.limit != limitTime { // on a busy machine time could be up first
+				b.expired = func() error { return nil }
+			}
+			v, err := c.eval(b, sample())
+			g.Expect(err).To(HaveOccurred(), "%.100v", v)
+			g.Expect(len(err.Error())).To(BeNumerically("<", 256))
+			if tc.limit != "" {
+				budget, ok := errors.AsType[*BudgetError](err)
+				g.Expect(ok).To(BeTrue(), err.Error())
+				g.Expect(budget.Limit).To(Equal(tc.limit))
+				g.Expect(err).To(MatchError(ContainSubstring("over the " + tc.limit + " limit of a template (")))
+			}
+			if took := time.Since(start); took > 3*time.Second {
+				t.Logf("took %s", took)
+			}
+		})
+	}
+}
+
+// What is just inside a limit works.
+func TestLimits_inside(t *testing.T) {
+	for name, text := range map[string]string{
+		"output":     `{{ repeat 1048576 "x" }}`,
+		"iterations": `{{ range until 10000 }}{{ end }}`,
+		"depth":      `{{ define "x" }}{{ if lt (len .) 31 }}{{ template "x" (append . 1) }}{{ end }}{{ end }}{{ template "x" (list) }}`,
+		"nesting":    `{{ $x := list }}{{ range until 90 }}{{ $x = list $x }}{{ end }}{{ toJson $x }}`,
+		"a wide one": `{{ printf "%1000d" 1 }}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := evaluate(t, text)
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
+
+// A tree is one evaluation: its leaves share the limits.
+func TestLimits_areOfTheWholeTree(t *testing.T) {
+	g := NewWithT(t)
+	leaves := make([]any, 12)
+	for i := range leaves {
+		leaves[i] = `{{ repeat 100000 "x" }}`
+	}
+	v, errs := NewScope(nil).CompileValue(leaves, field.NewPath("spec"))
+	g.Expect(errs).To(BeEmpty())
+	_, err := v.Eval(t.Context(), sample())
+	g.Expect(err).To(MatchError(ContainSubstring("[10]: evaluating")))
+	g.Expect(err).To(MatchError(ContainSubstring("over the output limit of a template (1 MiB)")))
+	for _, text := range []string{"{{ .spec.big }}", "x{{ .spec.big }}", "{{ .spec.list }}", "x{{ .spec.list }}", "{{ .spec.map }}"} {
+		for i := range leaves {
+			leaves[i] = text
+		}
+		v, errs = NewScope(nil).CompileValue(leaves, field.NewPath("spec"))
+		g.Expect(errs).To(BeEmpty())
+		big := strings.Repeat("x", 100_000)
+		_, err = v.Eval(t.Context(), Data{"spec": map[string]any{"big": big, "list": []any{big}, "map": map[string]any{big: 1}}})
+		g.Expect(err).To(MatchError(ContainSubstring("over the output limit")), text)
+	}
+}
+
+// A deadline of the caller's is the caller's error, not a budget that was exceeded.
+func TestLimits_callersDeadline(t *testing.T) {
+	g := NewWithT(t)
+	c, err := NewScope(nil).Compile(`{{ $x := repeat 1000000 "a" }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`)
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = c.Eval(ctx, sample())
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+}
+
+func BenchmarkEval(b *testing.B) {
+	leaves := map[string]any{}
+	for i := range 10 {
+		leaves[fmt.Sprint("a", i)] = "{{ .spec.replicas }}"
+		leaves[fmt.Sprint("b", i)] = "{{ .metadata.name }}-x"
+		leaves[fmt.Sprint("c", i)] = `{{ .spec.no | default "x" }}`
+	}
+	for name, text := range map[string]string{
+		"literal": "nginx", "path": "{{ .spec.replicas }}", "text": "{{ .metadata.name }}-x",
+		"pipe5": `{{ .spec.title | trim | lower | replace "l" "r" | trunc 3 | quote }}`,
+		"range": `{{ range .spec.env }}{{ .name }},{{ end }}`,
+	} {
+		c, err := NewScope(nil).Compile(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, name, c.Eval)
+	}
+	v, errs := NewScope(nil).CompileValue(leaves, nil)
+	if len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	run(b, "tree30", v.Eval)
+}
+
+func run(b *testing.B, name string, eval func(context.Context, Data) (any, error)) {
+	b.Helper()
+	d := sample()
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := eval(b.Context(), d); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkCompile(b *testing.B) {
+	s := NewScope(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Compile(`{{ .spec.title | trim | default "x" }}-{{ .Name }}`); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package expr
+
+import "text/template/parse"
+
+// part is a piece of text, or a path that is read.
+type part struct {
+	text string
+	read *site
+}
+
+// simple gives the parts of a template that is nothing but text and paths, as most are. These need no machinery.
+func (c *compiler) simple() []part {
+	var parts []part
+	for _, n := range c.done[mainTree].Root.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+			parts = append(parts, part{text: string(n.Text)})
+		case *parse.ActionNode:
+			printed := n.Pipe.Cmds[0].Args
+			if len(n.Pipe.Decl) > 0 || len(printed) < 4 {
+				return nil
+			}
+			read := c.readOf(printed[3])
+			if read == nil {
+				return nil
+			}
+			parts = append(parts, part{read: read})
+		default:
+			return nil
+		}
+	}
+	return parts
+}
+
+// readOf gives the site of a node that reads one path from the root and does nothing else, or nil.
+func (c *compiler) readOf(n parse.Node) *site {
+	p, ok := n.(*parse.PipeNode)
+	if !ok {
+		return nil
+	}
+	op, ok := p.Cmds[0].Args[0].(*parse.IdentifierNode)
+	if !ok || op.Ident != opRead {
+		return nil
+	}
+	number, ok := p.Cmds[0].Args[2].(*parse.NumberNode)
+	if !ok {
+		return nil
+	}
+	return c.sites[number.Int64]
+}
+
+// concat puts the parts together.
+func (t *Template) concat(b *budget, d Data) (any, error) {
+	st := &state{budget: b}
+	for _, p := range t.parts {
+		text := p.text
+		if p.read != nil {
+			v, err := p.read.read(d)
+			if err == nil {
+				text, err = st.text(v)
+			}
+			if err != nil {
+				return nil, p.read.wrap(err)
+			}
+		}
+		if err := b.spend(len(text)); err != nil {
+			return nil, &siteError{expr: shorten(t.text), err: err}
+		}
+		st.out.WriteString(text)
+	}
+	return st.out.String(), nil
+}

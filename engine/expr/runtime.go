@@ -1,0 +1,262 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+// budget is what one evaluation may still use. A tree of templates shares one.
+type budget struct {
+	// expired gives the error of the caller's context, or a BudgetError when our own time is up.
+	expired    func() error
+	output     int
+	iterations int
+}
+
+// newBudget starts an evaluation. Its second result ends it.
+//
+// Time is counted in slices, each of which begins when a check finds that the last one is over. A process that gets no
+// processor for a while loses one slice by it; a single timer would take that for a template that never ends.
+func newBudget(ctx context.Context) (*budget, func()) {
+	stop, slices := func() {}, 0
+	var over func() error // of the current slice; there is none before the first check, which reading a single path never makes
+	b := &budget{}
+	b.expired = func() error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case over != nil && over() == nil:
+			return nil
+		case slices == maxSlices:
+			return overBudget(limitTime)
+		}
+		stop()
+		slice, cancel := context.WithTimeout(ctx, maxTime/maxSlices)
+		over, stop = slice.Err, cancel
+		slices++
+		return nil
+	}
+	return b, func() { stop() }
+}
+
+func (b *budget) check() error { return b.expired() }
+
+// iterate counts a range body or a template call.
+func (b *budget) iterate() error {
+	b.iterations++
+	if b.iterations > maxIterations {
+		return overBudget(limitIterations)
+	}
+	return b.check()
+}
+
+// spend counts bytes of output, and the weight of values. Without a budget there is no limit.
+func (b *budget) spend(n int) error {
+	if b == nil {
+		return nil
+	}
+	b.output += n
+	if b.output > maxOutput {
+		return overBudget(limitOutput)
+	}
+	return nil
+}
+
+// state belongs to one run of one template.
+type state struct {
+	*budget
+	template *Template
+	data     Data
+	out      strings.Builder
+	kept     any
+	// owned are the maps that functions made in this run, which set may therefore change. The key is the map's address.
+	owned map[uintptr]map[string]any
+}
+
+// Write takes the template's text, as long as the limit allows.
+func (st *state) Write(p []byte) (int, error) {
+	if err := st.spend(len(p)); err != nil {
+		return 0, err
+	}
+	return st.out.Write(p)
+}
+
+// frame is what the variable $ holds while a template runs: it carries the state to the functions that the compiler put
+// in. dot is what the template was called with.
+type frame struct {
+	state *state
+	dot   any
+	depth int
+}
+
+// site is a place in a template where something is read, called or printed.
+type site struct {
+	expr string    // the action as written, for messages
+	fn   *function // of a call
+	path Path      // of a read: from the root, or below a value
+	from origin    // where that value comes from; of a call: what it gives
+	fold int       // from this segment on, the first letter's case is decided by the value
+	// lenient: what is absent is nil here, no error.
+	lenient bool
+}
+
+// The names of the internal functions.
+const (
+	opRead  = "__read"
+	opField = "__field"
+	opCall  = "__call"
+	opPrint = "__print"
+	opKeep  = "__keep"
+	opRange = "__range"
+	opTick  = "__tick"
+	opFrame = "__frame"
+	opDot   = "__dot"
+)
+
+// internals are the functions that the compiler puts into a tree. Users cannot call them: the compiler knows no such names.
+func internals() template.FuncMap {
+	return template.FuncMap{
+		opRead: runRead, opField: runField, opCall: runCall, opPrint: runPrint, opKeep: runKeep,
+		opRange: runRange, opTick: runTick, opFrame: runFrame, opDot: func(f *frame) any { return f.dot },
+	}
+}
+
+func (f *frame) site(i int) *site { return f.state.template.sites[i] }
+
+func runRead(f *frame, i int) (any, error) {
+	s := f.site(i)
+	v, err := s.read(f.state.data)
+	return v, s.wrap(err)
+}
+
+// read reads the site's path from the root.
+func (s *site) read(d Data) (any, error) {
+	v, n := walk(map[string]any(d), s.path, s.fold)
+	if v != nil || s.lenient {
+		return v, nil
+	}
+	return nil, s.absent(s.path, n, d)
+}
+
+// runField reads fields of a value.
+func runField(f *frame, i int, base any) (any, error) {
+	s := f.site(i)
+	path, foldFrom := s.path, s.fold
+	if d, ok := base.(Data); ok && !s.from.known {
+		// All the data came here by a way that the compiler could not follow, so shortcuts are still in the path.
+		if full, ok := shortcut(path[0]); ok && d[path[0]] == nil {
+			path, foldFrom = full.with(path[1:]...), len(full)
+		}
+	}
+	v, n := walk(base, path, foldFrom)
+	if v != nil || s.lenient {
+		return v, nil
+	}
+	return nil, s.wrap(s.absent(path, n, base))
+}
+
+// absent makes the error for a path of which only n segments could be read from base.
+func (s *site) absent(path Path, n int, base any) error {
+	e := &AbsentError{Path: s.from.path.with(path...)}
+	parent, _ := walk(base, path[:n], s.fold)
+	switch parent.(type) {
+	case nil, map[string]any, Data, []any:
+	default:
+		at := s.from.path.with(path[:n]...).String()
+		if at == "" {
+			at = "the value"
+		}
+		e.found = fmt.Sprintf("%s is a %s", at, typeName(parent))
+	}
+	return e
+}
+
+// wrap adds the expression to an error, once.
+func (s *site) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &siteError{expr: s.expr, err: err}
+}
+
+// runPrint gives the text of a value that stands beside other text.
+func runPrint(f *frame, i int, v any) (string, error) {
+	s := f.site(i)
+	if v == nil {
+		if s.lenient {
+			return "", nil
+		}
+		return "", s.wrap(&AbsentError{what: "the expression"})
+	}
+	text, err := f.state.text(v)
+	return text, s.wrap(err)
+}
+
+// text gives a value as text, if it is not too big for that.
+func (st *state) text(v any) (string, error) {
+	if err := st.weigh(v); err != nil {
+		return "", err
+	}
+	return toText(v)
+}
+
+// runKeep keeps the value of a template that is a single expression.
+func runKeep(f *frame, i int, v any) (string, error) {
+	kept, err := copyJSON(v, f.state.budget, 0)
+	f.state.kept = kept
+	return "", f.site(i).wrap(err)
+}
+
+// runRange checks what a range goes over.
+func runRange(f *frame, i int, v any) (any, error) {
+	switch v := v.(type) {
+	case nil, []any, map[string]any, int, int64:
+		return v, nil
+	case Data:
+		return map[string]any(v), nil
+	default:
+		return nil, f.site(i).wrap(fmt.Errorf("range needs a list, a map or a whole number, not a %s", typeName(v)))
+	}
+}
+
+// runTick stands at the start of each range body.
+func runTick(f *frame, i int) (string, error) {
+	return "", f.site(i).wrap(f.state.iterate())
+}
+
+// runFrame makes what a called template gets.
+func runFrame(f *frame, i int, dot any) (*frame, error) {
+	if f.depth >= maxDepth {
+		return nil, f.site(i).wrap(overBudget(limitDepth))
+	}
+	if err := f.state.iterate(); err != nil {
+		return nil, f.site(i).wrap(err)
+	}
+	return &frame{state: f.state, dot: dot, depth: f.depth + 1}, nil
+}
+
+// own remembers a map that a function made.
+func (st *state) own(m map[string]any) map[string]any {
+	if st.owned == nil {
+		st.owned = map[uintptr]map[string]any{}
+	}
+	st.owned[address(m)] = m
+	return m
+}
+
+func (st *state) owns(m map[string]any) bool {
+	_, ok := st.owned[address(m)]
+	return ok
+}
+
+// weigh refuses values that are too big to be walked through.
+func (st *state) weigh(v any) error {
+	if w := weight(v, maxOutput, 0); w < 0 {
+		return overBudget(limitNesting)
+	} else if w > maxOutput {
+		return overBudget(limitOutput)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// Template is one compiled string. It is immutable and safe for concurrent use.
+type Template struct {
+	text    string
+	literal bool
+	// single is the read that the template consists of, if it is nothing but one path.
+	single *site
+	// parts are all there is, if that is text and paths.
+	parts []part
+	// exec is the rewritten tree, if it takes more than the above.
+	exec  *template.Template
+	sites []*site
+	// keeps: the template is one expression, whose value is kept.
+	keeps bool
+	paths []Path
+}
+
+// IsTemplate says whether a string holds an action, so that it is more than a literal.
+func IsTemplate(s string) bool {
+	return strings.Contains(s, leftDelim)
+}
+
+// Compile parses one string. A string without {{ is a literal. Errors say what is wrong, with the position and the nearest
+// valid name.
+func (s *Scope) Compile(text string) (*Template, error) {
+	if !IsTemplate(text) {
+		return &Template{text: text, literal: true}, nil
+	}
+	return s.compile(text, false)
+}
+
+// CompilePath parses the field of a condition: a path such as spec.list[0].x or metadata.annotations['a.b/c'] or, when it
+// holds {{, a template. What a path reads may be absent: it then evaluates to nil. So does a template that is a single
+// expression.
+func (s *Scope) CompilePath(text string) (*Template, error) {
+	if IsTemplate(text) {
+		return s.compile(text, true)
+	}
+	path, err := ParsePath(text)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.resolve(origin{known: true}, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Template{text: text, single: &site{path: o.path, fold: o.sure, lenient: true}}
+	t.paths = []Path{o.inputs()}
+	return t, nil
+}
+
+func (s *Scope) compile(text string, lenient bool) (*Template, error) {
+	c := &compiler{scope: s, text: text, lenient: lenient, paths: map[string]Path{}}
+	t, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	t.paths = sortedPaths(c.paths)
+	return t, nil
+}
+
+func sortedPaths(paths map[string]Path) []Path {
+	return slices.SortedFunc(maps.Values(paths), slices.Compare[Path])
+}
+
+// Literal gives the text when nothing in it is templated.
+func (t *Template) Literal() (string, bool) {
+	return t.text, t.literal
+}
+
+// String gives the template as written.
+func (t *Template) String() string {
+	return t.text
+}
+
+// Paths gives every path that the template may read, sorted and unique, with shortcuts replaced. A path stands for all that
+// is below it. What a range reads of its elements is under the path of the list.
+func (t *Template) Paths() []Path {
+	paths := make([]Path, len(t.paths))
+	for i, p := range t.paths {
+		paths[i] = slices.Clone(p)
+	}
+	return paths
+}
+
+// Path gives the path when the template is nothing but one path, with shortcuts replaced. It says false also where the
+// case of a letter below .Spec or .Status is decided by the data.
+func (t *Template) Path() (Path, bool) {
+	if t.single == nil || t.single.fold < len(t.single.path) {
+		return nil, false
+	}
+	return slices.Clone(t.single.path), true
+}
+
+// Eval evaluates the template. A single expression gives its own value: string, bool, int64, float64, map[string]any,
+// []any or nil, which the caller owns; anything else gives a string. Errors are permanent (AbsentError, BudgetError, a
+// function's error), except those of ctx itself, which are handed on.
+func (t *Template) Eval(ctx context.Context, d Data) (any, error) {
+	if t.literal {
+		return t.text, nil
+	}
+	b, done := newBudget(ctx)
+	defer done()
+	return t.eval(b, d)
+}
+
+func (t *Template) eval(b *budget, d Data) (any, error) {
+	if t.literal {
+		return t.text, nil
+	}
+	if t.parts != nil {
+		return t.concat(b, d)
+	}
+	if t.single == nil {
+		return t.execute(b, d)
+	}
+	v, err := t.single.read(d)
+	if err == nil {
+		v, err = copyJSON(v, b, 0)
+	}
+	if err != nil {
+		return nil, &siteError{expr: shorten(t.text), err: err}
+	}
+	return v, nil
+}
+
+// execute runs the tree. Errors of our own carry the expression already.
+func (t *Template) execute(b *budget, d Data) (v any, err error) {
+	st := &state{budget: b, template: t, data: d}
+	defer func() {
+		// Functions have a recover of their own, which names them; this is the last net.
+		if r := recover(); r != nil {
+			v, err = nil, fmt.Errorf("evaluating %s: internal error (%T)", shorten(t.text), r)
+		}
+	}()
+	if err := b.check(); err != nil {
+		return nil, &siteError{expr: shorten(t.text), err: err}
+	}
+	if err := t.exec.Execute(st, &frame{state: st, dot: d}); err != nil {
+		return nil, translateExec(t.text, err)
+	}
+	if t.keeps {
+		return st.kept, nil
+	}
+	return st.out.String(), nil
+}

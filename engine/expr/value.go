@@ -1,0 +1,185 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Value is a compiled JSON tree whose strings may be templates. It is immutable and safe for concurrent use.
+type Value struct {
+	literal  any // when nothing below is templated
+	template *Template
+	list     []*Value
+	keys     []string // of fields, sorted
+	fields   map[string]*Value
+}
+
+// CompileValue compiles every string in a JSON tree (map[string]any, []any and scalars). Keys are literal; one that holds {{
+// is an error. All errors are given, each with its place below at.
+func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
+	switch v := v.(type) {
+	case string:
+		t, err := s.Compile(v)
+		if err != nil {
+			return nil, field.ErrorList{field.Invalid(at, shorten(v), err.Error())}
+		}
+		if text, ok := t.Literal(); ok {
+			return &Value{literal: text}, nil
+		}
+		return &Value{template: t}, nil
+	case []any:
+		return s.compileList(v, at)
+	case map[string]any:
+		return s.compileMap(v, at)
+	default:
+		return literalValue(v, at)
+	}
+}
+
+func literalValue(v any, at *field.Path) (*Value, field.ErrorList) {
+	literal, err := copyJSON(v, nil, 0)
+	if err != nil {
+		return nil, field.ErrorList{field.TypeInvalid(at, typeName(v), err.Error())}
+	}
+	return &Value{literal: literal}, nil
+}
+
+func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList) {
+	out := &Value{list: make([]*Value, len(list))}
+	var errs field.ErrorList
+	literal := true
+	for i := range list {
+		element, elementErrs := s.CompileValue(list[i], at.Index(i))
+		errs = append(errs, elementErrs...)
+		out.list[i] = element
+		literal = literal && element.isLiteral()
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if literal {
+		return literalValue(list, at)
+	}
+	return out, nil
+}
+
+func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.ErrorList) {
+	out := &Value{keys: sortedKeys(m), fields: make(map[string]*Value, len(m))}
+	var errs field.ErrorList
+	literal := true
+	for _, key := range out.keys {
+		place := at.Key(key)
+		if isPlain(key) {
+			place = at.Child(key)
+		}
+		if IsTemplate(key) {
+			errs = append(errs, field.Invalid(place, shorten(key), "a key cannot be a template"))
+		}
+		value, valueErrs := s.CompileValue(m[key], place)
+		errs = append(errs, valueErrs...)
+		out.fields[key] = value
+		literal = literal && value.isLiteral()
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if literal {
+		return literalValue(m, at)
+	}
+	return out, nil
+}
+
+func (v *Value) isLiteral() bool {
+	return v != nil && v.template == nil && v.list == nil && v.fields == nil
+}
+
+// Literal gives the tree when nothing in it is templated. The caller owns it.
+func (v *Value) Literal() (any, bool) {
+	if !v.isLiteral() {
+		return nil, false
+	}
+	return v.cloneLiteral(), true
+}
+
+// Paths gives every path that the templates in the tree may read, sorted and unique.
+func (v *Value) Paths() []Path {
+	all := map[string]Path{}
+	v.collect(all)
+	return sortedPaths(all)
+}
+
+func (v *Value) collect(all map[string]Path) {
+	if v.template != nil {
+		for _, p := range v.template.Paths() {
+			all[p.String()] = p
+		}
+	}
+	for _, element := range v.list {
+		element.collect(all)
+	}
+	for _, value := range v.fields {
+		value.collect(all)
+	}
+}
+
+// Eval evaluates the tree; the caller owns the result. The limits are those of one evaluation for the whole tree. Errors
+// begin with the place in the tree: `env[0].value: evaluating {{ .spec.x }}: …`.
+func (v *Value) Eval(ctx context.Context, d Data) (any, error) {
+	b, done := newBudget(ctx)
+	defer done()
+	return v.eval(b, d)
+}
+
+func (v *Value) eval(b *budget, d Data) (any, error) {
+	switch {
+	case v.template != nil:
+		return v.template.eval(b, d)
+	case v.list != nil:
+		out := make([]any, len(v.list))
+		for i, element := range v.list {
+			var err error
+			if out[i], err = element.eval(b, d); err != nil {
+				return nil, below(strconv.Itoa(i), err)
+			}
+		}
+		return out, nil
+	case v.fields != nil:
+		out := make(map[string]any, len(v.fields))
+		for _, key := range v.keys {
+			var err error
+			if out[key], err = v.fields[key].eval(b, d); err != nil {
+				return nil, below(key, err)
+			}
+		}
+		return out, nil
+	default:
+		return v.cloneLiteral(), nil
+	}
+}
+
+// cloneLiteral copies the literal. Its nesting was checked when it was compiled.
+func (v *Value) cloneLiteral() any {
+	c, _ := copyJSON(v.literal, nil, 0) // It was copied without an error before.
+	return c
+}
+
+// placeError says where in a tree an error happened.
+type placeError struct {
+	place Path
+	err   error
+}
+
+func (e *placeError) Error() string { return e.place.String() + ": " + e.err.Error() }
+
+func (e *placeError) Unwrap() error { return e.err }
+
+// below puts a segment before the place of an error.
+func below(segment string, err error) error {
+	if e, ok := errors.AsType[*placeError](err); ok {
+		return &placeError{place: append(Path{segment}, e.place...), err: e.err}
+	}
+	return &placeError{place: Path{segment}, err: err}
+}

@@ -1,0 +1,33 @@
+package suggest
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		name       string
+		candidates []string
+		want       string
+	}{
+		"a slip is found":               {"replcas", []string{"image", "replicas"}, "replicas"},
+		"case does not count":           {"readyreplicas", []string{"readyReplicas", "replicas"}, "readyReplicas"},
+		"nothing near gives nothing":    {"zzz", []string{"image", "replicas"}, ""},
+		"a short name allows two edits": {"tsl", []string{"tls"}, "tls"},
+		"ties go to the alphabet":       {"ab", []string{"ac", "aa"}, "aa"},
+		"no candidates":                 {"x", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Nearest(tc.name, tc.candidates); got != tc.want {
+				t.Errorf("Nearest(%q) = %q, want %q", tc.name, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	if got := DidYouMean("imge", []string{"image"}); got != `, did you mean "image"?` {
+		t.Errorf("got %q", got)
+	}
+	if got := DidYouMean("zzz", []string{"image"}); got != "" {
+		t.Errorf("got %q", got)
+	}
+}

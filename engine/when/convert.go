@@ -1,0 +1,184 @@
+package when
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// toNumber reads a number, or a string that is a decimal one. NaN and infinities are no numbers.
+func toNumber(v any) (scalar, bool) {
+	switch x := v.(type) {
+	case int64:
+		return scalar{i: x}, true
+	case float64:
+		return scalar{f: x, isFloat: true}, !math.IsNaN(x) && !math.IsInf(x, 0)
+	case string:
+		if x == "" || len(x) > maxScalar || strings.Trim(x, "0123456789+-.eE") != "" {
+			return scalar{}, false
+		}
+		if i, err := strconv.ParseInt(x, 10, 64); err == nil {
+			return scalar{i: i}, true
+		}
+		f, err := strconv.ParseFloat(x, 64)
+		return scalar{f: f, isFloat: true}, err == nil
+	}
+	return scalar{}, false
+}
+
+// toQuantity reads a quantity or a number. ParseQuantity takes units without a number (`m`) for zero, and comparing an
+// exponent such as 1e999999999 would take all memory: neither gets there.
+func toQuantity(v any) (scalar, bool) {
+	switch x := v.(type) {
+	case int64:
+		return scalar{q: *resource.NewQuantity(x, resource.DecimalSI)}, true
+	case float64:
+		return toQuantity(strconv.FormatFloat(x, 'f', -1, 64))
+	case string:
+		digits := strings.TrimLeft(x, "+-.")
+		e := strings.LastIndexAny(x, "eE")
+		if len(x) > maxScalar || digits == "" || digits[0] < '0' || digits[0] > '9' || (e >= 0 && len(strings.TrimLeft(x[e+1:], "+-0")) > 2) {
+			return scalar{}, false
+		}
+		q, err := resource.ParseQuantity(x)
+		return scalar{q: q}, err == nil
+	}
+	return scalar{}, false
+}
+
+// toDuration reads a Go duration that may begin with days (7d, 1d12h), or zero.
+func toDuration(v any) (scalar, bool) {
+	s, ok := v.(string)
+	if !ok {
+		return scalar{}, v == int64(0)
+	}
+	if len(s) > maxScalar {
+		return scalar{}, false
+	}
+	days, rest, hasDays := strings.Cut(s, "d")
+	if !hasDays {
+		d, err := time.ParseDuration(s)
+		return scalar{i: int64(d)}, err == nil
+	}
+	d, err := addDays(days, rest)
+	return scalar{i: int64(d)}, err == nil
+}
+
+var errDuration = errors.New("not a duration")
+
+func addDays(days, rest string) (time.Duration, error) {
+	day, err := time.ParseDuration(days + "h")
+	if err != nil || strings.Trim(days, "0123456789.+-") != "" || day > math.MaxInt64/24 || day < -math.MaxInt64/24 {
+		return 0, errDuration
+	}
+	day *= 24
+	if rest == "" {
+		return day, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || strings.ContainsAny(rest[:1], "+-") {
+		return 0, errDuration
+	}
+	if strings.HasPrefix(days, "-") {
+		more = -more
+	}
+	sum := day + more
+	if (more > 0) != (sum > day) { // overflow
+		return 0, errDuration
+	}
+	return sum, nil
+}
+
+// toText writes a scalar as a string.
+func toText(v any) (string, bool) {
+	switch x := v.(type) {
+	case string:
+		return x, true
+	case bool:
+		return strconv.FormatBool(x), true
+	case int64:
+		return strconv.FormatInt(x, 10), true
+	case float64:
+		return strconv.FormatFloat(x, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+// The names of JSON's types. Schemas use them too.
+const (
+	typeString  = "string"
+	typeNumber  = "number"
+	typeBoolean = "boolean"
+	typeObject  = "object"
+	typeArray   = "array"
+	typeNull    = "null"
+)
+
+// jsonTypes are the names that typeOf knows.
+var jsonTypes = []string{typeString, typeNumber, typeBoolean, typeObject, typeArray, typeNull}
+
+// jsonType names the type of a normalized value as typeOf does.
+func jsonType(v any) string {
+	switch v.(type) {
+	case nil:
+		return typeNull
+	case string:
+		return typeString
+	case bool:
+		return typeBoolean
+	case int64, float64:
+		return typeNumber
+	case []any:
+		return typeArray
+	default:
+		return typeObject
+	}
+}
+
+// describe names what a value is for an error, with its article: a string is called by what it can be read as.
+func describe(v any) string {
+	if _, ok := v.(string); ok {
+		for _, k := range orderedKinds {
+			if _, ok := parse(k, v); ok {
+				return "a " + kindNames[k]
+			}
+		}
+	}
+	switch name := jsonType(v); name {
+	case typeNull:
+		return name
+	case typeObject, typeArray:
+		return "an " + name
+	default:
+		return "a " + name
+	}
+}
+
+// normalize turns what a template or a typed object yields into what JSON knows: nil, bool, int64, float64, string, []any and
+// map[string]any. Elements of lists and maps are left for later.
+func normalize(v any) any {
+	switch x := v.(type) {
+	case nil, bool, int64, float64, string, []any, map[string]any:
+		return v
+	case int:
+		return int64(x)
+	case int32:
+		return int64(x)
+	case time.Duration:
+		return x.String()
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil // no JSON value (a func, a channel): nothing that a condition could see
+	}
+	var out any
+	if json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package when
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// Gate is a compiled pair of when and anyOf, or several that must all hold (the box's own and the declaration's). It is
+// immutable. A nil gate is always open.
+type Gate struct {
+	groups []group
+}
+
+// group is one list of conditions.
+type group struct {
+	conditions []*Condition
+	any        bool // one is enough
+}
+
+// Result is the answer of a gate.
+type Result struct {
+	Open     bool      // whether all lists hold
+	Choice   bool      // whether choices alone closed it; waits were not asked then
+	Unmet    []Verdict // the conditions that keep it closed, in the order they are written; a status shows the first
+	NextFlip time.Time // the earliest moment at which the time changes an answer; zero: never
+}
+
+// CompileGate compiles when and anyOf; at is the object that holds them. It gives nil for a gate without conditions, and
+// where there are errors.
+func CompileGate(g v1alpha1.Gate, s *expr.Scope, at *field.Path) (*Gate, field.ErrorList) {
+	all, errs := CompileAll(g.When, s, at.Child("when"))
+	conditions, anyErrs := compileList(g.AnyOf, s, at.Child("anyOf"))
+	errs = append(errs, anyErrs...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if len(conditions) == 0 {
+		return all, nil
+	}
+	return Join(all, &Gate{groups: []group{{conditions: conditions, any: true}}}), nil
+}
+
+// CompileAll compiles a list of conditions that must all hold, such as readyWhen; at is the list. It gives nil for an empty one,
+// and where there are errors.
+func CompileAll(list []v1alpha1.Condition, s *expr.Scope, at *field.Path) (*Gate, field.ErrorList) {
+	conditions, errs := compileList(list, s, at)
+	if len(errs) > 0 || len(conditions) == 0 {
+		return nil, errs
+	}
+	return &Gate{groups: []group{{conditions: conditions}}}, nil
+}
+
+func compileList(list []v1alpha1.Condition, s *expr.Scope, at *field.Path) ([]*Condition, field.ErrorList) {
+	var conditions []*Condition
+	var errs field.ErrorList
+	for i := range list {
+		c, err := Compile(list[i].Test, s, at.Index(i))
+		conditions = append(conditions, c)
+		errs = append(errs, err...)
+	}
+	return conditions, errs
+}
+
+// Join gives the gate that is open when all of gates are. Nil ones may be among them; of nothing else it makes nil.
+func Join(gates ...*Gate) *Gate {
+	var joined Gate
+	for _, g := range gates {
+		if g != nil {
+			joined.groups = append(joined.groups, g.groups...)
+		}
+	}
+	if len(joined.groups) == 0 {
+		return nil
+	}
+	return &joined
+}
+
+// Eval answers for d at the moment now.
+//
+// Choices are asked first. They alone close the gate when one of a when is false, or when an anyOf has choices only and all are
+// false: a wait in an anyOf could still open it. Waits are asked only if the choices leave the answer open. As with && and ||,
+// an error counts only where no earlier condition of its kind in the same list has settled the list.
+func (g *Gate) Eval(ctx context.Context, d expr.Data, now time.Time) (Result, error) {
+	if g == nil {
+		return Result{Open: true}, nil
+	}
+	states := make([]state, len(g.groups))
+	for _, waits := range []bool{false, true} {
+		closed := false
+		for i := range g.groups {
+			if err := states[i].ask(ctx, &g.groups[i], waits, d, now); err != nil {
+				return Result{}, err
+			}
+			closed = closed || states[i].closed
+		}
+		if closed {
+			return Result{Choice: !waits, Unmet: unmet(states), NextFlip: nextFlip(states)}, nil
+		}
+	}
+	return Result{Open: true, NextFlip: nextFlip(states)}, nil
+}
+
+// Paths gives all that the gate's conditions read, each path once.
+func (g *Gate) Paths() []expr.Path {
+	var paths []expr.Path
+	for c := range g.all {
+		paths = addPaths(paths, c.paths)
+	}
+	return paths
+}
+
+// IsChoice says that the gate reads only the resource itself.
+func (g *Gate) IsChoice() bool {
+	for c := range g.all {
+		if c.Waits() {
+			return false
+		}
+	}
+	return true
+}
+
+// all goes over the conditions.
+func (g *Gate) all(yield func(*Condition) bool) {
+	if g == nil {
+		return
+	}
+	for _, group := range g.groups {
+		for _, c := range group.conditions {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Message says in one line what keeps the gate closed: `spec.replicas: wanted at least 2, actual 1`. It is empty for an open one.
+func (r Result) Message() string {
+	if len(r.Unmet) == 0 {
+		return ""
+	}
+	v := r.Unmet[0]
+	return clip(oneLine(v.Field), maxField) + ": wanted " + v.Wanted + ", actual " + v.Actual
+}
+
+// state is what is known of one list while a gate is evaluated.
+type state struct {
+	asked  int
+	unmet  []indexed
+	opened bool // a list of which one is enough has one
+	closed bool
+	flip   time.Time
+}
+
+type indexed struct {
+	at int
+	Verdict
+}
+
+// ask evaluates the choices or the waits of a list.
+func (s *state) ask(ctx context.Context, g *group, waits bool, d expr.Data, now time.Time) error {
+	if s.opened {
+		return nil
+	}
+	for i, c := range g.conditions {
+		if c.waits != waits {
+			continue
+		}
+		s.asked++
+		v, err := c.Eval(ctx, d, now)
+		switch {
+		case err != nil && !s.opened && !s.closed:
+			return err
+		case err != nil: // the list is settled
+			continue
+		case v.True:
+			s.opened = s.opened || g.any
+		default:
+			s.unmet = append(s.unmet, indexed{i, v})
+			s.closed = s.closed || !g.any
+		}
+		s.flip = earliest(s.flip, v.NextFlip)
+	}
+	if g.any && !s.opened {
+		s.closed = s.asked == len(g.conditions)
+	}
+	return nil
+}
+
+// unmet gives what keeps the closed lists closed, as written.
+func unmet(states []state) []Verdict {
+	var out []Verdict
+	for i := range states {
+		if !states[i].closed {
+			continue
+		}
+		slices.SortFunc(states[i].unmet, func(a, b indexed) int { return a.at - b.at })
+		for _, u := range states[i].unmet {
+			out = append(out, u.Verdict)
+		}
+	}
+	return out
+}
+
+func nextFlip(states []state) time.Time {
+	var next time.Time
+	for i := range states {
+		next = earliest(next, states[i].flip)
+	}
+	return next
+}
+
+// earliest gives the earlier of two moments, of which either may be zero: never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,160 @@
+package when
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// The lengths of what a message shows, in runes.
+const (
+	maxField  = 128
+	maxWanted = 128
+	maxActual = 64
+)
+
+// What stands in the place of a value.
+const (
+	shownAbsent = "absent"
+	shownHidden = "hidden"
+)
+
+// The roots that are keys of every object too.
+const (
+	keyMetadata = "metadata"
+	keySpec     = "spec"
+	keyStatus   = "status"
+)
+
+// view is how much of a value a message may show. A higher one shows less.
+type view int
+
+const (
+	viewValue  view = iota // the value
+	viewType               // its type
+	viewHidden             // nothing
+)
+
+// viewOf says how much may be shown of what these paths lead to. single: the value is what stands at the one path, not
+// something that a template made.
+func viewOf(paths []expr.Path, single bool) view {
+	v := viewValue
+	for _, p := range paths {
+		v = max(v, viewOfPath(p, single))
+	}
+	return v
+}
+
+func viewOfPath(p expr.Path, single bool) view {
+	if len(p) == 0 {
+		return viewHidden
+	}
+	switch strings.ToLower(p[0]) {
+	case "apiversion", "kind", keyMetadata, keySpec, keyStatus, "name", "namespace", "labels", "annotations", "box":
+		return viewValue
+	case rootChildren:
+	default:
+		return viewType
+	}
+	if slices.ContainsFunc(p, secretKey) {
+		return viewHidden
+	}
+	// A template may print all that is below its path (`toJson .children.secret`), so it must have gone past the top of the object.
+	top := slices.IndexFunc(p, func(key string) bool { return key == keyStatus || key == keySpec || key == keyMetadata })
+	if single || (top > 1 && top < len(p)-1) {
+		return viewValue
+	}
+	return viewType
+}
+
+// secretKey knows the keys below which an object may hold a Secret's data.
+func secretKey(key string) bool {
+	return key == "data" || key == "stringData" || key == "binaryData" || key == "kubectl.kubernetes.io/last-applied-configuration"
+}
+
+// showActual writes the field's normalized value. Objects and lists are shown as their type.
+func showActual(v any, as view) string {
+	switch {
+	case v == nil:
+		return shownAbsent
+	case as == viewHidden:
+		return shownHidden
+	case as == viewType:
+		return jsonType(v)
+	}
+	if _, ok := toText(v); !ok {
+		return emptiness(v) + jsonType(v)
+	}
+	return clip(show(v), maxActual)
+}
+
+// emptiness is "empty " for what `exists` does not count as there: without it, the message would say that it is.
+func emptiness(v any) string {
+	switch t := v.(type) {
+	case []any:
+		if len(t) == 0 {
+			return "empty "
+		}
+	case map[string]any:
+		if len(t) == 0 {
+			return "empty "
+		}
+	}
+	return ""
+}
+
+// showWanted writes what an operator wants: `at least 2`.
+func showWanted(o *operator, wanted any, negate bool) string {
+	out := o.phrase
+	switch v := wanted.(type) {
+	case nil: // exists and notExists
+	case []any:
+		parts := make([]string, len(v))
+		for i, item := range v {
+			parts[i] = show(item)
+		}
+		out += " " + strings.Join(parts, ", ")
+	default:
+		out += " " + show(v)
+	}
+	if negate {
+		out = "not (" + out + ")"
+	}
+	return clip(out, maxWanted)
+}
+
+// show writes a value on one line: strings bare where nothing is lost by that, lists and maps as JSON.
+func show(v any) string {
+	s, isString := v.(string)
+	if !isString {
+		if s, ok := toText(v); ok {
+			return s
+		}
+		raw, err := json.Marshal(v) // sorts keys
+		if err != nil {
+			return jsonType(v)
+		}
+		return string(raw)
+	}
+	if s == "" || strings.TrimSpace(s) != s || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// clip cuts a text to at most limit runes.
+func clip(s string, limit int) string {
+	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// oneLine makes runs of white space one blank: a field may be a template of several lines.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,98 @@
+package kinds
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// defaultBackoffLimit is the number of retries of a Job that does not name one.
+const defaultBackoffLimit = 3
+
+// Short fields of Jobs.
+const (
+	nameBackoffLimit  = "backoffLimit"
+	nameFailurePolicy = "failurePolicy"
+	nameReplace       = "replace"
+	nameTTL           = "ttlSecondsAfterFinished"
+)
+
+// failurePolicies are the values of failurePolicy.
+var failurePolicies = []v1alpha1.JobFailurePolicy{v1alpha1.JobFailureBlock, v1alpha1.JobFailureContinue}
+
+func batchKinds() []Kind {
+	return []Kind{
+		{
+			Key: keyJobs, Singular: "job", Rank: rankJob,
+			GVK:    batchv1.SchemeGroupVersion.WithKind("Job"),
+			fields: reflect.TypeFor[v1alpha1.JobFields](),
+			spec:   reflect.TypeFor[batchv1.JobSpec](),
+			check:  checkJob,
+			build:  buildJob,
+		},
+		planned("cronjobs", "cronjob", rankJob, batchv1.SchemeGroupVersion.WithKind("CronJob")),
+	}
+}
+
+// JobOptions reads the short fields of a Job that are no part of the object: replace (default false), failurePolicy
+// (default Block) and ttlSecondsAfterFinished (in seconds, nil where it is not asked for). Errors are *FieldError.
+func JobOptions(short map[string]any) (replace bool, failurePolicy v1alpha1.JobFailurePolicy, ttl *int32, err error) {
+	var w walker
+	options := w.object(shapeOf(reflect.TypeFor[v1alpha1.JobFields]()), pick(short, nameReplace, nameFailurePolicy, nameTTL))
+	if err := w.first(""); err != nil {
+		return false, "", nil, err
+	}
+	failurePolicy = v1alpha1.JobFailureBlock
+	if text, ok := options[nameFailurePolicy].(string); ok && text != "" {
+		failurePolicy = v1alpha1.JobFailurePolicy(text)
+	}
+	if !slices.Contains(failurePolicies, failurePolicy) {
+		return false, "", nil, badFailurePolicy(string(failurePolicy))
+	}
+	if seconds, ok := int32Of(options[nameTTL]); ok {
+		ttl = &seconds
+	}
+	return options[nameReplace] == true, failurePolicy, ttl, nil
+}
+
+func badFailurePolicy(text string) *FieldError {
+	return &FieldError{
+		Path: nameFailurePolicy, Got: typeName(text), Value: excerpt(text),
+		Want: fmt.Sprintf("%s or %s", v1alpha1.JobFailureBlock, v1alpha1.JobFailureContinue),
+	}
+}
+
+func checkJob(c *checker) {
+	checkPod(c)
+	text, ok := c.short[nameFailurePolicy].(string)
+	if ok && text != "" && !c.templated(text) && !slices.Contains(failurePolicies, v1alpha1.JobFailurePolicy(text)) {
+		c.errs = append(c.errs, field.NotSupported(c.at.Child(nameFailurePolicy), v1alpha1.JobFailurePolicy(text), failurePolicies))
+	}
+}
+
+func buildJob(d Declared, short map[string]any) (map[string]any, error) {
+	// A Job's pods have no name label: a Job often has the name of the workload, whose Service must not select them.
+	template, err := podTemplate(d, short, map[string]any{v1alpha1.LabelAppInstance: d.Instance})
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := template[nameSpec].(map[string]any)
+	if ok {
+		pod["restartPolicy"] = string(corev1.RestartPolicyNever)
+	}
+	spec := pick(short, nameBackoffLimit, "activeDeadlineSeconds", "parallelism", "completions")
+	if spec[nameBackoffLimit] == nil {
+		spec[nameBackoffLimit] = int64(defaultBackoffLimit)
+	}
+	if ttl, ok := short[nameTTL]; ok && d.WithTTL {
+		spec[nameTTL] = ttl
+	}
+	spec["template"] = template
+	return map[string]any{nameSpec: spec}, nil
+}

@@ -1,0 +1,87 @@
+package kinds
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestBuildJobs(t *testing.T) {
+	for name, tc := range map[string]buildCase{
+		"the smallest Job": {
+			key: "jobs", short: `{image: postgres, command: [./cleanup.sh], ttlSecondsAfterFinished: 60, replace: true, failurePolicy: Continue}`,
+			want: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: web, namespace: team}
+spec:
+  backoffLimit: 3
+  template:
+    metadata: {labels: {app.kubernetes.io/instance: shop}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: postgres, command: [./cleanup.sh]}]
+`,
+		},
+		"a Job that is done": {
+			key: "jobs", ttl: true,
+			short: `
+image: postgres
+backoffLimit: 0
+ttlSecondsAfterFinished: "60"
+activeDeadlineSeconds: 30
+parallelism: 2
+completions: 4
+serviceAccountName: cleaner
+resources: {limits: {memory: 1Gi}}
+volumes: [{name: a, persistentVolumeClaim: {claimName: data}}]
+volumeMounts: [{name: a, mountPath: /data}]
+`,
+			spec: `{template: {spec: {restartPolicy: OnFailure}}}`,
+			want: `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: web, namespace: team}
+spec:
+  backoffLimit: 0
+  ttlSecondsAfterFinished: 60
+  activeDeadlineSeconds: 30
+  parallelism: 2
+  completions: 4
+  template:
+    metadata: {labels: {app.kubernetes.io/instance: shop}}
+    spec:
+      restartPolicy: OnFailure
+      serviceAccountName: cleaner
+      volumes: [{name: a, persistentVolumeClaim: {claimName: data}}]
+      containers:
+      - name: main
+        image: postgres
+        resources: {limits: {memory: 1Gi}}
+        volumeMounts: [{name: a, mountPath: /data}]
+`,
+		},
+	} {
+		t.Run(name, tc.run)
+	}
+}
+
+func TestJobOptions(t *testing.T) {
+	g := NewWithT(t)
+	replace, policy, ttl, err := JobOptions(tree(t, `{image: x}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(replace).To(BeFalse())
+	g.Expect(string(policy)).To(Equal("Block"))
+	g.Expect(ttl).To(BeNil())
+
+	replace, policy, ttl, err = JobOptions(tree(t, `{replace: "true", failurePolicy: Continue, ttlSecondsAfterFinished: "0"}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(replace).To(BeTrue())
+	g.Expect(string(policy)).To(Equal("Continue"))
+	g.Expect(ttl).To(HaveValue(Equal(int32(0))))
+
+	_, _, _, err = JobOptions(tree(t, `{failurePolicy: Retry}`))
+	g.Expect(err).To(MatchError("failurePolicy: want Block or Continue, got string"))
+	_, _, _, err = JobOptions(tree(t, `{replace: maybe}`))
+	g.Expect(err).To(MatchError("replace: want boolean, got string"))
+}

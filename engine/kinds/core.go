@@ -1,0 +1,114 @@
+package kinds
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// defaultServicePort is the port of a Service where neither it nor the workload names one.
+const defaultServicePort = 80
+
+func coreKinds() []Kind {
+	namespaces := planned("namespaces", "namespace", rankNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespaces.ClusterScoped = true
+	return []Kind{
+		{
+			Key: keyConfigMaps, Singular: "configmap", Rank: rankConfig,
+			GVK:    corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+			fields: reflect.TypeFor[v1alpha1.ConfigMapFields](),
+			build:  buildConfigMap,
+		},
+		{
+			Key: keyServices, Singular: "service", Rank: rankService,
+			GVK:           corev1.SchemeGroupVersion.WithKind("Service"),
+			fields:        reflect.TypeFor[v1alpha1.ServiceFields](),
+			spec:          reflect.TypeFor[corev1.ServiceSpec](),
+			needsWorkload: serviceNeedsWorkload,
+			check:         checkService,
+			build:         buildService,
+		},
+		namespaces,
+		planned("limitranges", "limitrange", rankRest, corev1.SchemeGroupVersion.WithKind("LimitRange")),
+		planned("pvcs", "pvc", rankClaim, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")),
+		planned("resourcequotas", "resourcequota", rankRest, corev1.SchemeGroupVersion.WithKind("ResourceQuota")),
+		planned("secrets", "secret", rankConfig, corev1.SchemeGroupVersion.WithKind("Secret")),
+		planned("serviceaccounts", "serviceaccount", rankServiceAccount, corev1.SchemeGroupVersion.WithKind("ServiceAccount")),
+	}
+}
+
+func buildConfigMap(_ Declared, short map[string]any) (map[string]any, error) {
+	return pick(short, "data", "binaryData", "immutable"), nil
+}
+
+// ServiceOf gives what Ingresses take their backend from, of a Service's name and rendered short fields. w is the box's
+// only workload, or nil. A port that can't be read counts as none: building the Service itself reports it.
+func ServiceOf(name string, short map[string]any, w *Workload) Service {
+	s := Service{Name: name}
+	s.Port, s.PortName = firstPort(short, namePort)
+	if s.Port == 0 && short[namePort] == nil && !saysPorts(short) && !isExternalName(short) {
+		s.Port = servicePort(w)
+	}
+	return s
+}
+
+func serviceNeedsWorkload(short map[string]any) bool {
+	return short[nameSelector] == nil && !isExternalName(short)
+}
+
+// isExternalName says whether the Service is a name for another host, so that it selects no pods and needs no ports.
+func isExternalName(short map[string]any) bool {
+	return short["type"] == string(corev1.ServiceTypeExternalName)
+}
+
+func saysPorts(short map[string]any) bool {
+	return short[namePorts] != nil && !empty(plain(short[namePorts]))
+}
+
+func checkService(c *checker) {
+	c.exclusive(namePorts, namePort, nameTargetPort, "protocol")
+	if c.short["headless"] != false && c.short["type"] != string(corev1.ServiceTypeClusterIP) {
+		c.exclusive("headless", "type")
+	}
+}
+
+func buildService(d Declared, short map[string]any) (map[string]any, error) {
+	spec := pick(short, "type", nameSelector, namePorts)
+	if short["headless"] == true {
+		spec["clusterIP"] = corev1.ClusterIPNone
+	}
+	// An empty selector that is written out means no selector, so that endpoints can be made by hand.
+	if d.Short[nameSelector] == nil && !isExternalName(short) {
+		if d.Workload == nil {
+			return nil, &FieldError{Path: nameSelector, Want: "a selector: the box has not exactly one workload", Got: gotNothing}
+		}
+		spec[nameSelector] = d.selector(d.Workload.Name)
+	}
+	if spec[namePorts] == nil && (!isExternalName(short) || short[namePort] != nil) {
+		spec[namePorts] = []any{servicePortEntry(short, d.Workload)}
+	}
+	return map[string]any{nameSpec: spec}, nil
+}
+
+func servicePortEntry(short map[string]any, w *Workload) map[string]any {
+	entry := pick(short, namePort, nameTargetPort, "protocol")
+	if entry[namePort] == nil {
+		entry[namePort] = int64(servicePort(w))
+	}
+	if entry[nameTargetPort] == nil {
+		entry[nameTargetPort] = entry[namePort]
+		if w != nil && w.Port != 0 {
+			entry[nameTargetPort] = int64(w.Port)
+		}
+	}
+	return entry
+}
+
+func servicePort(w *Workload) int32 {
+	if w != nil && w.Port != 0 {
+		return w.Port
+	}
+	return defaultServicePort
+}

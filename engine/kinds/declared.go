@@ -1,0 +1,194 @@
+package kinds
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Declared is a declaration with every template rendered. Build changes nothing of it.
+type Declared struct {
+	// Name of the object.
+	Name string
+	// Namespace of the object. Empty for cluster-scoped ones.
+	Namespace string
+	// Labels and Annotations of the object. They win over those of a manifest.
+	Labels, Annotations map[string]string
+	// Short holds the rendered short fields, as a JSON tree.
+	Short map[string]any
+	// Spec is the rendered overlay, or nil.
+	Spec map[string]any
+	// Instance is the resource's name as a label value: see LabelValue.
+	Instance string
+	// Workload is the box's only workload, or nil. It is a must where NeedsWorkload says so, and otherwise gives a
+	// Service the defaults of its ports.
+	Workload *Workload
+	// Service is the box's only Service, or nil. It is a must where NeedsService says so.
+	Service *Service
+	// WithTTL lets a Job have its ttlSecondsAfterFinished. It must be false until the Job's completion was noted.
+	WithTTL bool
+}
+
+// Workload is what others take defaults from.
+type Workload struct {
+	// Name of the object.
+	Name string
+	// Port is the first port of the main container, or 0.
+	Port int32
+	// PortName is the name of that port, or empty.
+	PortName string
+}
+
+// Service is what Ingresses take their backend from.
+type Service struct {
+	// Name of the object.
+	Name string
+	// Port is the first port of the Service, or 0 where it has none.
+	Port int32
+	// PortName is the name of that port, or empty.
+	PortName string
+}
+
+// Names of fields that many objects or short forms have.
+const (
+	nameAPIVersion = "apiVersion"
+	nameKind       = "kind"
+	nameManifest   = "manifest"
+	nameMetadata   = "metadata"
+	nameName       = "name"
+	namePort       = "port"
+	namePorts      = "ports"
+	nameReplicas   = "replicas"
+	nameSelector   = "selector"
+	nameSpec       = "spec"
+	nameStatus     = "status"
+	nameTargetPort = "targetPort"
+)
+
+// Build makes the object of a declaration: what it declares and the documented defaults, nothing else. The result shares
+// no memory with d. Errors are *FieldError; their paths begin at the declaration: "env[0].value", "spec.replicas".
+func (k Kind) Build(d Declared) (*unstructured.Unstructured, error) {
+	if k.planned() {
+		return nil, &FieldError{Want: "a supported kind", Got: k.Key}
+	}
+	if d.Name == "" {
+		return nil, &FieldError{Path: nameName, Want: "a name", Got: gotNothing}
+	}
+	short, err := k.convertShort(d.Short)
+	if err != nil {
+		return nil, err
+	}
+	object, err := k.build(d, short)
+	if err != nil {
+		return nil, err
+	}
+	if k.GVK.Kind == "" {
+		return &unstructured.Unstructured{Object: object}, nil
+	}
+	if err := k.overlay(object, d.Spec); err != nil {
+		return nil, err
+	}
+	object[nameAPIVersion], object[nameKind] = k.GVK.GroupVersion().String(), k.GVK.Kind
+	object[nameMetadata] = d.metadata(map[string]any{})
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// overlay merges the declaration's overlay over the spec that the short form made.
+func (k Kind) overlay(object, overlay map[string]any) error {
+	if overlay == nil {
+		return nil
+	}
+	if k.spec == nil {
+		return noSpec(k.GVK.Kind)
+	}
+	spec, err := mergeOverlay(shapeOf(k.spec), asObject(object[nameSpec]), overlay, nameSpec)
+	if err != nil {
+		return err
+	}
+	object[nameSpec] = spec
+	return nil
+}
+
+// convertShort gives the short fields as their types want them, without those that are empty strings.
+func (k Kind) convertShort(short map[string]any) (map[string]any, error) {
+	var w walker
+	s := shapeOf(k.fields)
+	out := w.object(s, short)
+	if err := w.first(""); err != nil {
+		return nil, err
+	}
+	for name, v := range out {
+		if v == "" && s.members[name].text {
+			delete(out, name)
+		}
+	}
+	return out, nil
+}
+
+// metadata adds the names, labels and annotations of the declaration to those that own has. It uses up own.
+func (d Declared) metadata(own map[string]any) map[string]any {
+	own[nameName] = d.Name
+	if d.Namespace != "" {
+		own["namespace"] = d.Namespace
+	}
+	addTexts(own, "labels", d.Labels)
+	addTexts(own, "annotations", d.Annotations)
+	return own
+}
+
+func addTexts(to map[string]any, name string, texts map[string]string) {
+	if len(texts) == 0 {
+		return
+	}
+	own, ok := to[name].(map[string]any)
+	if !ok {
+		own = make(map[string]any, len(texts))
+		to[name] = own
+	}
+	for key, v := range texts {
+		own[key] = v
+	}
+}
+
+// selector are the labels by which the pods of a workload are found. They hold names only, never a UID: selectors can't
+// be changed, and must still fit after a restore.
+func (d Declared) selector(workload string) map[string]any {
+	return map[string]any{v1alpha1.LabelAppName: LabelValue(workload), v1alpha1.LabelAppInstance: d.Instance}
+}
+
+// LabelValue makes a label value of an object's name: a name over 63 characters becomes its first 54 without trailing
+// -, . and _, then "-" and 8 characters of its hash. Others stay as they are.
+func LabelValue(name string) string {
+	if len(name) <= validation.LabelValueMaxLength {
+		return name
+	}
+	const kept, hashed = 54, 8
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:kept], "-._") + "-" + hex.EncodeToString(sum[:])[:hashed]
+}
+
+// pick copies those of the named fields that are there.
+func pick(from map[string]any, names ...string) map[string]any {
+	out := make(map[string]any, len(names))
+	for _, name := range names {
+		if v, ok := from[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// merged gives a new map with the entries of all maps; later ones win.
+func merged(all ...map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+// FieldError says which field of a declaration is wrong, and why.
+type FieldError struct {
+	// Path of the field, such as `env[0].value`.
+	Path string
+	// Want is what the field should be: "integer". Empty where the field may not be there at all.
+	Want string
+	// Got is the type of what it is, as in JSON: "string"; "nothing" where it is missing. Where Want is empty it says what
+	// the field is: "unknown field".
+	Got string
+	// Value is what it is, at most 64 characters; empty for objects and arrays. It may come from a Secret, so Error does
+	// not show it: see WithValue.
+	Value string
+	// Near is the valid name that an unknown field most likely stands for, or empty.
+	Near string
+}
+
+// The types of JSON, as messages and conditions call them.
+const (
+	typeArray   = "array"
+	typeBoolean = "boolean"
+	typeNull    = "null"
+	typeNumber  = "number"
+	typeObject  = "object"
+	typeString  = "string"
+)
+
+// The values of Got that are not types.
+const (
+	gotNothing = "nothing"
+	gotUnknown = "unknown field"
+)
+
+// maxExcerpt is the number of characters of a value that an error carries.
+const maxExcerpt = 64
+
+// Error gives the path and what is wrong there, without the value.
+func (e *FieldError) Error() string {
+	return e.at() + e.problem()
+}
+
+// WithValue gives the same message and the value. It is only for values that their readers may see.
+func (e *FieldError) WithValue() string {
+	if e.Value == "" {
+		return e.Error()
+	}
+	return fmt.Sprintf("%s %q", e.Error(), e.Value)
+}
+
+// Unknown says whether the field is one that its kind does not have.
+func (e *FieldError) Unknown() bool {
+	return e.Got == gotUnknown
+}
+
+func (e *FieldError) at() string {
+	if e.Path == "" {
+		return ""
+	}
+	return e.Path + ": "
+}
+
+func (e *FieldError) problem() string {
+	switch {
+	case e.Unknown() && e.Near != "":
+		return fmt.Sprintf("%s, did you mean %q?", gotUnknown, e.Near)
+	case e.Want == "":
+		return e.Got
+	default:
+		return fmt.Sprintf("want %s, got %s", e.Want, e.Got)
+	}
+}
+
+// below gives the error as one of a field below at.
+func (e *FieldError) below(at *field.Path) *field.Error {
+	path := e.Path
+	if at != nil {
+		path = joinPath(at.String(), e.Path)
+	}
+	switch {
+	case e.Want == "":
+		return &field.Error{Type: field.ErrorTypeForbidden, Field: path, BadValue: "", Detail: e.problem()}
+	case e.Got == gotNothing:
+		return &field.Error{Type: field.ErrorTypeRequired, Field: path, BadValue: "", Detail: e.Want}
+	case e.Value == "":
+		return &field.Error{Type: field.ErrorTypeTypeInvalid, Field: path, BadValue: e.Got, Detail: "want " + e.Want}
+	default:
+		return &field.Error{Type: field.ErrorTypeInvalid, Field: path, BadValue: e.Value, Detail: e.problem()}
+	}
+}
+
+func unknownField(name string, known []string) *FieldError {
+	return &FieldError{Got: gotUnknown, Near: suggest.Nearest(name, known)}
+}
+
+func (s *shape) word() string {
+	if (s.form == formInteger || s.form == formUnsigned) && s.bits < 64 {
+		return strconv.Itoa(s.bits) + "-bit " + words[s.form]
+	}
+	return words[s.form]
+}
+
+func (w *walker) fail(e *FieldError) {
+	w.errs = append(w.errs, e)
+}
+
+// under, underKey and underIndex put one step before the paths of the errors that were added since before. So that a
+// tree without errors costs no paths, each level adds its own step on the way back.
+func (w *walker) under(before int, name string) {
+	for _, e := range w.errs[before:] {
+		e.Path = joinPath(name, e.Path)
+	}
+}
+
+func (w *walker) underKey(before int, key string) {
+	for _, e := range w.errs[before:] {
+		e.Path = joinPath("["+key+"]", e.Path)
+	}
+}
+
+func (w *walker) underIndex(before, i int) {
+	if len(w.errs) > before {
+		w.underKey(before, strconv.Itoa(i))
+	}
+}
+
+// sorted gives the errors in the order of their paths, whatever order the maps were read in.
+func (w *walker) sorted() []*FieldError {
+	slices.SortStableFunc(w.errs, func(a, b *FieldError) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.problem(), b.problem()))
+	})
+	return w.errs
+}
+
+// first gives the first error, below at.
+func (w *walker) first(at string) error {
+	if len(w.errs) == 0 {
+		return nil
+	}
+	e := *w.sorted()[0]
+	e.Path = joinPath(at, e.Path)
+	return &e
+}
+
+func joinPath(parent, child string) string {
+	if parent == "" || child == "" || strings.HasPrefix(child, "[") {
+		return parent + child
+	}
+	return parent + "." + child
+}
+
+// typeName is the name that JSON has for the type of v.
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return typeNull
+	case string:
+		return typeString
+	case bool:
+		return typeBoolean
+	case int64, float64:
+		return typeNumber
+	case map[string]any:
+		return typeObject
+	case []any:
+		return typeArray
+	default:
+		return fmt.Sprintf("%T", v)
+	}
+}
+
+// excerpt is the beginning of a scalar, for messages.
+func excerpt(v any) string {
+	switch v.(type) {
+	case string, bool, int64, float64:
+	default:
+		return ""
+	}
+	text := fmt.Sprint(v)
+	n := 0
+	for i := range text {
+		if n == maxExcerpt {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,169 @@
+package kinds
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+)
+
+// TestEveryFieldsTypeHasAKind fails while the API has short fields that no key decodes.
+func TestEveryFieldsTypeHasAKind(t *testing.T) {
+	g := NewWithT(t)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/resource_types.go", nil, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	var declared, embedded, used []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeSpec:
+			if strings.HasSuffix(n.Name.Name, "Fields") {
+				declared = append(declared, n.Name.Name)
+			}
+		case *ast.Field:
+			if name, ok := n.Type.(*ast.Ident); ok && len(n.Names) == 0 {
+				embedded = append(embedded, name.Name)
+			}
+		}
+		return true
+	})
+	for _, k := range table {
+		if k.fields != nil {
+			used = append(used, k.fields.Name())
+		}
+	}
+	g.Expect(declared).NotTo(BeEmpty())
+	for _, name := range declared {
+		if !slices.Contains(embedded, name) {
+			g.Expect(used).To(ContainElement(name), "a short form without a kind")
+		}
+	}
+}
+
+// notInTheObject are short fields that say how the object is treated: see JobOptions.
+var notInTheObject = map[string][]string{"jobs": {nameFailurePolicy, nameReplace}}
+
+// TestEveryFieldHasAnEffect fails while a short field, or a field of a type of ours in it, is accepted and ignored.
+func TestEveryFieldHasAnEffect(t *testing.T) {
+	for _, key := range Keys() {
+		k := mustLookup(t, key)
+		required := map[string]any{}
+		if slices.Contains(k.FieldNames(), nameImage) {
+			required[nameImage] = "required"
+		}
+		if slices.Contains(k.FieldNames(), nameManifest) {
+			required[nameManifest] = map[string]any{"apiVersion": "example.com/v1", "kind": "Thing"}
+		}
+		if slices.Contains(k.FieldNames(), nameServicePort) {
+			required[nameServicePort] = int64(1)
+		}
+		for name, samples := range fieldSamples(t, k) {
+			for _, sample := range samples {
+				t.Run(key+"/"+name, func(t *testing.T) {
+					g := NewWithT(t)
+					without := build(t, k, required)
+					with := build(t, k, merged(required, map[string]any{name: sample}))
+					if slices.Contains(notInTheObject[key], name) {
+						g.Expect(with).To(Equal(without))
+					} else {
+						g.Expect(with).NotTo(Equal(without), "%s: %v has no effect", name, sample)
+					}
+				})
+			}
+		}
+	}
+}
+
+// fieldSamples gives values for every short field of a kind: one, or for our own types one for each of their fields.
+func fieldSamples(t *testing.T, k Kind) map[string][]any {
+	t.Helper()
+	out := map[string][]any{}
+	r := &sampler{random: rand.New(rand.NewPCG(1, 1))}
+	for name, m := range shapeOf(k.fields).members {
+		switch {
+		case name == nameManifest:
+			out[name] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Other"}}
+		case name == nameProbes:
+			for _, probe := range m.shape.names {
+				out[name] = append(out[name], map[string]any{probe: map[string]any{"periodSeconds": int64(1)}})
+			}
+		case m.shape.form == formObject:
+			out[name] = []any{map[string]any{}}
+		case m.shape.form == formDictionary:
+			out[name] = []any{map[string]any{"sample": r.value(m.shape.elem, 1, false)}}
+		case m.shape.form == formList && m.shape.elem.form == formObject:
+			out[name] = []any{[]any{map[string]any{}}}
+		case m.shape.form == formBoolean:
+			out[name] = []any{true}
+		case m.shape.form == formInteger || m.shape.form == formIntOrString:
+			out[name] = []any{int64(7)}
+		default:
+			out[name] = []any{r.value(m.shape, 1, false)}
+		}
+	}
+	return out
+}
+
+func build(t *testing.T, k Kind, short map[string]any) map[string]any {
+	t.Helper()
+	obj, err := k.Build(Declared{
+		Name: "web", Namespace: "team", Instance: "shop", Short: short, WithTTL: true,
+		Workload: &Workload{Name: "web", Port: 8080}, Service: &Service{Name: "web", Port: 80},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj.Object
+}
+
+// TestRandomDeclarations: what Check finds nothing wrong with is built, is what Kubernetes' own types read, and is the same
+// when built again.
+func TestRandomDeclarations(t *testing.T) {
+	r := &sampler{random: rand.New(rand.NewPCG(3, 4))}
+	for _, key := range Keys() {
+		if key == "resources" {
+			continue
+		}
+		k, built := mustLookup(t, key), 0
+		for range 300 {
+			short := r.object(shapeOf(k.fields), 5, true)
+			if slices.Contains(k.FieldNames(), nameImage) {
+				short[nameImage] = "nginx"
+			}
+			service := &Service{Name: "web", Port: 80}
+			if name, ok := short[nameServiceName].(string); ok {
+				service.Name = name
+			}
+			var spec map[string]any
+			if k.spec != nil {
+				spec = r.object(shapeOf(k.spec), 5, true)
+			}
+			if len(k.Check(short, spec, nil, nil)) > 0 {
+				continue
+			}
+			d := Declared{
+				Name: "web", Instance: "shop", Short: short, Spec: spec,
+				Workload: &Workload{Name: "web"}, Service: service,
+			}
+			first, err := k.Build(d)
+			if err != nil {
+				t.Fatalf("%s: building %v and %v: %v", key, short, spec, err)
+			}
+			second, err := k.Build(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(first.Object, second.Object); diff != "" {
+				t.Fatalf("built twice:\n%s", diff)
+			}
+			expectTyped(t, first.Object)
+			built++
+		}
+		NewWithT(t).Expect(built).To(BeNumerically(">", 50), key)
+	}
+}

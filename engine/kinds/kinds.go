@@ -1,0 +1,196 @@
+// Package kinds knows the kinds that a resource group may declare: their short forms, how a rendered declaration becomes
+// an object, and what templates see of a live one. It is pure: it reads no cluster, renders no templates and writes
+// nothing. To add a kind, add its fields type to the API and its entry to the file of its API group here.
+package kinds
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is one key of a resource group.
+type Kind struct {
+	// Key is the key, such as "deployments".
+	Key string
+	// Singular is what templates say after .children for the first one: "deployment". Empty for `resources`, where it
+	// depends on the manifest: see SingularOf.
+	Singular string
+	// GVK is the kind of the objects. Zero for `resources`: see ManifestGVK.
+	GVK schema.GroupVersionKind
+	// Rank is the place in the order inside a group, from 0. For `resources` see RankOf.
+	Rank int
+	// ClusterScoped says that the objects have no namespace. Always false for `resources`.
+	ClusterScoped bool
+
+	// fields is the Go type of the short fields; nil while the kind is only planned.
+	fields reflect.Type
+	// spec is the Go type of the object's spec; nil where it has none, and for `resources`.
+	spec reflect.Type
+	// workload says that the kind runs pods that Services and others select by default.
+	workload bool
+	// needsWorkload and needsService say whether short fields leave a default to the box's only workload or Service;
+	// nil where they never do.
+	needsWorkload, needsService func(short map[string]any) bool
+	// check adds what the types of the fields alone can't say; may be nil.
+	check func(c *checker)
+	// build makes the object's content besides apiVersion, kind and metadata from converted short fields.
+	build func(d Declared, short map[string]any) (map[string]any, error)
+}
+
+// The order inside a group. Kinds of one rank are applied concurrently.
+const (
+	rankNamespace = iota
+	rankServiceAccount
+	rankRole
+	rankConfig
+	rankClaim
+	rankService
+	rankWorkload
+	rankJob
+	rankIngress
+	rankAutoscaler
+	rankBudget
+	rankRest
+)
+
+// The keys that work.
+const (
+	keyConfigMaps  = "configmaps"
+	keyDeployments = "deployments"
+	keyIngresses   = "ingresses"
+	keyJobs        = "jobs"
+	keyResources   = "resources"
+	keyServices    = "services"
+)
+
+// table holds every key that a group may have, with those that are only planned.
+var table = newTable()
+
+func newTable() map[string]Kind {
+	all := slices.Concat(appsKinds(), autoscalingKinds(), batchKinds(), coreKinds(), networkingKinds(), policyKinds(),
+		rbacKinds(), manifestKinds())
+	out := make(map[string]Kind, len(all))
+	for _, k := range all {
+		out[k.Key] = k
+	}
+	return out
+}
+
+// kindNames finds the known kinds by group and kind.
+var kindNames = newKindNames()
+
+func newKindNames() map[schema.GroupKind]Kind {
+	out := make(map[schema.GroupKind]Kind, len(table))
+	for _, k := range table {
+		out[k.GVK.GroupKind()] = k
+	}
+	delete(out, schema.GroupKind{})
+	return out
+}
+
+// Lookup finds a supported kind by its key. Upper and lower case are the same: `configMaps` is `configmaps`.
+func Lookup(key string) (Kind, bool) {
+	k, ok := table[strings.ToLower(key)]
+	if !ok || k.planned() {
+		return Kind{}, false
+	}
+	return k, true
+}
+
+// IsName says whether a name is that of a kind, as templates say it: its key or its singular. Planned kinds count, because
+// manifests may be of any kind.
+func IsName(name string) bool {
+	for _, k := range table {
+		if name == k.Key || name == k.Singular && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Keys are the keys that Lookup finds, sorted.
+func Keys() []string {
+	return keys(func(k Kind) bool { return !k.planned() })
+}
+
+// PlannedKeys are the keys that a group may have but that are not supported yet, sorted.
+func PlannedKeys() []string {
+	return keys(Kind.planned)
+}
+
+// RankOf is the place of a kind in the order inside a group. Kinds that no key stands for come last.
+func RankOf(gvk schema.GroupVersionKind) int {
+	if k, ok := kindNames[gvk.GroupKind()]; ok {
+		return k.Rank
+	}
+	return rankRest
+}
+
+// SingularOf is the name of the first child of a kind under .children: "deployment", "pvc", or the lower-case kind
+// where no key stands for it.
+func SingularOf(gvk schema.GroupVersionKind) string {
+	if k, ok := kindNames[gvk.GroupKind()]; ok {
+		return k.Singular
+	}
+	return strings.ToLower(gvk.Kind)
+}
+
+// PluralOf is the name of all children of a kind under .children: "deployments", "pvcs", or the lower-case plural of
+// the kind where no key stands for it.
+func PluralOf(gvk schema.GroupVersionKind) string {
+	if k, ok := kindNames[gvk.GroupKind()]; ok {
+		return k.Key
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural.Resource
+}
+
+// FieldNames are the short fields of the kind, sorted.
+func (k Kind) FieldNames() []string {
+	if k.planned() {
+		return nil
+	}
+	return slices.Clone(shapeOf(k.fields).names)
+}
+
+// IsWorkload says whether the kind runs pods that Services and others select by default.
+func (k Kind) IsWorkload() bool {
+	return k.workload
+}
+
+// NeedsWorkload says whether the short fields, rendered or not, leave something that only the box's only workload can
+// give. Without that workload Build fails.
+func (k Kind) NeedsWorkload(short map[string]any) bool {
+	return k.needsWorkload != nil && k.needsWorkload(short)
+}
+
+// NeedsService says whether the short fields, rendered or not, leave something that only the box's only Service can
+// give. Without that Service Build fails.
+func (k Kind) NeedsService(short map[string]any) bool {
+	return k.needsService != nil && k.needsService(short)
+}
+
+func (k Kind) planned() bool {
+	return k.fields == nil
+}
+
+// planned is the table entry of a kind whose short form does not exist yet. Its names and its rank already count, because
+// `resources` can make its objects.
+func planned(key, singular string, rank int, gvk schema.GroupVersionKind) Kind {
+	return Kind{Key: key, Singular: singular, Rank: rank, GVK: gvk}
+}
+
+func keys(which func(Kind) bool) []string {
+	var out []string
+	for key, k := range table {
+		if which(k) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,93 @@
+package kinds
+
+import (
+	"reflect"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Short fields of Ingresses.
+const (
+	nameHost        = "host"
+	namePath        = "path"
+	namePathType    = "pathType"
+	nameRules       = "rules"
+	nameServiceName = "serviceName"
+	nameServicePort = "servicePort"
+)
+
+func networkingKinds() []Kind {
+	return []Kind{
+		{
+			Key: keyIngresses, Singular: "ingress", Rank: rankIngress,
+			GVK:          networkingv1.SchemeGroupVersion.WithKind("Ingress"),
+			fields:       reflect.TypeFor[v1alpha1.IngressFields](),
+			spec:         reflect.TypeFor[networkingv1.IngressSpec](),
+			needsService: ingressNeedsService,
+			check:        checkIngress,
+			build:        buildIngress,
+		},
+		planned("networkpolicies", "networkpolicy", rankRest, networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")),
+	}
+}
+
+func ingressNeedsService(short map[string]any) bool {
+	says := func(name string) bool { return short[name] != nil && short[name] != "" }
+	if says(nameRules) && !empty(short[nameRules]) {
+		return false
+	}
+	return !says(nameServiceName) || !says(nameServicePort)
+}
+
+func checkIngress(c *checker) {
+	c.exclusive(nameRules, nameHost, namePath, namePathType, nameServiceName, nameServicePort)
+}
+
+func buildIngress(d Declared, short map[string]any) (map[string]any, error) {
+	spec := pick(short, nameRules, "tls")
+	if v, ok := short["className"]; ok {
+		spec["ingressClassName"] = v
+	}
+	if spec[nameRules] == nil {
+		backend, err := ingressBackend(d, short)
+		if err != nil {
+			return nil, err
+		}
+		path := map[string]any{namePath: "/", namePathType: string(networkingv1.PathTypePrefix), "backend": backend}
+		rule := merged(pick(short, nameHost), map[string]any{
+			"http": map[string]any{"paths": []any{merged(path, pick(short, namePath, namePathType))}},
+		})
+		spec[nameRules] = []any{rule}
+	}
+	return map[string]any{nameSpec: spec}, nil
+}
+
+// ingressBackend takes what the short fields leave out from the box's only Service.
+func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
+	service := Service{}
+	if d.Service != nil {
+		service = *d.Service
+	}
+	name, ok := short[nameServiceName].(string)
+	if !ok {
+		name = service.Name
+	}
+	if name == "" {
+		return nil, &FieldError{Path: nameServiceName, Want: "a Service: the box has not exactly one", Got: gotNothing}
+	}
+	port := map[string]any{}
+	switch v := short[nameServicePort].(type) {
+	case int64:
+		port["number"] = v
+	case string:
+		port[nameName] = v
+	default:
+		if name != service.Name || service.Port == 0 {
+			return nil, &FieldError{Path: nameServicePort, Want: "a port: the box has not exactly one Service that has ports", Got: gotNothing}
+		}
+		port["number"] = int64(service.Port)
+	}
+	return map[string]any{"service": map[string]any{nameName: name, "port": port}}, nil
+}

@@ -1,0 +1,130 @@
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// mergeOverlay puts a rendered overlay over a spec of the same shape by Kubernetes' strategic merge: objects are merged,
+// null removes, lists are merged by the merge key of their type or else replaced. Unlike there, elements that only the
+// overlay has come last: the main container stays the first one, and variables keep seeing those before them. It uses up
+// base; the overlay is not changed. Error paths begin with at.
+func mergeOverlay(s *shape, base, overlay map[string]any, at string) (map[string]any, error) {
+	w := walker{overlay: true}
+	patch := w.object(s, overlay)
+	if err := w.first(at); err != nil {
+		return nil, err
+	}
+	orders := s.orders(base, nil)
+	if slices.ContainsFunc(orders, order.incomplete) {
+		before := walker{overlay: true}
+		before.object(s, base)
+		if err := before.first(at); err != nil {
+			return nil, err
+		}
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(base, patch, strategicpatch.PatchMetaFromStruct{T: s.goType})
+	if err != nil {
+		// The library's own words hold values, which may be secret, and come in no fixed order.
+		return nil, &FieldError{Path: at, Want: "an overlay that can be merged", Got: typeName(overlay)}
+	}
+	for _, o := range orders {
+		o.restore()
+	}
+	// What the overlay emptied, and the nulls in what it added, must not stay.
+	var after walker
+	out := after.object(s, merged)
+	return out, after.first(at)
+}
+
+// order is the order that a merged list had before the merge.
+type order struct {
+	object         map[string]any
+	name, mergeKey string
+	keys           []any
+}
+
+// orders finds the merged lists in an object. The merge changes objects in place, so they are still there after it.
+func (s *shape) orders(object map[string]any, found []order) []order {
+	for name, v := range object {
+		m := s.members[name]
+		if m == nil {
+			continue
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			found = m.shape.orders(v, found)
+		case []any:
+			if m.mergeKey == "" {
+				continue
+			}
+			o := order{object: object, name: name, mergeKey: m.mergeKey}
+			for _, elem := range v {
+				o.keys = append(o.keys, asObject(elem)[m.mergeKey])
+				found = m.shape.elem.orders(asObject(elem), found)
+			}
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// incomplete says whether an element has no merge key.
+func (o order) incomplete() bool {
+	return slices.Contains(o.keys, nil)
+}
+
+func (o order) restore() {
+	list, ok := o.object[o.name].([]any)
+	if !ok {
+		return
+	}
+	place := func(elem any) int {
+		if i := slices.Index(o.keys, asObject(elem)[o.mergeKey]); i >= 0 {
+			return i
+		}
+		return len(o.keys)
+	}
+	slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// mergeJSON puts an overlay over an object of a kind whose type is not known: objects are merged, null removes, all else
+// is replaced. It uses up both.
+func mergeJSON(base, overlay map[string]any) map[string]any {
+	if base == nil {
+		base = map[string]any{}
+	}
+	for name, v := range overlay {
+		over, isObject := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(base, name)
+		case isObject:
+			base[name] = mergeJSON(asObject(base[name]), over)
+		default:
+			base[name] = v
+		}
+	}
+	return base
+}
+
+// mergeKeys checks that the elements of a list can be told apart by the list's merge key.
+func (w *walker) mergeKeys(m *member, v any) {
+	list, ok := v.([]any)
+	if !ok || m.mergeKey == "" {
+		return
+	}
+	for i, elem := range list {
+		object, ok := plain(elem).(map[string]any)
+		if !ok || object[m.mergeKey] != nil {
+			continue
+		}
+		before := len(w.errs)
+		want := fmt.Sprintf("a %s, by which the elements of this list are merged", m.mergeKey)
+		w.fail(&FieldError{Path: m.mergeKey, Want: want, Got: gotNothing})
+		w.underIndex(before, i)
+	}
+}

@@ -1,0 +1,207 @@
+package kinds
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// scalar reads a value that holds no others.
+func scalar(s *shape, v any) (any, bool) {
+	text, isText := v.(string)
+	switch s.form {
+	case formText:
+		out, ok := scalarText(v)
+		return out, ok
+	case formBoolean:
+		return boolean(v)
+	case formInteger, formUnsigned:
+		out, ok := integer(v, s)
+		return out, ok
+	case formNumber:
+		return number(v, s.bits)
+	case formIntOrString:
+		return intOrString(v)
+	case formQuantity:
+		return quantity(v)
+	case formTime:
+		_, err := time.Parse(time.RFC3339, text)
+		return text, isText && err == nil
+	case formDuration:
+		_, err := time.ParseDuration(text)
+		return text, isText && err == nil
+	case formBytes:
+		_, err := base64.StdEncoding.DecodeString(text)
+		return text, isText && err == nil
+	default:
+		return nil, false
+	}
+}
+
+func scalarText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), !math.IsNaN(v) && !math.IsInf(v, 0)
+	default:
+		return "", false
+	}
+}
+
+func boolean(v any) (any, bool) {
+	switch v {
+	case true, "true":
+		return true, true
+	case false, "false":
+		return false, true
+	default:
+		return nil, false
+	}
+}
+
+// integer reads a whole number that a shape of integers can hold.
+func integer(v any, s *shape) (int64, bool) {
+	var n int64
+	switch v := v.(type) {
+	case int64:
+		n = v
+	case float64:
+		// 2^63 is the first float that no int64 holds; every integral float below it converts exactly.
+		if v != math.Trunc(v) || v < math.MinInt64 || v >= math.MaxInt64 {
+			return 0, false
+		}
+		n = int64(v)
+	case string:
+		parsed, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		n = parsed
+	default:
+		return 0, false
+	}
+	if s.form == formUnsigned {
+		return n, n >= 0 && (s.bits > 62 || n < 1<<s.bits)
+	}
+	limit := int64(1) << (s.bits - 1)
+	return n, s.bits == 64 || (n >= -limit && n < limit)
+}
+
+// int32Of reads a value that may not have been converted yet.
+func int32Of(v any) (int32, bool) {
+	n, ok := integer(plain(v), &shape{form: formInteger, bits: 64})
+	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
+		return 0, false
+	}
+	return int32(n), true
+}
+
+func number(v any, bits int) (any, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	case string:
+		f, err := strconv.ParseFloat(v, bits)
+		return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+	default:
+		return nil, false
+	}
+}
+
+// intOrString reads digits as a number: Kubernetes has no names or percentages that consist of digits alone.
+func intOrString(v any) (any, bool) {
+	if n, ok := integer(v, &shape{form: formInteger, bits: 32}); ok {
+		return n, true
+	}
+	text, ok := v.(string)
+	return text, ok
+}
+
+func quantity(v any) (any, bool) {
+	if _, isBool := v.(bool); isBool {
+		return nil, false
+	}
+	text, ok := scalarText(v)
+	if !ok {
+		return nil, false
+	}
+	_, err := resource.ParseQuantity(text)
+	return text, err == nil
+}
+
+// plain gives the form that a JSON decoder would have given v: numbers as int64 or float64, lists as []any, maps as
+// map[string]any. Values that have no such form are given as they are.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, string, bool, int64, float64, map[string]any, []any:
+		return v
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+		return v
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
+	}
+	return plainValue(v)
+}
+
+func plainValue(v any) any {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.Kind() == reflect.Pointer && r.IsNil():
+		return nil
+	case r.Kind() == reflect.Pointer:
+		return plain(r.Elem().Interface())
+	case r.CanInt():
+		return r.Int()
+	case r.CanUint():
+		if n := r.Uint(); n <= math.MaxInt64 {
+			return int64(n)
+		}
+		return float64(r.Uint())
+	case r.CanFloat():
+		return r.Float()
+	case r.Kind() == reflect.String:
+		return r.String()
+	case r.Kind() == reflect.Bool:
+		return r.Bool()
+	case r.Kind() == reflect.Slice:
+		return plainList(r)
+	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
+		return plainMap(r)
+	default:
+		return v
+	}
+}
+
+func plainList(r reflect.Value) []any {
+	out := make([]any, 0, r.Len())
+	for i := range r.Len() {
+		out = append(out, r.Index(i).Interface())
+	}
+	return out
+}
+
+func plainMap(r reflect.Value) map[string]any {
+	out := make(map[string]any, r.Len())
+	for key, v := range r.Seq2() {
+		out[key.String()] = v.Interface()
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package kinds
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// lastApplied is the annotation in which kubectl keeps a copy of an object, also of a Secret's data.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// secretKind is the kind whose data templates never see.
+var secretKind = schema.GroupKind{Kind: "Secret"}
+
+// counters are the status fields that Kubernetes leaves out at 0, by kind.
+var counters = map[schema.GroupKind][]string{
+	{Group: appsv1.GroupName, Kind: "Deployment"}: {
+		"availableReplicas", "readyReplicas", nameReplicas, "unavailableReplicas", "updatedReplicas",
+	},
+	{Group: appsv1.GroupName, Kind: "ReplicaSet"}: {"availableReplicas", "fullyLabeledReplicas", "readyReplicas", nameReplicas},
+	{Group: appsv1.GroupName, Kind: "StatefulSet"}: {
+		"availableReplicas", "currentReplicas", "readyReplicas", nameReplicas, "updatedReplicas",
+	},
+	{Group: appsv1.GroupName, Kind: "DaemonSet"}: {
+		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
+		"numberUnavailable", "updatedNumberScheduled",
+	},
+	{Kind: "ReplicationController"}:                         {"availableReplicas", "fullyLabeledReplicas", "readyReplicas", nameReplicas},
+	{Group: "batch", Kind: "Job"}:                           {"active", "failed", "succeeded"},
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"currentReplicas", "desiredReplicas"},
+}
+
+// View is what templates and conditions see of a live child: the object, with the counters that Kubernetes leaves out at 0
+// present, and without a Secret's data. The object is cache memory that others read: it is never changed, and the view,
+// which shares what it can with it, must not be changed either. The view of nil is nil.
+func View(obj *unstructured.Unstructured) map[string]any {
+	if obj == nil {
+		return nil
+	}
+	gk := obj.GroupVersionKind().GroupKind()
+	if gk == secretKind {
+		return viewSecret(obj.Object)
+	}
+	missing := missingCounters(obj.Object, counters[gk])
+	if len(missing) == 0 {
+		return obj.Object
+	}
+	status, ok := obj.Object[nameStatus].(map[string]any)
+	if !ok {
+		status = nil
+	}
+	counted := make(map[string]any, len(status)+len(missing))
+	maps.Copy(counted, status)
+	for _, name := range missing {
+		counted[name] = int64(0)
+	}
+	view := maps.Clone(obj.Object)
+	view[nameStatus] = counted
+	return view
+}
+
+func missingCounters(object map[string]any, names []string) []string {
+	status := asObject(object[nameStatus])
+	var missing []string
+	for _, name := range names {
+		if status[name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+func viewSecret(object map[string]any) map[string]any {
+	view := maps.Clone(object)
+	delete(view, "data")
+	delete(view, "stringData")
+	metadata := asObject(object[nameMetadata])
+	annotations := asObject(metadata["annotations"])
+	if _, ok := annotations[lastApplied]; !ok {
+		return view
+	}
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	delete(annotations, lastApplied)
+	metadata["annotations"] = annotations
+	view[nameMetadata] = metadata
+	return view
+}

@@ -1,0 +1,201 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// metadataOnly asks the API server for an object's metadata alone.
+const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+
+// Client sends the few kinds of requests that this package needs. It is not client-go's dynamic client because that hides
+// whether an apply created the object, and what is ours depends on it.
+type Client struct {
+	rest   rest.Interface
+	mapper meta.RESTMapper
+}
+
+// NewClient gives a client for a configuration. The HTTP client is shared by all boxes, the rate limiter of config is not.
+func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper) (*Client, error) {
+	c := dynamic.ConfigFor(config)
+	c.GroupVersion = &schema.GroupVersion{}
+	c.APIPath = "/api"
+	// Warnings are for people at a terminal. Kinds and fields that are deprecated are named when a box is compiled.
+	c.WarningHandler = rest.NoWarnings{}
+	r, err := rest.UnversionedRESTClientForConfigAndClient(c, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a REST client: %w", err)
+	}
+	return &Client{rest: r, mapper: mapper}, nil
+}
+
+// keyMetadata is the field of an object that its marks are in.
+const keyMetadata = "metadata"
+
+// target is where a request goes.
+type target struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+}
+
+func targetOf(obj *unstructured.Unstructured) target {
+	return target{kind: obj.GroupVersionKind(), namespace: obj.GetNamespace(), name: obj.GetName()}
+}
+
+func (c *Client) path(t target, subresources ...string) ([]string, error) {
+	mapping, err := c.mapper.RESTMapping(t.kind.GroupKind(), t.kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("finding kind %s: %w", t.kind.Kind, err)
+	}
+	var p []string
+	if t.kind.Group == "" {
+		p = append(p, "api", t.kind.Version)
+	} else {
+		p = append(p, "apis", t.kind.Group, t.kind.Version)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		p = append(p, "namespaces", t.namespace)
+	}
+	p = append(p, mapping.Resource.Resource)
+	if t.name != "" {
+		p = append(p, t.name)
+	}
+	return append(p, subresources...), nil
+}
+
+// apply is a server-side apply. created says whether the answer was a creation.
+func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (answer *unstructured.Unstructured, created bool, err error) {
+	path, err := c.path(targetOf(obj))
+	if err != nil {
+		return nil, false, err
+	}
+	body, err := json.Marshal(obj.Object)
+	if err != nil {
+		return nil, false, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	var code int
+	raw, err := read(c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
+		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager, Force: &force}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		Body(body).Do(ctx).StatusCode(&code))
+	if err != nil {
+		return nil, false, err
+	}
+	answer, err = decode(raw)
+	return answer, code == http.StatusCreated, err
+}
+
+// create is a POST: it never changes what exists.
+func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	t := targetOf(obj)
+	t.name = ""
+	path, err := c.path(t)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	raw, err := read(c.rest.Post().AbsPath(path...).
+		SpecificallyVersionedParams(&metav1.CreateOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		Body(body).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
+// metadata reads the metadata of an object, past every cache.
+func (c *Client) metadata(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	path, err := c.path(t)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := read(c.rest.Get().AbsPath(path...).SetHeader("Accept", metadataOnly).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	obj, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	// The answer calls itself PartialObjectMetadata.
+	obj.SetGroupVersionKind(t.kind)
+	return obj, nil
+}
+
+// mergePatch sends a JSON merge patch, to a subresource where one is given.
+func (c *Client) mergePatch(ctx context.Context, t target, manager string, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
+	path, err := c.path(t, subresources...)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := read(c.rest.Patch(types.MergePatchType).AbsPath(path...).
+		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		Body(patch).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
+// delete deletes exactly the object that was read: same UID, same resourceVersion. gone says that it is removed already.
+func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured) (gone bool, err error) {
+	path, err := c.path(targetOf(obj))
+	if err != nil {
+		return false, err
+	}
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	background := metav1.DeletePropagationBackground
+	body, err := json.Marshal(&metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		PropagationPolicy: &background,
+	})
+	if err != nil {
+		return false, fmt.Errorf("encoding delete options: %w", err)
+	}
+	raw, err := read(c.rest.Delete().AbsPath(path...).Body(body).Do(ctx))
+	if err != nil {
+		return false, err
+	}
+	answer := &unstructured.Unstructured{}
+	if err := answer.UnmarshalJSON(raw); err != nil {
+		return false, fmt.Errorf("decoding the answer to a delete: %w", err)
+	}
+	// An object that finalizers hold comes back with its deletion time; one that is gone as a Status, or as it last was.
+	return answer.GetKind() == "Status" || answer.GetDeletionTimestamp() == nil, nil
+}
+
+// WriteStatus sends a merge patch to the status subresource of a resource and gives the resource as it is then.
+func (c *Client) WriteStatus(ctx context.Context, resource *unstructured.Unstructured, patch []byte) (*unstructured.Unstructured, error) {
+	return c.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerStatus, patch, "status")
+}
+
+// read gives the body of an answer, or the error in the API server's own words, with its causes: Raw alone has neither.
+func read(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+func decode(raw []byte) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,76 @@
+package apply
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Comparer compares what a declaration sets with what is live (design: semantics.md, "Drift"). It sends nothing and
+// changes nothing. It is safe for concurrent use.
+type Comparer struct {
+	schemas *schemas
+}
+
+// NewComparer gives a comparer. custom gives the schemas of custom kinds; nil is allowed and means that their lists are
+// compared by position. The schema of the built-in kinds is read here, which takes a moment: one comparer per process.
+func NewComparer(custom ListSchema) *Comparer {
+	return &Comparer{schemas: newSchemas(custom)}
+}
+
+// Prepared is a rendered object in the form in which it is compared. It is immutable and may be kept for as long as the
+// rendered object stays the same.
+type Prepared struct {
+	root   expectation
+	secret bool
+}
+
+// Difference is a field that a declaration sets and that is otherwise on the live object.
+type Difference struct {
+	// Path of the field, made to be read: spec.template.spec.containers[name=main].image, metadata.labels['a/b'].
+	Path string
+	// Live is the value on the live object; nil where it is absent. Scalars are in the canonical form of their type. It is
+	// there to recognize the same difference again. It may be the value of a Secret: show the path, never this. What is no
+	// scalar is shared memory: read only.
+	Live any
+}
+
+// Equal says whether two differences are the same: the same path, the same live value.
+func (d Difference) Equal(other Difference) bool {
+	return d.Path == other.Path && sameValue(d.Live, other.Live)
+}
+
+// Prepare does the work on the rendered object. It may be changed afterwards.
+func (c *Comparer) Prepare(desired *unstructured.Unstructured) *Prepared {
+	p := &Prepared{root: expectation{place: orUnknown(nil), form: formObject}}
+	if desired == nil {
+		return p
+	}
+	p.secret = isSecret(desired)
+	content := desired.Object
+	if p.secret {
+		content = foldStringData(content)
+	}
+	p.root.expectRoot(content, c.schemas.root(desired.GroupVersionKind()), c.schemas.metadata)
+	return p
+}
+
+// Differences lists the fields that the rendered object sets and the live object has otherwise, sorted by path; none where
+// the live object is as declared. Fields that the rendered object does not set, or sets to null, are not looked at.
+func (c *Comparer) Differences(p *Prepared, live *unstructured.Unstructured) []Difference {
+	if p == nil {
+		return nil
+	}
+	content := map[string]any{}
+	if live != nil && live.Object != nil {
+		content = live.Object
+	}
+	if p.secret {
+		content = foldStringData(content)
+	}
+	var found comparison
+	found.compare(&p.root, content)
+	slices.SortStableFunc(found.differences, func(a, b Difference) int { return cmp.Compare(a.Path, b.Path) })
+	return found.differences
+}

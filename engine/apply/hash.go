@@ -1,0 +1,124 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// hashLength is how many hexadecimal characters of the SHA-256 are kept: 64 bits, for what is compared with one other value.
+const hashLength = 16
+
+// Hash of a rendered object, 16 hexadecimal characters. It does not depend on the order of maps, nor on the annotation that
+// holds it; absent, null and empty lists are the same, and so are 1 and 1.0. Other empty values are not the same as absent
+// ones: `podSelector: {}` means something.
+func Hash(desired *unstructured.Unstructured) string {
+	h := hasher{text: make([]byte, 0, 4096), names: make([]string, 0, 64)}
+	if desired != nil {
+		h.fields(withoutHash(desired.Object))
+	}
+	sum := sha256.Sum256(h.text)
+	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// withoutHash gives the object without the annotation that holds its hash, copied as far as needed.
+func withoutHash(object map[string]any) map[string]any {
+	metadata, _ := object[keyMetadata].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, marked := annotations[v1alpha1.AnnotationApplied]; !marked {
+		return object
+	}
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	delete(annotations, v1alpha1.AnnotationApplied)
+	metadata["annotations"] = annotations
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	object = maps.Clone(object)
+	object[keyMetadata] = metadata
+	return object
+}
+
+// hasher writes a JSON value in the one way in which it is hashed: as JSON, but strings have their length in front and no
+// quotes, which is as clear and much faster.
+type hasher struct {
+	text []byte
+	// names is the stack of the names that are being sorted.
+	names []string
+}
+
+func (h *hasher) fields(fields map[string]any) {
+	bottom := len(h.names)
+	for name, value := range fields {
+		if list, ok := value.([]any); value != nil && (!ok || len(list) > 0) {
+			h.names = append(h.names, name)
+		}
+	}
+	names := h.names[bottom:]
+	slices.Sort(names)
+	h.text = append(h.text, '{')
+	for _, name := range names {
+		h.string(name)
+		h.value(fields[name])
+	}
+	h.text = append(h.text, '}')
+	h.names = h.names[:bottom]
+}
+
+func (h *hasher) value(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		h.fields(v)
+	case []any:
+		h.list(v)
+	case string:
+		h.string(v)
+	case bool:
+		h.text = strconv.AppendBool(h.text, v)
+	case nil:
+		h.text = append(h.text, "null"...)
+	default:
+		h.number(v)
+	}
+}
+
+func (h *hasher) string(s string) {
+	h.text = append(strconv.AppendInt(append(h.text, '"'), int64(len(s)), 10), ':')
+	h.text = append(h.text, s...)
+}
+
+func (h *hasher) list(list []any) {
+	// An entry can't be absent, but an empty list in a list is as good as null.
+	if len(list) == 0 {
+		h.text = append(h.text, "null"...)
+		return
+	}
+	h.text = append(h.text, '[')
+	for _, entry := range list {
+		h.value(entry)
+		h.text = append(h.text, ',')
+	}
+	h.text = append(h.text, ']')
+}
+
+func (h *hasher) number(value any) {
+	n, ok := asNumber(value)
+	switch {
+	case !ok:
+		// Not a JSON value; rendered objects hold none. What can't be encoded is as good as nothing.
+		if data, err := json.Marshal(value); err == nil {
+			h.text = append(h.text, data...)
+		}
+	case n.fraction != 0:
+		h.text = strconv.AppendFloat(h.text, n.fraction, 'g', -1, 64)
+	default:
+		h.text = strconv.AppendInt(h.text, n.whole, 10)
+	}
+}

@@ -1,0 +1,113 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Marks are the metadata that Orkestra puts on a resource. They are always written together, in one server-side apply, so
+// that an apply without them releases them all.
+type Marks struct {
+	// Finalizers that must be there.
+	Finalizers []string
+	// Annotations of ours.
+	Annotations map[string]string
+}
+
+// On says whether a resource has all marks, and none of a former box.
+func (m Marks) On(resource *unstructured.Unstructured) bool {
+	for _, f := range m.Finalizers {
+		if !slices.Contains(resource.GetFinalizers(), f) {
+			return false
+		}
+	}
+	annotations := resource.GetAnnotations()
+	for k, v := range m.Annotations {
+		if annotations[k] != v {
+			return false
+		}
+	}
+	if annotations[v1alpha1.AnnotationFinalizers] != m.Annotations[v1alpha1.AnnotationFinalizers] {
+		// Finalizers that the box has dropped go with the next apply.
+		return false
+	}
+	return resource.GetLabels()[v1alpha1.LabelManaged] == v1alpha1.True
+}
+
+// OwnFinalizers are those of a box besides Orkestra's, as the annotation of a resource lists them.
+func OwnFinalizers(finalizers []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1alpha1.Finalizer }), ",")
+}
+
+// Finalizers are those that hold a resource for its box: the given ones of the plan, and what an older plan has put there.
+func Finalizers(resource *unstructured.Unstructured, ofPlan []string) []string {
+	all := slices.Clone(ofPlan)
+	for f := range strings.SplitSeq(resource.GetAnnotations()[v1alpha1.AnnotationFinalizers], ",") {
+		if f != "" && !slices.Contains(all, f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Mark puts marks on a resource that lacks some, and gives the resource as it is then. It sends nothing where all are there.
+func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, marks Marks) (*unstructured.Unstructured, error) {
+	if marks.On(resource) {
+		return resource, nil
+	}
+	obj := nothing(resource)
+	obj.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
+	obj.SetAnnotations(marks.Annotations)
+	obj.SetFinalizers(marks.Finalizers)
+	answer, _, err := w.client.apply(ctx, obj, true)
+	if err != nil {
+		return nil, fmt.Errorf("marking %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	}
+	return answer, nil
+}
+
+// Release takes all marks off a resource: it is ours no longer. Its children stay.
+func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+	answer, _, err := w.client.apply(ctx, nothing(resource), true)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err) && w.isGone(ctx, resource):
+		return nil
+	case err != nil:
+		return fmt.Errorf("releasing %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	}
+	// Another manager may own the same finalizer, for example after someone applied the whole object. Ours must still go.
+	return w.Finish(ctx, answer, Finalizers(resource, finalizers))
+}
+
+// isGone says whether a resource no longer exists. An apply that names a UID answers 409, not 404, when it is gone.
+func (w *Writer) isGone(ctx context.Context, resource *unstructured.Unstructured) bool {
+	live, err := w.client.metadata(ctx, targetOf(resource))
+	return apierrors.IsNotFound(err) || err == nil && live.GetUID() != resource.GetUID()
+}
+
+// Finish removes finalizers from a resource, in one patch.
+func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+	keep := slices.DeleteFunc(resource.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
+	if len(keep) == len(resource.GetFinalizers()) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
+		"uid": resource.GetUID(), "resourceVersion": resource.GetResourceVersion(), "finalizers": keep,
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding finalizers: %w", err)
+	}
+	_, err = w.client.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManager, patch)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing finalizers of %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Owner is the resource that children are made for.
+type Owner struct {
+	// Resource is the resource as stored; its apiVersion, kind and metadata are read.
+	Resource *unstructured.Unstructured
+	// Box is the name of the box.
+	Box string
+	// Label is the resource's name as a label value.
+	Label string
+}
+
+// UID of the resource.
+func (o Owner) UID() types.UID { return o.Resource.GetUID() }
+
+// mayReference says whether Kubernetes allows an owner reference from a child: same namespace, or a cluster-scoped owner.
+func (o Owner) mayReference(child *unstructured.Unstructured) bool {
+	return o.Resource.GetNamespace() == "" || o.Resource.GetNamespace() == child.GetNamespace()
+}
+
+func (o Owner) reference() metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: o.Resource.GetAPIVersion(), Kind: o.Resource.GetKind(), Name: o.Resource.GetName(), UID: o.UID(),
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+}
+
+// claim puts everything on a rendered child that says whose it is.
+func (o Owner) claim(child Child) *unstructured.Unstructured {
+	obj := child.Object.DeepCopy()
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelManaged] = v1alpha1.True
+	labels[v1alpha1.LabelOwner] = o.Label
+	labels[v1alpha1.LabelOwnerUID] = string(o.UID())
+	labels[v1alpha1.LabelBox] = o.Box
+	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedByValue
+	obj.SetLabels(labels)
+
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationDeclaration] = child.ID
+	if child.Orphan {
+		annotations[v1alpha1.AnnotationDeletionPolicy] = string(v1alpha1.ChildOrphan)
+	}
+	obj.SetAnnotations(annotations)
+	if child.OwnerReference && o.mayReference(obj) {
+		obj.SetOwnerReferences([]metav1.OwnerReference{o.reference()})
+	}
+	// The hash covers all that is claimed above, so that a change of ownership is a change like any other.
+	annotations[v1alpha1.AnnotationApplied] = Hash(obj)
+	obj.SetAnnotations(annotations)
+	return obj
+}
+
+// owns says whether a live object is a child of the resource: by label and field manager, or, when someone removed the
+// label, by the controller reference. A copy of a child has both, but Orkestra never wrote it.
+func (o Owner) owns(live *unstructured.Unstructured) bool {
+	if types.UID(live.GetLabels()[v1alpha1.LabelOwnerUID]) == o.UID() {
+		return ManagedByUs(live)
+	}
+	ref := metav1.GetControllerOf(live)
+	return ref != nil && ref.UID == o.UID()
+}
+
+// lost says whether a live object was a child of a former resource of the same name that is gone for good, as after a
+// restore from a backup. lives says whether there is a resource with a UID.
+func (o Owner) lost(live *unstructured.Unstructured, lives func(types.UID) bool) bool {
+	labels := live.GetLabels()
+	uid := types.UID(labels[v1alpha1.LabelOwnerUID])
+	if uid == "" || uid == o.UID() || labels[v1alpha1.LabelBox] != o.Box || labels[v1alpha1.LabelOwner] != o.Label {
+		return false
+	}
+	// Names are unique in a namespace: a child that was made elsewhere may belong to another resource of the name.
+	if o.Resource.GetNamespace() != "" && live.GetNamespace() != o.Resource.GetNamespace() {
+		return false
+	}
+	if ref := metav1.GetControllerOf(live); ref != nil && !o.namesake(ref) {
+		return false
+	}
+	return lives == nil || !lives(uid)
+}
+
+// namesake says whether a reference is to a resource of the same kind and name, whatever its UID.
+func (o Owner) namesake(ref *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && gv.Group == o.Resource.GroupVersionKind().Group && ref.Kind == o.Resource.GetKind() &&
+		ref.Name == o.Resource.GetName()
+}
+
+// ManagedByUs says whether Orkestra's field manager has ever written an object. The watch cache keeps just this of
+// managedFields.
+func ManagedByUs(live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == v1alpha1.FieldManager
+	})
+}
+
+// free says whether nobody controls a live object, so that `adopt: IfUnowned` may take it.
+func free(live *unstructured.Unstructured) bool {
+	return metav1.GetControllerOf(live) == nil && live.GetLabels()[v1alpha1.LabelOwnerUID] == ""
+}
+
+// RefusedError says that a child can't be written for a reason that only people can mend.
+type RefusedError struct {
+	// Reason is the reason of the Stalled condition.
+	Reason string
+	// Message says what, where and what to do.
+	Message string
+}
+
+// Error gives the message.
+func (e *RefusedError) Error() string { return e.Message }
+
+func notOwned(obj, live *unstructured.Unstructured) *RefusedError {
+	what := "was not made by Orkestra: delete it, declare another name, or set adopt: IfUnowned"
+	if ref := metav1.GetControllerOf(live); ref != nil {
+		what = fmt.Sprintf("is controlled by %s %q: delete it, or declare another name", ref.Kind, ref.Name)
+	} else if owner := live.GetLabels()[v1alpha1.LabelOwner]; owner != "" {
+		what = fmt.Sprintf("says that it was made for %q by box %q: delete it, take its labels off, or declare another name",
+			owner, live.GetLabels()[v1alpha1.LabelBox])
+	}
+	return &RefusedError{
+		Reason:  v1alpha1.ReasonNotOwned,
+		Message: fmt.Sprintf("%s %q exists and %s", obj.GetKind(), obj.GetName(), what),
+	}
+}

@@ -1,0 +1,304 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// normalForms is how many children's server-made normal forms are remembered. One that is forgotten costs one apply.
+const normalForms = 1 << 16
+
+// Cache is the watch cache of children, which is told of our own writes so that the next read sees them.
+type Cache interface {
+	// Get reads a child.
+	Get(kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
+	// Wrote tells of the answer to a write.
+	Wrote(kind schema.GroupVersionKind, obj *unstructured.Unstructured)
+	// Gone tells of an object that our delete removed at once.
+	Gone(kind schema.GroupVersionKind, obj *unstructured.Unstructured)
+}
+
+// Child is a rendered child and how it is to be written.
+type Child struct {
+	// Object as declared, without anything that says whose it is.
+	Object *unstructured.Unstructured
+	// ID of the declaration.
+	ID string
+	// Once makes the child and never changes it again.
+	Once bool
+	// Adopt takes over an existing object that nobody controls.
+	Adopt bool
+	// Orphan keeps the child when its declaration goes.
+	Orphan bool
+	// OwnerReference lets the garbage collector delete the child with its owner, where Kubernetes allows that.
+	OwnerReference bool
+}
+
+// Action is what was done to a child.
+type Action string
+
+// The actions.
+const (
+	// None: nothing differed, nothing was sent.
+	None Action = "none"
+	// Created: the child was made.
+	Created Action = "create"
+	// Changed: what is declared has changed.
+	Changed Action = "change"
+	// Corrected: someone else had changed the child.
+	Corrected Action = "drift"
+	// Adopted: an object that nobody controlled is ours now.
+	Adopted Action = "adopt"
+	// Terminating: the child is being deleted; nothing was sent.
+	Terminating Action = "terminating"
+)
+
+// Outcome is what was done, and the child as it is then.
+type Outcome struct {
+	// Action that was taken.
+	Action Action
+	// Object as the cache or the API server has it. Shared memory: read only.
+	Object *unstructured.Unstructured
+	// Drift lists the paths that differed, when Action is Corrected.
+	Drift []string
+}
+
+// Writer writes children and the metadata of resources. It is safe for concurrent use.
+type Writer struct {
+	// Lives says whether there is a resource with a UID. A child of one that lives is never taken for a lost one. nil:
+	// nothing is known of other resources.
+	Lives func(types.UID) bool
+
+	client   *Client
+	cache    Cache
+	comparer *Comparer
+	normal   *lru.Cache
+}
+
+// NewWriter gives a writer.
+func NewWriter(client *Client, cache Cache, comparer *Comparer) *Writer {
+	return &Writer{client: client, cache: cache, comparer: comparer, normal: lru.New(normalForms)}
+}
+
+// Apply makes or corrects a child. It sends nothing where nothing differs. Errors of the API server come back wrapped;
+// what only people can mend is a *RefusedError.
+func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
+	obj := owner.claim(child)
+	out, err := w.write(ctx, owner, child, obj)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("applying %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return out, nil
+}
+
+func (w *Writer) write(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
+	live, found := w.cache.Get(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
+	switch {
+	case found && live.GetDeletionTimestamp() != nil:
+		return Outcome{Action: Terminating, Object: live}, nil
+	case found && owner.owns(live):
+		return w.correct(ctx, child, obj, live)
+	case child.Once:
+		return w.createOnce(ctx, owner, child, obj)
+	default:
+		return w.applyUncached(ctx, owner, child, obj)
+	}
+}
+
+// correct brings a child of ours to what is declared.
+func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructured.Unstructured) (Outcome, error) {
+	if child.Once {
+		return w.keep(ctx, obj, live, Corrected)
+	}
+	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
+	action, drift := Changed, []string(nil)
+	prepared := w.comparer.Prepare(obj)
+	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
+		differences := w.withoutNormalForm(live, hash, w.comparer.Differences(prepared, live))
+		if len(differences) == 0 {
+			return Outcome{Action: None, Object: live}, nil
+		}
+		action, drift = Corrected, pathsOf(differences)
+	}
+	return w.force(ctx, prepared, obj, live, action, drift)
+}
+
+// force applies over what exists. The UID makes sure that it can never bring a deleted child back.
+func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstructured.Unstructured, action Action, drift []string) (Outcome, error) {
+	obj.SetUID(live.GetUID())
+	answer, _, err := w.client.apply(ctx, obj, true)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w.learn(prepared, obj, answer)
+	return Outcome{Action: action, Object: answer, Drift: drift}, nil
+}
+
+// createOnce makes a child that is never changed again. A POST can't change what is there already.
+func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
+	answer, err := w.client.create(ctx, obj)
+	if err == nil {
+		w.cache.Wrote(obj.GroupVersionKind(), answer)
+		return Outcome{Action: Created, Object: answer}, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return Outcome{}, err
+	}
+	live, err := w.client.metadata(ctx, targetOf(obj))
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case live.GetDeletionTimestamp() != nil:
+		return Outcome{Action: Terminating, Object: live}, nil
+	case owner.owns(live):
+		return w.keep(ctx, obj, live, Corrected)
+	case owner.lost(live, w.Lives), child.Adopt && free(live):
+		return w.keep(ctx, obj, live, Adopted)
+	default:
+		return Outcome{}, notOwned(obj, live)
+	}
+}
+
+// applyUncached writes a child that the cache does not have. The cache may be behind, or someone may have taken our label
+// off, so the API server is asked first.
+func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
+	live, err := w.client.metadata(ctx, targetOf(obj))
+	prepared := w.comparer.Prepare(obj)
+	switch {
+	case apierrors.IsNotFound(err):
+		return w.createByApply(ctx, prepared, obj)
+	case err != nil:
+		return Outcome{}, err
+	case live.GetDeletionTimestamp() != nil:
+		return Outcome{Action: Terminating, Object: live}, nil
+	case owner.owns(live):
+		return w.force(ctx, prepared, obj, live, Corrected, []string{"metadata.labels"})
+	case owner.lost(live, w.Lives):
+		return w.reclaim(ctx, prepared, obj, live)
+	case child.Adopt && free(live):
+		return w.force(ctx, prepared, obj, live, Adopted, nil)
+	default:
+		return Outcome{}, notOwned(obj, live)
+	}
+}
+
+// createByApply makes a child by an apply without force. If someone was faster, the apply has merged into their object: it
+// is taken back and refused.
+func (w *Writer) createByApply(ctx context.Context, prepared *Prepared, obj *unstructured.Unstructured) (Outcome, error) {
+	answer, created, err := w.client.apply(ctx, obj, false)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if created {
+		w.learn(prepared, obj, answer)
+		return Outcome{Action: Created, Object: answer}, nil
+	}
+	if _, _, err := w.client.apply(ctx, nothing(answer), false); err != nil {
+		return Outcome{}, fmt.Errorf("taking back an apply to an object that is not ours: %w", err)
+	}
+	return Outcome{}, notOwned(obj, answer)
+}
+
+// Delete deletes a child, unless it has changed since it was read.
+func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
+	gone, err := w.client.delete(ctx, child)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && gone:
+		w.cache.Gone(child.GroupVersionKind(), child)
+		return nil
+	case err != nil:
+		return fmt.Errorf("deleting %s %q: %w", child.GetKind(), child.GetName(), err)
+	default:
+		return nil
+	}
+}
+
+// Orphan takes our labels, annotations and owner reference off a child and leaves the rest.
+func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Unstructured) error {
+	refs := slices.DeleteFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.UID() })
+	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
+		"uid": child.GetUID(), "resourceVersion": child.GetResourceVersion(), "ownerReferences": refs,
+		"labels": map[string]any{
+			v1alpha1.LabelManaged: nil, v1alpha1.LabelOwner: nil, v1alpha1.LabelOwnerUID: nil,
+			v1alpha1.LabelBox: nil, v1alpha1.LabelManagedBy: nil,
+		},
+		"annotations": map[string]any{
+			v1alpha1.AnnotationDeclaration: nil, v1alpha1.AnnotationApplied: nil, v1alpha1.AnnotationDeletionPolicy: nil,
+		},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the release of %s %q: %w", child.GetKind(), child.GetName(), err)
+	}
+	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.cache.Gone(child.GroupVersionKind(), child)
+		return nil
+	case err != nil:
+		return fmt.Errorf("releasing %s %q: %w", child.GetKind(), child.GetName(), err)
+	default:
+		w.cache.Wrote(child.GroupVersionKind(), answer)
+		return nil
+	}
+}
+
+// learn hands the answer to the cache and remembers what the server made of our values: that is no drift.
+func (w *Writer) learn(prepared *Prepared, obj, answer *unstructured.Unstructured) {
+	w.cache.Wrote(obj.GroupVersionKind(), answer)
+	left := w.comparer.Differences(prepared, answer)
+	if len(left) == 0 {
+		w.normal.Remove(answer.GetUID())
+		return
+	}
+	w.normal.Add(answer.GetUID(), normalForm{hash: obj.GetAnnotations()[v1alpha1.AnnotationApplied], differences: left})
+}
+
+// normalForm is what the server made of one child.
+type normalForm struct {
+	hash        string
+	differences []Difference
+}
+
+// withoutNormalForm leaves out differences that our own last apply left as well.
+func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string, found []Difference) []Difference {
+	if len(found) == 0 {
+		return nil
+	}
+	v, ok := w.normal.Get(live.GetUID())
+	form, isForm := v.(normalForm)
+	if !ok || !isForm || form.hash != hash {
+		return found
+	}
+	return slices.DeleteFunc(found, func(d Difference) bool {
+		return slices.ContainsFunc(form.differences, d.Equal)
+	})
+}
+
+func pathsOf(differences []Difference) []string {
+	paths := make([]string, 0, len(differences))
+	for _, d := range differences {
+		paths = append(paths, d.Path)
+	}
+	return paths
+}
+
+// nothing is the empty configuration of an object: applying it gives up every field.
+func nothing(live *unstructured.Unstructured) *unstructured.Unstructured {
+	empty := &unstructured.Unstructured{Object: map[string]any{}}
+	empty.SetGroupVersionKind(live.GroupVersionKind())
+	empty.SetNamespace(live.GetNamespace())
+	empty.SetName(live.GetName())
+	empty.SetUID(live.GetUID())
+	return empty
+}

@@ -1,0 +1,289 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// The types of OpenAPI.
+const (
+	typeObject  = "object"
+	typeArray   = "array"
+	typeString  = "string"
+	typeInteger = "integer"
+	typeNumber  = "number"
+	typeBoolean = "boolean"
+	typeNull    = "null"
+)
+
+// FieldError says that a declared field does not fit the CRD's schema, or what is stored.
+type FieldError struct {
+	// Path of the field, with status in front.
+	Path string
+	// Want and Got are types.
+	Want, Got string
+}
+
+// Error says where, what was wanted and what was found. It shows no value.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s: wanted %s, got %s", e.Path, e.Want, e.Got)
+}
+
+// Fit gives the value of a declared field as it is written: a copy, converted to the types that the schema wants where its
+// spelling allows that. The error is a *FieldError. Null, which takes the field away, always fits.
+func (w *Writer) Fit(path []string, value any) (any, error) {
+	if value == nil || len(path) == 0 {
+		return value, nil
+	}
+	fitted, problem := fit(value, w.schemaAt(path), pathOf(path))
+	if problem != nil {
+		return nil, problem
+	}
+	return fitted, nil
+}
+
+// set puts one declared field into the status, or takes it away. A field that does not fit changes nothing.
+func (w *Writer) set(tree map[string]any, f Field) error {
+	if len(f.Path) == 0 {
+		return nil
+	}
+	remove := f.Remove || f.Value == nil
+	var value any
+	if !remove {
+		var err error
+		if value, err = w.Fit(f.Path, f.Value); err != nil {
+			return err
+		}
+	}
+	node, err := w.parent(tree, f.Path, remove)
+	switch last := f.Path[len(f.Path)-1]; {
+	case err != nil:
+		return err
+	case node == nil:
+	case remove:
+		delete(node, last)
+	default:
+		node[last] = value
+	}
+	return nil
+}
+
+// parent leads to the object that holds a field, and makes what is missing on the way there, unless the field is to be
+// removed: then nil says that there is nothing to remove.
+func (w *Writer) parent(tree map[string]any, path []string, remove bool) (map[string]any, error) {
+	if err := w.checkParents(tree, path); err != nil {
+		return nil, err
+	}
+	for _, name := range path[:len(path)-1] {
+		next, ok := tree[name].(map[string]any)
+		if !ok {
+			if remove {
+				return nil, nil
+			}
+			next = map[string]any{}
+			tree[name] = next
+		}
+		tree = next
+	}
+	return tree, nil
+}
+
+// checkParents sees that all that leads to a field is an object, or absent.
+func (w *Writer) checkParents(tree map[string]any, path []string) error {
+	for i := range path[:len(path)-1] {
+		name := path[i]
+		if s := w.schemaAt(path[:i+1]); !allows(s, typeObject) {
+			return &FieldError{Path: pathOf(path[:i+1]), Want: wantedType(s), Got: typeObject}
+		}
+		next, ok := tree[name].(map[string]any)
+		if !ok && tree[name] != nil {
+			return &FieldError{Path: pathOf(path[:i+1]), Want: typeObject, Got: typeName(tree[name])}
+		}
+		tree = next
+	}
+	return nil
+}
+
+func pathOf(p []string) string { return fieldStatus + "." + strings.Join(p, ".") }
+
+// schemaAt is the schema of a path below status; nil where it says nothing.
+func (w *Writer) schemaAt(path []string) *structuralschema.Structural {
+	if w.schema == nil {
+		return nil
+	}
+	status := w.schema.Properties[fieldStatus]
+	s := &status
+	for _, name := range path {
+		if s = below(s, name); s == nil {
+			return nil
+		}
+	}
+	return s
+}
+
+// below is the schema of a field, or of a map's values; nil where it says nothing.
+func below(s *structuralschema.Structural, name string) *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	if field, ok := s.Properties[name]; ok {
+		return &field
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}
+
+// fit copies a value and converts it, and all that is in it, to the types that the schema wants, where its spelling allows
+// that.
+func fit(value any, s *structuralschema.Structural, path string) (any, *FieldError) {
+	switch v := value.(type) {
+	case map[string]any:
+		return fitObject(v, s, path)
+	case []any:
+		return fitList(v, s, path)
+	}
+	clean := copyValue(value)
+	if !isJSON(clean) {
+		return nil, &FieldError{Path: path, Want: "a JSON value", Got: typeName(value)}
+	}
+	converted, ok := fitScalar(clean, s)
+	if !ok {
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeName(value)}
+	}
+	return converted, nil
+}
+
+// fitObject leaves out what is null: a merge patch means by it that the field is to go.
+func fitObject(object map[string]any, s *structuralschema.Structural, path string) (any, *FieldError) {
+	if !allows(s, typeObject) {
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeObject}
+	}
+	out := make(map[string]any, len(object))
+	// Sorted, so that of several mistakes the same one is reported each time.
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if object[name] == nil {
+			continue
+		}
+		value, problem := fit(object[name], below(s, name), path+"."+name)
+		if problem != nil {
+			return nil, problem
+		}
+		out[validText(name)] = value
+	}
+	return out, nil
+}
+
+func fitList(list []any, s *structuralschema.Structural, path string) (any, *FieldError) {
+	if !allows(s, typeArray) {
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeArray}
+	}
+	var entries *structuralschema.Structural
+	if s != nil {
+		entries = s.Items
+	}
+	out := make([]any, 0, len(list))
+	for i, entry := range list {
+		value, problem := fit(entry, entries, path+"["+strconv.Itoa(i)+"]")
+		if problem != nil {
+			return nil, problem
+		}
+		out = append(out, value)
+	}
+	return out, nil
+}
+
+func fitScalar(value any, s *structuralschema.Structural) (any, bool) {
+	switch {
+	case s == nil, value == nil && s.Nullable:
+		return value, true
+	case s.XIntOrString:
+		_, isText := value.(string)
+		if isText {
+			return value, true
+		}
+		return toInteger(value)
+	}
+	switch s.Type {
+	case "":
+		return value, true
+	case typeString:
+		return toText(value)
+	case typeInteger:
+		return toInteger(value)
+	case typeNumber:
+		return toNumber(value)
+	case typeBoolean:
+		return toBool(value)
+	default:
+		return nil, false
+	}
+}
+
+func toText(value any) (any, bool) {
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case bool, int64, float64:
+		text, err := json.Marshal(v)
+		return string(text), err == nil
+	default:
+		return nil, false
+	}
+}
+
+func toInteger(value any) (any, bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case float64:
+		// Beyond 2^53 a float is no longer the number that was meant.
+		return int64(v), v == math.Trunc(v) && math.Abs(v) <= 1<<53
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil
+	default:
+		return nil, false
+	}
+}
+
+func toNumber(value any) (any, bool) {
+	switch v := value.(type) {
+	case int64, float64:
+		return v, true
+	case string:
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n, true
+		}
+		n, err := strconv.ParseFloat(v, 64)
+		return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+	default:
+		return nil, false
+	}
+}
+
+func toBool(value any) (any, bool) {
+	switch v := value.(type) {
+	case bool:
+		return v, true
+	case string:
+		return v == "true", v == "true" || v == "false"
+	default:
+		return nil, false
+	}
+}
+
+func wantedType(s *structuralschema.Structural) string {
+	if s.XIntOrString {
+		return typeInteger + " or " + typeString
+	}
+	return s.Type
+}

@@ -1,0 +1,133 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// copyValue copies a JSON value into the form in which the API server gives it back: whole numbers are int64, text is
+// UTF-8. What is no JSON comes back as it is; isJSON tells.
+func copyValue(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return copyFields(v)
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, entry := range v {
+			out = append(out, copyValue(entry))
+		}
+		return out
+	case string:
+		return validText(v)
+	case int:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case float64:
+		return wholeNumber(v)
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		if f, err := v.Float64(); err == nil {
+			return wholeNumber(f)
+		}
+	}
+	return value
+}
+
+func copyFields(fields map[string]any) map[string]any {
+	out := make(map[string]any, len(fields))
+	for name, value := range fields {
+		out[validText(name)] = copyValue(value)
+	}
+	return out
+}
+
+// wholeNumber gives an int64 for a float that JSON writes like one.
+func wholeNumber(f float64) any {
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		return int64(f)
+	}
+	return f
+}
+
+// isJSON says whether a copied scalar can be written as JSON.
+func isJSON(value any) bool {
+	switch v := value.(type) {
+	case nil, string, bool, int64:
+		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	default:
+		return false
+	}
+}
+
+// sameValue compares JSON values, numbers by value: what is written as 3.0 comes back as 3.
+func sameValue(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for name, field := range x {
+			if other, found := y[name]; !found || !sameValue(field, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !sameValue(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	a, b = copyValue(a), copyValue(b)
+	if x, ok := a.(float64); ok {
+		return x == asFloat(b)
+	}
+	if y, ok := b.(float64); ok {
+		return y == asFloat(a)
+	}
+	return isJSON(a) && isJSON(b) && a == b
+}
+
+// asFloat gives a number as the float that a JSON encoder would have made the same text of; NaN for what is no number.
+func asFloat(value any) float64 {
+	switch v := value.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	default:
+		return math.NaN()
+	}
+}
+
+func typeName(value any) string {
+	switch value.(type) {
+	case nil:
+		return typeNull
+	case string:
+		return typeString
+	case bool:
+		return typeBoolean
+	case int, int32, int64, float64, json.Number:
+		return typeNumber
+	case []any:
+		return typeArray
+	case map[string]any:
+		return typeObject
+	default:
+		return fmt.Sprintf("%T", value)
+	}
+}

@@ -1,0 +1,99 @@
+package status
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// maxMessage is the length of a condition's message in characters (design: api.md, "What a resource shows").
+const maxMessage = 256
+
+// reasonNotStalled goes with Stalled=False.
+const reasonNotStalled = "NotStalled"
+
+// Result is what a reconcile came to, as the resource shows it.
+type Result struct {
+	// Generation of the resource that was reconciled.
+	Generation int64
+	// Ready, Reconciling and Stalled come from the functions below. One that has no type is not written.
+	Ready, Reconciling, Stalled metav1.Condition
+	// Fields are the declared fields, in the order in which they are written.
+	Fields []Field
+}
+
+// Field is one declared field of the status.
+type Field struct {
+	// Path below status, one name for each level. Lists are written whole: no path leads into one.
+	Path []string
+	// Value to write; any JSON value. It is copied. Null takes the field away: a merge patch can't write it.
+	Value any
+	// Remove takes the field away: its gate is false, or what it reads is absent.
+	Remove bool
+}
+
+// Succeeded is Ready=True.
+func Succeeded() metav1.Condition {
+	return ready(metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, "the last reconcile succeeded")
+}
+
+// Failed is Ready=False after an error.
+func Failed(message string) metav1.Condition {
+	return ready(metav1.ConditionFalse, v1alpha1.ReasonReconcileError, message)
+}
+
+// NotReady is Ready=False although nothing failed.
+func NotReady(reason, message string) metav1.Condition {
+	return ready(metav1.ConditionFalse, reason, message)
+}
+
+func ready(s metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return condition(v1alpha1.ConditionReady, s, reason, message)
+}
+
+// Progressing is Reconciling=True: something is under way, and the message names it.
+func Progressing(reason, message string) metav1.Condition {
+	return condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
+}
+
+// Settled is Reconciling=False: nothing is left to do.
+func Settled() metav1.Condition {
+	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, "nothing is under way")
+}
+
+// Paused is Reconciling=False while the paused annotation is set.
+func Paused() metav1.Condition {
+	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonPaused,
+		"paused by the annotation "+v1alpha1.AnnotationPaused+"; deletion is still served")
+}
+
+// StalledBy is Stalled=True: a retry can't mend it.
+func StalledBy(reason, message string) metav1.Condition {
+	return condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+}
+
+// NotStalled is Stalled=False.
+func NotStalled() metav1.Condition {
+	return condition(v1alpha1.ConditionStalled, metav1.ConditionFalse, reasonNotStalled, "nothing stands in the way")
+}
+
+func condition(kind string, s metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: s, Reason: reason, Message: Truncate(message)}
+}
+
+// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. Bytes that are no UTF-8 become the
+// replacement character, as they would on their way to the API server: otherwise the message would never be what is stored.
+func Truncate(message string) string {
+	message = validText(message)
+	if len(message) <= maxMessage || utf8.RuneCountInString(message) <= maxMessage {
+		return message
+	}
+	return string([]rune(message)[:maxMessage-1]) + "…"
+}
+
+func validText(text string) string {
+	return strings.ToValidUTF8(text, string(utf8.RuneError))
+}

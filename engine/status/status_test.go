@@ -1,0 +1,58 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+func TestMarkers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		got          metav1.Condition
+		kind, status string
+		reason       string
+	}{
+		"Succeeded":   {Succeeded(), "Ready", "True", v1alpha1.ReasonReconcileSucceeded},
+		"Failed":      {Failed("m"), "Ready", "False", v1alpha1.ReasonReconcileError},
+		"NotReady":    {NotReady("R", "m"), "Ready", "False", "R"},
+		"Progressing": {Progressing("R", "m"), "Reconciling", "True", "R"},
+		"Settled":     {Settled(), "Reconciling", "False", v1alpha1.ReasonSettled},
+		"Paused":      {Paused(), "Reconciling", "False", v1alpha1.ReasonPaused},
+		"StalledBy":   {StalledBy("R", "m"), "Stalled", "True", "R"},
+		"NotStalled":  {NotStalled(), "Stalled", "False", "NotStalled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(tc.got.Type).To(Equal(tc.kind))
+			g.Expect(string(tc.got.Status)).To(Equal(tc.status))
+			g.Expect(tc.got.Reason).To(Equal(tc.reason))
+			g.Expect(tc.got.Message).NotTo(BeEmpty())
+		})
+	}
+	NewWithT(t).Expect(Failed(strings.Repeat("x", 300)).Message).To(HaveLen(255 + len("…")))
+}
+
+func TestTruncate(t *testing.T) {
+	for name, tc := range map[string]struct{ in, want string }{
+		"Empty":      {"", ""},
+		"Short":      {"short", "short"},
+		"Exact":      {strings.Repeat("x", 256), strings.Repeat("x", 256)},
+		"OneMore":    {strings.Repeat("x", 257), strings.Repeat("x", 255) + "…"},
+		"Runes":      {strings.Repeat("ü", 256), strings.Repeat("ü", 256)},
+		"RunesCut":   {strings.Repeat("世", 300), strings.Repeat("世", 255) + "…"},
+		"BrokenText": {"a\xffb", "a\uFFFDb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := Truncate(tc.in)
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(utf8.RuneCountInString(got)).To(BeNumerically("<=", 256))
+			g.Expect(Truncate(got)).To(Equal(got))
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// The fields of a resource that Orkestra itself writes, and what leads to them.
+const (
+	fieldStatus             = "status"
+	fieldConditions         = "conditions"
+	fieldObservedGeneration = "observedGeneration"
+	fieldType               = "type"
+	fieldTransition         = "lastTransitionTime"
+)
+
+// Writer computes the status of the resources of one CRD version. It is immutable and safe for concurrent use.
+type Writer struct {
+	// schema of an object that has nothing but a status; nil: everything is known.
+	schema *structuralschema.Structural
+	// hasSubresource: without one, nothing is written.
+	hasSubresource bool
+	// keepsConditions and keepsGeneration say what the API server would store.
+	keepsConditions, keepsGeneration bool
+}
+
+// NewWriter gives a writer for a version with that schema of the whole resource; nil means that everything is known.
+// hasSubresource says whether the version has a status subresource. It fails where the schema is not structural.
+func NewWriter(schema *apiextensionsv1.JSONSchemaProps, hasSubresource bool) (*Writer, error) {
+	w := &Writer{hasSubresource: hasSubresource, keepsConditions: true, keepsGeneration: true}
+	if schema == nil {
+		return w, nil
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, internal, nil); err != nil {
+		return nil, fmt.Errorf("reading the CRD's schema: %w", err)
+	}
+	whole, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRD's schema: %w", err)
+	}
+	status, declared := whole.Properties[fieldStatus]
+	if !declared && whole.XPreserveUnknownFields {
+		return w, nil
+	}
+	// A status that is not declared is pruned by the API server, so nothing in it is known.
+	w.schema = &structuralschema.Structural{
+		Generic:    structuralschema.Generic{Type: typeObject},
+		Properties: map[string]structuralschema.Structural{fieldStatus: status},
+	}
+	w.keepsConditions, w.keepsGeneration = w.try()
+	return w, nil
+}
+
+// try says which of our own fields the API server would store, and in the form that we write. That a schema names them is
+// not enough: conditions of which nothing is left but empty objects would be written again and again.
+func (w *Writer) try() (conditions, generation bool) {
+	sample := encode(metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue})
+	tree := map[string]any{fieldConditions: []any{sample}, fieldObservedGeneration: int64(1)}
+	w.prune(tree)
+	_, keepsList := tree[fieldConditions]
+	_, keepsType := sample[fieldType]
+	_, keepsStatus := sample[fieldStatus]
+	_, keepsGeneration := tree[fieldObservedGeneration]
+	list, number := w.schemaAt([]string{fieldConditions}), w.schemaAt([]string{fieldObservedGeneration})
+	conditions = keepsList && keepsType && keepsStatus && allows(list, typeArray)
+	return conditions, keepsGeneration && (allows(number, typeInteger) || allows(number, typeNumber))
+}
+
+// allows says whether a schema leaves room for a type.
+func allows(s *structuralschema.Structural, wanted string) bool {
+	return s == nil || s.Type == "" && !s.XIntOrString || s.Type == wanted
+}
+
+// Writable says whether there is a status to write: whether the version has a status subresource.
+func (w *Writer) Writable() bool { return w.hasSubresource }
+
+// Missing names what the schema does not know of conditions and observedGeneration; "" when it knows both.
+func (w *Writer) Missing() string {
+	var missing []string
+	if !w.keepsConditions {
+		missing = append(missing, fieldStatus+"."+fieldConditions)
+	}
+	if !w.keepsGeneration {
+		missing = append(missing, fieldStatus+"."+fieldObservedGeneration)
+	}
+	return strings.Join(missing, " and ")
+}
+
+// Desired gives the status that a resource is to have: what is stored, with our conditions, observedGeneration and the
+// declared fields in it, as the API server would store it. unknown lists the other paths that the schema does not know and
+// that are left out, sorted. err is the *FieldError of the first field that does not fit; that field stays as it is stored,
+// and desired is still worth writing. The stored resource is not changed. Without a status subresource, what is stored is
+// what is desired.
+func (w *Writer) Desired(stored *unstructured.Unstructured, r Result, now metav1.Time) (desired map[string]any, unknown []string, err error) {
+	desired = copyFields(storedStatus(stored))
+	if !w.hasSubresource {
+		return desired, nil, nil
+	}
+	for _, f := range r.Fields {
+		if misfit := w.set(desired, f); misfit != nil && err == nil {
+			err = misfit
+		}
+	}
+	if w.keepsGeneration {
+		desired[fieldObservedGeneration] = r.Generation
+	}
+	if w.keepsConditions {
+		desired[fieldConditions] = conditionsOf(desired[fieldConditions], r, now)
+	}
+	unknown = slices.DeleteFunc(w.prune(desired), isOurs)
+	if w.schema != nil {
+		defaulting.Default(map[string]any{fieldStatus: desired}, w.schema)
+	}
+	return desired, unknown, err
+}
+
+// prune takes out of a status what the API server would not store, and gives the paths, sorted.
+func (w *Writer) prune(status map[string]any) []string {
+	if w.schema == nil {
+		return nil
+	}
+	root := map[string]any{fieldStatus: status}
+	return pruning.PruneWithOptions(root, w.schema, false, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+}
+
+// isOurs says whether a path leads to what Orkestra itself writes: Missing tells of that.
+func isOurs(path string) bool {
+	for _, field := range []string{fieldConditions, fieldObservedGeneration} {
+		rest, found := strings.CutPrefix(path, fieldStatus+"."+field)
+		if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// storedStatus is the status as it is stored; nil where there is none.
+func storedStatus(stored *unstructured.Unstructured) map[string]any {
+	if stored == nil {
+		return nil
+	}
+	status, _ := stored.Object[fieldStatus].(map[string]any)
+	return status
+}
+
+// conditionsOf puts our conditions among those that are there. The time of a transition stays while the status does.
+func conditionsOf(stored any, r Result, now metav1.Time) []any {
+	list, _ := stored.([]any)
+	for _, c := range []metav1.Condition{r.Ready, r.Reconciling, r.Stalled} {
+		if c.Type == "" {
+			continue
+		}
+		c.ObservedGeneration, c.LastTransitionTime = r.Generation, now
+		entry := encode(c)
+		at := slices.IndexFunc(list, func(e any) bool {
+			m, ok := e.(map[string]any)
+			return ok && m[fieldType] == c.Type
+		})
+		if at < 0 {
+			list = append(list, entry)
+			continue
+		}
+		before, _ := list[at].(map[string]any)
+		if since, ok := before[fieldTransition].(string); ok && before[fieldStatus] == string(c.Status) && isTime(since) {
+			entry[fieldTransition] = since
+		}
+		list[at] = entry
+	}
+	return list
+}
+
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+func encode(c metav1.Condition) map[string]any {
+	return map[string]any{
+		fieldType: c.Type, fieldStatus: string(c.Status), "reason": c.Reason, "message": Truncate(c.Message),
+		fieldObservedGeneration: c.ObservedGeneration,
+		fieldTransition:         c.LastTransitionTime.UTC().Format(time.RFC3339),
+	}
+}

@@ -1,0 +1,50 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// handler gives the events of an informer to functions, without those that tell of no change.
+type handler struct {
+	add    func(obj *unstructured.Unstructured, initial bool)
+	update func(old, obj *unstructured.Unstructured)
+	remove func(obj *unstructured.Unstructured)
+}
+
+var _ cache.ResourceEventHandler = handler{}
+
+// OnAdd is called for an object that was not in the store.
+func (h handler) OnAdd(item any, initial bool) {
+	if obj := objectOf(item); obj != nil {
+		h.add(obj, initial)
+	}
+}
+
+// OnUpdate is called for an object that was in the store, also when it was only listed again.
+func (h handler) OnUpdate(oldItem, item any) {
+	old, obj := objectOf(oldItem), objectOf(item)
+	if old == nil || obj == nil || old.GetResourceVersion() == obj.GetResourceVersion() {
+		return
+	}
+	h.update(old, obj)
+}
+
+// OnDelete is called for an object that left the store, or for what the store held if its end was missed.
+func (h handler) OnDelete(item any) {
+	if obj := objectOf(item); obj != nil {
+		h.remove(obj)
+	}
+}
+
+// objectOf gives the object that an event or a store holds; nil if there is none.
+func objectOf(item any) *unstructured.Unstructured {
+	if unknown, ok := item.(cache.DeletedFinalStateUnknown); ok {
+		item = unknown.Obj
+	}
+	obj, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	return obj
+}

@@ -1,0 +1,262 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// nobody is the name of no object: a list of it costs the API server next to nothing, where a limit is ignored by lists from
+// its cache.
+const nobody = "metadata.name=-"
+
+// informer is one informer that this package starts, awaits and stops.
+type informer struct {
+	name      string // of the kind, for messages
+	requests  dynamic.ResourceInterface
+	selector  string
+	log       logr.Logger
+	shared    cache.SharedIndexInformer
+	synced    <-chan struct{} // closed when the store is filled and the handler has been told
+	done      chan struct{}   // closed when nothing of the informer runs any more
+	lastError atomic.Pointer[error]
+
+	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
+
+	mu      sync.Mutex         // guards what follows
+	cancel  context.CancelFunc // nil until started
+	stopped bool
+}
+
+type informerOptions struct {
+	name      string
+	resource  schema.GroupVersionResource
+	namespace string // all, if empty
+	selector  string
+	indexers  cache.Indexers
+	transform cache.TransformFunc
+	handler   cache.ResourceEventHandler
+}
+
+func newInformer(cfg Config, options informerOptions) *informer {
+	i := &informer{
+		name:     options.name,
+		requests: cfg.Client.Resource(options.resource),
+		selector: options.selector,
+		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
+		done:     make(chan struct{}),
+	}
+	if options.namespace != "" {
+		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
+	}
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  i.list,
+		WatchFuncWithContext: i.watch,
+	}, cfg.Client)
+	i.shared = cache.NewSharedIndexInformerWithOptions(source, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{
+		Indexers:          options.indexers,
+		ObjectDescription: options.resource.String(),
+	})
+	// The three only fail on an informer that was started.
+	_ = i.shared.SetTransform(options.transform)
+	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { i.failed(err) })
+	registration, _ := i.shared.AddEventHandlerWithOptions(options.handler, cache.HandlerOptions{Logger: &i.log})
+	i.synced = registration.HasSyncedChecker().Done()
+	return i
+}
+
+// start starts the informer, unless it was started or stopped before. It ends with the context, and is then done with the
+// group.
+func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped || i.cancel != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	i.cancel = cancel
+	group.Go(func() {
+		defer close(i.done)
+		defer cancel()
+		i.run(ctx)
+	})
+}
+
+func (i *informer) run(ctx context.Context) {
+	i.awaitKind(ctx)
+	if ctx.Err() == nil {
+		// What the reflector says of cut watches is not for V(0).
+		i.shared.RunWithContext(klog.NewContext(ctx, i.log.V(1)))
+	}
+	i.lists.Lock() // waits for lists in flight
+	defer i.lists.Unlock()
+}
+
+// halt tells the informer to stop; done is closed when it has.
+func (i *informer) halt() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.cancel != nil:
+		i.cancel()
+	case !i.stopped:
+		close(i.done)
+	}
+	i.stopped = true
+}
+
+// stopAll returns when nothing of the informers runs any more.
+func stopAll(informers []*informer) {
+	for _, i := range informers {
+		i.halt()
+	}
+	for _, i := range informers {
+		<-i.done
+	}
+}
+
+// wait returns when the informer has synced, or an error if it was stopped or the context ended.
+func (i *informer) wait(ctx context.Context) error {
+	select {
+	case <-i.done:
+		return fmt.Errorf("syncing kind %q: %w", i.name, ErrStopped)
+	default:
+	}
+	if i.hasSynced() {
+		return nil // though the context may have ended
+	}
+	select {
+	case <-i.synced:
+		return nil
+	case <-i.done:
+		return fmt.Errorf("syncing kind %q: %w", i.name, ErrStopped)
+	case <-ctx.Done():
+		if last := i.lastError.Load(); last != nil {
+			return fmt.Errorf("syncing kind %q: %w: %w", i.name, context.Cause(ctx), *last)
+		}
+		return fmt.Errorf("syncing kind %q: %w", i.name, context.Cause(ctx))
+	}
+}
+
+func (i *informer) hasSynced() bool {
+	select {
+	case <-i.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// seen is the newest version that the store holds the effects of. Reflectors know it earlier, which is no use: they know it
+// before the store does.
+func (i *informer) seen() string {
+	if version := i.shared.GetStore().LastStoreSyncResourceVersion(); version != "" {
+		return version
+	}
+	if !i.hasSynced() {
+		return ""
+	}
+	return i.shared.LastSyncResourceVersion() // client-go's feature AtomicFIFO is off
+}
+
+func (i *informer) get(key string) *unstructured.Unstructured {
+	item, found, err := i.shared.GetIndexer().GetByKey(key)
+	if err != nil || !found {
+		return nil
+	}
+	return objectOf(item)
+}
+
+func (i *informer) byIndex(index, value string) []*unstructured.Unstructured {
+	items, err := i.shared.GetIndexer().ByIndex(index, value)
+	if err != nil {
+		return nil // there is no such index
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(items))
+	for _, item := range items {
+		if obj := objectOf(item); obj != nil {
+			objects = append(objects, obj)
+		}
+	}
+	return objects
+}
+
+// awaitKind returns when the kind can be listed from the API server's cache. A kind that was just made answers 404 at first,
+// whereupon a reflector would wait for a second, and then 429, whereupon the client would: it is asked again sooner.
+func (i *informer) awaitKind(ctx context.Context) {
+	limit := firstAnswer
+	probe := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_, err := i.requests.List(ctx, metav1.ListOptions{FieldSelector: nobody, Limit: 1, ResourceVersion: "0"})
+		if ctx.Err() != nil {
+			limit = min(2*limit, longestAnswer) // the API server may just be slow
+		}
+		return err
+	}
+	passes := func(err error) bool {
+		return !apierrors.IsBadRequest(err) && !apierrors.IsMethodNotSupported(err)
+	}
+	// An error that does not pass comes from a server that has the kind and dislikes the question.
+	_ = i.insist(ctx, passes, probe)
+}
+
+func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	i.lists.RLock()
+	defer i.lists.RUnlock()
+	options.LabelSelector = i.selector
+	var list *unstructured.UnstructuredList
+	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
+		list, err = i.requests.List(ctx, options)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (i *informer) watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+	options.LabelSelector = i.selector
+	passes := passing
+	if options.SendInitialEvents == nil {
+		passes = unavailable // a watch that goes on must not outlive its kind: the reflector has to list again
+	}
+	var stream apiwatch.Interface
+	err := i.insist(ctx, passes, func(ctx context.Context) (err error) {
+		stream, err = i.requests.Watch(ctx, options)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stream, nil
+}
+
+func (i *informer) failed(err error) {
+	i.lastError.Store(&err)
+	i.log.V(1).Info("Watching failed", "reason", err.Error())
+}
+
+// newer says that version a was made after version b. No version is older than any; versions that cannot be compared are
+// not newer than each other.
+func newer(a, b string) bool {
+	if b == "" || b == "0" {
+		return a != "" && a != "0"
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}

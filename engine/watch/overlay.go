@@ -1,0 +1,160 @@
+package watch
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// overlay is what our own writes were answered, laid over a store whose watch has not told of them yet. An entry counts
+// until the store has caught up with it, and is then forgotten. Readers ask the overlay before the store: the other way
+// round, the store could catch up in between, and the reader would see neither.
+type overlay struct {
+	store *informer
+
+	mu      sync.Mutex       // guards entries; the store's lock may be taken while it is held
+	entries map[string]entry // by the store's keys
+}
+
+// entry is the answer to a write.
+type entry struct {
+	obj     *unstructured.Unstructured
+	version string
+	gone    bool // the object was deleted; version is then the newest that is known of it
+}
+
+func newOverlay(store *informer) *overlay {
+	return &overlay{store: store, entries: map[string]entry{}}
+}
+
+// wrote keeps the answer to a write. It takes the object over.
+func (o *overlay) wrote(obj *unstructured.Unstructured) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := keyOf(obj)
+	next := entry{obj: obj, version: obj.GetResourceVersion()}
+	last, found := o.entries[key]
+	if found && (!newer(next.version, last.version) || last.gone && last.obj.GetUID() == obj.GetUID()) {
+		return // answers may come late
+	}
+	o.put(key, next)
+}
+
+// gone keeps that an object was deleted. It takes the object over.
+func (o *overlay) gone(obj *unstructured.Unstructured) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := keyOf(obj)
+	next := entry{obj: obj, version: obj.GetResourceVersion(), gone: true}
+	if last, found := o.entries[key]; found && newer(last.version, next.version) {
+		if last.obj.GetUID() != obj.GetUID() {
+			return // another object has the name by now
+		}
+		next.version = last.version
+	}
+	o.put(key, next)
+}
+
+// put needs the lock.
+func (o *overlay) put(key string, e entry) {
+	if o.superseded(key, e) {
+		delete(o.entries, key)
+		return
+	}
+	o.entries[key] = e
+}
+
+// get gives the newest that is known of an object; nil if there is none.
+func (o *overlay) get(key string) *unstructured.Unstructured {
+	e, found := o.entry(key)
+	stored := o.store.get(key)
+	if !found {
+		return stored
+	}
+	return e.over(stored)
+}
+
+// selected gives the objects that have the value in an index of the store, in no order. The label is the one that the
+// index is made from.
+func (o *overlay) selected(index, label, value string) []*unstructured.Unstructured {
+	if value == "" {
+		return nil
+	}
+	entries := o.all()
+	objects := o.store.byIndex(index, value)
+	if len(entries) == 0 {
+		return objects
+	}
+	stored := make(map[string]*unstructured.Unstructured, len(entries))
+	kept := objects[:0]
+	for _, obj := range objects {
+		key := keyOf(obj)
+		if _, found := entries[key]; found {
+			stored[key] = obj
+			continue
+		}
+		kept = append(kept, obj)
+	}
+	for key, e := range entries {
+		if obj := e.over(stored[key]); obj != nil && labelOf(obj, label) == value {
+			kept = append(kept, obj)
+		}
+	}
+	return kept
+}
+
+// entry gives the entry of a key, unless the store has caught up with it.
+func (o *overlay) entry(key string) (entry, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e, found := o.entries[key]
+	if found && o.superseded(key, e) {
+		delete(o.entries, key)
+		return entry{}, false
+	}
+	return e, found
+}
+
+// all gives the entries that the store has not caught up with.
+func (o *overlay) all() map[string]entry {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.entries) == 0 {
+		return nil
+	}
+	left := make(map[string]entry, len(o.entries))
+	for key, e := range o.entries {
+		if o.superseded(key, e) {
+			delete(o.entries, key)
+			continue
+		}
+		left[key] = e
+	}
+	return left
+}
+
+// superseded says that the store knows what the entry tells. The version of a deletion is not known: it has been seen when
+// the store is past the object's last version and does not hold that version, or an older one.
+func (o *overlay) superseded(key string, e entry) bool {
+	if newer(e.version, o.store.seen()) {
+		return false
+	}
+	if !e.gone {
+		return true
+	}
+	stored := o.store.get(key)
+	return stored == nil || newer(stored.GetResourceVersion(), e.version)
+}
+
+// over gives what is left of a stored object, which may be nil, under the entry. The stored one wins if it is newer,
+// whatever its UID: versions of a kind have one order.
+func (e entry) over(stored *unstructured.Unstructured) *unstructured.Unstructured {
+	switch {
+	case stored != nil && newer(stored.GetResourceVersion(), e.version):
+		return stored
+	case e.gone:
+		return nil
+	default:
+		return e.obj
+	}
+}

@@ -1,0 +1,57 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	firstPause   = 10 * time.Millisecond
+	freshPause   = 250 * time.Millisecond
+	longestPause = 2 * time.Second
+	// freshTries is how often a kind that is not served is asked for at freshPause: about ten seconds.
+	freshTries = 40
+
+	firstAnswer   = 100 * time.Millisecond
+	longestAnswer = 30 * time.Second
+)
+
+// insist calls f until it succeeds, the context ends, or it fails for a reason that does not pass by itself. The reflector's
+// own pauses grow to a minute, and one of them cannot be interrupted.
+func (i *informer) insist(ctx context.Context, passes func(error) bool, f func(context.Context) error) error {
+	for try := 0; ; try++ {
+		err := f(ctx)
+		if err == nil || ctx.Err() != nil || !passes(err) {
+			return err
+		}
+		i.failed(err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause(try, err)):
+		}
+	}
+}
+
+// pause is how long to wait after a failed try, the first being 0.
+func pause(try int, err error) time.Duration {
+	limit := longestPause
+	if apierrors.IsNotFound(err) && try < freshTries {
+		limit = freshPause
+	}
+	return wait.Jitter(min(firstPause<<min(try, 8), limit), 0.2)
+}
+
+// passing says that an error goes away when the API server is back, or the kind is.
+func passing(err error) bool {
+	return unavailable(err) || apierrors.IsNotFound(err)
+}
+
+func unavailable(err error) bool {
+	return errors.As(err, new(*url.Error)) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+}

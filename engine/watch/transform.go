@@ -1,0 +1,119 @@
+package watch
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+const (
+	fieldMetadata      = "metadata"
+	fieldManagedFields = "managedFields"
+	fieldManager       = "manager"
+	fieldAnnotations   = "annotations"
+	fieldLabels        = "labels"
+)
+
+// OursByFields says that Orkestra has applied the object: a field of it is managed by v1alpha1.FieldManager. It can be asked
+// of objects from the API server and of objects that Children hold.
+func OursByFields(obj *unstructured.Unstructured) bool {
+	if obj == nil {
+		return false
+	}
+	metadata, _ := obj.Object[fieldMetadata].(map[string]any)
+	return appliedByUs(metadata)
+}
+
+func appliedByUs(metadata map[string]any) bool {
+	entries, _ := metadata[fieldManagedFields].([]any)
+	for _, e := range entries {
+		if fields, ok := e.(map[string]any); ok && fields[fieldManager] == v1alpha1.FieldManager {
+			return true
+		}
+	}
+	return false
+}
+
+// trimChild drops what nobody reads of a child. Of the managed fields it keeps that Orkestra has some. It can be done twice.
+func trimChild(obj *unstructured.Unstructured) {
+	metadata, ok := obj.Object[fieldMetadata].(map[string]any)
+	if !ok {
+		return
+	}
+	ours := appliedByUs(metadata)
+	trim(metadata)
+	if ours {
+		metadata[fieldManagedFields] = []any{map[string]any{fieldManager: v1alpha1.FieldManager}}
+	}
+}
+
+// trimResource drops what nobody reads of a resource.
+func trimResource(obj *unstructured.Unstructured) {
+	if metadata, ok := obj.Object[fieldMetadata].(map[string]any); ok {
+		trim(metadata)
+	}
+}
+
+func trim(metadata map[string]any) {
+	delete(metadata, fieldManagedFields)
+	annotations, ok := metadata[fieldAnnotations].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	if len(annotations) == 0 {
+		delete(metadata, fieldAnnotations)
+	}
+}
+
+// transform makes an informer trim objects before it stores them.
+func transform(trim func(*unstructured.Unstructured)) cache.TransformFunc {
+	return func(item any) (any, error) {
+		if obj := objectOf(item); obj != nil {
+			trim(obj)
+		}
+		return item, nil
+	}
+}
+
+// copyOfChild gives a trimmed copy of an object that belongs to somebody else. It does not copy what is trimmed away.
+func copyOfChild(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	shallow := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
+	if metadata, ok := shallow.Object[fieldMetadata].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		if annotations, ok := metadata[fieldAnnotations].(map[string]any); ok {
+			metadata[fieldAnnotations] = maps.Clone(annotations)
+		}
+		shallow.Object[fieldMetadata] = metadata
+	}
+	trimChild(shallow)
+	return shallow.DeepCopy()
+}
+
+// labelOf gives a label's value, or nothing. Unlike GetLabels it copies nothing.
+func labelOf(obj *unstructured.Unstructured, name string) string {
+	metadata, _ := obj.Object[fieldMetadata].(map[string]any)
+	labels, _ := metadata[fieldLabels].(map[string]any)
+	value, _ := labels[name].(string)
+	return value
+}
+
+// keyOf gives the key under which a store holds an object.
+func keyOf(obj *unstructured.Unstructured) string {
+	return cache.MetaObjectToName(obj).String()
+}
+
+// byLabel indexes objects by the value of a label.
+func byLabel(name string) cache.IndexFunc {
+	return func(item any) ([]string, error) {
+		obj := objectOf(item)
+		if obj == nil || labelOf(obj, name) == "" {
+			return nil, nil
+		}
+		return []string{labelOf(obj, name)}, nil
+	}
+}

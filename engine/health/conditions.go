@@ -1,0 +1,152 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// ReasonNotSupported is the reason of a CRDHealth that this version can't serve.
+const ReasonNotSupported = "NotSupported"
+
+const maxConditionMessage = 1024 // characters; a compiler's list of mistakes is longer than a resource's error
+
+// stalling lists the reasons that a retry can't mend: somebody must change something.
+var stalling = map[string]bool{
+	v1alpha1.ReasonCompileFailed:       true,
+	v1alpha1.ReasonCRDClaimed:          true,
+	v1alpha1.ReasonCRDNotOwned:         true,
+	v1alpha1.ReasonCRDRefused:          true,
+	v1alpha1.ReasonCRDVersionNotServed: true,
+	v1alpha1.ReasonForbidden:           true,
+	ReasonNotSupported:                 true,
+}
+
+// awaited lists the reasons for which a stopped box only waits: it starts by itself.
+var awaited = map[string]bool{
+	v1alpha1.ReasonCRDMissing:        true,
+	v1alpha1.ReasonCRDNotEstablished: true,
+}
+
+// verdict is the reason and the message that conditions share.
+type verdict struct {
+	reason, message string
+}
+
+// conditions gives all conditions in a fixed order; a transition time stays while its condition's status does. Those that
+// others wrote are left out: nobody else writes here.
+func conditions(
+	old []metav1.Condition, generation int64, r Report, next v1alpha1.CRDHealthStatus, now time.Time,
+) []metav1.Condition {
+	why := summary(old, r, next)
+	stalled := stalling[r.Reason]
+	reconciling := !stalled && (next.State == v1alpha1.HealthPending || next.State == v1alpha1.HealthStarting ||
+		(next.State == v1alpha1.HealthStopped && awaited[r.Reason]))
+	healthy := next.State == v1alpha1.HealthHealthy
+
+	var out []metav1.Condition
+	set := func(kind string, status bool, v verdict) {
+		out = append(out, condition(old, kind, status, v, generation, now))
+	}
+	plain := verdict{reason: why.reason}
+	set(v1alpha1.ConditionReady, healthy, why)
+	set(v1alpha1.ConditionReconciling, reconciling, pick(reconciling, why, plain))
+	set(v1alpha1.ConditionStalled, stalled, pick(stalled, report(r, why), plain))
+	set(v1alpha1.ConditionStarted, r.Phase == Running, pick(r.Phase == Running, verdict{reason: v1alpha1.ReasonRunning}, why))
+	set(v1alpha1.ConditionHealthy, healthy, why)
+	return out
+}
+
+func condition(
+	old []metav1.Condition, kind string, status bool, v verdict, generation int64, now time.Time,
+) metav1.Condition {
+	c := metav1.Condition{
+		Type:               kind,
+		Status:             metav1.ConditionFalse,
+		ObservedGeneration: generation,
+		LastTransitionTime: seconds(now),
+		Reason:             v.reason,
+		Message:            v.message,
+	}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	if was := meta.FindStatusCondition(old, kind); was != nil && was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	return c
+}
+
+// summary says why the box is in its state: it stands in Ready and Healthy.
+func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) verdict {
+	switch next.State {
+	case v1alpha1.HealthHealthy:
+		return verdict{v1alpha1.ReasonHealthy, "the box works"}
+	case v1alpha1.HealthDegraded:
+		return verdict{v1alpha1.ReasonDegraded, degraded(old, r, next.Failing)}
+	case v1alpha1.HealthStarting:
+		return report(r, verdict{v1alpha1.ReasonStarting, "caches are filling"})
+	case v1alpha1.HealthSuspended:
+		return report(r, verdict{v1alpha1.ReasonSuspended, "spec.suspend is true"})
+	case v1alpha1.HealthStopped:
+		return report(r, verdict{v1alpha1.ReasonStopped, "the sub-controller is stopped"})
+	default:
+		return report(r, verdict{string(v1alpha1.HealthPending), "the box has not started yet"})
+	}
+}
+
+// degraded names the threshold and one failing resource. It names no running count, and stays with the resource it named
+// before as long as that one is listed: a message that changes with every retry would be written with every retry.
+func degraded(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
+	first := fmt.Sprintf("%d reconciles in a row failed", positive(r.FailureThreshold))
+	if len(failing) == 0 {
+		return first
+	}
+	plural, _, _ := strings.Cut(r.CRD, ".")
+	said := ""
+	if was := meta.FindStatusCondition(old, v1alpha1.ConditionReady); was != nil {
+		said = was.Message
+	}
+	messages := make([]string, 0, len(failing))
+	for _, f := range failing {
+		m := cut(fmt.Sprintf("%s; %s: %s", first, subject(plural, f.ResourceReference), failure(f)), maxConditionMessage)
+		if m == said {
+			return m
+		}
+		messages = append(messages, m)
+	}
+	return messages[0]
+}
+
+func subject(plural string, r v1alpha1.ResourceReference) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	return strings.TrimSpace(plural + " " + name)
+}
+
+func failure(f v1alpha1.FailingResource) string {
+	if f.Step == "" {
+		return f.Message
+	}
+	return f.Step + ": " + f.Message
+}
+
+// report prefers what the engine says to what is said for want of it.
+func report(r Report, otherwise verdict) verdict {
+	return verdict{cmp.Or(r.Reason, otherwise.reason), cut(cmp.Or(r.Message, otherwise.message), maxConditionMessage)}
+}
+
+func pick(first bool, a, b verdict) verdict {
+	if first {
+		return a
+	}
+	return b
+}

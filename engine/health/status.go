@@ -1,0 +1,81 @@
+package health
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Status gives the new status of a CRDHealth from the old one and a report; generation is that of the CRDHealth. It is pure,
+// changes nothing it is given, and gives the same again for the same report. Times are whole seconds, as the API server
+// stores them.
+//
+// A report without any count, of a box that does not run, leaves the counts as they are: its tracker has not been restored.
+func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.Time) v1alpha1.CRDHealthStatus {
+	next := *old.DeepCopy()
+	next.ObservedGeneration = generation
+	next.State = State(r.Phase, r.Snapshot.Degraded)
+	next.StartedAt, next.ClaimedAt = stamp(r.StartedAt), stamp(r.ClaimedAt)
+	next.FailureThreshold = r.FailureThreshold
+	next.Workers, next.QueueDepth = r.Workers, r.QueueDepth
+	next.Revision = r.Revision
+	next.Rollback, next.Dependencies = nil, nil
+	if r.Phase == Running || !r.Snapshot.blank() {
+		count(&next, r.Snapshot)
+	}
+	if r.Phase == Stopped {
+		next.Resources = r.Snapshot.Resources
+	}
+	next.LastKnownGood = knownGood(old.LastKnownGood, next.State, r, now)
+	next.Conditions = conditions(old.Conditions, generation, r, next, now)
+	return next
+}
+
+func count(next *v1alpha1.CRDHealthStatus, s Snapshot) {
+	next.Resources = s.Resources
+	next.ConsecutiveFailures = s.ConsecutiveFailures
+	next.SuccessCount, next.FailureCount = s.SuccessCount, s.FailureCount
+	next.LastReconcile, next.LastSuccess = stamp(s.LastReconcile), stamp(s.LastSuccess)
+	next.LastFailure = s.LastFailure.DeepCopy()
+	if next.LastFailure != nil {
+		next.LastFailure.Time = seconds(next.LastFailure.Time.Time)
+	}
+	next.Failing = nil
+	for _, f := range s.Failing {
+		f.Since = seconds(f.Since.Time)
+		next.Failing = append(next.Failing, f)
+	}
+}
+
+// knownGood moves to the running plan while the box is Healthy. A plan that has just replaced another is not good because
+// the other one was: it needs a success of its own, or nothing to reconcile. It never moves back.
+func knownGood(old *v1alpha1.KnownGood, state v1alpha1.HealthState, r Report, now time.Time) *v1alpha1.KnownGood {
+	s := r.Snapshot
+	succeeded := s.GoodRevision == "" || s.GoodRevision == r.Revision
+	good := state == v1alpha1.HealthHealthy && r.Revision != "" && (succeeded || s.Resources.Total == 0)
+	switch {
+	case good && succeeded && !s.LastSuccess.IsZero():
+		return &v1alpha1.KnownGood{Revision: r.Revision, Time: seconds(s.LastSuccess)}
+	case good && (old == nil || old.Revision != r.Revision):
+		return &v1alpha1.KnownGood{Revision: r.Revision, Time: seconds(now)}
+	case old != nil:
+		return old.DeepCopy()
+	case s.GoodRevision != "" && !s.LastSuccess.IsZero(): // the object was deleted by hand
+		return &v1alpha1.KnownGood{Revision: s.GoodRevision, Time: seconds(s.LastSuccess)}
+	default:
+		return nil
+	}
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(seconds(t))
+}
+
+func seconds(t time.Time) metav1.Time {
+	return metav1.NewTime(t.Truncate(time.Second))
+}

@@ -1,0 +1,245 @@
+package health
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+const defaultThreshold = 5 // failures in a row
+
+// Tracker counts for one box. It is safe for concurrent use and never blocks for I/O: it is called by the workers.
+type Tracker struct {
+	clock   clock.PassiveClock
+	changed func(urgent bool)
+
+	mu        sync.Mutex // guards everything below
+	threshold int32
+	resources map[types.NamespacedName]*resource
+	counts    v1alpha1.ResourceCounts
+	inFailure int // resources with at least one failure in a row
+	worst     worstList
+	// restored is shown instead of counts until the caches have synced, so that a restart does not count from zero.
+	restored *v1alpha1.ResourceCounts
+
+	consecutive, successes, failures int64
+	lastReconcile, lastSuccess       time.Time
+	lastFailure                      *v1alpha1.Failure
+	goodRevision                     string
+}
+
+// notice says whether a change of the tracker is told, and how pressing it is.
+type notice int
+
+const (
+	quiet  notice = iota // nothing that CRDHealth shows
+	slow                 // counters or times
+	urgent               // the state, or the failing list
+)
+
+// NewTracker makes a tracker for a box that is Degraded at threshold failures in a row (default 5 where it is not positive).
+// After every change of what CRDHealth shows, changed is called outside the lock; urgent says that it should be written at
+// once. It may be nil, and must not block.
+func NewTracker(clk clock.PassiveClock, threshold int32, changed func(urgent bool)) *Tracker {
+	if changed == nil {
+		changed = func(bool) {}
+	}
+	return &Tracker{
+		clock:     clk,
+		changed:   changed,
+		threshold: positive(threshold),
+		resources: map[types.NamespacedName]*resource{},
+	}
+}
+
+// Restore takes over what a former process knew, so that a restart never heals a box. It is called before anything else,
+// and again where that process went on for a while. It tells nobody.
+func (t *Tracker) Restore(s v1alpha1.CRDHealthStatus) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resources, t.counts = map[types.NamespacedName]*resource{}, v1alpha1.ResourceCounts{}
+	t.inFailure, t.worst = 0, worstList{}
+	counts := s.Resources
+	t.restored = &counts
+	t.consecutive = max(0, s.ConsecutiveFailures)
+	t.successes, t.failures = max(0, s.SuccessCount), max(0, s.FailureCount)
+	t.lastReconcile, t.lastSuccess = timeOf(s.LastReconcile), timeOf(s.LastSuccess)
+	t.lastFailure = s.LastFailure.DeepCopy()
+	if s.LastKnownGood != nil {
+		t.goodRevision = s.LastKnownGood.Revision
+	}
+	for _, f := range s.Failing {
+		t.restoreFailing(f)
+	}
+}
+
+// SetThreshold changes the number of failures in a row at which the box is Degraded.
+func (t *Tracker) SetThreshold(threshold int32) {
+	t.change(func() notice {
+		if t.threshold == positive(threshold) {
+			return quiet
+		}
+		t.threshold = positive(threshold)
+		return slow
+	})
+}
+
+// Seed notes what a resource's own status says, before its first look, so that the counts are right after a restart. It is
+// no look: it neither counts nor heals. After the first look it does nothing.
+func (t *Tracker) Seed(name types.NamespacedName, ready, waiting, failing bool) {
+	t.change(func() notice {
+		r := t.get(name)
+		if r.observed {
+			return quiet
+		}
+		return t.recount(r, func() {
+			r.known = true
+			r.failing = failing || r.failures > 0
+			r.ready = ready && !r.failing
+			r.waiting = waiting
+		})
+	})
+}
+
+// Retain forgets every resource for which keep says no. It is called once, after the caches have synced: what a former
+// process listed as failing may be gone. keep is called outside the lock.
+func (t *Tracker) Retain(keep func(types.NamespacedName) bool) {
+	var gone []types.NamespacedName
+	for _, name := range t.names() {
+		if !keep(name) {
+			gone = append(gone, name)
+		}
+	}
+	t.change(func() notice {
+		told := slow
+		t.restored = nil
+		for _, name := range gone {
+			told = max(told, t.remove(name))
+		}
+		for _, r := range t.resources {
+			if !r.known {
+				t.recount(r, func() { r.known = true })
+			}
+		}
+		return told
+	})
+}
+
+// Observe counts one reconcile. A message is cut to 256 characters.
+func (t *Tracker) Observe(o Observation) {
+	t.change(func() notice {
+		t.restored = nil
+		r := t.get(o.Resource)
+		r.observed = true
+		told := t.recount(r, func() {
+			r.known = true
+			r.note(o)
+		})
+		if !o.Counts {
+			return told
+		}
+		t.lastReconcile = t.clock.Now()
+		if o.Failed {
+			return max(slow, t.fail(r, o))
+		}
+		return max(slow, t.succeed(r, o))
+	})
+}
+
+// Forget stops counting and listing a resource that is gone.
+func (t *Tracker) Forget(name types.NamespacedName) {
+	t.change(func() notice { return t.remove(name) })
+}
+
+// Snapshot gives an immutable copy of what is known now.
+func (t *Tracker) Snapshot() Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts := t.counts
+	if t.restored != nil {
+		counts = *t.restored
+	}
+	return Snapshot{
+		Resources:           counts,
+		ConsecutiveFailures: t.consecutive,
+		SuccessCount:        t.successes,
+		FailureCount:        t.failures,
+		Degraded:            t.degraded(),
+		LastReconcile:       t.lastReconcile,
+		LastSuccess:         t.lastSuccess,
+		LastFailure:         t.lastFailure.DeepCopy(),
+		Failing:             t.worst.export(t.resources),
+		GoodRevision:        t.goodRevision,
+	}
+}
+
+// Failures gives the number of failures in a row of one resource, 0 where it does not fail or is not known.
+func (t *Tracker) Failures(name types.NamespacedName) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.resources[name]; r != nil {
+		return r.failures
+	}
+	return 0
+}
+
+// change runs f under the lock and tells the listener outside it. Whatever makes the box Degraded, or ends it, is urgent.
+func (t *Tracker) change(f func() notice) {
+	if told := t.locked(f); told != quiet {
+		t.changed(told == urgent)
+	}
+}
+
+func (t *Tracker) locked(f func() notice) notice {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.degraded()
+	told := f()
+	if t.degraded() != before {
+		return urgent
+	}
+	return told
+}
+
+// degraded needs the lock. Before the caches have synced, nobody can say that there are no resources.
+func (t *Tracker) degraded() bool {
+	return t.consecutive >= int64(t.threshold) && (t.restored != nil || t.counts.Total > 0)
+}
+
+func (t *Tracker) names() []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := make([]types.NamespacedName, 0, len(t.resources))
+	for name := range t.resources {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (t *Tracker) get(name types.NamespacedName) *resource {
+	r := t.resources[name]
+	if r == nil {
+		r = &resource{name: name}
+		t.resources[name] = r
+	}
+	return r
+}
+
+func positive(threshold int32) int32 {
+	if threshold < 1 {
+		return defaultThreshold
+	}
+	return threshold
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

@@ -1,0 +1,73 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+const (
+	// SlowInterval is the shortest time between two writes of counters and times.
+	SlowInterval = 15 * time.Second
+	// ListInterval is the shortest time between two writes for the failing list or the counts of resources alone. With more
+	// failing resources than the list holds, the ten worst are others after nearly every retry; and resources that are made
+	// by the thousand would each be worth a write.
+	ListInterval = time.Second
+	// FlapInterval is the shortest time between any two writes: a box whose reconciles fail and succeed in turn, with a low
+	// threshold, changes its state hundreds of times a second.
+	FlapInterval = 50 * time.Millisecond
+)
+
+// Urgent says whether the change from old to next must be written at once, or may wait up to SlowInterval: counters and times
+// may wait, all else may not.
+func Urgent(old, next v1alpha1.CRDHealthStatus) bool {
+	return !equality.Semantic.DeepEqual(pressing(old), pressing(next))
+}
+
+// Wait gives how long a write of next over old may wait when the last write was so long ago. 0: it is due. A status that does
+// not differ is the caller's business.
+func Wait(old, next v1alpha1.CRDHealthStatus, ago time.Duration) time.Duration {
+	interval := SlowInterval
+	if Urgent(old, next) {
+		interval = ListInterval
+		old.Failing, next.Failing = nil, nil
+		old.Resources, next.Resources = v1alpha1.ResourceCounts{}, v1alpha1.ResourceCounts{}
+		old.Conditions, next.Conditions = worded(old.Conditions), worded(next.Conditions)
+		if Urgent(old, next) {
+			interval = FlapInterval
+		}
+	}
+	return max(0, interval-ago)
+}
+
+// pressing is what of a status may not wait.
+func pressing(s v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
+	p := *s.DeepCopy()
+	p.ConsecutiveFailures, p.SuccessCount, p.FailureCount = 0, 0, 0
+	p.LastReconcile, p.LastSuccess, p.LastFailure = nil, nil, nil
+	p.Workers, p.QueueDepth = 0, 0
+	if p.LastKnownGood != nil {
+		p.LastKnownGood.Time = metav1.Time{}
+	}
+	for i := range p.Failing {
+		p.Failing[i].ConsecutiveFailures, p.Failing[i].Since = 0, metav1.Time{}
+	}
+	slices.SortFunc(p.Failing, func(a, b v1alpha1.FailingResource) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return p
+}
+
+// worded are the conditions without their messages: that of a degraded box follows the failing list.
+func worded(conditions []metav1.Condition) []metav1.Condition {
+	out := slices.Clone(conditions)
+	for i := range out {
+		out[i].Message = ""
+	}
+	return out
+}

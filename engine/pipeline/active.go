@@ -1,0 +1,26 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// active marks a resource whose onCreate is complete, so that neither a restart nor a new process repeats it.
+type active struct{}
+
+func compileActive(*compiler) Stage { return active{} }
+
+// Name implements Stage.
+func (active) Name() string { return stepActive }
+
+// Run implements Stage.
+func (active) Run(ctx context.Context, r *Run) (Outcome, error) {
+	if r.isActive || r.notActive {
+		return Next, nil
+	}
+	r.newMarks[v1alpha1.AnnotationActiveSince] = r.Now.UTC().Format(time.RFC3339)
+	r.isActive = true
+	return Next, r.mark(ctx)
+}

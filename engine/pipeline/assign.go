@@ -1,0 +1,236 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// decodeRaw decodes JSON with whole numbers as int64, as Kubernetes does.
+func decodeRaw(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decoding JSON: %w", err)
+	}
+	return numbers(v), nil
+}
+
+func numbers(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		for k := range t {
+			t[k] = numbers(t[k])
+		}
+	case []any:
+		for i := range t {
+			t[i] = numbers(t[i])
+		}
+	case json.Number:
+		if n, err := t.Int64(); err == nil {
+			return n
+		}
+		if f, err := t.Float64(); err == nil {
+			return f
+		}
+		return t.String()
+	}
+	return v
+}
+
+// assign sets the value at a path of a JSON tree. Missing parents are made; nil removes the field.
+func assign(tree map[string]any, p expr.Path, value any) error {
+	node := tree
+	for i, name := range p[:len(p)-1] {
+		next, found := node[name]
+		if !found || next == nil {
+			if value == nil {
+				return nil
+			}
+			next = map[string]any{}
+			node[name] = next
+		}
+		m, ok := next.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: can't set a field below %s, which is %s", p, p[:i+1], typeName(next))
+		}
+		node = m
+	}
+	last := p[len(p)-1]
+	if value == nil {
+		delete(node, last)
+		return nil
+	}
+	node[last] = value
+	return nil
+}
+
+// misfitError says that a value does not fit its schema, and where in the value.
+type misfitError struct {
+	at      string // empty: the value itself
+	problem error
+}
+
+func (e *misfitError) Error() string {
+	if e.at == "" {
+		return e.problem.Error()
+	}
+	return e.at + ": " + e.problem.Error()
+}
+
+// toSchema converts a value to the type that a schema wants, where the spelling allows it: "3" is 3 for an integer. What is
+// inside of lists and maps is converted as well. Errors are *misfitError.
+func toSchema(value any, schema *apiextensionsv1.JSONSchemaProps) (any, error) {
+	return convert("", value, schema)
+}
+
+func convert(at string, value any, schema *apiextensionsv1.JSONSchemaProps) (any, error) {
+	if schema == nil || value == nil || schema.XIntOrString {
+		return value, nil
+	}
+	out, err := convertOne(value, schema)
+	if err != nil {
+		return nil, &misfitError{at: at, problem: err}
+	}
+	switch t := out.(type) {
+	case []any:
+		if schema.Items == nil {
+			return out, nil
+		}
+		for i := range t {
+			if t[i], err = convert(fmt.Sprintf("%s[%d]", at, i), t[i], schema.Items.Schema); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		// In the order of the keys, so that of several errors it is always the same.
+		for _, key := range slices.Sorted(maps.Keys(t)) {
+			if t[key], err = convert(at+"."+key, t[key], below(schema, key)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// below is the schema of a field of an object; nil where nothing is known of it.
+func below(schema *apiextensionsv1.JSONSchemaProps, key string) *apiextensionsv1.JSONSchemaProps {
+	if p, ok := schema.Properties[key]; ok {
+		return &p
+	}
+	if schema.AdditionalProperties != nil {
+		return schema.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+func convertOne(value any, schema *apiextensionsv1.JSONSchemaProps) (any, error) {
+	switch schema.Type {
+	case "integer":
+		return toInteger(value)
+	case "number":
+		return toNumber(value)
+	case "boolean":
+		return toBool(value)
+	case "string":
+		return toText(value)
+	case "array", "object":
+		if got := typeName(value); got != schema.Type {
+			return nil, fmt.Errorf("wanted %s, got %s", schema.Type, got)
+		}
+		return value, nil
+	default:
+		return value, nil
+	}
+}
+
+func toInteger(value any) (any, error) {
+	switch t := value.(type) {
+	case int64:
+		return t, nil
+	case float64:
+		if t == math.Trunc(t) && math.Abs(t) < 1<<53 {
+			return int64(t), nil
+		}
+	case string:
+		if n, err := strconv.ParseInt(t, 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("wanted integer, got %s %s", typeName(value), shown(value))
+}
+
+func toNumber(value any) (any, error) {
+	switch t := value.(type) {
+	case int64, float64:
+		return t, nil
+	case string:
+		if f, err := strconv.ParseFloat(t, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("wanted number, got %s %s", typeName(value), shown(value))
+}
+
+func toBool(value any) (any, error) {
+	switch t := value.(type) {
+	case bool:
+		return t, nil
+	case string:
+		if t == "true" || t == "false" {
+			return t == "true", nil
+		}
+	}
+	return nil, fmt.Errorf("wanted boolean, got %s %s", typeName(value), shown(value))
+}
+
+func toText(value any) (any, error) {
+	switch t := value.(type) {
+	case string:
+		return t, nil
+	case int64, float64, bool:
+		b, err := json.Marshal(t)
+		return string(b), err
+	}
+	return nil, fmt.Errorf("wanted string, got %s", typeName(value))
+}
+
+// maxShown is how many characters of a value an error shows.
+const maxShown = 64
+
+// shown gives a scalar as an error may show it: these values come from the resource's own spec.
+func shown(value any) string {
+	s := fmt.Sprintf("%q", fmt.Sprint(value))
+	if r := []rune(s); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
+	}
+	return s
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case int64, float64:
+		return "number"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	default:
+		return fmt.Sprintf("%T", v)
+	}
+}

@@ -1,0 +1,306 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// stubMapper knows one cluster-scoped and one namespaced kind besides the built-in ones.
+func stubMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Region"}, meta.RESTScopeRoot)
+	m.Add(schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Backup"}, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	return m
+}
+
+func messages(errs field.ErrorList) []string {
+	var out []string
+	for _, e := range errs {
+		out = append(out, e.Error())
+	}
+	return out
+}
+
+func TestMistakes(t *testing.T) {
+	const operatorNames = "equals, notEquals, gt, gte, lt, lte, between, notBetween, in, notIn, contains, notContains, prefix, suffix, regex, exists, notExists, typeOf, olderThan, youngerThan"
+	cases := map[string]struct {
+		box  string
+		want []string
+	}{
+		"unknown group key": {
+			`onReconcile: {deploymentz: [{image: nginx}]}`,
+			[]string{`spec.onReconcile.deploymentz: Invalid value: "deploymentz": unknown key, did you mean "deployments"?`},
+		},
+		"group key that nothing is near to": {
+			`onCreate: {wombats: [{}]}`,
+			[]string{`spec.onCreate.wombats: Invalid value: "wombats": unknown key`},
+		},
+		"group key that is planned": {
+			`onReconcile: {statefulsets: [{}]}`,
+			[]string{"spec.onReconcile.statefulsets: Forbidden: statefulsets are not supported yet by this version of Orkestra; write them under `resources` as a manifest"},
+		},
+		"unknown short field": {
+			`onReconcile: {deployments: [{imge: nginx, image: nginx}]}`,
+			[]string{`spec.onReconcile.deployments[0].imge: Forbidden: unknown field, did you mean "image"?`},
+		},
+		"unknown field of a map in a list": {
+			`onReconcile: {deployments: [{image: nginx, env: [{nam: A}]}]}`,
+			[]string{`spec.onReconcile.deployments[0].env[0].nam: Forbidden: unknown field, did you mean "name"?`},
+		},
+		"wrong literal type": {
+			`onReconcile: {deployments: [{image: nginx, replicas: many}]}`,
+			[]string{`spec.onReconcile.deployments[0].replicas: Invalid value: "many": want 32-bit integer, got string`},
+		},
+		"unknown operator": {
+			`when: [{field: spec.tls, operator: equalz, value: true}]`,
+			[]string{`spec.when[0].operator: Invalid value: "equalz": unknown operator, did you mean "equals"? (valid: ` + operatorNames + `)`},
+		},
+		"unknown function": {
+			`onReconcile: {configmaps: [{name: "{{ .metadata.name | uper }}"}]}`,
+			[]string{`spec.onReconcile.configmaps[0].name: Invalid value: "{{ .metadata.name | uper }}": column 21: unknown function "uper", did you mean "upper"?`},
+		},
+		"path that the schema rules out, in a template": {
+			`onReconcile: {configmaps: [{data: {a: "{{ .spec.imag }}"}}]}`,
+			[]string{`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.imag }}": column 4: spec.imag: no such field in the CRD's schema, did you mean "image"?`},
+		},
+		"path that the schema rules out, in a condition": {
+			`onReconcile: {configmaps: [{when: [{field: spec.tsl, operator: exists}]}]}`,
+			[]string{`spec.onReconcile.configmaps[0].when[0].field: Invalid value: "spec.tsl": spec.tsl: no such field in the CRD's schema, did you mean "tls"?`},
+		},
+		"path that the schema rules out, in normalize": {
+			`normalize: {spec: {imag: x}}`,
+			[]string{`spec.normalize.spec[imag]: Invalid value: "spec.imag": spec.imag: no such field in the CRD's schema, did you mean "image"?`},
+		},
+		"path that the schema rules out, in mutation": {
+			`mutation: {rules: [{field: spec.replica, default: 1}]}`,
+			[]string{`spec.mutation.rules[0].field: Invalid value: "spec.replica": spec.replica: no such field in the CRD's schema, did you mean "replicas"?`},
+		},
+		"mutation outside of spec": {
+			`mutation: {rules: [{field: metadata.name, override: x}]}`,
+			[]string{`spec.mutation.rules[0].field: Invalid value: "metadata.name": wanted a path below spec`},
+		},
+		"mutation with both and with neither": {
+			`mutation: {rules: [{field: spec.image, default: a, override: b}, {field: spec.image}]}`,
+			[]string{
+				`spec.mutation.rules[0]: Invalid value: "spec.image": give exactly one of default and override`,
+				`spec.mutation.rules[1]: Invalid value: "spec.image": give exactly one of default and override`,
+			},
+		},
+		"mutation with a value of another type": {
+			`mutation: {rules: [{field: spec.replicas, default: several}]}`,
+			[]string{`spec.mutation.rules[0].default: Invalid value: "several": wanted integer, got string "several"`},
+		},
+		"children before there are any": {
+			`normalize: {spec: {image: "{{ .children.deployment.metadata.name }}"}}
+onReconcile: {deployments: [{image: nginx}]}`,
+			[]string{`spec.normalize.spec[image]: Invalid value: "{{ .children.deployment.metadata.name }}": column 4: children is not available here: this step runs before it is read`},
+		},
+		"duplicate ids": {
+			`onCreate: {configmaps: [{name: config}]}
+onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id: twice, name: b, port: 80, selector: {a: b}}]}`,
+			[]string{
+				"spec.onReconcile.configmaps[0]: Duplicate value: \"configmaps/config\": spec.onCreate.configmaps[0] has the same id; give each an `id`, or names that differ",
+				"spec.onReconcile.services[0]: Duplicate value: \"twice\": spec.onReconcile.configmaps[1] has the same id; give each an `id`, or names that differ",
+			},
+		},
+		"two of one kind without names": {
+			`onReconcile: {configmaps: [{data: {a: b}}, {data: {c: d}}]}`,
+			[]string{"spec.onReconcile.configmaps[1]: Duplicate value: \"configmaps\": spec.onReconcile.configmaps[0] has the same id; give each an `id`, or names that differ"},
+		},
+		"explicit id that is the name of a kind": {
+			`onReconcile: {configmaps: [{id: deployment}, {id: configmaps, name: other}]}`,
+			[]string{
+				`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`,
+				`spec.onReconcile.configmaps[1].id: Invalid value: "configmaps": the name of a kind can't be an id: templates would mistake one for the other`,
+			},
+		},
+		"bad patterns of namespaces": {
+			`namespaces: {include: ["team-[", Team, "team-*"], exclude: [kube_system]}`,
+			[]string{
+				`spec.namespaces.exclude[0]: Invalid value: "kube_system": not the name of a namespace, nor a pattern of one`,
+				`spec.namespaces.include[0]: Invalid value: "team-[": not a glob pattern: use *, ? and [a-z]`,
+				`spec.namespaces.include[1]: Invalid value: "Team": not the name of a namespace, nor a pattern of one`,
+			},
+		},
+		"bad selector": {
+			`selector: {matchExpressions: [{key: a, operator: Near}]}`,
+			[]string{`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}]}: "Near" is not a valid label selector operator`},
+		},
+		"bad finalizers": {
+			`finalizers: [cleanup, orkestra.orkspace.io/cleanup, "a b/c"]`,
+			[]string{
+				`spec.finalizers[0]: Invalid value: "cleanup": a finalizer of a custom resource is domain/name`,
+				`spec.finalizers[1]: Invalid value: "orkestra.orkspace.io/cleanup": Orkestra adds its own finalizer`,
+				`spec.finalizers[2]: Invalid value: "a b/c": prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			},
+		},
+		"several workloads for the default of a Service": {
+			`onReconcile: {deployments: [{name: web, image: a}, {name: db, image: b}], services: [{port: 80}]}`,
+			[]string{`spec.onReconcile.services[0]: Required value: this box declares several workloads ("deployments/web", "deployments/db"); set selector`},
+		},
+		"no workload for the default of a Service": {
+			`onReconcile: {services: [{port: 80}]}`,
+			[]string{`spec.onReconcile.services[0]: Required value: this box declares no workload that selector could be taken from; set it`},
+		},
+		"no Service for the default of an Ingress": {
+			`onReconcile: {ingresses: [{host: example.com}]}`,
+			[]string{`spec.onReconcile.ingresses[0]: Required value: this box declares no Service that serviceName and servicePort could be taken from; set it`},
+		},
+		"kind that grants rights": {
+			`onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}}}]}`,
+			[]string{`spec.onReconcile.resources[0]: Forbidden: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+		},
+		"kind of our own": {
+			`onReconcile: {resources: [{manifest: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: "{{ .metadata.namespace }}"}}}]}`,
+			[]string{`spec.onReconcile.resources[0]: Forbidden: OperatorBox grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+		},
+		"kind that the box serves": {
+			`onReconcile: {resources: [{manifest: {apiVersion: demo.example.com/v1, kind: Website, metadata: {name: other}}}]}`,
+			[]string{`spec.onReconcile.resources[0]: Forbidden: a box can't make children of the kind that it serves (Website): it would never end`},
+		},
+		"cluster-scoped child whose name lacks the namespace": {
+			`onReconcile: {resources: [
+  {manifest: {apiVersion: demo.example.com/v1, kind: Region, metadata: {name: "{{ .metadata.name }}"}}},
+  {manifest: {apiVersion: demo.example.com/v1, kind: Region, metadata: {name: "{{ .metadata.namespace }}-{{ .metadata.name }}"}}},
+  {manifest: {apiVersion: demo.example.com/v1, kind: Backup, metadata: {name: "{{ .metadata.name }}"}}}]}`,
+			[]string{`spec.onReconcile.resources[0].name: Invalid value: "{{ .metadata.name }}": Region is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`},
+		},
+		"status field that the schema does not know": {
+			`status: {fields: [{path: phaze, value: x}]}`,
+			[]string{`spec.status.fields[0].path: Invalid value: "phaze": status.phaze: no such field in the CRD's schema, did you mean "phase"?`},
+		},
+		"status fields that Orkestra writes itself": {
+			`status: {fields: [{path: conditions, value: []}, {path: observedGeneration, value: 1}]}`,
+			[]string{
+				`spec.status.fields[0].path: Invalid value: "conditions": Orkestra writes this field itself`,
+				`spec.status.fields[1].path: Invalid value: "observedGeneration": Orkestra writes this field itself`,
+			},
+		},
+		"two status fields with one path": {
+			`status: {fields: [{path: phase, value: A, when: [{field: spec.tls, operator: exists}]}, {path: phase, value: B}]}`,
+			[]string{`spec.status.fields[1].path: Duplicate value: "phase": several fields write this path; give each of them a gate (when or anyOf): the first that holds is written`},
+		},
+		"once against reconcile": {
+			`onReconcile: {configmaps: [{once: true, reconcile: true}]}
+onDelete: {configmaps: [{reconcile: true}]}`,
+			[]string{
+				"spec.onDelete.configmaps[0].reconcile: Forbidden: onDelete makes its objects once",
+				"spec.onReconcile.configmaps[0].once: Forbidden: once and reconcile: true contradict each other",
+			},
+		},
+		"jobs that are kept reconciled": {
+			`onReconcile: {jobs: [{image: a}]}
+onCreate: {jobs: [{id: second, image: a, reconcile: true}]}`,
+			[]string{
+				"spec.onCreate.jobs[0]: Forbidden: jobs that are kept reconciled are not supported yet by this version of Orkestra; use onCreate without reconcile, or onDelete",
+				"spec.onReconcile.jobs[0]: Forbidden: jobs that are kept reconciled are not supported yet by this version of Orkestra; use onCreate without reconcile, or onDelete",
+			},
+		},
+		"failure policy outside of onDelete": {
+			`onCreate: {jobs: [{image: a, failurePolicy: Continue}]}`,
+			[]string{"spec.onCreate.jobs[0].failurePolicy: Forbidden: only jobs of onDelete have a failure policy"},
+		},
+		"unknown child": {
+			`onReconcile: {deployments: [{image: a}], configmaps: [{data: {a: "{{ .children.deploymnt.metadata.name }}"}}]}`,
+			[]string{`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .children.deploymnt.metadata.name }}": column 4: children.deploymnt: this box declares no such child, did you mean "deployment"?`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			plan, errs := Compile(boxOf(t, tc.box), Env{CRD: websites(t), Mapper: stubMapper()})
+			g.Expect(plan).To(gomega.BeNil())
+			g.Expect(messages(errs)).To(gomega.Equal(tc.want))
+		})
+	}
+}
+
+func TestGrantingKindsMayBeAllowed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	box := boxOf(t, `onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}, rules: []}}]}`)
+	_, errs := Compile(box, Env{CRD: websites(t), AllowGrantingKinds: true})
+	g.Expect(messages(errs)).To(gomega.BeEmpty())
+}
+
+func TestNamespacesOfAClusterScopedKind(t *testing.T) {
+	g := gomega.NewWithT(t)
+	crd := websites(t)
+	crd.Namespaced = false
+	_, errs := Compile(boxOf(t, `namespaces: {include: [a]}`), Env{CRD: crd})
+	g.Expect(messages(errs)).To(gomega.Equal([]string{"spec.namespaces: Forbidden: websites.demo.example.com is cluster-scoped; select by labels"}))
+}
+
+const manyMistakes = `
+dependsOn: [{name: other}]
+namespaces: {include: ["["], exclude: ["["]}
+finalizers: [x]
+normalize: {spec: {imag: x, hots: y}}
+commonLabels: {a: "{{ .spec.x1 }}", b: "{{ .spec.x2 }}"}
+when: [{field: spec.tsl, operator: exists}]
+onCreate: {zz: [{}], yy: [{}]}
+onReconcile:
+  configmaps: [{name: a, labels: {l1: "{{ .spec.x3 }}", l2: "{{ .spec.x4 }}"}, data: {d1: "{{ .spec.x5 }}", d2: "{{ .spec.x6 }}"}}]
+  deployments: [{imge: a, imgae: b}]
+status: {fields: [{path: phaze, value: x}]}
+`
+
+func TestAllMistakesAtOnceAndAlwaysTheSame(t *testing.T) {
+	g := gomega.NewWithT(t)
+	var first []string
+	for i := range 30 {
+		_, errs := Compile(boxOf(t, manyMistakes), Env{CRD: websites(t)})
+		got := messages(errs)
+		if i == 0 {
+			first = got
+		}
+		g.Expect(got).To(gomega.Equal(first))
+	}
+	all := strings.Join(first, "\n")
+	for _, path := range []string{
+		"spec.dependsOn:", "spec.namespaces.include[0]:", "spec.namespaces.exclude[0]:", "spec.finalizers[0]:",
+		"spec.normalize.spec[imag]:", "spec.normalize.spec[hots]:", "spec.commonLabels[a]:", "spec.commonLabels[b]:",
+		"spec.when[0].field:", "spec.onCreate.zz:", "spec.onCreate.yy:", "spec.onReconcile.configmaps[0].labels[l1]:",
+		"spec.onReconcile.configmaps[0].labels[l2]:", "spec.onReconcile.configmaps[0].data.d1:", "spec.onReconcile.configmaps[0].data.d2:",
+		"spec.onReconcile.deployments[0].imge:", "spec.onReconcile.deployments[0].imgae:", "spec.status.fields[0].path:",
+	} {
+		g.Expect(all).To(gomega.ContainSubstring(path))
+	}
+}
+
+func TestPlan(t *testing.T) {
+	g := gomega.NewWithT(t)
+	plan := planOf(t, `
+finalizers: [example.com/a, example.com/b]
+namespaces: {include: [team-a], exclude: [team-b]}
+onCreate: {configmaps: [{name: seed}, {name: kept, reconcile: true}]}
+onReconcile: {services: [{port: 80}], deployments: [{image: nginx}]}
+`)
+	g.Expect(plan.Finalizers).To(gomega.Equal([]string{"example.com/a", "example.com/b", v1alpha1.Finalizer}))
+	g.Expect(plan.ChildKinds).To(gomega.Equal([]schema.GroupVersionKind{configMapKind, serviceKind, deploymentKind}))
+	g.Expect(plan.OnCreateIDs).To(gomega.Equal([]string{"configmaps/seed"}))
+	g.Expect(plan.Runtime).To(gomega.Equal(Runtime{Workers: 3, Resync: defaultResync, FailureThreshold: 5}))
+	g.Expect(plan.Selection.Namespaces()).To(gomega.Equal([]string{"team-a"}))
+	g.Expect(plan.Selection.Selects(website(t, ""))).To(gomega.BeTrue())
+	g.Expect(plan.ReadsStatus).To(gomega.BeFalse())
+	g.Expect(plan.Rules[0].Resources).To(gomega.Equal([]string{"websites"}))
+	g.Expect(plan.Rules).To(gomega.HaveLen(6))
+	g.Expect(Revision(boxOf(t, `{}`))).NotTo(gomega.Equal(plan.Revision))
+}
+
+func TestCleanupPlansServeDeletionsOfBoxesThatNeverCompiled(t *testing.T) {
+	g := gomega.NewWithT(t)
+	box := boxOf(t, manyMistakes)
+	plan, err := CompileCleanup(box, Env{CRD: websites(t)})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(plan.CleanupOnly).To(gomega.BeTrue())
+	g.Expect(plan.OnCreateIDs).To(gomega.BeNil())
+	g.Expect(plan.Finalizers).To(gomega.Equal([]string{v1alpha1.Finalizer}), "those of the box may be the mistake")
+}

@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+// decodeDefinition decodes crd.definition and names what it does not know. The JSON decoder's own strictness ends at the types
+// of a schema that decode themselves, and does not say where a field is.
+func decodeDefinition(raw []byte, spec *apiextensionsv1.CustomResourceDefinitionSpec, at *field.Path) field.ErrorList {
+	if err := json.Unmarshal(raw, spec); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return field.ErrorList{field.TypeInvalid(at.Child(wrong.Field), wrong.Value, fmt.Sprintf("want %s", wrong.Type))}
+		}
+		return field.ErrorList{field.Invalid(at, "", strings.TrimPrefix(err.Error(), "json: "))}
+	}
+	written, err := decodeRaw(raw)
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	kept, err := decodeRaw(b)
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	return dropped(written, kept, at)
+}
+
+// dropped names what was written and is not there after decoding: no type has such a field. Empty values say nothing.
+func dropped(written, kept any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch w := written.(type) {
+	case map[string]any:
+		k, _ := kept.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(w)) {
+			if _, known := k[name]; known {
+				errs = append(errs, dropped(w[name], k[name], at.Child(name))...)
+			} else if !empty(w[name]) {
+				errs = append(errs, field.Forbidden(at.Child(name), "unknown field"+suggest.DidYouMean(name, definitionFields())))
+			}
+		}
+	case []any:
+		k, _ := kept.([]any)
+		for i := range min(len(w), len(k)) {
+			errs = append(errs, dropped(w[i], k[i], at.Index(i))...)
+		}
+	}
+	return errs
+}
+
+func empty(v any) bool {
+	switch t := v.(type) {
+	case map[string]any:
+		return len(t) == 0
+	case []any:
+		return len(t) == 0
+	default:
+		return v == nil || reflect.ValueOf(v).IsZero()
+	}
+}
+
+// definitionFields are the names of all fields that a CRD's spec has at any depth.
+func definitionFields() []string {
+	names := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	var visit func(t reflect.Type)
+	visit = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for f := range t.Fields() {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+				names[name] = true
+			}
+			visit(f.Type)
+		}
+	}
+	visit(reflect.TypeFor[apiextensionsv1.CustomResourceDefinitionSpec]())
+	return slices.Collect(maps.Keys(names))
+}
+
+// hoisted are fields of a version that the API server's internal form has at the top where all versions agree.
+var hoisted = map[string]string{
+	"spec.validation":               "versions[0].schema",
+	"spec.subresources":             "versions[0].subresources",
+	"spec.additionalPrinterColumns": "versions[0].additionalPrinterColumns",
+	"spec.selectableFields":         "versions[0].selectableFields",
+}
+
+// DefinitionPath is where a field of a CRD, as the API server names it, stands in a box; ok is false where it stands nowhere.
+func DefinitionPath(path string) (in string, ok bool) {
+	const definition = "spec.crd.definition"
+	for from, to := range hoisted {
+		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return definition + "." + to + rest, true
+		}
+	}
+	rest, ok := strings.CutPrefix(path, "spec")
+	return definition + rest, ok
+}

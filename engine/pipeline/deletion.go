@@ -1,0 +1,297 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// defaultDeletionTimeout is how long onDelete may take before people are told.
+const defaultDeletionTimeout = 5 * time.Minute
+
+// deletion lets go of a deleted resource: clean-up, then children that the garbage collector won't delete, then the
+// finalizers. It needs no other stage, and with no onDelete nothing but the inventory.
+type deletion struct {
+	cleanup []*declaration
+	ordered bool
+	timeout time.Duration
+}
+
+func compileDeletion(c *compiler) Stage {
+	d := &deletion{cleanup: slices.Concat(byRank(c.deleteGroup)...), timeout: defaultDeletionTimeout}
+	if spec := c.box.Spec.Deletion; spec != nil {
+		d.ordered = spec.Ordered
+		if spec.Timeout != nil && spec.Timeout.Duration > 0 {
+			d.timeout = spec.Timeout.Duration
+		}
+		if d.ordered {
+			d.cleanup = c.deleteGroup
+		}
+	}
+	return d
+}
+
+// Name implements Stage.
+func (*deletion) Name() string { return stepDeletion }
+
+// Run implements Stage.
+func (d *deletion) Run(ctx context.Context, r *Run) (Outcome, error) {
+	if r.Stored.GetDeletionTimestamp() == nil {
+		return Next, nil
+	}
+	r.Deleting = true
+	if !slices.Contains(r.Stored.GetFinalizers(), v1alpha1.Finalizer) {
+		r.Released = true
+		return Done, nil
+	}
+	// A resource that is being deleted takes no new finalizers.
+	r.finalizers = slices.DeleteFunc(apply.Finalizers(r.Stored, r.finalizers), func(f string) bool {
+		return !slices.Contains(r.Stored.GetFinalizers(), f)
+	})
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
+		if finished, err := d.cleanUp(ctx, r); err != nil || !finished {
+			return Hold, err
+		}
+	}
+	left, err := r.leftChildren(ctx)
+	if err != nil {
+		return Hold, err
+	}
+	if len(left) > 0 {
+		return Hold, d.deleteChildren(ctx, r, left)
+	}
+	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.finalizers); err != nil {
+		return Hold, err
+	}
+	r.Released = true
+	return Done, nil
+}
+
+// allDone is the mark of a clean-up that is finished as a whole. From then on children are deleted, and what onDelete reads
+// of them is no longer there.
+const allDone = "*"
+
+// cleanUp runs onDelete. It says whether all of it is finished.
+func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
+	finished := doneMarks(r.Stored)
+	if _, all := finished[allDone]; all || len(d.cleanup) == 0 {
+		return true, nil
+	}
+	// Jobs that end are what is waited for: they must be among the inputs, in the versions from before the first write.
+	r.children.all()
+	waiting, err := d.steps(ctx, r, finished)
+	if len(waiting) > 0 || err != nil {
+		// What has finished must not run again, whatever becomes of the rest.
+		err = cmp.Or(err, r.remember(ctx, finished))
+	}
+	if err != nil || len(waiting) == 0 {
+		return err == nil, err
+	}
+	for _, message := range waiting {
+		r.wait(v1alpha1.ReasonDeleting, message)
+	}
+	deadline := r.Stored.GetDeletionTimestamp().Add(d.timeout)
+	if !r.Now.Before(deadline) {
+		return false, fmt.Errorf("onDelete has not finished within %s: %s", d.timeout, waiting[0])
+	}
+	r.flipAt(deadline)
+	return false, nil
+}
+
+// steps runs the declarations, and says what is waited for.
+func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string) (waiting []string, err error) {
+	for _, decl := range d.cleanup {
+		message, err := d.step(ctx, r, decl, finished)
+		if err != nil {
+			return waiting, fmt.Errorf("%s: %w", decl.id, err)
+		}
+		if message == "" {
+			continue
+		}
+		waiting = append(waiting, message)
+		if d.ordered {
+			break
+		}
+	}
+	return waiting, nil
+}
+
+// step runs one onDelete declaration. A message says what is still waited for.
+func (d *deletion) step(ctx context.Context, r *Run, decl *declaration, finished map[string]string) (string, error) {
+	res, err := decl.gate.Eval(ctx, r.data(decl.usesChildren), r.Now)
+	if err != nil {
+		return "", evaluating("when", v1alpha1.ReasonConditionError, err)
+	}
+	r.flipAt(res.NextFlip)
+	if !res.Open {
+		if res.Choice || decl.optional {
+			return "", nil
+		}
+		return fmt.Sprintf("%s: %s", decl.id, res.Message()), nil
+	}
+	obj, err := decl.render(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	hash := apply.Hash(obj)
+	if finished[decl.id] == hash {
+		return "", nil
+	}
+	out, err := r.Ports.Applier.Apply(ctx, r.owner, decl.child(obj))
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// Nor can an event be made there.
+		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
+		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), decl.id, obj.GetNamespace())})
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	r.note(out.Object, out.Action)
+	return d.outcome(decl, obj, out, finished, hash)
+}
+
+// outcome says what a clean-up object came to. Objects that are no Jobs are finished when they are made.
+func (d *deletion) outcome(decl *declaration, obj *unstructured.Unstructured, out apply.Outcome, finished map[string]string, hash string) (string, error) {
+	if out.Action == apply.Terminating {
+		return fmt.Sprintf("%s %q is being deleted", obj.GetKind(), obj.GetName()), nil
+	}
+	if decl.gvk.Kind != "Job" {
+		finished[decl.id] = hash
+		return "", nil
+	}
+	switch jobState(out.Object) {
+	case batchv1.JobComplete:
+		finished[decl.id] = hash
+		return "", nil
+	case batchv1.JobFailed:
+		if decl.failurePolicy == v1alpha1.JobFailureContinue {
+			finished[decl.id] = hash
+			return "", nil
+		}
+		return "", permanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
+			"clean-up Job %q failed and holds the deletion: mend the cause and delete the Job to run it again, or set the annotation %s: \"true\" on the resource",
+			obj.GetName(), v1alpha1.AnnotationSkipCleanup))
+	default:
+		return fmt.Sprintf("waiting for clean-up Job %q to finish", obj.GetName()), nil
+	}
+}
+
+// jobState is the condition that ended a Job, or "".
+func jobState(job *unstructured.Unstructured) batchv1.JobConditionType {
+	// A missing or odd status is that of a Job that has not ended.
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["status"] != string(metav1.ConditionTrue) {
+			continue
+		}
+		if t, _ := m["type"].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
+			return batchv1.JobConditionType(t)
+		}
+	}
+	return ""
+}
+
+// doneMarks reads which Jobs of a resource have completed, by declaration and hash. A mark that someone broke is no mark.
+func doneMarks(resource *unstructured.Unstructured) map[string]string {
+	marks := map[string]string{}
+	if err := json.Unmarshal([]byte(resource.GetAnnotations()[v1alpha1.AnnotationDone]), &marks); err != nil {
+		return map[string]string{}
+	}
+	return marks
+}
+
+// remember marks on the resource what a restart must not forget: what has finished, and that its children are to stay.
+func (r *Run) remember(ctx context.Context, finished map[string]string) error {
+	if !maps.Equal(finished, doneMarks(r.Stored)) {
+		b, err := json.Marshal(finished)
+		if err != nil {
+			return fmt.Errorf("encoding marks: %w", err)
+		}
+		r.newMarks[v1alpha1.AnnotationDone] = string(b)
+	}
+	if r.orphans() {
+		r.newMarks[v1alpha1.AnnotationOrphan] = v1alpha1.True
+	}
+	if len(r.newMarks) == 0 {
+		return nil
+	}
+	return r.mark(ctx)
+}
+
+// orphans says whether the children are to stay (kubectl delete --cascade=orphan). The garbage collector takes its finalizer
+// off as soon as it has done its part, so it is enough to have seen it once.
+func (r *Run) orphans() bool {
+	return r.Orphan || slices.Contains(r.Stored.GetFinalizers(), metav1.FinalizerOrphanDependents) ||
+		r.Stored.GetAnnotations()[v1alpha1.AnnotationOrphan] == v1alpha1.True
+}
+
+// leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are let go.
+func (r *Run) leftChildren(ctx context.Context) (map[int][]*unstructured.Unstructured, error) {
+	left := map[int][]*unstructured.Unstructured{}
+	for _, child := range slices.Clone(r.children.all()) {
+		switch {
+		case r.stays(child):
+			if err := r.Ports.Applier.Orphan(ctx, r.owner, child); err != nil {
+				return nil, err
+			}
+		case r.collected(child):
+		default:
+			rank := rankOf(child)
+			left[rank] = append(left[rank], child)
+		}
+	}
+	return left, nil
+}
+
+// stays says whether a child outlives the resource. What only the clean-up made never does.
+func (r *Run) stays(child *unstructured.Unstructured) bool {
+	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
+		return true
+	}
+	return r.orphans() && !r.Plan.cleanupIDs[idOf(child)]
+}
+
+// deleteChildren deletes the last made of the children that are left. The others follow when these are gone.
+func (d *deletion) deleteChildren(ctx context.Context, r *Run, left map[int][]*unstructured.Unstructured) error {
+	if len(d.cleanup) > 0 {
+		finished := doneMarks(r.Stored)
+		finished[allDone] = r.Plan.Revision
+		if _, marked := doneMarks(r.Stored)[allDone]; !marked {
+			if err := r.remember(ctx, finished); err != nil {
+				return err
+			}
+		}
+	}
+	last := left[slices.Max(slices.Collect(maps.Keys(left)))]
+	for _, child := range slices.Backward(last) {
+		if child.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := r.discard(ctx, child); err != nil {
+			return err
+		}
+	}
+	r.wait(v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone", last[0].GetKind(), r.childName(last[0])))
+	return nil
+}
+
+// collected says whether the garbage collector deletes a child with its owner.
+func (r *Run) collected(child *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.UID() })
+}

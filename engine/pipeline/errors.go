@@ -1,0 +1,146 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// Class says what may mend an error, and so when the resource is looked at again (design: semantics.md, "Errors").
+type Class string
+
+// The classes of errors.
+const (
+	// Transient errors may go away by themselves: the resource is tried again with exponential backoff.
+	Transient Class = "transient"
+	// Permanent errors are mended only by a change of what the failing step read.
+	Permanent Class = "permanent"
+	// Refused means that the API server says no for a reason that Orkestra can't watch: tried again once per resync.
+	Refused Class = "refused"
+	// Permission means that the manager lacks a right: tried again when it is granted.
+	Permission Class = "permission"
+	// Panic is a bug: tried again with exponential backoff.
+	Panic Class = "panic"
+)
+
+// StepError is the error of one stage. Its text begins with the stage's name.
+type StepError struct {
+	// Step is the name of the stage.
+	Step string
+	// Class says what may mend it.
+	Class Class
+	// Reason is the reason of the Stalled condition; empty for classes that do not stall.
+	Reason string
+	// Err is what happened.
+	Err error
+}
+
+// Error gives the step and what happened, on one line.
+func (e *StepError) Error() string {
+	return e.Step + ": " + strings.ReplaceAll(e.Err.Error(), "\n", " ")
+}
+
+// Unwrap gives what happened.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Stalls says whether a retry can't mend the error.
+func (e *StepError) Stalls() bool {
+	return e.Class == Permanent || e.Class == Refused || e.Class == Permission
+}
+
+// AsStepError gives err as a StepError; an error that names no step is classified and counted to the step "reconcile".
+func AsStepError(err error) *StepError {
+	if step, ok := errors.AsType[*StepError](err); ok {
+		return step
+	}
+	return classify("reconcile", err)
+}
+
+// reasonError carries the reason that a stage gives its own permanent errors.
+type reasonError struct {
+	reason string
+	err    error
+}
+
+func (e *reasonError) Error() string { return e.err.Error() }
+func (e *reasonError) Unwrap() error { return e.err }
+
+// permanent makes an error that only a change of its inputs mends.
+func permanent(reason string, err error) error {
+	return &reasonError{reason: reason, err: err}
+}
+
+// classify finds the class of an error by what it is, not by what it says, wherever Kubernetes allows that.
+func classify(step string, err error) *StepError {
+	e := &StepError{Step: step, Err: err}
+	var (
+		budget *expr.BudgetError
+		own    *reasonError
+		child  *apply.RefusedError
+		noKind *meta.NoKindMatchError
+		noRes  *meta.NoResourceMatchError
+	)
+	switch {
+	case errors.As(err, &budget):
+		e.Class, e.Reason = Permanent, v1alpha1.ReasonBudgetExceeded
+	case errors.As(err, &own):
+		e.Class, e.Reason = Permanent, own.reason
+	case errors.As(err, &child):
+		e.Class, e.Reason = Refused, child.Reason
+	case errors.As(err, &noKind), errors.As(err, &noRes):
+		e.Class = Transient
+	default:
+		e.Class, e.Reason = classifyAPI(err)
+	}
+	return e
+}
+
+func classifyAPI(err error) (class Class, reason string) {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return Transient, ""
+	case apierrors.IsForbidden(err):
+		return classifyForbidden(err)
+	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "denied request:"):
+		// A ValidatingAdmissionPolicy says no with 422 unless its author chose another code.
+		return Refused, v1alpha1.ReasonAdmissionDenied
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return Refused, v1alpha1.ReasonInvalidChild
+	default:
+		return Transient, ""
+	}
+}
+
+// classifyForbidden tells the three meanings of 403 apart. Kubernetes has one code for all of them; quota says "exceeded
+// quota", the authorizer "cannot", and everything else is admission.
+func classifyForbidden(err error) (class Class, reason string) {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "exceeded quota"):
+		return Transient, ""
+	case hasCauses(err):
+		return Refused, v1alpha1.ReasonAdmissionDenied
+	case strings.Contains(text, " cannot "):
+		return Permission, v1alpha1.ReasonForbidden
+	default:
+		return Refused, v1alpha1.ReasonAdmissionDenied
+	}
+}
+
+func hasCauses(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0
+}
+
+// evaluating wraps an error of a template or a condition.
+func evaluating(what, reason string, err error) error {
+	return permanent(reason, fmt.Errorf("%s: %w", what, err))
+}

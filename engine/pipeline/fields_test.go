@@ -1,0 +1,139 @@
+package pipeline
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// actedOn are the fields that this version acts on, by the type that they are walked from. A path stands for all below it.
+var actedOn = map[string][]string{
+	"OperatorBoxSpec": {
+		"crd.name", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
+		"suspend", "namespaces.include", "namespaces.exclude", "selector", "commonLabels", "commonAnnotations",
+		"workers", "resync", "failureThreshold", "finalizers",
+		"normalize.spec",
+		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override",
+		"validation.rules.message", "validation.rules.action",
+		"onCreate", "onReconcile", "onDelete",
+		"deletion.ordered", "deletion.timeout", "deletion.childrenFirst",
+		"status.fields.path", "status.fields.value", "status.ready",
+	},
+	"CommonFields": {
+		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt", "deletionPolicy", "spec",
+	},
+	"Gate": {"when", "anyOf"},
+	"Test": {
+		"field", "operator", "value", "valueType", "negate",
+		"equals", "notEquals", "greaterThan", "greaterThanOrEqual", "lessThan", "lessThanOrEqual", "between", "notBetween",
+		"in", "notIn", "contains", "notContains", "prefix", "suffix", "regex", "exists", "notExists", "typeOf", "olderThan", "youngerThan",
+	},
+}
+
+// notYetSupported are the fields that are reported, each with a use of it.
+var notYetSupported = map[string]map[string]string{
+	"OperatorBoxSpec": {
+		"serviceAccountRef":      "serviceAccountRef: {name: a, namespace: b}",
+		"queue.maxDepth":         "queue: {maxDepth: 1}",
+		"dependsOn":              "dependsOn: [{name: other}]",
+		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
+		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
+		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
+		"reconciler.default":     "reconciler: {default: false}",
+		"apiTypes":               "apiTypes: {}",
+		"cross":                  "cross: [{name: a, box: b}]",
+		"external":               "external: [{name: a, url: b}]",
+		"providers":              "providers: {}",
+		"status.readyWhen":       "status: {readyWhen: [{field: spec.tls, operator: exists}]}",
+		"rollBackOnError":        "rollBackOnError: true",
+		"rollback":               "rollback: {}",
+		"revisionHistoryLimit":   "revisionHistoryLimit: 3",
+	},
+	"CommonFields": {
+		"forEach":       "{onReconcile: {configmaps: [{forEach: {field: spec.tags}}]}}",
+		"initialFields": "{onReconcile: {configmaps: [{initialFields: [data]}]}}",
+		"readyWhen":     "{onReconcile: {configmaps: [{readyWhen: [{field: spec.tls, operator: exists}]}]}}",
+	},
+	"Gate": {},
+	"Test": {"cel": "{when: [{cel: 'true'}]}"},
+}
+
+func TestEveryFieldIsActedOnOrReported(t *testing.T) {
+	roots := []reflect.Type{
+		reflect.TypeFor[v1alpha1.OperatorBoxSpec](), reflect.TypeFor[v1alpha1.CommonFields](),
+		reflect.TypeFor[v1alpha1.Gate](), reflect.TypeFor[v1alpha1.Test](),
+	}
+	for _, root := range roots {
+		t.Run(root.Name(), func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			w := fieldWalk{root: root.Name()}
+			w.walk(root, "")
+			g.Expect(w.unknown).To(gomega.BeEmpty(), "fields in neither list")
+			known := slices.Clone(actedOn[root.Name()])
+			for path := range notYetSupported[root.Name()] {
+				known = append(known, path)
+			}
+			g.Expect(w.seen).To(gomega.ConsistOf(known), "the lists name only fields that exist, and each once")
+		})
+	}
+}
+
+// fieldWalk goes down the fields of a type of ours until one of the lists knows the path.
+type fieldWalk struct {
+	root          string
+	seen, unknown []string
+}
+
+func (w *fieldWalk) walk(t reflect.Type, at string) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" && f.Anonymous {
+			// Gates and tests stand in many places and are walked from themselves.
+			if _, own := actedOn[f.Type.Name()]; !own {
+				w.walk(f.Type, at)
+			}
+			continue
+		}
+		path := strings.TrimPrefix(at+"."+name, ".")
+		_, reported := notYetSupported[w.root][path]
+		if reported || slices.Contains(actedOn[w.root], path) {
+			w.seen = append(w.seen, path)
+			continue
+		}
+		below := f.Type
+		for below.Kind() == reflect.Pointer || below.Kind() == reflect.Slice {
+			below = below.Elem()
+		}
+		if below.Kind() != reflect.Struct || below.PkgPath() != t.PkgPath() {
+			w.unknown = append(w.unknown, path)
+			continue
+		}
+		w.walk(below, path)
+	}
+}
+
+func TestEveryUnsupportedFieldIsReported(t *testing.T) {
+	for root, fields := range notYetSupported {
+		for path, use := range fields {
+			t.Run(root+"."+path, func(t *testing.T) {
+				g := gomega.NewWithT(t)
+				_, errs := Compile(boxOf(t, use), Env{CRD: websites(t)})
+				g.Expect(errs).To(gomega.HaveLen(1), "%v", errs)
+				g.Expect(errs[0].Field).To(gomega.HaveSuffix(path))
+				g.Expect(errs[0].Detail).To(gomega.ContainSubstring("not supported yet"))
+			})
+		}
+	}
+}
+
+func TestDefaultsOfUnsupportedFieldsAreNoMistakes(t *testing.T) {
+	g := gomega.NewWithT(t)
+	_, errs := Compile(boxOf(t, "{revisionHistoryLimit: 10, rollBackOnError: false, queue: {maxDepth: 0}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
+		Env{CRD: websites(t)})
+	g.Expect(messages(errs)).To(gomega.BeEmpty())
+}

@@ -1,0 +1,358 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// now is the time at which the tests run.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+var (
+	deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	serviceKind    = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	configMapKind  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	jobKind        = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	ingressKind    = schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}
+)
+
+const websiteSchema = `
+type: object
+properties:
+  spec:
+    type: object
+    properties:
+      image: {type: string}
+      host: {type: string}
+      replicas: {type: integer}
+      tls: {type: boolean}
+      tags: {type: array, items: {type: string}}
+      database: {type: object, properties: {name: {type: string}, size: {type: integer}}}
+  status:
+    type: object
+    properties:
+      phase: {type: string}
+      replicas: {type: integer}
+      message: {type: string}
+      observedGeneration: {type: integer}
+      conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// websites is the CRD that the boxes of these tests serve.
+func websites(tb testing.TB) CRD {
+	tb.Helper()
+	var s apiextensionsv1.JSONSchemaProps
+	if err := yaml.UnmarshalStrict([]byte(websiteSchema), &s); err != nil {
+		tb.Fatal(err)
+	}
+	return CRD{
+		Name: "websites.demo.example.com", UID: "crd", Namespaced: true, HasStatus: true, Schema: &s,
+		Kind:     schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"},
+		Resource: schema.GroupVersionResource{Group: "demo.example.com", Version: "v1", Resource: "websites"},
+	}
+}
+
+// boxOf reads the spec of a box.
+func boxOf(tb testing.TB, spec string) *v1alpha1.OperatorBox {
+	tb.Helper()
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box", Generation: 1}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &box.Spec); err != nil {
+		tb.Fatal(err)
+	}
+	box.Spec.CRD.Name = "websites.demo.example.com"
+	return box
+}
+
+// planOf compiles a box that has no mistakes.
+func planOf(tb testing.TB, spec string) *Plan {
+	tb.Helper()
+	plan, errs := Compile(boxOf(tb, spec), Env{CRD: websites(tb)})
+	if len(errs) > 0 {
+		tb.Fatalf("the box does not compile: %v", errs.ToAggregate())
+	}
+	return plan
+}
+
+// website is a resource whose spec is the given YAML.
+func website(tb testing.TB, spec string) *unstructured.Unstructured {
+	tb.Helper()
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "demo.example.com/v1", "kind": "Website",
+		"metadata": map[string]any{"name": "shop", "namespace": "team-a", "uid": "u1", "resourceVersion": "1", "generation": int64(1)},
+	}}
+	if spec == "" {
+		return obj
+	}
+	raw, err := yaml.YAMLToJSON([]byte(spec))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tree, err := decodeRaw(raw)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	obj.Object["spec"] = tree
+	return obj
+}
+
+// ports are the side effects of a run, as functions. Those that are nil belong to the world.
+type ports struct {
+	*world
+
+	kinds      func() []schema.GroupVersionKind
+	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
+	apply      func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error)
+	delete     func(ctx context.Context, child *unstructured.Unstructured) error
+	orphan     func(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
+	mark       func(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error)
+	finish     func(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error
+	namespaced func(kind schema.GroupVersionKind) (bool, error)
+}
+
+func newPorts() *ports {
+	w := &world{version: 100}
+	return &ports{
+		world: w, kinds: w.allKinds, owned: w.list, apply: w.applyChild, delete: w.deleteChild, orphan: w.orphanChild,
+		mark: w.markResource, finish: w.finishResource,
+		namespaced: func(schema.GroupVersionKind) (bool, error) { return true, nil },
+	}
+}
+
+func (p *ports) ports() Ports { return Ports{Inventory: p, Applier: p, Marker: p, Kinds: p} }
+
+// run executes a plan once.
+func (p *ports) run(plan *Plan, stored *unstructured.Unstructured) (*Run, error) {
+	r := plan.NewRun(stored, now, p.ports())
+	return r, plan.Execute(context.Background(), r)
+}
+
+func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }
+
+func (p *ports) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
+	return p.owned(kind, owner)
+}
+
+func (p *ports) Apply(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+	return p.apply(ctx, owner, child)
+}
+
+func (p *ports) Keep(_ context.Context, _ apply.Owner, _ apply.Child, live *unstructured.Unstructured) (apply.Outcome, error) {
+	return apply.Outcome{Action: apply.None, Object: live}, nil
+}
+
+func (p *ports) Delete(ctx context.Context, child *unstructured.Unstructured) error {
+	return p.delete(ctx, child)
+}
+
+func (p *ports) Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error {
+	return p.orphan(ctx, owner, child)
+}
+
+func (p *ports) Mark(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+	return p.mark(ctx, resource, marks)
+}
+
+func (p *ports) Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+	return p.finish(ctx, resource, finalizers)
+}
+
+func (p *ports) Namespaced(kind schema.GroupVersionKind) (bool, error) { return p.namespaced(kind) }
+
+// world is a cluster in memory.
+type world struct {
+	mu       sync.Mutex
+	children []*unstructured.Unstructured // guarded by mu
+	version  int                          // guarded by mu
+	wrote    []string                     // what was done, in its order; guarded by mu
+}
+
+func (w *world) allKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{deploymentKind, jobKind, ingressKind, configMapKind, serviceKind}
+}
+
+func (w *world) list(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*unstructured.Unstructured
+	for _, c := range w.children {
+		if c.GroupVersionKind() == kind && c.GetLabels()[v1alpha1.LabelOwnerUID] == string(owner) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (w *world) next() string {
+	w.version++
+	return strconv.Itoa(w.version)
+}
+
+func (w *world) log(verb string, obj *unstructured.Unstructured) {
+	w.wrote = append(w.wrote, fmt.Sprintf("%s %s/%s", verb, obj.GetKind(), obj.GetName()))
+}
+
+func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	obj := child.Object.DeepCopy()
+	hash := apply.Hash(obj)
+	at := slices.IndexFunc(w.children, func(c *unstructured.Unstructured) bool { return keyOf(c) == keyOf(obj) })
+	if at >= 0 {
+		live := w.children[at]
+		switch {
+		case live.GetDeletionTimestamp() != nil:
+			return apply.Outcome{Action: apply.Terminating, Object: live}, nil
+		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash:
+			return apply.Outcome{Action: apply.None, Object: live}, nil
+		}
+		obj.SetUID(live.GetUID())
+	} else {
+		obj.SetUID(types.UID("child-" + w.next()))
+	}
+	claim(obj, owner, child.ID, hash)
+	if child.OwnerReference {
+		obj.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID(), Name: owner.Resource.GetName(), Controller: new(true)}})
+	}
+	obj.SetResourceVersion(w.next())
+	if at >= 0 {
+		w.children[at] = obj
+		w.log("change", obj)
+		return apply.Outcome{Action: apply.Changed, Object: obj}, nil
+	}
+	w.children = append(w.children, obj)
+	w.log("create", obj)
+	return apply.Outcome{Action: apply.Created, Object: obj}, nil
+}
+
+func claim(obj *unstructured.Unstructured, owner apply.Owner, id, hash string) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelOwnerUID], labels[v1alpha1.LabelBox] = string(owner.UID()), owner.Box
+	obj.SetLabels(labels)
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationDeclaration], annotations[v1alpha1.AnnotationApplied] = id, hash
+	obj.SetAnnotations(annotations)
+}
+
+// put adds a child that somebody made before the test.
+func (w *world) put(kind schema.GroupVersionKind, name, id string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace("team-a")
+	obj.SetName(name)
+	obj.SetUID(types.UID("child-" + w.next()))
+	obj.SetResourceVersion(w.next())
+	owner := apply.Owner{Resource: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u1"}}}, Box: "website"}
+	claim(obj, owner, id, "")
+	for _, f := range change {
+		f(obj)
+	}
+	w.children = append(w.children, obj)
+	return obj
+}
+
+// edit changes a child as somebody else would.
+func (w *world) edit(name string, change func(*unstructured.Unstructured)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, c := range w.children {
+		if c.GetName() == name {
+			c = c.DeepCopy()
+			change(c)
+			c.SetResourceVersion(w.next())
+			w.children[i] = c
+		}
+	}
+}
+
+func (w *world) deleteChild(_ context.Context, child *unstructured.Unstructured) error {
+	w.remove("delete", child)
+	return nil
+}
+
+func (w *world) orphanChild(_ context.Context, _ apply.Owner, child *unstructured.Unstructured) error {
+	w.remove("orphan", child)
+	return nil
+}
+
+func (w *world) remove(verb string, child *unstructured.Unstructured) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log(verb, child)
+	w.children = slices.DeleteFunc(slices.Clone(w.children), func(c *unstructured.Unstructured) bool { return c.GetUID() == child.GetUID() })
+}
+
+func (w *world) markResource(_ context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+	if marks.On(resource) {
+		return resource, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log("mark", resource)
+	answer := resource.DeepCopy()
+	answer.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
+	annotations := answer.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, marks.Annotations)
+	answer.SetAnnotations(annotations)
+	finalizers := answer.GetFinalizers()
+	for _, f := range marks.Finalizers {
+		if !slices.Contains(finalizers, f) {
+			finalizers = append(finalizers, f)
+		}
+	}
+	answer.SetFinalizers(finalizers)
+	answer.SetResourceVersion(w.next())
+	return answer, nil
+}
+
+func (w *world) finishResource(_ context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = append(w.wrote, fmt.Sprintf("finish %s %v", resource.GetName(), finalizers))
+	return nil
+}
+
+// done gives what was done since it was last asked.
+func (w *world) done() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.wrote
+	w.wrote = nil
+	return out
+}
+
+// expectStep checks the step, class and reason of an error.
+func expectStep(g *gomega.WithT, err error, step string, class Class, reason string) {
+	g.Expect(err).To(gomega.HaveOccurred())
+	got := AsStepError(err)
+	g.Expect(got.Step).To(gomega.Equal(step))
+	g.Expect(got.Class).To(gomega.Equal(class))
+	g.Expect(got.Reason).To(gomega.Equal(reason))
+}

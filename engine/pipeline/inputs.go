@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Inputs are what a cycle read. While none of it changes, another cycle would do the same, and need not be run.
+//
+// Versions are noted when they are read, not when the cycle ends: what changes in between must be seen by the next cycle.
+// Only what this cycle itself created is noted by the API server's answer, so that its own events change nothing.
+type Inputs struct {
+	plan     *Plan
+	resource string
+	children map[types.UID]string
+	// readChildren says whether any step read the children. One that failed before that is not helped by their changes.
+	readChildren bool
+	expires      time.Time
+}
+
+// written marks a child that existed and that this cycle wrote. The answer may hold changes of others that no stage has
+// seen yet, so such an input counts as changed.
+const written = ""
+
+func newInputs(p *Plan, stored *unstructured.Unstructured) *Inputs {
+	return &Inputs{plan: p, resource: fingerprint(p, stored), children: map[types.UID]string{}}
+}
+
+// Unchanged says whether everything that was read is still the same.
+func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, inventory Inventory, now time.Time) bool {
+	if in == nil || in.plan != p || !in.expires.IsZero() && !now.Before(in.expires) {
+		return false
+	}
+	if in.resource != fingerprint(p, stored) {
+		return false
+	}
+	if !in.readChildren {
+		return true
+	}
+	count := 0
+	for _, kind := range inventory.Kinds() {
+		for _, child := range inventory.Owned(kind, stored.GetUID()) {
+			count++
+			if v := in.children[child.GetUID()]; v == written || v != child.GetResourceVersion() {
+				return false
+			}
+		}
+	}
+	return count == len(in.children)
+}
+
+// Expires is when the inputs change by themselves; zero: never.
+func (in *Inputs) Expires() time.Time {
+	if in == nil {
+		return time.Time{}
+	}
+	return in.expires
+}
+
+// fingerprint is what counts as an input of a resource: not our own marks, and its status only for boxes that read it.
+func fingerprint(p *Plan, stored *unstructured.Unstructured) string {
+	var b strings.Builder
+	b.WriteString(string(stored.GetUID()))
+	b.WriteByte('/')
+	b.WriteString(strconv.FormatInt(stored.GetGeneration(), 10))
+	if stored.GetDeletionTimestamp() != nil {
+		// What is left to finish is an input of a deletion.
+		b.WriteString("/deleting")
+		b.WriteString(strings.Join(stored.GetFinalizers(), ","))
+	}
+	writeSorted(&b, stored.GetLabels())
+	writeSorted(&b, stored.GetAnnotations())
+	if p.ReadsStatus {
+		// Maps encode in the order of their keys.
+		if status, err := json.Marshal(stored.Object["status"]); err == nil {
+			b.Write(status)
+		}
+	}
+	return b.String()
+}
+
+func writeSorted(b *strings.Builder, m map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if ourMarks[k] {
+			continue
+		}
+		b.WriteByte('\n')
+		b.WriteString(k)
+		b.WriteByte('=')
+		b.WriteString(m[k])
+	}
+}
+
+// ourMarks are labels and annotations that Orkestra itself writes to a resource.
+var ourMarks = map[string]bool{
+	v1alpha1.LabelManaged:           true,
+	v1alpha1.AnnotationManagedBy:    true,
+	v1alpha1.AnnotationManagedSince: true,
+	v1alpha1.AnnotationActiveSince:  true,
+	v1alpha1.AnnotationDone:         true,
+	v1alpha1.AnnotationFinalizers:   true,
+	v1alpha1.AnnotationOrphan:       true,
+}

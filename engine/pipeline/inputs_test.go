@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+const twoChildren = `
+onReconcile:
+  configmaps: [{data: {a: b}}]
+  services: [{port: 80, selector: {a: b}}]
+`
+
+// settledRun runs a plan until it has made all, and then once more: the inputs are those of a cycle that wrote nothing.
+func settledRun(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) *Run {
+	r, err := p.run(plan, stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	r, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, err = r.Result(context.Background(), nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	return r
+}
+
+func TestUnchanged(t *testing.T) {
+	edit := func(change func(*unstructured.Unstructured)) func(*ports, *unstructured.Unstructured) *unstructured.Unstructured {
+		return func(_ *ports, stored *unstructured.Unstructured) *unstructured.Unstructured {
+			stored = stored.DeepCopy()
+			change(stored)
+			return stored
+		}
+	}
+	onPorts := func(f func(*ports)) func(*ports, *unstructured.Unstructured) *unstructured.Unstructured {
+		return func(p *ports, stored *unstructured.Unstructured) *unstructured.Unstructured {
+			f(p)
+			return stored
+		}
+	}
+	annotate := func(key, value string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			a := o.GetAnnotations()
+			a[key] = value
+			o.SetAnnotations(a)
+		}
+	}
+	setStatus := func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"phase": "Up"} }
+	cases := map[string]struct {
+		box    string
+		change func(*ports, *unstructured.Unstructured) *unstructured.Unstructured
+		want   bool
+	}{
+		"nothing":                 {twoChildren, edit(func(*unstructured.Unstructured) {}), true},
+		"resourceVersion alone":   {twoChildren, edit(func(o *unstructured.Unstructured) { o.SetResourceVersion("999") }), true},
+		"generation":              {twoChildren, edit(func(o *unstructured.Unstructured) { o.SetGeneration(2) }), false},
+		"another resource":        {twoChildren, edit(func(o *unstructured.Unstructured) { o.SetUID("u2") }), false},
+		"label":                   {twoChildren, edit(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) }), false},
+		"annotation":              {twoChildren, edit(annotate("a", "b")), false},
+		"look now":                {twoChildren, edit(annotate(v1alpha1.AnnotationReconcileAt, "1")), false},
+		"our active mark":         {twoChildren, edit(annotate(v1alpha1.AnnotationActiveSince, "other")), true},
+		"our done mark":           {twoChildren, edit(annotate(v1alpha1.AnnotationDone, "{}")), true},
+		"deletion":                {twoChildren, edit(func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(&metav1.Time{Time: now}) }), false},
+		"status that is not read": {twoChildren, edit(setStatus), true},
+		"status that is read":     {twoChildren + "  deployments: [{image: nginx, when: [{field: status.phase, operator: exists}]}]", edit(setStatus), false},
+		"status read by a field":  {twoChildren + "\nstatus: {fields: [{path: message, value: '{{ .status.phase }}'}]}", edit(setStatus), false},
+		"a child":                 {twoChildren, onPorts(func(p *ports) { p.edit("shop", func(*unstructured.Unstructured) {}) }), false},
+		"a child is gone":         {twoChildren, onPorts(func(p *ports) { p.remove("gone", p.children[0]) }), false},
+		"a child comes":           {twoChildren, onPorts(func(p *ports) { p.put(configMapKind, "copy", "configmaps") }), false},
+		"a child is made once again": {twoChildren, onPorts(func(p *ports) {
+			c := p.children[0]
+			p.remove("gone", c)
+			p.put(c.GroupVersionKind(), c.GetName(), idOf(c))
+		}), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := planOf(t, tc.box)
+			r := settledRun(g, p, plan, website(t, ""))
+			stored := tc.change(p, r.Stored)
+			g.Expect(r.Inputs.Unchanged(plan, stored, p, now)).To(gomega.Equal(tc.want))
+		})
+	}
+}
+
+func TestUnchangedOfAnotherPlan(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, twoChildren)
+	r := settledRun(g, p, plan, website(t, ""))
+	g.Expect(r.Inputs.Unchanged(planOf(t, twoChildren), r.Stored, p, now)).To(gomega.BeFalse())
+	var none *Inputs
+	g.Expect(none.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(none.Expires().IsZero()).To(gomega.BeTrue())
+}
+
+func TestOwnCreationsAndMarksChangeNothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, twoChildren)
+	r, err := p.run(plan, website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.HaveLen(4))
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue(), "the first cycle knows its own children and marks")
+}
+
+func TestACorrectedChildIsLookedAtAgain(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, twoChildren)
+	r := settledRun(g, p, plan, website(t, ""))
+	p.edit("shop", func(c *unstructured.Unstructured) {
+		c.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: idOf(c), v1alpha1.AnnotationApplied: "other"})
+	})
+	r, err := p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Writes).To(gomega.HaveLen(2))
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the answer may hold what no stage has seen")
+	r, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+}
+
+func TestAChildThatChangesDuringTheCycleIsSeen(t *testing.T) {
+	const box = `
+onCreate: {deployments: [{image: nginx, reconcile: true}]}
+onReconcile: {configmaps: [{when: [{field: children.deployment.status.readyReplicas, operator: gt, value: 0}]}]}
+`
+	cases := map[string]func(p *ports){
+		"between the read and a write": func(p *ports) {
+			p.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+				out, err := p.applyChild(ctx, owner, child)
+				p.edit("web", func(*unstructured.Unstructured) {})
+				return out, err
+			}
+		},
+		"between the read and the end": func(p *ports) {
+			p.mark = func(ctx context.Context, o *unstructured.Unstructured, m apply.Marks) (*unstructured.Unstructured, error) {
+				if m.Annotations[v1alpha1.AnnotationActiveSince] != "" {
+					p.edit("web", func(*unstructured.Unstructured) {})
+				}
+				return p.markResource(ctx, o, m)
+			}
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			p.put(deploymentKind, "web", "deployments", func(c *unstructured.Unstructured) {
+				c.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "u1", v1alpha1.LabelBox: "other"})
+			})
+			change(p)
+			plan := planOf(t, box)
+			r, err := p.run(plan, website(t, ""))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			_, err = r.Result(context.Background(), nil)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+		})
+	}
+}
+
+func TestInputsExpire(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [{when: [{field: metadata.creationTimestamp, olderThan: 10m}]}]}`)
+	stored := website(t, "")
+	stored.SetCreationTimestamp(metav1.Time{Time: now.Add(-4 * time.Minute)})
+	r, err := p.run(plan, stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	expires := r.Inputs.Expires()
+	g.Expect(expires).To(gomega.BeTemporally("~", now.Add(6*time.Minute), time.Second))
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires.Add(-time.Second))).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires)).To(gomega.BeFalse())
+}
+
+func TestAStepBeforeTheChildrenIsNotHelpedByThem(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, "validation: {rules: [{field: spec.host, operator: exists}]}\n"+twoChildren)
+	p.put(configMapKind, "shop", "configmaps")
+	r, err := p.run(plan, website(t, ""))
+	g.Expect(err).To(gomega.HaveOccurred())
+	p.edit("shop", func(*unstructured.Unstructured) {})
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+}
+
+func TestAFailedWriteIsLookedAtWhenAChildChanges(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.put(configMapKind, "shop", "configmaps")
+	p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
+		return apply.Outcome{}, errors.New("no")
+	}
+	plan := planOf(t, twoChildren)
+	r, err := p.run(plan, website(t, ""))
+	g.Expect(err).To(gomega.HaveOccurred())
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	p.edit("shop", func(*unstructured.Unstructured) {})
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+}

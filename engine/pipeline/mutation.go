@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/when"
+)
+
+// mutation sets defaults and overrides on the working copy, rule by rule.
+type mutation struct{ rules []mutationRule }
+
+type mutationRule struct {
+	setter
+	override bool
+	gate     *when.Gate
+}
+
+func compileMutation(c *compiler) Stage {
+	if c.box.Spec.Mutation == nil || len(c.box.Spec.Mutation.Rules) == 0 {
+		return nil
+	}
+	at := field.NewPath("spec", "mutation", "rules")
+	var m mutation
+	for i, in := range c.box.Spec.Mutation.Rules {
+		where := at.Index(i)
+		if (in.Default == nil) == (in.Override == nil) {
+			c.fail(field.Invalid(where, in.Field, "give exactly one of default and override"))
+			continue
+		}
+		value, name := in.Default, "default"
+		if in.Override != nil {
+			value, name = in.Override, "override"
+		}
+		gate, errs := when.CompileGate(in.Gate, c.resourceScope(), where)
+		c.fail(errs...)
+		if gate != nil {
+			c.read(gate.Paths())
+		}
+		if set, ok := c.setter(in.Field, where.Child("field"), value, where.Child(name)); ok {
+			m.rules = append(m.rules, mutationRule{setter: set, override: in.Override != nil, gate: gate})
+		}
+	}
+	return m
+}
+
+// Name implements Stage.
+func (mutation) Name() string { return stepMutation }
+
+// Run implements Stage.
+func (m mutation) Run(ctx context.Context, r *Run) (Outcome, error) {
+	for _, rule := range m.rules {
+		data := r.data(false)
+		open, err := r.isOpen(ctx, rule.gate, data)
+		if err != nil {
+			return Hold, err
+		}
+		if !open {
+			continue
+		}
+		// 0, false and "" are values: only what is missing gets a default.
+		if old, found := expr.Lookup(data, rule.path); found && old != nil && !rule.override {
+			continue
+		}
+		v, err := rule.compute(ctx, data)
+		if err != nil {
+			return Hold, err
+		}
+		if err := assign(r.Object, rule.path, v); err != nil {
+			return Hold, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
+		}
+	}
+	return Next, nil
+}
+
+// isOpen evaluates the gate of a rule.
+func (r *Run) isOpen(ctx context.Context, gate *when.Gate, data expr.Data) (bool, error) {
+	res, err := gate.Eval(ctx, data, r.Now)
+	if err != nil {
+		return false, evaluating("when", v1alpha1.ReasonConditionError, err)
+	}
+	r.flipAt(res.NextFlip)
+	return res.Open, nil
+}

@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// goldenOrder is what docs and users rely on: a change here is a change of behavior.
+var goldenOrder = []string{
+	"deletion",
+	"metadata",
+	"normalize",
+	"mutation",
+	"validation",
+	"onCreate",
+	"onReconcile",
+	"prune",
+	"active",
+}
+
+// always are the stages that every box has.
+var always = []string{"deletion", "metadata", "prune", "active"}
+
+const fullBox = `
+normalize: {spec: {image: "{{ .spec.image | lower }}"}}
+mutation: {rules: [{field: spec.replicas, default: 1}]}
+validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}
+onCreate: {configmaps: [{name: first}]}
+onReconcile: {configmaps: [{name: second}]}
+onDelete: {configmaps: [{name: last}]}
+`
+
+func TestOrder(t *testing.T) {
+	g := gomega.NewWithT(t)
+	var names []string
+	for _, entry := range order() {
+		names = append(names, entry.name)
+	}
+	g.Expect(names).To(gomega.Equal(goldenOrder))
+}
+
+func TestPlansKeepTheOrder(t *testing.T) {
+	cases := map[string]struct {
+		box  string
+		want []string
+	}{
+		"a box that uses all": {fullBox, goldenOrder},
+		"an empty box":        {"{}", always},
+		"empty sections":      {"{normalize: {}, mutation: {rules: []}, validation: {}, onCreate: {}, onReconcile: {configmaps: []}}", always},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			var names []string
+			for _, s := range planOf(t, tc.box).stages {
+				names = append(names, s.Name())
+			}
+			g.Expect(names).To(gomega.Equal(tc.want))
+		})
+	}
+}
+
+func TestUnusedStagesAreNil(t *testing.T) {
+	for _, entry := range order() {
+		t.Run(entry.name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			env := Env{CRD: websites(t)}
+			c := &compiler{box: boxOf(t, "{}"), env: env, scope: expr.NewScope(env.CRD.Schema), plan: &Plan{byID: map[string]*declaration{}}}
+			s := entry.compile(c)
+			if slices.Contains(always, entry.name) {
+				g.Expect(s.Name()).To(gomega.Equal(entry.name))
+				return
+			}
+			if s != nil { // gomega takes a nil inside of an interface for nil
+				t.Errorf("a stage that is not used must be nil, not a nil inside of an interface: %v", reflect.TypeOf(s))
+			}
+		})
+	}
+}

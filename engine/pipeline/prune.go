@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// prune deletes every child of the resource and this box that no declaration stands for any more, and counts those of former
+// boxes. It runs only in cycles without error: what failed to render must not be taken for removed.
+type prune struct{}
+
+// Pruned is the action of a child that no declaration stands for.
+const Pruned apply.Action = "prune"
+
+func compilePrune(*compiler) Stage { return prune{} }
+
+// Name implements Stage.
+func (prune) Name() string { return stepPrune }
+
+// Run implements Stage.
+func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
+	for _, child := range r.children.all() {
+		if child.GetDeletionTimestamp() != nil || r.stands.covers(child) {
+			continue
+		}
+		if child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
+			// A former box made it. Whether it is still wanted is not for this one to say.
+			r.LeftBehind++
+			continue
+		}
+		if err := r.discard(ctx, child); err != nil {
+			return Hold, fmt.Errorf("%s: %w", idOf(child), err)
+		}
+	}
+	return Next, nil
+}
+
+// discard deletes a child, or lets it go where its declaration said so.
+func (r *Run) discard(ctx context.Context, child *unstructured.Unstructured) error {
+	var err error
+	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
+		err = r.Ports.Applier.Orphan(ctx, r.owner, child)
+	} else {
+		err = r.Ports.Applier.Delete(ctx, child)
+	}
+	if err == nil {
+		r.note(child, Pruned)
+	}
+	return err
+}

@@ -1,0 +1,246 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/status"
+)
+
+// Wait is one thing that a resource waits for.
+type Wait struct {
+	// Reason of the Reconciling condition.
+	Reason string
+	// Message names what is waited for: field, wanted, actual.
+	Message string
+}
+
+// Event is something that happened and that people should see.
+type Event struct {
+	// Warning, or normal.
+	Warning bool
+	// Reason in UpperCamel.
+	Reason string
+	// Message on one line.
+	Message string
+	// OfBox says that the event is one of the box: the resource's namespace takes no events any more.
+	OfBox bool
+}
+
+// Written is one write to a child.
+type Written struct {
+	// Kind of the child.
+	Kind string
+	// Action that was taken.
+	Action apply.Action
+}
+
+// Run is one reconcile of one resource. It is made fresh each time and used by one goroutine, but for the writes of one
+// rank, which only read it.
+type Run struct {
+	// Plan that runs.
+	Plan *Plan
+	// Stored is the resource as it is in the cluster. Marks replace it with the API server's answer.
+	Stored *unstructured.Unstructured
+	// Object is the working copy that normalize and mutation change. It is never written.
+	Object map[string]any
+	// Now is the time of this reconcile.
+	Now time.Time
+	// Ports are the side effects.
+	Ports Ports
+
+	// Waits are what the resource waits for, in the order in which they were met.
+	Waits []Wait
+	// Events to send.
+	Events []Event
+	// LeftBehind counts children of former boxes that no declaration stands for.
+	LeftBehind int32
+	// Writes that were made.
+	Writes []Written
+	// Orphan says that somebody asked for the children to stay when the resource was deleted.
+	Orphan bool
+	// Deleting is set while clean-up runs.
+	Deleting bool
+	// Released is set when the resource is let go: nothing may be written to it any more.
+	Released bool
+	// Inputs are what this cycle read.
+	Inputs *Inputs
+
+	children   *children
+	stands     standing
+	notActive  bool
+	newMarks   map[string]string
+	owner      apply.Owner
+	isActive   bool
+	finalizers []string
+}
+
+// NewRun gives a run for a resource.
+func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Ports) *Run {
+	r := &Run{
+		Plan: p, Stored: stored, Now: now, Ports: ports,
+		Object:     runtime.DeepCopyJSON(stored.Object),
+		owner:      apply.Owner{Resource: stored, Box: p.Box, Label: kinds.LabelValue(stored.GetName())},
+		isActive:   stored.GetAnnotations()[v1alpha1.AnnotationActiveSince] != "",
+		finalizers: p.Finalizers,
+		newMarks:   map[string]string{},
+		stands:     newStanding(),
+		Inputs:     newInputs(p, stored),
+	}
+	r.children = newChildren(r)
+	return r
+}
+
+// Execute runs the stages in their order until one ends the cycle. An error is always a *StepError.
+func (p *Plan) Execute(ctx context.Context, r *Run) error {
+	for _, s := range p.stages {
+		outcome, err := s.Run(ctx, r)
+		if err != nil {
+			return classify(s.Name(), err)
+		}
+		if outcome != Next {
+			return nil
+		}
+	}
+	return nil
+}
+
+// UID of the resource.
+func (r *Run) UID() types.UID { return r.Stored.GetUID() }
+
+// data gives the template context. Children are read from the watch cache, only where they are used.
+func (r *Run) data(usesChildren bool) expr.Data {
+	d := expr.Data{
+		"apiVersion": r.Object["apiVersion"],
+		"kind":       r.Object["kind"],
+		"metadata":   r.Object["metadata"],
+		"spec":       r.Object["spec"],
+		"status":     r.Object["status"],
+		"box":        r.Plan.boxData,
+	}
+	if usesChildren {
+		d["children"] = r.children.view()
+	}
+	return d
+}
+
+func (r *Run) wait(reason, message string) {
+	r.Waits = append(r.Waits, Wait{Reason: reason, Message: message})
+}
+
+// flipAt notes a moment at which the resource must be looked at again.
+func (r *Run) flipAt(t time.Time) {
+	if !t.IsZero() && (r.Inputs.expires.IsZero() || t.Before(r.Inputs.expires)) {
+		r.Inputs.expires = t
+	}
+}
+
+// marks are the finalizers and annotations that the resource must carry now.
+func (r *Run) marks() apply.Marks {
+	stored := r.Stored.GetAnnotations()
+	annotations := map[string]string{v1alpha1.AnnotationManagedBy: r.Plan.Box}
+	for _, k := range []string{v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationOrphan} {
+		if v := stored[k]; v != "" {
+			annotations[k] = v
+		}
+	}
+	if own := apply.OwnFinalizers(r.finalizers); own != "" {
+		annotations[v1alpha1.AnnotationFinalizers] = own
+	}
+	if annotations[v1alpha1.AnnotationManagedSince] == "" {
+		annotations[v1alpha1.AnnotationManagedSince] = r.Now.UTC().Format(time.RFC3339)
+	}
+	maps.Copy(annotations, r.newMarks)
+	return apply.Marks{Finalizers: r.finalizers, Annotations: annotations}
+}
+
+// mark writes the marks if some are missing, and goes on with the answer.
+func (r *Run) mark(ctx context.Context) error {
+	answer, err := r.Ports.Marker.Mark(ctx, r.Stored, r.marks())
+	if err != nil {
+		return err
+	}
+	r.Stored = answer
+	r.owner.Resource = answer
+	return nil
+}
+
+// Result says what the resource shows after the cycle that ended with err (nil: success).
+func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
+	res := status.Result{Generation: r.Stored.GetGeneration()}
+	fields, fieldsErr := r.Plan.statusFields(ctx, r)
+	if err == nil && fieldsErr != nil {
+		err = classify(stepStatus, fieldsErr)
+	}
+	res.Fields = fields
+	notCurrent := ""
+	if err == nil && !r.Deleting {
+		notCurrent = r.children.notCurrent()
+	}
+	r.conditions(&res, err, notCurrent)
+	return res, err
+}
+
+// Unstorable gives the result of a cycle whose declared fields the API server refuses to store: all else, and the refusal
+// where err is nil. The CRD's schema says more than Compile can check, such as enums and patterns.
+func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
+	res.Fields = nil
+	if err == nil {
+		err = classify(stepStatus, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("fields: %w", refused)))
+		r.conditions(&res, err, "")
+	}
+	return res, err
+}
+
+func (r *Run) conditions(res *status.Result, err error, notCurrent string) {
+	res.Stalled = status.NotStalled()
+	switch {
+	case err != nil:
+		step := AsStepError(err)
+		res.Ready = status.Failed(step.Error())
+		res.Reconciling = status.Progressing(v1alpha1.ReasonRetrying, step.Error())
+		if step.Stalls() {
+			res.Reconciling = status.Settled()
+			res.Stalled = status.StalledBy(step.Reason, step.Error())
+		}
+	case r.Deleting:
+		message := "cleaning up"
+		if len(r.Waits) > 0 {
+			message = r.Waits[0].Message
+		}
+		res.Ready = status.NotReady(v1alpha1.ReasonDeleting, message)
+		res.Reconciling = status.Progressing(v1alpha1.ReasonDeleting, message)
+	case len(r.Waits) > 0:
+		res.Ready = r.readyWhile(r.Waits[0].Reason, r.Waits[0].Message)
+		res.Reconciling = status.Progressing(r.Waits[0].Reason, r.Waits[0].Message)
+	case notCurrent != "":
+		res.Ready = r.readyWhile(v1alpha1.ReasonChildrenNotCurrent, notCurrent)
+		res.Reconciling = status.Progressing(v1alpha1.ReasonChildrenNotCurrent, notCurrent)
+	default:
+		res.Ready = status.Succeeded()
+		res.Reconciling = status.Settled()
+	}
+}
+
+// readyWhile says whether the resource is Ready although something is still under way.
+func (r *Run) readyWhile(reason, message string) metav1.Condition {
+	if r.Plan.readyPolicy == v1alpha1.ReadyCurrent {
+		return status.NotReady(reason, message)
+	}
+	return status.Succeeded()
+}
+
+// oneLine makes a message fit for a condition.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

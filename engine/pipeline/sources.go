@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// defaultSources finds the workload and the Service that defaults are taken from. Where there are several, or none, the
+// author must say which.
+func (c *compiler) defaultSources(all []*declaration) {
+	for _, d := range all {
+		if d.kind.NeedsWorkload(d.written) {
+			d.workload = c.onlyOne(d, c.workloads, "workload", "selector")
+		}
+		if d.kind.NeedsService(d.written) {
+			d.service = c.onlyOne(d, c.services, "Service", "serviceName and servicePort")
+		}
+	}
+}
+
+func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, fields string) *declaration {
+	if len(candidates) == 1 {
+		return candidates[0]
+	}
+	detail := fmt.Sprintf("this box declares no %s that %s could be taken from; set it", what, fields)
+	if len(candidates) > 1 {
+		ids := make([]string, 0, len(candidates))
+		for _, other := range candidates {
+			ids = append(ids, fmt.Sprintf("%q", other.id))
+		}
+		detail = fmt.Sprintf("this box declares several %ss (%s); set %s", what, strings.Join(ids, ", "), fields)
+	}
+	c.fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: detail})
+	return nil
+}
+
+// childKinds collects the kinds that the plan may make.
+func (c *compiler) childKinds(all []*declaration) {
+	for _, d := range all {
+		if !slices.Contains(c.plan.ChildKinds, d.gvk) {
+			c.plan.ChildKinds = append(c.plan.ChildKinds, d.gvk)
+		}
+	}
+	slices.SortFunc(c.plan.ChildKinds, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// ownerReferences says which children the garbage collector may delete with their owner. A foreground deletion would
+// remove them before the clean-up runs, so with onDelete there are none, unless asked for.
+func (c *compiler) ownerReferences(live []*declaration) {
+	childrenFirst := c.box.Spec.Deletion != nil && c.box.Spec.Deletion.ChildrenFirst
+	for _, d := range live {
+		d.ownerReference = len(c.deleteGroup) == 0 || childrenFirst
+	}
+}
+
+// granting are the groups and kinds that grant rights, or change what the API server does.
+var granting = map[string][]string{
+	"rbac.authorization.k8s.io":    nil,
+	"admissionregistration.k8s.io": nil,
+	"apiextensions.k8s.io":         nil,
+	"apiregistration.k8s.io":       nil,
+	v1alpha1.GroupName:             nil,
+}
+
+// mayMake reports declarations that security.md forbids.
+func (c *compiler) mayMake(d *declaration, at *field.Path) {
+	if _, grants := granting[d.gvk.Group]; grants && !c.env.AllowGrantingKinds {
+		c.fail(field.Forbidden(at, fmt.Sprintf("%s grants rights; start the manager with --allow-granting-kinds to let boxes make it", d.gvk.Kind)))
+	}
+	if d.gvk.GroupKind() == c.env.CRD.Kind.GroupKind() && c.env.CRD.Name != "" {
+		c.fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", d.gvk.Kind)))
+	}
+	if c.clusterScoped(d) && c.env.CRD.Namespaced && !readsNamespace(d) {
+		written := ""
+		if d.name != nil {
+			written = d.name.String()
+		}
+		c.fail(field.Invalid(at.Child("name"), written, sharedName(d)))
+	}
+}
+
+// sharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
+func sharedName(d *declaration) string {
+	return fmt.Sprintf("%s is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it", d.gvk.Kind)
+}
+
+func (c *compiler) clusterScoped(d *declaration) bool {
+	if !d.kind.GVK.Empty() {
+		return d.kind.ClusterScoped
+	}
+	if c.env.Mapper == nil {
+		return false
+	}
+	m, err := c.env.Mapper.RESTMapping(d.gvk.GroupKind(), d.gvk.Version)
+	// A kind that is not installed yet is checked when it is written.
+	return err == nil && m.Scope.Name() == meta.RESTScopeNameRoot
+}
+
+func readsNamespace(d *declaration) bool {
+	if d.name == nil {
+		return false
+	}
+	for _, p := range d.name.Paths() {
+		if p.String() == "metadata.namespace" {
+			return true
+		}
+	}
+	return false
+}
+
+// rules derives the rights that the plan needs.
+func (c *compiler) rules() {
+	crd := c.env.CRD.Resource
+	if crd.Resource == "" {
+		return
+	}
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/finalizers"}, Verbs: []string{"update"}},
+	}
+	if c.env.CRD.HasStatus {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/status"}, Verbs: []string{"patch"}})
+	}
+	for _, gvk := range c.plan.ChildKinds {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{gvk.Group}, Resources: []string{c.resourceOf(gvk)},
+			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		})
+	}
+	c.plan.Rules = rules
+}
+
+func (c *compiler) resourceOf(gvk schema.GroupVersionKind) string {
+	if c.env.Mapper != nil {
+		if m, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+			return m.Resource.Resource
+		}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural.Resource
+}

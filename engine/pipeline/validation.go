@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/when"
+)
+
+// validation denies resources, or warns. Every rule is evaluated, so that a user reads all mistakes at once.
+type validation struct{ rules []validationRule }
+
+type validationRule struct {
+	test    *when.Condition
+	exists  bool
+	gate    *when.Gate
+	message string
+	warn    bool
+}
+
+func compileValidation(c *compiler) Stage {
+	if c.box.Spec.Validation == nil || len(c.box.Spec.Validation.Rules) == 0 {
+		return nil
+	}
+	at := field.NewPath("spec", "validation", "rules")
+	var v validation
+	for i, in := range c.box.Spec.Validation.Rules {
+		where := at.Index(i)
+		gate, errs := when.CompileGate(in.Gate, c.resourceScope(), where)
+		c.fail(errs...)
+		test, errs := when.Compile(in.Test, c.resourceScope(), where)
+		c.fail(errs...)
+		if test == nil {
+			continue
+		}
+		c.read(test.Paths())
+		if gate != nil {
+			c.read(gate.Paths())
+		}
+		v.rules = append(v.rules, validationRule{
+			test: test, gate: gate, message: in.Message, warn: in.Action == v1alpha1.ValidationWarn,
+			exists: test.Operator() == v1alpha1.OperatorExists,
+		})
+	}
+	return v
+}
+
+// Name implements Stage.
+func (validation) Name() string { return stepValidation }
+
+// Run implements Stage.
+func (v validation) Run(ctx context.Context, r *Run) (Outcome, error) {
+	data := r.data(false)
+	var denied []string
+	for _, rule := range v.rules {
+		open, err := r.isOpen(ctx, rule.gate, data)
+		if err != nil {
+			return Hold, err
+		}
+		if !open {
+			continue
+		}
+		verdict, err := rule.test.Eval(ctx, data, r.Now)
+		if err != nil {
+			return Hold, evaluating("rule", v1alpha1.ReasonConditionError, err)
+		}
+		r.flipAt(verdict.NextFlip)
+		// A rule speaks of a field that is there, unless it asks for just that.
+		if verdict.True || verdict.Absent && !rule.exists {
+			continue
+		}
+		if rule.warn {
+			r.Events = append(r.Events, Event{Warning: true, Reason: "ValidationWarning", Message: rule.text(verdict)})
+			continue
+		}
+		denied = append(denied, rule.text(verdict))
+	}
+	if len(denied) > 0 {
+		return Hold, permanent(v1alpha1.ReasonValidationFailed, errors.New(strings.Join(denied, "; ")))
+	}
+	return Next, nil
+}
+
+// text says which field broke the rule, what its author says of that, and what was found.
+func (r validationRule) text(v when.Verdict) string {
+	if r.message != "" {
+		return fmt.Sprintf("%s: %s (found %s)", v.Field, oneLine(r.message), v.Actual)
+	}
+	return fmt.Sprintf("%s: wanted %s, found %s", v.Field, v.Wanted, v.Actual)
+}

@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/watch"
+)
+
+// box is the sub-controller of one OperatorBox. Two of one name never run at the same time.
+type box struct {
+	engine    *Engine
+	name      string
+	log       logr.Logger
+	plan      atomic.Pointer[pipeline.Plan]
+	kinds     atomic.Pointer[[]schema.GroupVersionKind]
+	resources *watch.Resources
+	queue     *queue
+	tracker   *health.Tracker
+	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
+	client    *apply.Client
+	writer    *apply.Writer
+	states    states
+	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
+	namespaces []string
+
+	cancel  context.CancelFunc // ends everything of the box
+	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
+	working sync.WaitGroup     // the goroutines of the box
+
+	mu        sync.Mutex
+	started   time.Time // when the workers started; zero: they do not run. Guarded by mu
+	problem   string    // why the box can't start; guarded by mu
+	workers   int       // worker goroutines that exist; guarded by mu
+	addWorker func(n int)
+}
+
+func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
+	b := &box{engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box)}
+	client, err := apply.NewClient(rest.CopyConfig(e.config.REST), e.http, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
+	if err != nil {
+		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
+	}
+	b.client = client
+	b.writer = apply.NewWriter(client, e.children, e.comparer)
+	b.plan.Store(plan)
+	b.setKinds(plan, options.ManagedKinds)
+	b.queue = newQueue(plan.Runtime.Workers)
+	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
+	if options.Health != nil {
+		b.known.Store(options.Health)
+		b.tracker.Restore(*options.Health)
+	}
+	b.writer.Lives = func(uid types.UID) bool {
+		_, lives := b.resources.ByUID(uid)
+		return lives
+	}
+	b.namespaces = options.Namespaces
+	b.resources = watch.NewResources(e.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
+	return b, nil
+}
+
+// healthChanged passes changed counts on.
+func (b *box) healthChanged(urgent bool) {
+	b.engine.config.Metrics.SetResources(b.name, b.tracker.Snapshot().Resources)
+	b.engine.config.HealthChanged(b.name, urgent)
+}
+
+// serves says whether the running box can take a plan without a restart.
+func (b *box) serves(plan *pipeline.Plan, options Options) bool {
+	old := b.plan.Load()
+	return old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID &&
+		slices.Equal(b.namespaces, options.Namespaces)
+}
+
+// swap replaces the plan. Informer, queue, cache and backoff go on; every resource is looked at once, behind fresh events.
+func (b *box) swap(plan *pipeline.Plan, options Options) {
+	old := b.plan.Load()
+	b.setKinds(plan, options.ManagedKinds)
+	if options.Health != nil && !b.engine.Leading() {
+		b.known.Store(options.Health)
+	}
+	same := old.Revision == plan.Revision && old.CRD.Generation == plan.CRD.Generation && old.CleanupOnly == plan.CleanupOnly
+	if same {
+		return
+	}
+	b.plan.Store(plan)
+	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
+	b.queue.setLimit(plan.Runtime.Workers)
+	b.engine.config.Metrics.SetWorkers(b.name, plan.Runtime.Workers)
+	b.growTo(plan.Runtime.Workers)
+	b.sweep()
+	b.engine.config.Changed(b.name)
+}
+
+// setKinds says which kinds of children the box watches, and lets go of those that it no longer needs.
+func (b *box) setKinds(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
+	kinds := slices.Clone(plan.ChildKinds)
+	for _, k := range managed {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	b.kinds.Store(&kinds)
+	for _, k := range b.engine.children.Acquired(b.name) {
+		if !slices.Contains(kinds, k) {
+			b.engine.children.Release(b.name, k)
+		}
+	}
+}
+
+// Kinds implements pipeline.Inventory.
+func (b *box) Kinds() []schema.GroupVersionKind { return *b.kinds.Load() }
+
+// Owned implements pipeline.Inventory. An object that has the label but was never written by Orkestra is a copy that
+// somebody made of a child: nobody may take it for one, let alone delete it.
+func (b *box) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
+	return slices.DeleteFunc(b.engine.children.Owned(kind, owner), func(child *unstructured.Unstructured) bool {
+		return !watch.OursByFields(child)
+	})
+}
+
+// hasChildren says whether any resource of the box has a child of a kind, whichever box made it.
+func (b *box) hasChildren(kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(b.resources.Keys(), func(key types.NamespacedName) bool {
+		obj, ok := b.resources.Get(key)
+		return ok && len(b.Owned(kind, obj.GetUID())) > 0
+	})
+}
+
+// start starts the box's goroutines on the engine's context.
+func (b *box) start(parent context.Context) {
+	ctx, cancel := context.WithCancel(parent)
+	// What is under way when the process is told to stop is finished: stop gives it time, and then cancels it.
+	work, quit := context.WithCancel(context.WithoutCancel(parent))
+	b.cancel, b.quit = cancel, quit
+	b.resources.Start(ctx)
+	b.working.Go(func() {
+		defer quit()
+		b.guard(func() { b.run(ctx, work) })
+	})
+}
+
+// run fills the caches, waits for leadership, and works until ctx ends. Reconciles run on work, which outlives ctx until
+// the workers are done or out of time.
+func (b *box) run(ctx, work context.Context) {
+	if err := b.warmUp(ctx); err != nil {
+		if ctx.Err() == nil {
+			b.log.Error(err, "Box did not start")
+			b.stuck(err)
+		}
+		return
+	}
+	b.engine.config.Changed(b.name)
+	select {
+	case <-ctx.Done():
+		return
+	case <-b.engine.leading:
+	}
+	b.takeOver()
+	b.work(ctx, work)
+}
+
+// warmUp fills the caches. A child kind that is not installed does not hold the box back: it is asked for again when a
+// resource needs it.
+func (b *box) warmUp(ctx context.Context) error {
+	for _, kind := range b.Kinds() {
+		if err := b.acquire(ctx, kind); err != nil {
+			b.log.V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
+		}
+	}
+	return b.resources.WaitForSync(ctx)
+}
+
+// takeOver begins with what the last process knew, and counts the resources as their own status shows them, so that a
+// restart neither heals nor breaks anything. Until now another process may have led and counted.
+func (b *box) takeOver() {
+	if known := b.known.Load(); known != nil {
+		b.tracker.Restore(*known)
+	}
+	b.tracker.Retain(func(name types.NamespacedName) bool {
+		_, ok := b.resources.Get(name)
+		return ok
+	})
+	plan := b.plan.Load()
+	for _, key := range b.resources.Keys() {
+		if obj, ok := b.resources.Get(key); ok && plan.Selection.Selects(obj) {
+			ready, waiting, failing := shows(obj)
+			b.tracker.Seed(key, ready, waiting, failing)
+		}
+	}
+}
+
+// stop ends the box and waits for all of it: first the workers, up to the shutdown timeout, then everything else.
+func (b *box) stop() {
+	b.cancel()
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-done:
+		case <-b.engine.config.Clock.After(b.engine.config.ShutdownTimeout):
+			b.log.Info("Workers are canceled: they did not finish in time")
+			b.quit()
+		}
+	})
+	b.working.Wait()
+	close(done)
+	waiting.Wait()
+	b.quit()
+	b.queue.ShutDown()
+	b.resources.Stop()
+	b.engine.children.Release(b.name)
+}
+
+// events queue resources as they change.
+func (b *box) events() watch.ResourceEvents {
+	return watch.ResourceEvents{
+		Add: func(obj *unstructured.Unstructured, initial bool) {
+			b.states.note(obj)
+			if initial {
+				b.queue.low(0, requestOf(obj))
+				return
+			}
+			b.queue.Add(requestOf(obj))
+		},
+		Update: func(_, obj *unstructured.Unstructured) {
+			b.states.note(obj)
+			b.queue.Add(requestOf(obj))
+		},
+		Delete: func(obj *unstructured.Unstructured) { b.queue.Add(requestOf(obj)) },
+	}
+}
+
+func requestOf(obj *unstructured.Unstructured) reconcile.Request {
+	return reconcile.Request{NamespacedName: keyOf(obj)}
+}
+
+func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// queueOwner queues the resource with that UID.
+func (b *box) queueOwner(uid types.UID) {
+	if obj, ok := b.resources.ByUID(uid); ok {
+		b.queue.Add(requestOf(obj))
+	}
+}
+
+// sweep queues every resource behind fresh events.
+func (b *box) sweep() {
+	for _, key := range b.resources.Keys() {
+		b.queue.low(0, reconcile.Request{NamespacedName: key})
+	}
+}

@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/watch"
+)
+
+// Config is what an engine is made of.
+type Config struct {
+	// REST says where the API server is. Its QPS and Burst are those of each box.
+	REST *rest.Config
+	// Mapper resolves kinds.
+	Mapper meta.RESTMapper
+	// Events sends events about resources. nil: none are sent.
+	Events events.EventRecorder
+	// Metrics records. nil: nothing is recorded.
+	Metrics *metrics.Recorder
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// Log is where the engine logs.
+	Log logr.Logger
+	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
+	MaxConcurrentReconciles int
+	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
+	ShutdownTimeout time.Duration
+	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
+	ReconcileTimeout time.Duration
+	// Changed is told when a box's sub-controller has started or stopped. It must not block.
+	Changed func(box string)
+	// HealthChanged is told when a box's counts have changed. It must not block.
+	HealthChanged func(box string, urgent bool)
+}
+
+// requestTimeout bounds every write, so that the last write of an old leader ends before its lease does.
+const requestTimeout = 4 * time.Second
+
+// Engine runs boxes. It is safe for concurrent use.
+type Engine struct {
+	config   Config
+	dynamic  dynamic.Interface
+	http     *http.Client
+	children *watch.Children
+	comparer *apply.Comparer
+	rights   *rights
+	schemas  schemas
+	slots    chan struct{} // one per reconcile that may run, over all boxes
+	leading  chan struct{} // closed when this process leads
+
+	lead   sync.Once
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // the life of the engine: boxes outlive the calls that start them
+	closed bool
+	boxes  map[string]*box // guarded by mu
+}
+
+// New gives an engine that starts nothing until Start.
+func New(config Config) (*Engine, error) {
+	config = withDefaults(config)
+	config.Mapper = newKindMapper(config.Mapper, config.Clock)
+	watching := rest.CopyConfig(config.REST)
+	// Lists and watches are few and long; the writing clients have limits of their own.
+	watching.QPS = -1
+	dyn, err := dynamic.NewForConfig(watching)
+	if err != nil {
+		return nil, fmt.Errorf("making a dynamic client: %w", err)
+	}
+	writing := rest.CopyConfig(config.REST)
+	writing.Timeout = requestTimeout
+	httpClient, err := rest.HTTPClientFor(writing)
+	if err != nil {
+		return nil, fmt.Errorf("making an HTTP client: %w", err)
+	}
+	e := &Engine{
+		config: config, dynamic: dyn, http: httpClient,
+		slots:   make(chan struct{}, config.MaxConcurrentReconciles),
+		leading: make(chan struct{}),
+		boxes:   map[string]*box{},
+	}
+	e.rights = newRights(dyn, config.Clock)
+	e.comparer = apply.NewComparer(e.schemas.of)
+	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
+	return e, nil
+}
+
+func withDefaults(c Config) Config {
+	if c.MaxConcurrentReconciles <= 0 {
+		c.MaxConcurrentReconciles = 64
+	}
+	if c.ShutdownTimeout <= 0 {
+		c.ShutdownTimeout = 30 * time.Second
+	}
+	if c.ReconcileTimeout <= 0 {
+		c.ReconcileTimeout = 2 * time.Minute
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Changed == nil {
+		c.Changed = func(string) {}
+	}
+	if c.HealthChanged == nil {
+		c.HealthChanged = func(string, bool) {}
+	}
+	return c
+}
+
+func (e *Engine) watchConfig() watch.Config {
+	return watch.Config{Client: e.dynamic, Mapper: e.config.Mapper, Log: e.config.Log.WithName("watch")}
+}
+
+// Start runs the engine until ctx ends, then stops every box and waits for it. It implements manager.Runnable and runs on
+// every replica: followers keep informers warm and write nothing.
+func (e *Engine) Start(ctx context.Context) error {
+	e.mu.Lock()
+	if e.ctx != nil {
+		e.mu.Unlock()
+		return errors.New("starting the engine: it was started before")
+	}
+	e.ctx = ctx
+	e.mu.Unlock()
+
+	// What children show decides what is written, so they are there until the last worker is done.
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	var children sync.WaitGroup
+	var err error
+	children.Go(func() { err = e.children.Run(watching) })
+	<-ctx.Done()
+	e.mu.Lock()
+	e.closed = true
+	boxes := e.boxes
+	e.boxes = map[string]*box{}
+	e.mu.Unlock()
+	stopAll(boxes)
+	unwatch()
+	children.Wait()
+	return err
+}
+
+func stopAll(boxes map[string]*box) {
+	var wg sync.WaitGroup
+	for _, b := range boxes {
+		wg.Go(b.stop)
+	}
+	wg.Wait()
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*Engine) NeedLeaderElection() bool { return false }
+
+// Lead starts the workers of all boxes, now and in future. It is called once this process leads.
+func (e *Engine) Lead() { e.lead.Do(func() { close(e.leading) }) }
+
+// Leading says whether this process leads.
+func (e *Engine) Leading() bool {
+	select {
+	case <-e.leading:
+		return true
+	default:
+		return false
+	}
+}
+
+// Options go with a plan.
+type Options struct {
+	// ManagedKinds are kinds that the box has made children of before, and that must still be watched.
+	ManagedKinds []schema.GroupVersionKind
+	// Namespaces are those in which resources are watched, sorted; nil: all. Besides those that the plan selects, they are
+	// those in which a former plan may have marked resources: see Narrow.
+	Namespaces []string
+	// Health is what the process that leads last wrote of the box's health. It is read until this process leads.
+	Health *v1alpha1.CRDHealthStatus
+}
+
+// ErrNotStarted says that the engine does not run (yet, or any more); the caller tries again.
+var ErrNotStarted = errors.New("the engine does not run")
+
+// Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
+// version or namespaces changed is stopped and started. It does not wait for caches: Changed tells when they are full.
+func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
+	e.mu.Lock()
+	b := e.boxes[plan.Box]
+	ready := e.ctx != nil && !e.closed
+	e.mu.Unlock()
+	if !ready {
+		return ErrNotStarted
+	}
+	if b != nil && b.serves(plan, options) {
+		b.swap(plan, options)
+		return nil
+	}
+	if b != nil {
+		e.Remove(plan.Box)
+	}
+	b, err := newBox(e, plan, options)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		b.queue.ShutDown()
+		return ErrNotStarted
+	}
+	e.boxes[plan.Box] = b
+	b.start(e.ctx)
+	return nil
+}
+
+// Remove stops a box and waits until its workers, informer and goroutines are gone. Nothing in the cluster changes.
+func (e *Engine) Remove(name string) {
+	e.mu.Lock()
+	b := e.boxes[name]
+	delete(e.boxes, name)
+	e.mu.Unlock()
+	if b != nil {
+		b.stop()
+		e.config.Metrics.Forget(name)
+	}
+}
+
+// Plan gives the plan that a box runs; nil when it does not run.
+func (e *Engine) Plan(name string) *pipeline.Plan {
+	if b := e.box(name); b != nil {
+		return b.plan.Load()
+	}
+	return nil
+}
+
+// Release lets go of all resources of a box, and says how many are left. It is asked again, as Changed tells, until none is.
+func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode) (left int, err error) {
+	b := e.box(name)
+	if b == nil {
+		return 0, nil
+	}
+	return b.releaseAll(ctx, how)
+}
+
+// Unused gives the kinds that a box's plan does not make, and of which neither the box nor a former one has left a child.
+func (e *Engine) Unused(name string) []schema.GroupVersionKind {
+	b := e.box(name)
+	if b == nil || !b.running() {
+		return nil
+	}
+	plan := b.plan.Load()
+	return slices.DeleteFunc(slices.Clone(b.Kinds()), func(kind schema.GroupVersionKind) bool {
+		return slices.Contains(plan.ChildKinds, kind) || e.children.OfBox(kind, name) > 0 || b.hasChildren(kind)
+	})
+}
+
+// Report says how a box fares; ok is false when it does not run.
+func (e *Engine) Report(name string) (report health.Report, ok bool) {
+	b := e.box(name)
+	if b == nil {
+		return health.Report{}, false
+	}
+	return b.report(), true
+}
+
+func (e *Engine) box(name string) *box {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.boxes[name]
+}
+
+// childChanged queues the owner of a child that changed. A child of a box that runs no more may belong to a resource of
+// another one: that box counts it.
+func (e *Engine) childChanged(owner types.UID, name string, _ schema.GroupVersionKind) {
+	e.mu.Lock()
+	b := e.boxes[name]
+	var others []*box
+	if b == nil {
+		others = slices.Collect(maps.Values(e.boxes))
+	}
+	e.mu.Unlock()
+	if b != nil {
+		b.queueOwner(owner)
+	}
+	for _, other := range others {
+		other.queueOwner(owner)
+	}
+}
+
+// Namespaced implements pipeline.Kinds.
+func (e *Engine) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+	m, err := e.config.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, fmt.Errorf("finding kind %s: %w", kind.Kind, err)
+	}
+	return m.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}

@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
+)
+
+// statusTimeout is how long the status may take after everything else was canceled.
+const statusTimeout = 5 * time.Second
+
+// finish does what is done after every cycle, whatever it came to: status, health, events, and the next look.
+func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
+	missing, err := b.engine.rights.confirm(ctx, err)
+	result, err := run.Result(ctx, err)
+	before := st.readyBefore(run.Stored)
+	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
+	var unwritten error
+	if !run.Released {
+		unwritten = b.writeStatus(ctx, run, result, st)
+		if apierrors.IsInvalid(unwritten) && len(result.Fields) > 0 {
+			result, err = run.Unstorable(result, err, unwritten)
+			unwritten = b.writeStatus(ctx, run, result, st)
+		}
+	}
+	var step *pipeline.StepError
+	if err != nil {
+		step = pipeline.AsStepError(err)
+		st.class = step.Class
+		log.FromContext(ctx).Error(step.Err, "Reconcile failed", "stage", step.Step, "class", step.Class)
+	}
+	for _, w := range run.Writes {
+		b.engine.config.Metrics.ChildWritten(b.name, w.Kind, verbOf(w.Action), string(w.Action))
+	}
+	if unwritten != nil {
+		// It hides nothing: the next look evaluates and writes again.
+		log.FromContext(ctx).Error(unwritten, "Status could not be written")
+		st.inputs = nil
+		if st.class == "" {
+			st.class = pipeline.Transient
+		}
+	}
+	st.shown = result.Ready
+	same := before.Status == result.Ready.Status && before.Reason == result.Ready.Reason && before.Message == result.Ready.Message
+	st.repeats = st.repeats && same && len(run.Writes) == 0 && (step == nil || step.Stalls())
+	b.observe(run, result, step, st)
+	b.sendEvents(run, result, before, st)
+	b.schedule(run, st)
+}
+
+// writeStatus shows the result on the resource. It may take a little longer than the cycle, so that even a canceled one
+// says what it came to.
+func (b *box) writeStatus(ctx context.Context, run *pipeline.Run, result status.Result, st *state) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+	defer cancel()
+	return b.patchStatus(ctx, run.Plan, run.Stored, result, st)
+}
+
+func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, result status.Result, st *state) error {
+	if !plan.Status.Writable() {
+		return nil
+	}
+	desired, _, err := plan.Status.Desired(stored, result, metav1.NewTime(b.engine.config.Clock.Now()))
+	if err != nil {
+		return err
+	}
+	patch, err := status.Patch(stored, desired)
+	if err != nil || patch == nil {
+		return err
+	}
+	answer, err := b.client.WriteStatus(ctx, stored, patch)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the resource is gone; its event is on the way
+	case err != nil:
+		return err
+	}
+	st.written = answer.GetResourceVersion()
+	return nil
+}
+
+// showPaused says on the resource that it is paused, and leaves the rest of its status alone.
+func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
+	result := status.Result{
+		Generation:  stored.GetGeneration(),
+		Ready:       conditionOf(stored, v1alpha1.ConditionReady),
+		Reconciling: status.Paused(),
+		Stalled:     conditionOf(stored, v1alpha1.ConditionStalled),
+	}
+	if result.Ready.Type == "" {
+		result.Ready = status.NotReady(v1alpha1.ReasonPaused, "not reconciled yet: the resource is paused")
+	}
+	if result.Stalled.Type == "" {
+		result.Stalled = status.NotStalled()
+	}
+	st.inputs = nil
+	// It is looked at, and so it is counted; but nothing has succeeded or failed.
+	b.tracker.Observe(health.Observation{Resource: keyOf(stored), Ready: result.Ready.Status == metav1.ConditionTrue})
+	if err := b.patchStatus(ctx, plan, stored, result, st); err != nil {
+		log.FromContext(ctx).Error(err, "Status could not be written")
+		delay, _ := st.backoff.next(plan.Runtime.Resync)
+		b.again(keyOf(stored), st, delay)
+	}
+}
+
+// repeats says whether a cycle asks again what was counted before, so that it counts only if it comes to something else.
+// Such is the first look of this process at what a former one showed: a restart is neither a success nor a failure. And so
+// is what the API server refuses, and is asked once per resync: it counts once per input.
+func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, now time.Time) bool {
+	if !st.looked.IsZero() {
+		return st.class == pipeline.Refused && st.inputs.Unchanged(plan, stored, b, now)
+	}
+	known := b.known.Load()
+	return known != nil && known.Revision == plan.Revision && observed(stored) == stored.GetGeneration()
+}
+
+// observed is the generation that the status of a resource speaks of.
+func observed(obj *unstructured.Unstructured) int64 {
+	// A status of another shape speaks of none.
+	n, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	return n
+}
+
+// observe counts the cycle.
+func (b *box) observe(run *pipeline.Run, result status.Result, step *pipeline.StepError, st *state) {
+	st.ready = result.Ready.Status == metav1.ConditionTrue && result.Reconciling.Status != metav1.ConditionTrue
+	st.waiting = result.Reconciling.Status == metav1.ConditionTrue
+	o := health.Observation{
+		Resource: keyOf(run.Stored), Ready: st.ready, Waiting: st.waiting, Counts: !st.repeats, Revision: run.Plan.Revision,
+		LeftBehind: run.LeftBehind,
+	}
+	if step != nil {
+		o.Failed, o.Step, o.Message = true, step.Step, strings.TrimPrefix(step.Error(), step.Step+": ")
+	}
+	if run.Released {
+		// It is let go: what is left is its own deletion event.
+		o.Ready, o.Waiting = false, true
+	}
+	b.tracker.Observe(o)
+}
+
+// sendEvents sends what happened, on transitions only.
+func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.Condition, st *state) {
+	recorder := b.engine.config.Events
+	if recorder == nil {
+		return
+	}
+	switch after := result.Ready; {
+	case run.Deleting && after.Reason != v1alpha1.ReasonReconcileError:
+	case after.Status == before.Status && after.Message == before.Message:
+	case after.Status == metav1.ConditionTrue:
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, "Reconciled", "Reconcile", "everything that box %s declares is so", b.name)
+	case after.Reason == v1alpha1.ReasonReconcileError:
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonReconcileError, "Reconcile", "%s", after.Message)
+	}
+	happened := merged(run.Events)
+	if slices.Equal(happened, st.happened) {
+		return
+	}
+	st.happened = happened
+	for _, e := range happened {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		if e.OfBox {
+			box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: b.name, UID: run.Plan.UID}}
+			recorder.Eventf(box, run.Stored, kind, e.Reason, "Reconcile", "%s", e.Message)
+			continue
+		}
+		recorder.Eventf(run.Stored, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+	}
+}
+
+// maxNote is what the API server accepts as the text of an event, in bytes.
+const maxNote = 1024
+
+// merged joins events of one reason: Kubernetes takes two of them about one object for the same, and drops the second text.
+func merged(all []pipeline.Event) []pipeline.Event {
+	var out []pipeline.Event
+	for _, e := range all {
+		at := slices.IndexFunc(out, func(o pipeline.Event) bool { return o.Reason == e.Reason && o.Warning == e.Warning })
+		if at < 0 {
+			out = append(out, e)
+			continue
+		}
+		out[at].Message += "; " + e.Message
+	}
+	for i := range out {
+		if m := out[i].Message; len(m) > maxNote {
+			out[i].Message = strings.ToValidUTF8(m[:maxNote-len("…")], "") + "…"
+		}
+	}
+	return out
+}
+
+// schedule queues the next look.
+func (b *box) schedule(run *pipeline.Run, st *state) {
+	key := keyOf(run.Stored)
+	if run.Released {
+		return
+	}
+	switch st.class {
+	case "":
+		st.backoff.forget()
+		b.again(key, st, b.resync(run.Plan))
+	case pipeline.Transient, pipeline.Panic:
+		delay, look := st.backoff.next(run.Plan.Runtime.Resync)
+		st.due = b.engine.config.Clock.Now().Add(delay)
+		if look {
+			b.again(key, st, delay)
+			return
+		}
+		b.soon(key, delay)
+	default:
+		b.await(run.Plan, key, st)
+	}
+}
+
+// shows reads from a resource's own status what it last came to.
+func shows(obj *unstructured.Unstructured) (ready, waiting, failing bool) {
+	r := conditionOf(obj, v1alpha1.ConditionReady)
+	waiting = conditionOf(obj, v1alpha1.ConditionReconciling).Status == metav1.ConditionTrue
+	ready = r.Status == metav1.ConditionTrue && !waiting
+	return ready, waiting, r.Status == metav1.ConditionFalse && r.Reason == v1alpha1.ReasonReconcileError
+}
+
+// conditionOf reads a condition of a resource; an empty one where there is none.
+func conditionOf(obj *unstructured.Unstructured, kind string) metav1.Condition {
+	// A status of another shape has no conditions.
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, entry := range list {
+		m, ok := entry.(map[string]any)
+		if !ok || m["type"] != kind {
+			continue
+		}
+		c := metav1.Condition{Type: kind}
+		s, _ := m["status"].(string)
+		c.Status = metav1.ConditionStatus(s)
+		c.Reason, _ = m["reason"].(string)
+		c.Message, _ = m["message"].(string)
+		return c
+	}
+	return metav1.Condition{}
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func TestMerged(t *testing.T) {
+	long := strings.Repeat("é", maxNote)
+	cases := map[string]struct{ in, want []pipeline.Event }{
+		"none": {nil, nil},
+		"one reason": {
+			[]pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "B", Message: "z"}, {Reason: "A", Message: "y"}},
+			[]pipeline.Event{{Reason: "A", Message: "x; y"}, {Reason: "B", Message: "z"}},
+		},
+		"a warning is another event": {
+			[]pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y", Warning: true}},
+			[]pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y", Warning: true}},
+		},
+		"as long as may be": {
+			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("x", maxNote)}},
+			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("x", maxNote)}},
+		},
+		"too long": {
+			[]pipeline.Event{{Reason: "A", Message: long}},
+			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("é", (maxNote-3)/2) + "…"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := merged(tc.in)
+			g.Expect(got).To(Equal(tc.want))
+			for _, e := range got {
+				g.Expect(len(e.Message)).To(BeNumerically("<=", maxNote))
+				g.Expect(utf8.ValidString(e.Message)).To(BeTrue())
+			}
+		})
+	}
+}
+
+func TestMergedLeavesWhatItIsGiven(t *testing.T) {
+	g := NewWithT(t)
+	in := []pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y"}}
+	merged(in)
+	g.Expect(in[0].Message).To(Equal("x"))
+}
+
+func TestResultOf(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(resultOf(&pipeline.Run{}, &state{})).To(Equal(metrics.ResultSuccess))
+	waits := &pipeline.Run{Waits: []pipeline.Wait{{}}}
+	g.Expect(resultOf(waits, &state{})).To(Equal(metrics.ResultWaiting))
+	g.Expect(resultOf(waits, &state{class: pipeline.Refused})).To(Equal("refused"))
+}
+
+func TestVerbOf(t *testing.T) {
+	g := NewWithT(t)
+	for action, want := range map[apply.Action]string{
+		apply.Created: "create", apply.Changed: "apply", apply.Corrected: "apply", apply.Adopted: "apply", pipeline.Pruned: "delete",
+	} {
+		g.Expect(verbOf(action)).To(Equal(want), string(action))
+	}
+}
+
+func TestMarkedAndPaused(t *testing.T) {
+	g := NewWithT(t)
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	g.Expect(marked(obj)).To(BeFalse())
+	g.Expect(paused(obj)).To(BeFalse())
+	obj.SetFinalizers([]string{"a/b", v1alpha1.Finalizer})
+	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationPaused: "true"})
+	g.Expect(marked(obj)).To(BeTrue())
+	g.Expect(paused(obj)).To(BeTrue())
+	obj.SetDeletionTimestamp(new(metav1.Now()))
+	g.Expect(paused(obj)).To(BeFalse(), "a pause holds no deletion back")
+	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationPaused: "yes"})
+	g.Expect(paused(obj)).To(BeFalse())
+}
+
+func TestClamp(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(clamp(3)).To(Equal(int32(3)))
+	g.Expect(clamp(1 << 40)).To(Equal(int32(1<<31 - 1)))
+}

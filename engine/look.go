@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// permissionInterval is the time between two attempts of a resource whose child the manager may not write.
+const permissionInterval = 15 * time.Second
+
+// look looks at one resource: it decides whether there is anything to do, does it, and queues the next look.
+func (b *box) look(ctx context.Context, key types.NamespacedName) {
+	select {
+	case b.engine.slots <- struct{}{}:
+		defer func() { <-b.engine.slots }()
+	case <-ctx.Done():
+		return
+	}
+	defer b.gauge()
+	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
+	stored, found := b.resources.Get(key)
+	if b.plan.Load().CleanupOnly {
+		// Whoever waits for resources to be let go is told of each of them.
+		defer b.engine.config.Changed(b.name)
+	}
+	if !found {
+		b.states.forget(key)
+		b.tracker.Forget(key)
+		b.left()
+		return
+	}
+	st := b.states.of(key, stored.GetUID())
+	if st.written != "" && !b.resources.Seen(key, st.written) {
+		// The cache does not show our own last write yet. Its event is on the way, and queues the resource again.
+		return
+	}
+	plan := b.plan.Load()
+	switch {
+	case stored.GetDeletionTimestamp() == nil && plan.CleanupOnly:
+		// Nothing but deletions is served.
+	case stored.GetDeletionTimestamp() == nil && !plan.Selection.Selects(stored):
+		b.letGo(ctx, plan, stored, st)
+	case stored.GetDeletionTimestamp() != nil && !marked(stored):
+		// Nothing of ours holds it.
+	case paused(stored):
+		b.showPaused(ctx, plan, stored, st)
+	case b.settled(ctx, plan, stored, st):
+		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
+		b.await(plan, key, st)
+	default:
+		b.reconcile(ctx, plan, stored, st)
+	}
+}
+
+// marked says whether a resource carries Orkestra's finalizer.
+func marked(obj *unstructured.Unstructured) bool {
+	return slices.Contains(obj.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// paused says whether everything but deletion is stopped for a resource.
+func paused(obj *unstructured.Unstructured) bool {
+	return obj.GetDeletionTimestamp() == nil && obj.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True
+}
+
+// settled says whether another cycle would do the same as the last one.
+func (b *box) settled(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
+	now := b.engine.config.Clock.Now()
+	if stored.GetDeletionTimestamp() == nil && !plan.Marked(stored) {
+		// Someone took our marks off: without the finalizer, nothing would be cleaned up.
+		return false
+	}
+	switch st.class {
+	case pipeline.Transient, pipeline.Panic:
+		if !now.Before(st.due) {
+			return false
+		}
+	case pipeline.Permission:
+		if b.engine.rights.granted(ctx, st.missing) {
+			return false
+		}
+	case pipeline.Refused:
+		// What refuses is out of our sight, so it is asked again once per resync, which looks come a little early.
+		if now.Sub(st.looked) >= resyncFloor(plan.Runtime.Resync) {
+			return false
+		}
+	case pipeline.Permanent:
+	}
+	return st.inputs.Unchanged(plan, stored, b, now)
+}
+
+// letGo takes the marks off a resource that left the box's selection. Its children stay.
+func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
+	key := keyOf(stored)
+	b.tracker.Forget(key)
+	if !marked(stored) {
+		b.left()
+		return
+	}
+	if st.released {
+		return
+	}
+	if err := b.writer.Release(ctx, stored, plan.Finalizers); err != nil {
+		log.FromContext(ctx).Error(err, "Resource could not be released")
+		delay, _ := st.backoff.next(plan.Runtime.Resync)
+		b.again(key, st, delay)
+		return
+	}
+	*st = state{uid: st.uid, released: true}
+	log.FromContext(ctx).Info("Resource released: it left the selection")
+}
+
+// reconcile runs one cycle and passes its result on.
+func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
+	clk := b.engine.config.Clock
+	began := clk.Now()
+	st.released = false
+	st.repeats = b.repeats(plan, stored, st, began)
+	b.acquireKinds(ctx)
+	ports := pipeline.Ports{Inventory: b, Applier: b.writer, Marker: b.writer, Kinds: b.engine}
+	run := plan.NewRun(stored, began, ports)
+	run.Orphan = b.states.orphan(stored.GetUID())
+	err := b.execute(ctx, plan, run)
+	if ctx.Err() != nil {
+		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.
+		return
+	}
+	if v := run.Stored.GetResourceVersion(); v != stored.GetResourceVersion() {
+		st.written = v
+	}
+	b.finish(ctx, run, st, err)
+	b.engine.config.Metrics.Reconciled(b.name, resultOf(run, st), clk.Since(began))
+}
+
+// gauge records how busy the box is. It is done after every look, whatever that came to: the last one leaves the right values.
+func (b *box) gauge() {
+	b.engine.config.Metrics.SetQueueDepth(b.name, b.queue.Len())
+	b.engine.config.Metrics.SetWorkersBusy(b.name, b.queue.inUse()-1) // the one who asks is about to be free
+}
+
+// execute runs the plan under a deadline. A panic is an error of this resource alone.
+func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.engine.config.ReconcileTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			b.panicked(p, debug.Stack())
+			err = &pipeline.StepError{Step: "reconcile", Class: pipeline.Panic, Err: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	return plan.Execute(ctx, run)
+}
+
+// acquireKinds asks again for child kinds that were not installed when the box started.
+func (b *box) acquireKinds(ctx context.Context) {
+	have := b.engine.children.Acquired(b.name)
+	for _, kind := range b.Kinds() {
+		if slices.Contains(have, kind) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := b.acquire(ctx, kind)
+		cancel()
+		if err != nil {
+			// The step that needs the kind says so to the user.
+			log.FromContext(ctx).V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
+		}
+	}
+}
+
+// again queues the next look at a resource. Looks that no event asked for stand behind those that one did.
+func (b *box) again(key types.NamespacedName, st *state, after time.Duration) {
+	if expires := st.inputs.Expires(); !expires.IsZero() {
+		after = min(after, max(0, expires.Sub(b.engine.config.Clock.Now())))
+	}
+	b.queue.low(after, reconcile.Request{NamespacedName: key})
+}
+
+// await queues the next look at a resource that need not be evaluated now.
+func (b *box) await(plan *pipeline.Plan, key types.NamespacedName, st *state) {
+	switch st.class {
+	case pipeline.Transient, pipeline.Panic:
+		// An event used up the look that the backoff had queued.
+		b.soon(key, st.due.Sub(b.engine.config.Clock.Now()))
+	case pipeline.Permission:
+		b.again(key, st, min(permissionInterval, plan.Runtime.Resync))
+	default:
+		b.again(key, st, b.resync(plan))
+	}
+}
+
+// soon queues a resource at the priority of an event.
+func (b *box) soon(key types.NamespacedName, after time.Duration) {
+	b.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, reconcile.Request{NamespacedName: key})
+}
+
+// resync is the time to the next look, spread so that resources made together do not come back together.
+func (b *box) resync(plan *pipeline.Plan) time.Duration {
+	const spread = 0.1
+	return wait.Jitter(resyncFloor(plan.Runtime.Resync), spread)
+}
+
+// resyncFloor is the shortest time between two looks that nothing but time asked for.
+func resyncFloor(resync time.Duration) time.Duration { return resync * 9 / 10 }

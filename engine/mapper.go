@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// absence is how long a kind that is not installed is believed to be absent. Every look at a resource that waits for it
+// would otherwise ask the API server twice, and there can be thousands of them.
+const absence = time.Second
+
+// kindMapper is the mapper of the process, which remembers for a moment what there is not.
+type kindMapper struct {
+	meta.RESTMapper
+
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	absent map[schema.GroupVersionKind]noMatch // guarded by mu
+}
+
+type noMatch struct {
+	err   error
+	until time.Time
+}
+
+func newKindMapper(mapper meta.RESTMapper, clk clock.PassiveClock) *kindMapper {
+	return &kindMapper{RESTMapper: mapper, clock: clk, absent: map[schema.GroupVersionKind]noMatch{}}
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m *kindMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if len(versions) != 1 {
+		return m.RESTMapper.RESTMapping(kind, versions...)
+	}
+	key := kind.WithVersion(versions[0])
+	m.mu.Lock()
+	known, ok := m.absent[key]
+	m.mu.Unlock()
+	if ok && m.clock.Now().Before(known.until) {
+		return nil, known.err
+	}
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.absent, key)
+	if meta.IsNoMatchError(err) {
+		m.absent[key] = noMatch{err: err, until: m.clock.Now().Add(absence)}
+	}
+	return mapping, err
+}
+
+// ownKind answers for the kind that a box serves as its CRD says, and asks nobody. The mapper of the process remembers what
+// it was told first, and a CRD that was deleted may come back with another scope.
+type ownKind struct {
+	meta.RESTMapper
+
+	crd pipeline.CRD
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m ownKind) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if kind != m.crd.Kind.GroupKind() || len(versions) != 1 || versions[0] != m.crd.Kind.Version {
+		return m.RESTMapper.RESTMapping(kind, versions...)
+	}
+	scope := meta.RESTScopeRoot
+	if m.crd.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	return &meta.RESTMapping{Resource: m.crd.Resource, GroupVersionKind: m.crd.Kind, Scope: scope}, nil
+}

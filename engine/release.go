@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// ReleaseMode says how the resources of a box that is being deleted are let go.
+type ReleaseMode int
+
+// The modes of a release.
+const (
+	// ReleaseMarks takes Orkestra's marks off the resources. Their children stay.
+	ReleaseMarks ReleaseMode = iota
+	// ReleaseChildren deletes the children of the box first.
+	ReleaseChildren
+	// DeleteResources deletes the resources and lets each of them finish.
+	DeleteResources
+)
+
+// ErrFilling says that the caches of a box are filling: what it would have to let go is not known yet. Changed tells when
+// they are full.
+var ErrFilling = errors.New("the caches are filling")
+
+// Narrow says whether a box watches more namespaces than its plan selects, and none of the others has a marked resource any
+// more: it need not watch them then.
+func (e *Engine) Narrow(name string) bool {
+	b := e.box(name)
+	if b == nil || !b.running() || !b.wide() {
+		return false
+	}
+	selected := b.plan.Load().Selection.Namespaces()
+	for _, key := range b.resources.Keys() {
+		if obj, ok := b.resources.Get(key); ok && marked(obj) && !slices.Contains(selected, key.Namespace) {
+			return false
+		}
+	}
+	return true
+}
+
+// wide says whether the box watches namespaces only to let go of their resources.
+func (b *box) wide() bool {
+	plan := b.plan.Load()
+	selected := plan.Selection.Namespaces()
+	return !plan.CleanupOnly && selected != nil && (b.namespaces == nil || len(b.namespaces) > len(selected))
+}
+
+// left tells that a resource is no longer held, where somebody may wait for that.
+func (b *box) left() {
+	if b.wide() {
+		b.engine.config.Changed(b.name)
+	}
+}
+
+// releaseAll lets go of every resource. Those that are being deleted finish by themselves. It does not wait for the cache: a
+// CRD that goes at the same time would keep it, and its caller, waiting for ever.
+func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left int, err error) {
+	if !b.resources.HasSynced() {
+		return 0, ErrFilling
+	}
+	var errs []error
+	for _, key := range b.resources.Keys() {
+		obj, ok := b.resources.Get(key)
+		if !ok || !marked(obj) && how != DeleteResources {
+			continue
+		}
+		gone, err := b.release(ctx, obj, how)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !gone {
+			left++
+		}
+	}
+	return left, errors.Join(errs...)
+}
+
+func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how ReleaseMode) (gone bool, err error) {
+	switch {
+	case obj.GetDeletionTimestamp() != nil:
+		return false, nil // its own events bring it to its end
+	case how == DeleteResources:
+		return false, b.deleteResource(ctx, obj)
+	case how == ReleaseChildren:
+		if left, err := b.deleteChildren(ctx, obj); err != nil || left {
+			return false, err
+		}
+	}
+	if err := b.writer.Release(ctx, obj, b.plan.Load().Finalizers); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// deleteResource deletes a resource, unless it was replaced since it was read.
+func (b *box) deleteResource(ctx context.Context, obj *unstructured.Unstructured) error {
+	uid := obj.GetUID()
+	err := b.engine.dynamic.Resource(b.plan.Load().CRD.Resource).Namespace(obj.GetNamespace()).
+		Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return nil
+}
+
+// deleteChildren deletes what the box made for a resource, and says whether something is left. What is to outlive its
+// declaration is let go.
+func (b *box) deleteChildren(ctx context.Context, resource *unstructured.Unstructured) (left bool, err error) {
+	owner := apply.Owner{Resource: resource, Box: b.name}
+	for _, kind := range slices.Backward(b.Kinds()) {
+		for _, child := range b.Owned(kind, resource.GetUID()) {
+			if child.GetLabels()[v1alpha1.LabelBox] != b.name {
+				continue
+			}
+			orphan := child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan)
+			left = left || !orphan
+			switch {
+			case orphan:
+				err = b.writer.Orphan(ctx, owner, child)
+			case child.GetDeletionTimestamp() == nil:
+				err = b.writer.Delete(ctx, child)
+			default: // it is on its way
+			}
+			if err != nil {
+				return true, err
+			}
+		}
+	}
+	return left, nil
+}

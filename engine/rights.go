@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// right is one verb on one resource, in a namespace or, if that is empty, in all.
+type right struct{ verb, group, resource, subresource, namespace string }
+
+// denial is how the API server's authorizer says no. Admission has the same code, and other words.
+var denial = regexp.MustCompile(`User ".*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+
+// rightOf gives the right that an error says is missing; nil where it does not say that.
+func rightOf(err error) *right {
+	m := denial.FindStringSubmatch(err.Error())
+	if m == nil || !apierrors.IsForbidden(err) {
+		return nil
+	}
+	return &right{verb: m[1], resource: m[2], subresource: m[3], group: m[4], namespace: m[5]}
+}
+
+// rights knows what the manager may not do, for all boxes: each missing right is asked for once per permissionInterval,
+// however many resources wait for it. It is safe for concurrent use.
+type rights struct {
+	client dynamic.Interface
+	clock  clock.PassiveClock
+
+	mu     sync.Mutex
+	denied map[right]time.Time // when the API server last said so; guarded by mu
+}
+
+func newRights(client dynamic.Interface, clk clock.PassiveClock) *rights {
+	return &rights{client: client, clock: clk, denied: map[right]time.Time{}}
+}
+
+// confirm gives the missing right behind an error. A 403 that says so, and that a review does not confirm, is the refusal of
+// something else.
+func (r *rights) confirm(ctx context.Context, err error) (missing *right, confirmed error) {
+	if err == nil {
+		return nil, nil
+	}
+	step := pipeline.AsStepError(err)
+	if step.Class != pipeline.Permission {
+		return nil, err
+	}
+	missing = rightOf(step.Err)
+	if missing != nil && !r.granted(ctx, missing) {
+		return missing, step
+	}
+	return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}
+}
+
+// granted says whether the manager has a right now. While the API server can't be asked, it has not.
+func (r *rights) granted(ctx context.Context, want *right) bool {
+	if want == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock() // Whoever asks for the same right at this moment waits for one answer.
+	now := r.clock.Now()
+	if at, ok := r.denied[*want]; ok && now.Sub(at) < permissionInterval {
+		return false
+	}
+	allowed, err := r.review(ctx, want)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "A missing right could not be reviewed")
+	}
+	if allowed {
+		delete(r.denied, *want)
+		return true
+	}
+	r.denied[*want] = now
+	return false
+}
+
+func (r *rights) review(ctx context.Context, want *right) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: want.verb, Group: want.group, Resource: want.resource, Subresource: want.subresource, Namespace: want.namespace,
+		}},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
+	if err != nil {
+		return false, fmt.Errorf("encoding a review: %w", err)
+	}
+	kind := authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews")
+	answer, err := r.client.Resource(kind).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking for the right to %s %s: %w", want.verb, want.resource, err)
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	if err != nil {
+		return false, fmt.Errorf("reading the answer to a review: %w", err)
+	}
+	return allowed, nil
+}

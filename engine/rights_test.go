@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func forbidden(message string) error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New(message))
+	return &pipeline.StepError{Step: "onReconcile", Class: pipeline.Permission, Reason: "Forbidden", Err: err}
+}
+
+func TestRightOf(t *testing.T) {
+	cases := map[string]struct {
+		message string
+		want    *right
+	}{
+		"core":         {`User "a" cannot create resource "pods" in API group "" in the namespace "b"`, &right{verb: "create", resource: "pods", namespace: "b"}},
+		"cluster":      {`User "a" cannot patch resource "nodes" in API group "x.y" at the cluster scope`, &right{verb: "patch", resource: "nodes", group: "x.y"}},
+		"subresource":  {`User "a" cannot patch resource "c/status" in API group "x.y" in the namespace "b"`, &right{verb: "patch", resource: "c", subresource: "status", group: "x.y", namespace: "b"}},
+		"with reason":  {`User "a" cannot get resource "c" in API group "" in the namespace "b": RBAC: role not found`, &right{verb: "get", resource: "c", namespace: "b"}},
+		"of admission": {"this value cannot be used", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(rightOf(pipeline.AsStepError(forbidden(tc.message)).Err)).To(Equal(tc.want))
+		})
+	}
+	NewWithT(t).Expect(rightOf(errors.New(cases["core"].message))).To(BeNil(), "no 403")
+}
+
+func TestRights(t *testing.T) {
+	g := NewWithT(t)
+	asked, allowed := 0, false
+	var broken error
+	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		review := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"allowed": allowed}}}
+		review.SetGroupVersionKind(schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"})
+		return true, review, broken
+	})
+	clk := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+	r := newRights(client, clk)
+	denied := forbidden(`User "a" cannot create resource "pods" in API group "" in the namespace "b"`)
+
+	missing, err := r.confirm(t.Context(), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(missing).To(BeNil())
+	for range 3 {
+		missing, err = r.confirm(t.Context(), denied)
+		g.Expect(pipeline.AsStepError(err).Class).To(Equal(pipeline.Permission))
+		g.Expect(missing).NotTo(BeNil())
+	}
+	g.Expect(asked).To(Equal(1), "one review for all resources")
+
+	clk.SetTime(time.Unix(16, 0))
+	broken = errors.New("away")
+	g.Expect(r.granted(t.Context(), missing)).To(BeFalse(), "while nobody answers")
+	clk.SetTime(time.Unix(32, 0))
+	broken, allowed = nil, true
+	g.Expect(r.granted(t.Context(), missing)).To(BeTrue())
+
+	missing, err = r.confirm(t.Context(), denied)
+	g.Expect(missing).To(BeNil())
+	g.Expect(pipeline.AsStepError(err)).To(And(HaveField("Class", pipeline.Refused), HaveField("Reason", "AdmissionDenied")),
+		"a 403 that the review does not confirm")
+	_, err = r.confirm(t.Context(), forbidden("this value cannot be used"))
+	g.Expect(pipeline.AsStepError(err).Class).To(Equal(pipeline.Refused))
+	other := &pipeline.StepError{Step: "s", Class: pipeline.Transient, Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("y"))}
+	_, err = r.confirm(t.Context(), other)
+	g.Expect(err).To(BeIdenticalTo(error(other)))
+}

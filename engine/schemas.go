@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// schemas are the schemas of custom child kinds, which say how their lists are matched. They are read when a box begins to
+// watch a kind; a CRD that changes how its lists are matched is seen when the next box does.
+type schemas struct {
+	mu  sync.RWMutex
+	all map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps // guarded by mu
+}
+
+// of gives the schema of a kind; nil where it is not known, and then lists go by position. It implements apply.ListSchema.
+func (s *schemas) of(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.all[kind]
+}
+
+func (s *schemas) put(kind schema.GroupVersionKind, props *apiextensionsv1.JSONSchemaProps) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps{}
+	}
+	s.all[kind] = props
+}
+
+// learnSchema reads the schema of a child kind that Kubernetes itself does not have.
+func (e *Engine) learnSchema(ctx context.Context, kind schema.GroupVersionKind) error {
+	if scheme.Scheme.Recognizes(kind) {
+		return nil
+	}
+	mapping, err := e.config.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("finding kind %s: %w", kind.Kind, err)
+	}
+	name := mapping.Resource.GroupResource().String()
+	obj, err := e.dynamic.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, crd); err != nil {
+		return fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
+	}
+	if picked, ok := pipeline.NewCRD(crd, kind.Version); ok {
+		e.schemas.put(kind, picked.Schema)
+	}
+	return nil
+}
+
+// acquire has a child kind watched for the box, and learns how its lists are matched.
+func (b *box) acquire(ctx context.Context, kind schema.GroupVersionKind) error {
+	if err := b.engine.children.Acquire(ctx, b.name, kind); err != nil {
+		return err
+	}
+	return b.engine.learnSchema(ctx, kind)
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// state is what the engine remembers of one resource between reconciles. The queue hands a resource to one worker at a
+// time, so a state needs no lock of its own.
+type state struct {
+	uid      types.UID
+	inputs   *pipeline.Inputs // what the last cycle read; nil: look again whatever happens
+	class    pipeline.Class   // of the last cycle's error; empty: none
+	ready    bool
+	waiting  bool
+	written  string // resourceVersion of our last write to the resource
+	looked   time.Time
+	due      time.Time // after a failure that may pass: not before it, unless an input changes
+	missing  *right    // after a 403: what the manager may not do
+	backoff  backoff
+	repeats  bool             // this cycle asks again what was counted before
+	happened []pipeline.Event // those that were sent, so that each is sent once
+	shown    metav1.Condition // Ready as it was last found
+	released bool
+}
+
+// readyBefore is Ready before this cycle: as the resource shows it, or as it was last found where no status can show it.
+func (s *state) readyBefore(stored *unstructured.Unstructured) metav1.Condition {
+	if c := conditionOf(stored, v1alpha1.ConditionReady); c.Type != "" {
+		return c
+	}
+	return s.shown
+}
+
+// states are the states of a box's resources.
+type states struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]*state // guarded by mu
+	// orphans are the resources that were deleted with the request to leave their children. Guarded by mu.
+	orphans map[types.UID]bool
+}
+
+// note remembers what only one version of a resource may show: the garbage collector takes the orphan finalizer off at once.
+func (s *states) note(obj *unstructured.Unstructured) {
+	if obj.GetDeletionTimestamp() == nil || !slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orphans == nil {
+		s.orphans = map[types.UID]bool{}
+	}
+	s.orphans[obj.GetUID()] = true
+}
+
+// orphan says whether the children of a deleted resource are to stay.
+func (s *states) orphan(uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orphans[uid]
+}
+
+// of gives the state of a resource; one with another UID is another resource.
+func (s *states) of(key types.NamespacedName, uid types.UID) *state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[types.NamespacedName]*state{}
+	}
+	st := s.all[key]
+	if st == nil || st.uid != uid {
+		st = &state{uid: uid}
+		s.all[key] = st
+	}
+	return st
+}
+
+func (s *states) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.all[key]; st != nil {
+		delete(s.orphans, st.uid)
+	}
+	delete(s.all, key)
+}

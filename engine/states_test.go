@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+func TestStates(t *testing.T) {
+	g := NewWithT(t)
+	var s states
+	key := types.NamespacedName{Namespace: "a", Name: "b"}
+	first := s.of(key, "u1")
+	first.written = "7"
+	g.Expect(s.of(key, "u1")).To(BeIdenticalTo(first))
+	g.Expect(s.of(types.NamespacedName{Name: "b"}, "u1")).NotTo(BeIdenticalTo(first))
+	g.Expect(s.of(key, "u2").written).To(BeEmpty(), "made again under the same name: another resource")
+	g.Expect(s.of(key, "u1").written).To(BeEmpty())
+	s.forget(key)
+	s.forget(key)
+	g.Expect(s.all).To(HaveLen(1))
+}
+
+// showing is a resource with conditions, each as type, status, reason.
+func showing(conditions ...[3]string) *unstructured.Unstructured {
+	var list []any
+	for _, c := range conditions {
+		list = append(list, map[string]any{"type": c[0], "status": c[1], "reason": c[2], "message": "m"})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
+}
+
+func TestReadyBefore(t *testing.T) {
+	g := NewWithT(t)
+	st := &state{shown: metav1.Condition{Type: "Ready", Reason: "shown"}}
+	g.Expect(st.readyBefore(showing([3]string{"Ready", "True", "stored"})).Reason).To(Equal("stored"))
+	g.Expect(st.readyBefore(&unstructured.Unstructured{Object: map[string]any{}}).Reason).To(Equal("shown"), "where no status can show it")
+}
+
+func TestShows(t *testing.T) {
+	cases := map[string]struct {
+		obj                     *unstructured.Unstructured
+		ready, waiting, failing bool
+	}{
+		"nothing":          {obj: &unstructured.Unstructured{Object: map[string]any{}}},
+		"another shape":    {obj: &unstructured.Unstructured{Object: map[string]any{"status": "up"}}},
+		"broken entries":   {obj: &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{"x", nil}}}}},
+		"ready":            {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "False", "Settled"}), ready: true},
+		"ready and moving": {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
+		"failing":          {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonReconcileError}), failing: true},
+		"not ready, yet":   {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonChildrenNotCurrent}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			ready, waiting, failing := shows(tc.obj)
+			g.Expect([]bool{ready, waiting, failing}).To(Equal([]bool{tc.ready, tc.waiting, tc.failing}))
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package controllers
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// coalesce is how long a mark that is not urgent waits for others of its box.
+const coalesce = time.Second
+
+// DirtyQueue hands the names of boxes whose health has changed to the CRDHealth controller. The workers of the boxes mark
+// them, so it never blocks: there is no channel that could fill up. The zero value is ready for use.
+type DirtyQueue struct {
+	mu    sync.Mutex // guards all below
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	early map[string]bool // marks from before the start, with their urgency
+}
+
+// Source gives the source that the controller starts. Marks from before that are delivered at its start.
+func (d *DirtyQueue) Source() source.Source {
+	return source.Func(d.start)
+}
+
+// Mark has the controller look at a box: at once where it is urgent, otherwise within a second.
+func (d *DirtyQueue) Mark(box string, urgent bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.queue != nil {
+		d.deliver(box, urgent)
+		return
+	}
+	if d.early == nil {
+		d.early = map[string]bool{}
+	}
+	d.early[box] = d.early[box] || urgent
+}
+
+func (d *DirtyQueue) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = queue
+	for _, box := range slices.Sorted(maps.Keys(d.early)) {
+		d.deliver(box, d.early[box])
+	}
+	d.early = nil
+	return nil
+}
+
+// deliver needs the lock. Adding to a queue does not block, also when it has been shut down.
+func (d *DirtyQueue) deliver(box string, urgent bool) {
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: box}}
+	if urgent {
+		d.queue.Add(request)
+		return
+	}
+	d.queue.AddAfter(request, coalesce)
+}

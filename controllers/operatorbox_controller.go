@@ -1,0 +1,321 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// boxWorkers is more than one, so that a box whose CRD is slow does not hold up the others.
+const boxWorkers = 4
+
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes/status,verbs=patch;update
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+
+// OperatorBoxReconciler compiles boxes and has the engine run them. It runs on every replica: followers compile and keep
+// informers warm, and write nothing.
+type OperatorBoxReconciler struct {
+	// Client reads from the manager's cache and writes.
+	Client client.Client
+	// Live reads from the API server: full CRDs, which are too large to keep in a cache.
+	Live client.Reader
+	// Mapper resolves kinds.
+	Mapper meta.RESTMapper
+	// Engine runs the plans.
+	Engine *engine.Engine
+	// Reports is told what CRDHealth shows of boxes that do not run.
+	Reports *Reports
+	// Permissions knows what the manager may do.
+	Permissions *Permissions
+	// CRDs keeps the full CRDs of the boxes.
+	CRDs *CRDs
+	// Claims says which box runs a CRD.
+	Claims *Claims
+	// Boxes queues boxes that must be looked at.
+	Boxes *DirtyQueue
+	// Events is told what happens to a box. nil: there are no events.
+	Events events.EventRecorder
+	// AllowGrantingKinds lets boxes make kinds that grant rights.
+	AllowGrantingKinds bool
+}
+
+// SetupWithManager makes the controller.
+func (r *OperatorBoxReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	everywhere := false
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("operatorbox").
+		For(&v1alpha1.OperatorBox{}).
+		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.boxesOf)).
+		WatchesRawSource(r.Boxes.Source()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &everywhere}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the OperatorBox controller: %w", err)
+	}
+	return nil
+}
+
+// boxesOf gives the boxes that name a CRD.
+func (r *OperatorBoxReconciler) boxesOf(ctx context.Context, crd client.Object) []reconcile.Request {
+	var boxes v1alpha1.OperatorBoxList
+	if err := r.Client.List(ctx, &boxes); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Boxes of a CRD could not be listed", "crd", crd.GetName())
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range boxes.Items {
+		if boxCRD(&boxes.Items[i]) == crd.GetName() || definedCRD(&boxes.Items[i]) == crd.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
+		}
+	}
+	return out
+}
+
+// boxCRD is the name of the CRD that a box serves; empty while nobody knows it. One that the box has installed stays its CRD
+// when the definition can't be read any more, or names another.
+func boxCRD(box *v1alpha1.OperatorBox) string {
+	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
+		return box.Status.CRD.Name
+	}
+	return cmp.Or(box.Spec.CRD.Name, definedCRD(box))
+}
+
+// definedCRD is the name of the CRD that a box defines; empty where it defines none that can be read.
+func definedCRD(box *v1alpha1.OperatorBox) string {
+	if box.Spec.CRD.Definition == nil {
+		return ""
+	}
+	crd, errs := pipeline.Definition(box)
+	if len(errs) > 0 {
+		return ""
+	}
+	return crd.Name
+}
+
+// view is what one look at a box found: all that its status shows.
+type view struct {
+	crdName    string
+	crd        *pipeline.CRD // nil: there is none
+	crdReason  string        // why there is none, or Established
+	crdMessage string
+	compiled   bool // a compile was tried
+	errors     field.ErrorList
+	plan       *pipeline.Plan // what was compiled; nil with errors
+	missing    []string       // rights
+	phase      health.Phase   // where a box without a sub-controller is
+	reason     string         // of not being Ready
+	message    string
+	again      time.Duration // when to look again without an event
+}
+
+// Reconcile brings one box to what its spec says. It is idempotent.
+func (r *OperatorBoxReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) {
+		// The box has changed since the cache last saw it. That is no error: its event is on the way.
+		ctrl.LoggerFrom(ctx).V(1).Info("Read an old OperatorBox", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	}
+	return result, err
+}
+
+func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	box := &v1alpha1.OperatorBox{}
+	err := r.Client.Get(ctx, req.NamespacedName, box)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.forget(ctx, req.Name)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
+	}
+	if box.DeletionTimestamp != nil {
+		return r.finalize(ctx, box)
+	}
+	if err := r.hold(ctx, box); err != nil {
+		return ctrl.Result{}, err
+	}
+	v, err := r.bring(ctx, box)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.Reports.Set(box.Name, v.report())
+	if err := r.writeStatus(ctx, box, v); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: v.again}, nil
+}
+
+// forget drops everything that is known of a box that is gone. Those that waited for its CRD are looked at.
+func (r *OperatorBoxReconciler) forget(ctx context.Context, name string) error {
+	r.Engine.Remove(name)
+	r.Reports.Forget(name)
+	r.CRDs.Forget(name)
+	for _, crd := range r.Claims.Release(name) {
+		waiting, err := r.claimants(ctx, crd)
+		if err != nil {
+			return err
+		}
+		for i := range waiting {
+			r.Boxes.Mark(waiting[i].Name, true)
+		}
+	}
+	return nil
+}
+
+// hold puts Orkestra's finalizer on a box, so that its resources can be let go when it is deleted.
+func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.OperatorBox) error {
+	if !r.Engine.Leading() || controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
+		return nil
+	}
+	base := box.DeepCopy()
+	controllerutil.AddFinalizer(box, v1alpha1.Finalizer)
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		return fmt.Errorf("adding the finalizer to OperatorBox %q: %w", box.Name, err)
+	}
+	return nil
+}
+
+// bring does what the spec asks for, as far as it can be done now, and says how far that was.
+func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.OperatorBox) (*view, error) {
+	v := &view{crdName: boxCRD(box)}
+	crd, err := r.findCRD(ctx, box, v)
+	if err != nil {
+		return nil, err
+	}
+	if crd == nil {
+		// Without a CRD there is nothing to watch. It comes back by an event.
+		r.Engine.Remove(box.Name)
+		return v, nil
+	}
+	if holder, err := r.Claims.Take(ctx, box, v.crdName); err != nil {
+		return nil, err
+	} else if holder != box.Name {
+		r.Engine.Remove(box.Name)
+		v.phase, v.reason = health.Stopped, v1alpha1.ReasonCRDClaimed
+		v.message = fmt.Sprintf("box %q runs %s; delete that box, or let this one name another CRD", holder, v.crdName)
+		return v, nil
+	}
+	return v, r.run(ctx, box, crd, v)
+}
+
+// run compiles the box against its CRD and hands the plan to the engine. What can't be run leaves a plan that runs alone.
+func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
+	v.crd, v.compiled = crd, true
+	plan, errs := r.compile(box, crd)
+	if len(errs) > 0 {
+		v.errors = append(v.errors, errs...)
+		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs)
+		return r.serveDeletions(ctx, box, crd, nil)
+	}
+	r.noteAdded(box, plan)
+	v.plan = plan
+	missing, err := r.Permissions.Missing(ctx, plan.Rules)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		v.missing, v.again = missing, permissionInterval
+		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonForbidden, missingRights(missing)
+		return r.serveDeletions(ctx, box, crd, plan)
+	}
+	if box.Spec.Suspend {
+		v.phase, v.reason, v.message = health.Suspended, v1alpha1.ReasonSuspended, "spec.suspend is true; deletions are still served"
+		plan = plan.ForCleanup()
+	}
+	if err := r.remember(ctx, box, plan); err != nil {
+		return err
+	}
+	return r.ensure(ctx, box, plan)
+}
+
+// compile gives the plan of a box; the one that runs, where nothing changed.
+func (r *OperatorBoxReconciler) compile(box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
+	running := r.Engine.Plan(box.Name)
+	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
+		running.CRD.UID == crd.UID && running.CRD.Generation == crd.Generation && running.CRD.Resource == crd.Resource {
+		return running, nil
+	}
+	return pipeline.Compile(box, r.env(*crd))
+}
+
+func (r *OperatorBoxReconciler) env(crd pipeline.CRD) pipeline.Env {
+	return pipeline.Env{CRD: crd, Mapper: r.Mapper, AllowGrantingKinds: r.AllowGrantingKinds}
+}
+
+// serveDeletions keeps resources of a box that can't run deletable. A plan that runs goes on as it is, unless the box is to
+// be suspended. compiled is what the box compiles to; nil where it does not.
+func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, compiled *pipeline.Plan) error {
+	if running := r.Engine.Plan(box.Name); running != nil {
+		if box.Spec.Suspend {
+			return r.ensure(ctx, box, running.ForCleanup())
+		}
+		return nil
+	}
+	plan, err := pipeline.CompileCleanup(box, r.env(*crd))
+	if err != nil {
+		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
+		return nil //nolint:nilerr // see above
+	}
+	if missing, err := r.Permissions.Missing(ctx, plan.Rules); err != nil || len(missing) > 0 {
+		return err
+	}
+	if compiled != nil {
+		plan = compiled.ForCleanup()
+	}
+	return r.ensure(ctx, box, plan)
+}
+
+func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {
+	options := engine.Options{ManagedKinds: kindsOf(box), Namespaces: watchedNamespaces(box, plan)}
+	known := &v1alpha1.CRDHealth{}
+	switch err := r.Client.Get(ctx, types.NamespacedName{Name: box.Name}, known); {
+	case err == nil:
+		options.Health = &known.Status
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading CRDHealth %q: %w", box.Name, err)
+	}
+	if err := r.Engine.Ensure(plan, options); err != nil {
+		return fmt.Errorf("starting OperatorBox %q: %w", box.Name, err)
+	}
+	return nil
+}
+
+// report is what CRDHealth shows of a box, beside what the engine says of it.
+func (v *view) report() health.Report {
+	return health.Report{Phase: v.phase, Reason: v.reason, Message: v.message, CRD: v.crdName}
+}
+
+// markAll queues every box.
+func (r *OperatorBoxReconciler) markAll(ctx context.Context) error {
+	var list v1alpha1.OperatorBoxList
+	if err := r.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing boxes: %w", err)
+	}
+	for i := range list.Items {
+		r.Boxes.Mark(list.Items[i].Name, true)
+	}
+	return nil
+}

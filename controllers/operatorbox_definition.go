@@ -1,0 +1,206 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create;patch;delete
+
+// install makes the CRD of a box's definition, or brings it up to date. ok is false when that is refused; v says why.
+func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (ok bool, err error) {
+	wanted, errs := pipeline.Definition(box)
+	if len(errs) > 0 {
+		v.compiled, v.errors = true, errs
+		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
+		return false, nil
+	}
+	if v.crdName != wanted.Name {
+		if err := r.rename(ctx, box, v, wanted.Name); err != nil || v.reason != "" {
+			return false, err
+		}
+	}
+	live, err := r.liveCRD(ctx, box, wanted.Name)
+	if err != nil {
+		return false, err
+	}
+	if live != nil {
+		if reason, message := refuse(box, live, wanted); reason != "" {
+			v.noCRD(health.Pending, reason, message)
+			return false, nil
+		}
+	}
+	if !r.Engine.Leading() {
+		return true, nil
+	}
+	err = r.applyCRD(ctx, box, live, wanted)
+	if apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) {
+		v.noCRD(health.Pending, v1alpha1.ReasonCRDRefused, refusal(err))
+		v.again = permissionInterval
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// rename lets a box define a CRD of another name, if the one that it installed is gone: its resources would be left to nobody.
+func (r *OperatorBoxReconciler) rename(ctx context.Context, box *v1alpha1.OperatorBox, v *view, name string) error {
+	_, err := r.readCRD(ctx, box.Name, v.crdName)
+	switch {
+	case apierrors.IsNotFound(err):
+		v.crdName = name
+		return nil
+	case err != nil:
+		return err
+	}
+	v.noCRD(health.Pending, v1alpha1.ReasonCRDRefused, fmt.Sprintf(
+		"crd.definition changes the name of the CRD from %q to %q; make another box for the new one, or delete the old one first", v.crdName, name))
+	return nil
+}
+
+// liveCRD gives the CRD of that name; nil: there is none. That there is none must be so, and not only be in the cache: what
+// somebody has just made is not ours.
+func (r *OperatorBoxReconciler) liveCRD(ctx context.Context, box *v1alpha1.OperatorBox, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	live, err := r.readCRD(ctx, box.Name, name)
+	if apierrors.IsNotFound(err) {
+		live = &apiextensionsv1.CustomResourceDefinition{}
+		err = r.Live.Get(ctx, types.NamespacedName{Name: name}, live)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // see the comment above
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
+	}
+	return live, nil
+}
+
+// installed gives the CRD that the box installed before its definition was refused: the box goes on with it. nil: there is
+// none.
+func (r *OperatorBoxReconciler) installed(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (*pipeline.CRD, error) {
+	if v.crdName == "" {
+		return nil, nil //nolint:nilnil // see the comment above
+	}
+	live, err := r.readCRD(ctx, box.Name, v.crdName)
+	if apierrors.IsNotFound(err) || err == nil && (!madeBy(box, live) || !established(live)) {
+		return nil, nil //nolint:nilnil // see the comment above
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.pick(box, live, v), nil
+}
+
+// madeBy says whether a box installed a CRD, or adopted it. It knows a CRD that it has served when someone took the label off.
+func madeBy(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) bool {
+	owner := live.Labels[v1alpha1.LabelBox]
+	served := box.Status.CRD.Name == live.Name && box.Status.CRD.Version != ""
+	return managedByUs(live) && (owner == box.Name || owner == "" && served)
+}
+
+// refusal gives the API server's words, with the paths that they have in the box.
+func refusal(err error) string {
+	var status apierrors.APIStatus
+	if apierrors.IsConflict(err) {
+		return err.Error() + "; crd.definition is never forced: write there what the others want, or have them give the fields up"
+	}
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return err.Error()
+	}
+	var texts []string
+	for _, cause := range status.Status().Details.Causes {
+		where, _ := pipeline.DefinitionPath(cause.Field)
+		texts = append(texts, where+": "+cause.Message)
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), "; ")
+}
+
+// refuse says why an existing CRD may not be changed to what is wanted; an empty reason: it may.
+func refuse(box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.CustomResourceDefinition) (reason, message string) {
+	if !madeBy(box, live) && (box.Spec.CRD.Adopt != v1alpha1.AdoptIfUnowned || live.Labels[v1alpha1.LabelBox] != "" || metav1.GetControllerOf(live) != nil) {
+		return v1alpha1.ReasonCRDNotOwned, fmt.Sprintf(
+			"CustomResourceDefinition %q exists and this box did not make it: name it with crd.name, or set crd.adopt: IfUnowned if nothing controls it", live.Name)
+	}
+	for _, stored := range live.Status.StoredVersions {
+		if !slices.ContainsFunc(wanted.Spec.Versions, func(w apiextensionsv1.CustomResourceDefinitionVersion) bool { return w.Name == stored }) {
+			return v1alpha1.ReasonCRDRefused, fmt.Sprintf(
+				"crd.definition drops version %q, in which resources may be stored; keep it with served: false until status.storedVersions no longer lists it", stored)
+		}
+	}
+	if live.Spec.Scope != wanted.Spec.Scope {
+		return v1alpha1.ReasonCRDRefused, fmt.Sprintf("crd.definition changes scope from %s to %s, which Kubernetes does not allow", live.Spec.Scope, wanted.Spec.Scope)
+	}
+	if live.Spec.Names.Kind != wanted.Spec.Names.Kind {
+		return v1alpha1.ReasonCRDRefused, fmt.Sprintf("crd.definition changes the kind from %s to %s; make another box for the new kind", live.Spec.Names.Kind, wanted.Spec.Names.Kind)
+	}
+	return "", ""
+}
+
+func managedByUs(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == v1alpha1.FieldManager })
+}
+
+// applyCRD writes the CRD by server-side apply, never forced. It sends nothing when the hash of what is wanted is there.
+func (r *OperatorBoxReconciler) applyCRD(ctx context.Context, box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.CustomResourceDefinition) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return fmt.Errorf("encoding crd.definition: %w", err)
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(obj.Object, "status")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
+	obj.SetLabels(map[string]string{v1alpha1.LabelBox: box.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
+	hash := apply.Hash(obj)
+	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationApplied: hash})
+	if live != nil && live.Annotations[v1alpha1.AnnotationApplied] == hash && equality.Semantic.DeepDerivative(wanted.Spec, live.Spec) {
+		return nil
+	}
+	if live != nil {
+		obj.SetUID(live.UID)
+	}
+	if err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		return fmt.Errorf("applying CustomResourceDefinition %q: %w", wanted.Name, err)
+	}
+	return nil
+}
+
+// removeCRD deletes the CRD that a deleted box installed, where it asks for that. gone says that nothing is left of it.
+func (r *OperatorBoxReconciler) removeCRD(ctx context.Context, box *v1alpha1.OperatorBox) (gone bool, err error) {
+	if box.Spec.CRD.Definition == nil || box.Spec.CRD.DeletionPolicy != v1alpha1.CRDDelete {
+		return true, nil
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err = r.Live.Get(ctx, types.NamespacedName{Name: boxCRD(box)}, crd)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading CustomResourceDefinition %q: %w", boxCRD(box), err)
+	case crd.Labels[v1alpha1.LabelBox] != box.Name:
+		return true, nil // it is not ours to delete
+	case crd.DeletionTimestamp != nil:
+		return false, nil
+	}
+	err = r.Client.Delete(ctx, crd, client.Preconditions{UID: &crd.UID, ResourceVersion: &crd.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("deleting CustomResourceDefinition %q: %w", crd.Name, err)
+	}
+	return false, nil
+}

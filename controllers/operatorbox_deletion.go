@@ -1,0 +1,165 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// finalizeInterval is how long a deleted box waits without an event before it looks again. The engine tells when a resource
+// is let go, and the watch of CRDs when one is gone; this is for what neither of them sees.
+const finalizeInterval = 30 * time.Second
+
+// finalize lets go of everything that a deleted box holds: its resources lose Orkestra's marks, their children stay, unless
+// the box asks for more. Then the box goes.
+func (r *OperatorBoxReconciler) finalize(ctx context.Context, box *v1alpha1.OperatorBox) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
+		return ctrl.Result{}, r.forget(ctx, box.Name)
+	}
+	if !r.Engine.Leading() {
+		r.Engine.Remove(box.Name)
+		return ctrl.Result{}, nil
+	}
+	v := &view{crdName: boxCRD(box), phase: health.Stopped, reason: v1alpha1.ReasonDeletionBlocked}
+	done, err := r.release(ctx, box, v)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !done {
+		r.Reports.Set(box.Name, v.report())
+		if err := r.writeStatus(ctx, box, v); err != nil && !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{RequeueAfter: finalizeInterval}, nil
+	}
+	if err := r.handOver(ctx, box, v.crdName); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.Engine.Remove(box.Name)
+	base := box.DeepCopy()
+	controllerutil.RemoveFinalizer(box, v1alpha1.Finalizer)
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, fmt.Errorf("removing the finalizer of OperatorBox %q: %w", box.Name, err)
+	}
+	return ctrl.Result{}, r.forget(ctx, box.Name)
+}
+
+// release says whether nothing of the cluster is held by the box any more.
+func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (bool, error) {
+	ready, err := r.serveRelease(ctx, box, v)
+	if err != nil || !ready {
+		return false, err
+	}
+	if r.Engine.Plan(box.Name) != nil {
+		how := engine.ReleaseMarks
+		if box.Annotations[v1alpha1.AnnotationCleanup] == v1alpha1.True {
+			how = engine.ReleaseChildren
+		}
+		if box.Spec.CRD.Definition != nil && box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
+			how = engine.DeleteResources
+		}
+		left, err := r.Engine.Release(ctx, box.Name, how)
+		if errors.Is(err, engine.ErrFilling) {
+			v.message = "the box is being deleted and waits for its caches to fill"
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("releasing the resources of OperatorBox %q: %w", box.Name, err)
+		}
+		if left > 0 {
+			v.message = fmt.Sprintf("the box is being deleted and waits for %d resources to be let go", left)
+			return false, nil
+		}
+	}
+	gone, err := r.removeCRD(ctx, box)
+	v.message = fmt.Sprintf("the box is being deleted and waits for CustomResourceDefinition %q to be gone", v.crdName)
+	return gone, err
+}
+
+// serveRelease makes sure that the box runs a plan that serves deletions alone. The old plan is stopped first, and waited
+// for, so that nothing marks a resource again that has been let go.
+func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (bool, error) {
+	if holder, err := r.Claims.Take(ctx, box, v.crdName); err != nil {
+		return false, err
+	} else if holder != box.Name {
+		return true, nil // it never ran: another box has the resources
+	}
+	crd, err := r.readCRD(ctx, box.Name, v.crdName)
+	if apierrors.IsNotFound(err) || err == nil && !established(crd) {
+		r.Engine.Remove(box.Name)
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	running := r.Engine.Plan(box.Name)
+	if running != nil && running.CleanupOnly && running.UID == box.UID && running.CRD.UID == crd.UID {
+		return true, nil
+	}
+	picked := r.pick(box, crd, v)
+	if picked == nil {
+		return true, nil
+	}
+	var plan *pipeline.Plan
+	if running != nil {
+		plan = running.ForCleanup()
+	} else if compiled, errs := pipeline.Compile(box, r.env(*picked)); len(errs) == 0 {
+		plan = compiled.ForCleanup()
+	} else if plan, err = pipeline.CompileCleanup(box, r.env(*picked)); err != nil {
+		return false, fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
+	}
+	r.Engine.Remove(box.Name)
+	return true, r.ensure(ctx, box, plan)
+}
+
+// claimants are the boxes that serve, or wait for, a CRD.
+func (r *OperatorBoxReconciler) claimants(ctx context.Context, crd string) ([]v1alpha1.OperatorBox, error) {
+	var boxes v1alpha1.OperatorBoxList
+	if err := r.Client.List(ctx, &boxes); err != nil {
+		return nil, fmt.Errorf("listing boxes: %w", err)
+	}
+	return slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool { return boxCRD(&b) != crd }), nil
+}
+
+// handOver tells those who wait for the CRD of a box which kinds of children it leaves behind, so that they watch them and
+// count what they do not take over.
+func (r *OperatorBoxReconciler) handOver(ctx context.Context, box *v1alpha1.OperatorBox, crd string) error {
+	if r.Claims.Holder(crd) != box.Name {
+		return nil
+	}
+	waiting, err := r.claimants(ctx, crd)
+	if err != nil {
+		return err
+	}
+	for i := range waiting {
+		heir := &waiting[i]
+		base := heir.DeepCopy()
+		for _, kind := range box.Status.ManagedKinds {
+			if !slices.Contains(heir.Status.ManagedKinds, kind) {
+				heir.Status.ManagedKinds = append(heir.Status.ManagedKinds, kind)
+			}
+		}
+		if heir.DeletionTimestamp != nil || len(heir.Status.ManagedKinds) == len(base.Status.ManagedKinds) {
+			continue
+		}
+		patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+		err := r.Client.Status().Patch(ctx, heir, patch, client.FieldOwner(v1alpha1.FieldManager))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("handing the kinds of OperatorBox %q over to %q: %w", box.Name, heir.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package controllers
+
+import (
+	"sync"
+
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
+)
+
+// Reports puts together what CRDHealth shows of a box: what the engine says of its sub-controller, and what the OperatorBox
+// reconciler says of boxes that do not run. It is safe for concurrent use.
+type Reports struct {
+	// Engine is asked for boxes that run.
+	Engine *engine.Engine
+	// Claims says since when a box holds its CRD.
+	Claims *Claims
+	// Changed is told when a report changes. It must not block.
+	Changed func(box string, urgent bool)
+
+	mu  sync.Mutex
+	all map[string]health.Report // guarded by mu
+}
+
+// Set notes how a box stands, beside its sub-controller.
+func (r *Reports) Set(box string, report health.Report) {
+	r.mu.Lock()
+	if r.all == nil {
+		r.all = map[string]health.Report{}
+	}
+	old, known := r.all[box]
+	r.all[box] = report
+	r.mu.Unlock()
+	if !known || old.Phase != report.Phase || old.Reason != report.Reason || old.Message != report.Message || old.CRD != report.CRD {
+		r.Changed(box, true)
+	}
+}
+
+// Forget drops what is known of a box.
+func (r *Reports) Forget(box string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, box)
+}
+
+// HealthReport implements HealthReporter.
+func (r *Reports) HealthReport(box string) (health.Report, bool) {
+	r.mu.Lock()
+	beside, known := r.all[box]
+	r.mu.Unlock()
+	if !known {
+		return health.Report{}, false
+	}
+	report, runs := r.Engine.Report(box)
+	if !runs {
+		beside.ClaimedAt = r.Claims.Since(box)
+		return beside, true
+	}
+	report.CRD, report.ClaimedAt = beside.CRD, r.Claims.Since(box)
+	if beside.Reason != "" {
+		report.Reason, report.Message = beside.Reason, beside.Message
+		// A mistake in the spec does not stop what runs; everything else that is said beside the engine does.
+		if report.Phase != health.Running {
+			report.Phase = beside.Phase
+		}
+	}
+	return report, true
+}

@@ -1,0 +1,127 @@
+// Package controllers holds the reconcilers of Orkestra's own kinds. They compile boxes, have the engine run them, and write
+// what becomes of them to OperatorBox and CRDHealth objects. They make no children and read no resources: that is the
+// engine's business.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/metrics"
+)
+
+// Options say how boxes are run. The zero value is that of the manager's flags.
+type Options struct {
+	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
+	MaxConcurrentReconciles int
+	// QPS and Burst limit the requests of each box. Default: 100 and 200.
+	QPS   float32
+	Burst int
+	// ShutdownTimeout is how long a stopping box waits for its workers. Default: 30 s.
+	ShutdownTimeout time.Duration
+	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
+	AllowGrantingKinds bool
+	// Clock tells the time. Default: the real one.
+	Clock clock.WithTicker
+	// Registry is where series are registered. Default: none are.
+	Registry prometheus.Registerer
+}
+
+// Setup adds Orkestra's controllers and its engine to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	var recorder *metrics.Recorder
+	if o.Registry != nil {
+		var err error
+		if recorder, err = metrics.New(o.Registry); err != nil {
+			return err
+		}
+	}
+	boxes, healths := &DirtyQueue{}, &DirtyQueue{}
+	eng, err := newEngine(mgr, o, recorder, boxes, healths)
+	if err != nil {
+		return err
+	}
+	c := mgr.GetClient()
+	claims := NewClaims(c, o.Clock)
+	reports := &Reports{Engine: eng, Claims: claims, Changed: healths.Mark}
+	box := &OperatorBoxReconciler{
+		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
+		Permissions: NewPermissions(c, o.Clock), CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
+		Events:             mgr.GetEventRecorder("operatorbox"),
+		AllowGrantingKinds: o.AllowGrantingKinds,
+	}
+	if err := box.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	health := &CRDHealthReconciler{Client: c, Reports: reports, Clock: o.Clock, Metrics: recorder}
+	if err := health.SetupWithManager(mgr, healths.Source()); err != nil {
+		return err
+	}
+	for _, add := range []manager.Runnable{eng, leader{engine: eng, box: box}} {
+		if err := mgr.Add(add); err != nil {
+			return fmt.Errorf("adding the engine: %w", err)
+		}
+	}
+	return nil
+}
+
+func newEngine(mgr ctrl.Manager, o Options, recorder *metrics.Recorder, boxes, healths *DirtyQueue) (*engine.Engine, error) {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst = o.QPS, o.Burst
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 100, 200
+	}
+	return engine.New(engine.Config{
+		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
+		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles, ShutdownTimeout: o.ShutdownTimeout,
+		Changed: func(name string) {
+			boxes.Mark(name, true)
+			healths.Mark(name, true)
+		},
+		HealthChanged: healths.Mark,
+	})
+}
+
+// markInterval is the time between two tries of a new leader to look at every box.
+const markInterval = time.Second
+
+// leader runs on the leader alone: it lets the engine's workers start, and has every box looked at once, because a follower
+// has written nothing of what it saw.
+type leader struct {
+	engine *engine.Engine
+	box    *OperatorBoxReconciler
+}
+
+// Start implements manager.Runnable.
+func (l leader) Start(ctx context.Context) error {
+	l.engine.Lead()
+	// An API server that is away for a moment is no reason to end the process.
+	mark := func(ctx context.Context) (bool, error) {
+		err := l.box.markAll(ctx)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Boxes can't be looked at yet")
+		}
+		return err == nil, nil
+	}
+	if err := wait.PollUntilContextCancel(ctx, markInterval, true, mark); err != nil {
+		return nil //nolint:nilerr // the process stops
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (leader) NeedLeaderElection() bool { return true }

@@ -1,0 +1,134 @@
+package controllers
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func TestMistakesOnOneLine(t *testing.T) {
+	a, b := field.Required(field.NewPath("spec", "a"), "say it"), field.Forbidden(field.NewPath("spec", "b"), "no")
+	cases := map[string]struct {
+		errs field.ErrorList
+		want string
+	}{
+		"one":     {field.ErrorList{a}, "spec.a: Required value: say it"},
+		"several": {field.ErrorList{b, a}, "2 mistakes: spec.a: Required value: say it; spec.b: Forbidden: no"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(mistakes(tc.errs)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(cut("äöü", 3)).To(Equal("äöü"))
+	g.Expect(cut("äöüß", 3)).To(Equal("äö…"))
+}
+
+func TestRights(t *testing.T) {
+	g := NewWithT(t)
+	var names []string
+	for _, r := range rights([]rbacv1.PolicyRule{
+		{APIGroups: []string{"", "apps"}, Resources: []string{"pods", "deployments/status"}, Verbs: []string{"get", "patch"}},
+		{APIGroups: []string{"a.b"}, Resources: []string{"c/finalizers"}, Verbs: []string{"update"}},
+	}) {
+		names = append(names, r.String())
+	}
+	g.Expect(names).To(Equal([]string{
+		"get pods", "patch pods", "get deployments/status", "patch deployments/status",
+		"get pods.apps", "patch pods.apps", "get deployments/status.apps", "patch deployments/status.apps",
+		"update c/finalizers.a.b",
+	}))
+	g.Expect(rights(nil)).To(BeEmpty())
+}
+
+func TestMissingRights(t *testing.T) {
+	NewWithT(t).Expect(missingRights([]string{"get pods", "list pods"})).To(Equal(
+		`the manager may not get/list pods; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`))
+}
+
+func TestSummary(t *testing.T) {
+	type states struct{ ready, reconciling, stalled metav1.ConditionStatus }
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	running := health.Report{Phase: health.Running}
+	cases := map[string]struct {
+		view   view
+		report health.Report
+		runs   bool
+		want   states
+		reason string
+	}{
+		"runs":                      {report: running, runs: true, want: states{yes, no, no}, reason: v1alpha1.ReasonRunning},
+		"no sub-controller yet":     {want: states{no, yes, no}, reason: v1alpha1.ReasonStarting},
+		"caches are filling":        {report: health.Report{Phase: health.Starting, Message: "m"}, runs: true, want: states{no, yes, no}, reason: v1alpha1.ReasonStarting},
+		"suspended":                 {view: view{reason: v1alpha1.ReasonSuspended}, want: states{no, no, no}, reason: v1alpha1.ReasonSuspended},
+		"the CRD is missing":        {view: view{reason: v1alpha1.ReasonCRDMissing}, want: states{no, yes, no}, reason: v1alpha1.ReasonCRDMissing},
+		"mistakes while it goes on": {view: view{reason: v1alpha1.ReasonCompileFailed}, report: running, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonCompileFailed},
+		"the CRD is claimed":        {view: view{reason: v1alpha1.ReasonCRDClaimed}, want: states{no, no, yes}, reason: v1alpha1.ReasonCRDClaimed},
+		"a right is missing":        {view: view{reason: v1alpha1.ReasonForbidden}, report: running, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonForbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := tc.view.summary(tc.report, tc.runs)
+			g.Expect(got).To(HaveLen(3))
+			g.Expect([]string{got[0].Type, got[1].Type, got[2].Type}).To(Equal([]string{"Ready", "Reconciling", "Stalled"}))
+			g.Expect(states{got[0].Status, got[1].Status, got[2].Status}).To(Equal(tc.want))
+			g.Expect(got[0].Reason).To(Equal(tc.reason))
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	box := &v1alpha1.OperatorBox{}
+	box.Status.Revision = "website-1"
+	mistake := field.ErrorList{field.Required(field.NewPath("spec", "a"), "say it")}
+	cases := map[string]struct {
+		got    metav1.Condition
+		status metav1.ConditionStatus
+		reason string
+		text   string
+	}{
+		"CRD: not looked at":    {(&view{}).crdCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "not looked at"},
+		"CRD: missing":          {(&view{crdReason: "CRDMissing", crdMessage: "m"}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
+		"CRD: there":            {(&view{crd: &pipeline.CRD{}, crdReason: "Established"}).crdCondition(), metav1.ConditionTrue, "Established", ""},
+		"compiled: no CRD":      {(&view{reason: "CRDMissing"}).compiledCondition(box, false), metav1.ConditionUnknown, "CRDMissing", "the spec is checked against the CRD's schema when the CRD is there"},
+		"compiled: yes":         {(&view{plan: &pipeline.Plan{}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
+		"compiled: with notes":  {(&view{plan: &pipeline.Plan{Notes: []string{"n"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n"},
+		"compiled: no":          {(&view{errors: mistake}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it"},
+		"compiled: no, it runs": {(&view{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},
+		"rights: all":           {(&view{plan: &pipeline.Plan{}}).permissionsCondition(), metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"},
+		"rights: not asked":     {(&view{}).permissionsCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "rights are checked when the spec compiles"},
+		"rights: missing":       {(&view{plan: &pipeline.Plan{}, missing: []string{"get pods"}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, missingRights([]string{"get pods"})},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(tc.got.Status).To(Equal(tc.status))
+			g.Expect(tc.got.Reason).To(Equal(tc.reason))
+			g.Expect(tc.got.Message).To(Equal(tc.text))
+		})
+	}
+}
+
+func TestNotedAdded(t *testing.T) {
+	g := NewWithT(t)
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+	note := addedOnCreate + "configmaps/a) do not run for resources that are Active already"
+	box.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionCompiled, Reason: v1alpha1.ReasonCompiled, ObservedGeneration: 2, Message: specIsValid + noteSeparator + note,
+	}}
+	g.Expect(notedAdded(box)).To(Equal([]string{note}))
+	box.Generation = 3
+	g.Expect(notedAdded(box)).To(BeEmpty(), "the note is of another spec")
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers"
+)
+
+// The lease of the leader (design: semantics.md, "High availability").
+const (
+	leaseName     = "orkestra-leader"
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// managerFlags are the flags of `orkestra manager`.
+type managerFlags struct {
+	kubeconfig, context string
+	namespace           string
+	leaderElect         bool
+	metricsAddress      string
+	metricsSecure       bool
+	probeAddress        string
+	pprofAddress        string
+	logLevel, logFormat string
+	allowGranting       bool
+	maxConcurrent       int
+	qps                 float32
+	burst               int
+	shutdownTimeout     time.Duration
+}
+
+func newManagerCommand() *cobra.Command {
+	f := &managerFlags{}
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the controllers",
+		Long:  "Run the controllers until the process is told to stop. This is the image's entry point.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context())
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+func (f *managerFlags) bind(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: in-cluster, else KUBECONFIG")
+	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
+	fs.StringVar(&f.namespace, "namespace", "", "the manager's own namespace: lease; default: POD_NAMESPACE, else orkestra-system")
+	fs.BoolVar(&f.leaderElect, "leader-elect", true, "of several managers only one writes")
+	fs.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0: nowhere")
+	fs.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the API server lets read them")
+	fs.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	fs.StringVar(&f.pprofAddress, "pprof-bind-address", "", "where pprof is served; default: nowhere")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error")
+	fs.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "let boxes make roles, bindings, webhooks and CRDs")
+	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
+	fs.Float32Var(&f.qps, "kube-api-qps", 100, "requests per second of each box")
+	fs.IntVar(&f.burst, "kube-api-burst", 200, "requests of each box that may come at once")
+	fs.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 30*time.Second, "how long workers may take to finish")
+}
+
+func (f *managerFlags) run(ctx context.Context) error {
+	logger, err := f.logger()
+	if err != nil {
+		return err
+	}
+	log.SetLogger(logger)
+	config, err := f.restConfig()
+	if err != nil {
+		return &failure{fmt.Errorf("finding the API server: %w", err)}
+	}
+	mgr, err := ctrl.NewManager(config, f.options(logger))
+	if err != nil {
+		return &failure{fmt.Errorf("making the manager: %w", err)}
+	}
+	if err := f.setup(mgr); err != nil {
+		return &failure{err}
+	}
+	logger.Info("Starting", "version", version, "commit", commit)
+	if err := mgr.Start(ctx); err != nil {
+		return &failure{fmt.Errorf("running the manager: %w", err)}
+	}
+	return nil
+}
+
+func (f *managerFlags) setup(mgr ctrl.Manager) error {
+	err := controllers.Setup(mgr, controllers.Options{
+		MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
+		AllowGrantingKinds: f.allowGranting, Registry: metrics.Registry,
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding /healthz: %w", err)
+	}
+	synced := func(req *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(req.Context()) {
+			return fmt.Errorf("caches are filling")
+		}
+		return nil
+	}
+	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
+		return fmt.Errorf("adding /readyz: %w", err)
+	}
+	return nil
+}
+
+func (f *managerFlags) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "orkestra/" + version
+	config.QPS, config.Burst = f.qps, f.burst
+	return config, nil
+}
+
+func (f *managerFlags) options(logger logr.Logger) ctrl.Options {
+	serving := metricsserver.Options{
+		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure,
+		// HTTP/2 has had too many ways to exhaust a server that needs none of it.
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+	}
+	if f.metricsSecure {
+		serving.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	return ctrl.Options{
+		Scheme: newScheme(), Logger: logger, Metrics: serving,
+		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
+		LeaderElection: f.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: f.ownNamespace(),
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
+	}
+}
+
+// ownNamespace is where the lease is.
+func (f *managerFlags) ownNamespace() string {
+	if f.namespace != "" {
+		return f.namespace
+	}
+	if ns := os.Getenv("POD_NAMESPACE"); ns != "" {
+		return ns
+	}
+	return "orkestra-system"
+}
+
+func (f *managerFlags) logger() (logr.Logger, error) {
+	levels := map[string]zapcore.Level{"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
+	level, ok := levels[strings.ToLower(f.logLevel)]
+	if !ok {
+		return logr.Logger{}, fmt.Errorf("--log-level %q: wanted debug, info or error", f.logLevel)
+	}
+	// A stack says nothing about what a user wrote. Panics are logged with theirs.
+	options := []zap.Opts{zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
+	switch strings.ToLower(f.logFormat) {
+	case "json":
+		options = append(options, zap.JSONEncoder())
+	case "text":
+		options = append(options, zap.ConsoleEncoder())
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format %q: wanted json or text", f.logFormat)
+	}
+	return zap.New(options...), nil
+}
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			// The types are compiled in: this can't fail at run time unless two of them clash, which every test would show.
+			panic(err)
+		}
+	}
+	return s
+}

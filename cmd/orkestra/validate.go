@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+const validateLong = `Compile OperatorBoxes as the manager does, and print every mistake with its path and the nearest valid name.
+
+What templates and conditions read is checked against the schema of the box's CRD. That comes from the files given by -f
+and --crd, from the box's own crd.definition, or with --cluster from the API server. Where no schema is found, the rest of
+the box is still checked, and a note says so.
+
+Other objects in the files are ignored. Templates of Helm and overlays of Kustomize are not expanded: pipe their output in.
+
+The exit code is 0 when every box is valid, 1 when one is not, and 2 for wrong use.`
+
+const validateExample = `  # A box and the CRD that it serves
+  orkestra validate -f box.yaml --crd crd.yaml
+
+  # Everything below a directory, for a program to read
+  orkestra validate -R -f deploy/ -o json
+
+  # What Helm makes, with the schemas of the current cluster
+  helm template ./chart | orkestra validate -f - --cluster`
+
+// validateFlags are the flags of `orkestra validate`.
+type validateFlags struct {
+	files, crds         []string
+	recursive           bool
+	cluster             bool
+	kubeconfig, context string
+	output              string
+	allowGranting       bool
+}
+
+func newValidateCommand() *cobra.Command {
+	f := &validateFlags{}
+	cmd := &cobra.Command{
+		Use:     "validate -f FILENAME",
+		Short:   "Check OperatorBoxes and print every mistake",
+		Long:    validateLong,
+		Example: validateExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	if err := f.bind(cmd); err != nil {
+		// The flags are written below: this can't fail at run time unless a name is wrong, which every test would show.
+		panic(err)
+	}
+	return cmd
+}
+
+func (f *validateFlags) bind(cmd *cobra.Command) error {
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "files or directories that hold boxes; -: standard input (repeatable)")
+	fs.StringSliceVar(&f.crds, "crd", nil, "files or directories that hold CRDs; -: standard input (repeatable)")
+	fs.BoolVarP(&f.recursive, "recursive", "R", false, "go into the directories below those given by -f and --crd")
+	fs.BoolVar(&f.cluster, "cluster", false, "read CRDs that the files do not hold, and kinds, from the API server")
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
+	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
+	fs.StringVarP(&f.output, "output", "o", formatText, strings.Join(formatNames(), ", "))
+	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "as the manager's flag: boxes may make roles, bindings, webhooks and CRDs")
+	return errors.Join(
+		cmd.MarkFlagRequired("filename"),
+		cmd.MarkFlagFilename("filename", "yaml", "yml", "json"),
+		cmd.MarkFlagFilename("crd", "yaml", "yml", "json"),
+		cmd.MarkFlagFilename("kubeconfig"),
+		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)),
+	)
+}
+
+func (f *validateFlags) run(ctx context.Context, in io.Reader, out, notes io.Writer) error {
+	write, ok := formats[f.output]
+	if !ok {
+		return fmt.Errorf("--output %q: wanted %s", f.output, strings.Join(formatNames(), ", "))
+	}
+	if !f.cluster && (f.kubeconfig != "" || f.context != "") {
+		return errors.New("--kubeconfig and --context go with --cluster")
+	}
+	docs, crds, err := f.read(in)
+	if err != nil {
+		return err
+	}
+	v := &validator{crds: crds, allowGranting: f.allowGranting, known: newKnownBoxes()}
+	if err := f.connect(v); err != nil {
+		return &failure{err}
+	}
+	if v.schema, err = newBoxSchema(); err != nil {
+		return &failure{fmt.Errorf("reading the schema of OperatorBox: %w", err)}
+	}
+	results := crds.wrong
+	for _, doc := range docs {
+		result, err := v.document(ctx, doc)
+		if err != nil {
+			return &failure{err}
+		}
+		if result != nil {
+			results = append(results, *result)
+		}
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("no OperatorBox in %s", strings.Join(f.files, ", "))
+	}
+	return report(results, write, out, notes)
+}
+
+// read reads the documents of -f, and the CRDs of all files.
+func (f *validateFlags) read(in io.Reader) ([]document, *crdSet, error) {
+	if slices.Contains(f.files, stdinName) && slices.Contains(f.crds, stdinName) {
+		return nil, nil, errors.New("standard input is given to both -f and --crd")
+	}
+	docs, err := readDocuments(f.files, f.recursive, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading -f: %w", err)
+	}
+	crdDocs, err := readDocuments(f.crds, f.recursive, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --crd: %w", err)
+	}
+	if len(f.crds) > 0 && !slices.ContainsFunc(crdDocs, func(d document) bool { return d.isCRD() || d.wrong != nil }) {
+		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", strings.Join(f.crds, ", "))
+	}
+	crds := newCRDSet()
+	for _, doc := range slices.Concat(docs, crdDocs) {
+		crds.add(doc)
+	}
+	for _, doc := range crdDocs {
+		if doc.wrong != nil {
+			crds.wrong = append(crds.wrong, doc.unreadable())
+		}
+	}
+	return docs, crds, nil
+}
+
+// connect gives the validator what only an API server knows.
+func (f *validateFlags) connect(v *validator) error {
+	v.mapper = v.crds.mapper()
+	if !f.cluster {
+		return nil
+	}
+	c, err := newCluster(f.kubeconfig, f.context)
+	if err != nil {
+		return err
+	}
+	v.cluster = c
+	v.mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{v.mapper, c.client.RESTMapper()}}
+	return nil
+}
+
+// report prints the results and gives errNo if one of them is a no.
+func report(results []boxResult, write printer, out, notes io.Writer) error {
+	var b strings.Builder
+	for _, r := range results {
+		if r.schemaNote != "" {
+			fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.subject, r.schemaNote)
+		}
+	}
+	b.WriteString(summary(results) + "\n")
+	if err := write(out, results); err != nil {
+		return &failure{fmt.Errorf("writing the results: %w", err)}
+	}
+	if _, err := io.WriteString(notes, b.String()); err != nil {
+		return &failure{fmt.Errorf("writing the summary: %w", err)}
+	}
+	if slices.ContainsFunc(results, func(r boxResult) bool { return !r.Valid }) {
+		return errNo
+	}
+	return nil
+}
+
+func formatNames() []string {
+	return slices.Sorted(maps.Keys(formats))
+}

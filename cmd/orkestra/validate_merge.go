@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+// source is what found a mistake.
+type source int
+
+const (
+	fromSchema  source = iota // the schema of OperatorBox, or a Go type
+	fromRules                 // the CEL rules in that schema
+	fromCompile               // the compiler of boxes
+)
+
+// finding is an error before it is known whether another one says the same better.
+type finding struct {
+	source source
+	err    *field.Error
+	steps  []step
+	path   string
+}
+
+// findings collects what all checks find wrong with one document.
+type findings struct {
+	written map[string]any // the document as written: defaults and pruning would change what a path means
+	all     []finding
+}
+
+func (f *findings) add(s source, errs ...*field.Error) {
+	for _, e := range errs {
+		// Errors of the root have no path, which field.Path spells "<nil>".
+		steps := parsePath(strings.TrimPrefix(e.Field, "<nil>"), f.written)
+		f.all = append(f.all, finding{source: s, err: e, steps: steps, path: pathString(steps)})
+	}
+}
+
+// tells says whether something is known to be wrong at a path or below it.
+func (f *findings) tells(path string) bool {
+	steps := parsePath(path, f.written)
+	return slices.ContainsFunc(f.all, func(known finding) bool {
+		return len(known.steps) >= len(steps) && slices.Equal(known.steps[:len(steps)], steps)
+	})
+}
+
+// distinct leaves one message for each mistake: one mistake is often found by several of the checks, and has consequences
+// that are found too.
+func (f *findings) distinct() []finding {
+	return slices.DeleteFunc(f.all, overlook(f.all).covers)
+}
+
+// overlooked knows what makes a finding superfluous.
+type overlooked struct {
+	meant      map[string]bool // paths of fields that were written with another spelling
+	misspelled map[string]bool // paths of objects that have an unknown field
+	settled    map[string]bool // paths of fields that are missing or unknown by the schema: nobody can say it better
+	compiled   map[string]bool // paths of errors of the compiler
+	explains   map[string]bool // paths of objects of which the compiler says that a field is missing or may not be there
+}
+
+func overlook(found []finding) overlooked {
+	o := overlooked{
+		meant: map[string]bool{}, misspelled: map[string]bool{}, settled: map[string]bool{}, compiled: map[string]bool{}, explains: map[string]bool{},
+	}
+	for _, f := range found {
+		missing, parent := f.err.Type == field.ErrorTypeRequired, f.parent()
+		unknown := unknownName.FindStringSubmatch(f.err.Detail)
+		if unknown != nil {
+			o.misspelled[pathString(parent)] = true
+			if unknown[1] != "" {
+				o.meant[pathString(below(parent, step{name: unknown[1]}))] = true
+			}
+		}
+		switch f.source {
+		case fromCompile:
+			o.compiled[f.path] = true
+			o.explains[pathString(parent)] = o.explains[pathString(parent)] || missing || f.err.Type == field.ErrorTypeForbidden
+		case fromSchema:
+			o.settled[f.path] = o.settled[f.path] || missing || unknown != nil
+		case fromRules:
+		}
+	}
+	return o
+}
+
+// unknownName finds the nearest valid name in an error about an unknown one.
+var unknownName = regexp.MustCompile(`^unknown (?:field|key)(?:, did you mean "(.*?)"\?)?`)
+
+// covers says whether another finding says what f says.
+func (o overlooked) covers(f finding) bool {
+	if f.err.Type == field.ErrorTypeRequired && f.source != fromRules {
+		// A condition has its operator as a field of its own, or as one of many short forms.
+		shortForm := o.misspelled[pathString(f.parent())] && f.steps[len(f.steps)-1].name == "operator"
+		return o.meant[f.path] || shortForm || f.source == fromCompile && o.settled[f.path]
+	}
+	switch f.source {
+	case fromCompile:
+		return o.settled[f.path]
+	case fromRules:
+		return o.misspelled[f.path] || o.explains[f.path] || o.compiled[f.path]
+	default:
+		return o.compiled[f.path] && !o.settled[f.path]
+	}
+}
+
+func (f finding) parent() []step { return f.steps[:max(0, len(f.steps)-1)] }
+
+// mistake is what is printed of a finding.
+func (f finding) mistake(p *places) mistake {
+	return mistake{Path: f.path, Message: message(f.err), Line: p.line(f.steps)}
+}
+
+var (
+	// inBody is how the OpenAPI validator names the field a second time.
+	inBody = regexp.MustCompile(`^\S* ?in body `)
+	// ofType is what it says of a wrong type.
+	ofType = regexp.MustCompile(`^must be of type (\w+): "(\w+)"$`)
+	// quoted finds the valid values in a message.
+	quoted = regexp.MustCompile(`"([^"]*)"`)
+)
+
+// message says what is wrong without the path, on one line.
+func message(e *field.Error) string {
+	short := *e
+	short.Detail = inBody.ReplaceAllString(strings.Join(strings.Fields(e.Detail), " "), "")
+	if _, ok := e.BadValue.(field.OmitValueType); ok || e.Type == field.ErrorTypeForbidden || unknownName.MatchString(short.Detail) {
+		return short.Detail
+	}
+	switch e.Type {
+	case field.ErrorTypeTypeInvalid:
+		if m := ofType.FindStringSubmatch(short.Detail); m != nil {
+			return fmt.Sprintf("want %s, got %s", m[1], m[2])
+		}
+		return fmt.Sprintf("%s, got %v", short.Detail, e.BadValue)
+	case field.ErrorTypeNotSupported:
+		var valid []string
+		for _, m := range quoted.FindAllStringSubmatch(short.Detail, -1) {
+			valid = append(valid, m[1])
+		}
+		return fmt.Sprintf("%s: %q%s (supported: %s)", e.Type, fmt.Sprint(e.BadValue), suggest.DidYouMean(fmt.Sprint(e.BadValue), valid), strings.Join(valid, ", "))
+	default:
+		short.BadValue = excerpt(e.BadValue)
+		return short.ErrorBody()
+	}
+}
+
+// maxExcerpt is the number of characters of a value that a message shows.
+const maxExcerpt = 200
+
+// excerpt cuts a value that is too long to be read.
+func excerpt(value any) any {
+	text := []rune(fmt.Sprint(value))
+	if len(text) <= maxExcerpt {
+		return value
+	}
+	return string(text[:maxExcerpt-1]) + "…"
+}

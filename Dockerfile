@@ -1,0 +1,33 @@
+# syntax=docker/dockerfile:1
+
+# The binary is cross-compiled on the machine that builds, for the platform that the image is for.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+ENV GOCACHE=/go/cache CGO_ENABLED=0
+
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+COPY . .
+ARG TARGETOS
+ARG TARGETARCH
+ARG VERSION=dev
+ARG COMMIT=none
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \
+    -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" \
+    -o /orkestra ./cmd/orkestra
+
+FROM gcr.io/distroless/static-debian12:nonroot
+ARG VERSION=dev
+ARG COMMIT=none
+LABEL org.opencontainers.image.title="orkestra" \
+      org.opencontainers.image.description="Turns a YAML OperatorBox into a running Kubernetes operator" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/orkspace/orkestra" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$COMMIT"
+COPY --from=build /orkestra /orkestra
+USER 65532:65532
+ENTRYPOINT ["/orkestra"]
+CMD ["manager"]

@@ -1,0 +1,168 @@
+// Package localcluster gives a test process a Kubernetes cluster of its own: a real control plane that is built from source
+// and dies with the process. It knows nothing of the product, and must not be imported by anything but tests and tools.
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The environment that chooses the cluster.
+const (
+	// EnvBinary names the cluster binary, if Options does not.
+	EnvBinary = "ORKESTRA_CLUSTER_BINARY"
+	// EnvExisting, set to "true", says to use the cluster that KUBECONFIG names.
+	EnvExisting = "USE_EXISTING_CLUSTER"
+)
+
+// ErrExisting is returned by what can only be done to a cluster that Start started.
+var ErrExisting = errors.New("an existing cluster cannot be stopped and started")
+
+// Options say how to start a cluster. The zero value will do.
+type Options struct {
+	// Binary is the cluster binary; defaults to EnvBinary, then to bin/orkestra-cluster in the repository.
+	Binary string
+	// AuditLog is a file for the API server's audit log, level Metadata; defaults to none. An existing cluster has none.
+	AuditLog string
+}
+
+// Cluster is a running cluster. Its methods may be called from several goroutines.
+type Cluster struct {
+	config     *rest.Config
+	kubeconfig string
+	kubectl    string
+	cache      string      // of kubectl, if the cluster has a folder
+	supervisor *supervisor // nil for an existing cluster
+}
+
+// Start starts a cluster and returns when it can be used, or connects to an existing one if the environment says so. Stop
+// must be called afterwards.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	if os.Getenv(EnvExisting) == "true" {
+		return connect(options)
+	}
+	binary, err := findBinary(options)
+	if err != nil {
+		return nil, fmt.Errorf("starting the cluster: %w", err)
+	}
+	s, err := startSupervisor(ctx, binary, options.AuditLog)
+	if err != nil {
+		return nil, fmt.Errorf("starting the cluster: %w", err)
+	}
+	c := &Cluster{
+		kubeconfig: s.ready.Kubeconfig,
+		kubectl:    s.ready.Kubectl,
+		cache:      filepath.Join(s.ready.Dir, "kubectl-cache"),
+		supervisor: s,
+	}
+	if c.config, err = clientcmd.BuildConfigFromFlags("", c.kubeconfig); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the kubeconfig: %w", err), s.stop())
+	}
+	return c, nil
+}
+
+func connect(options Options) (*Cluster, error) {
+	c := &Cluster{kubeconfig: os.Getenv("KUBECONFIG")}
+	if c.kubeconfig == "" {
+		return nil, fmt.Errorf("connecting to the existing cluster: %s is true but KUBECONFIG is empty", EnvExisting)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the existing cluster: %w", err)
+	}
+	c.config = config
+	if c.kubectl, err = exec.LookPath("kubectl"); err == nil {
+		return c, nil
+	}
+	binary, err := findBinary(options)
+	if err != nil {
+		return nil, fmt.Errorf("finding kubectl, which is not in PATH either: %w", err)
+	}
+	c.kubectl = binary
+	return c, nil
+}
+
+// Config returns a new client configuration for an administrator, without limits on the client's side.
+func (c *Cluster) Config() *rest.Config {
+	config := rest.CopyConfig(c.config)
+	config.QPS = -1
+	config.Burst = -1
+	return config
+}
+
+// Kubeconfig returns the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string {
+	return c.kubeconfig
+}
+
+// Existing says that the cluster was there before, and stays.
+func (c *Cluster) Existing() bool {
+	return c.supervisor == nil
+}
+
+// Kubectl runs kubectl and returns what it wrote to standard output; the error holds the rest.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return c.runKubectl(ctx, "", args)
+}
+
+// KubectlApply applies manifests.
+func (c *Cluster) KubectlApply(ctx context.Context, yaml string) (string, error) {
+	return c.runKubectl(ctx, yaml, []string{"apply", "--filename=-"})
+}
+
+func (c *Cluster) runKubectl(ctx context.Context, input string, args []string) (string, error) {
+	full := []string{"--kubeconfig=" + c.kubeconfig}
+	if c.cache != "" {
+		full = append(full, "--cache-dir="+c.cache) // another cluster may have had the same port
+	}
+	if filepath.Base(c.kubectl) != "kubectl" {
+		full = append([]string{"kubectl"}, full...) // the cluster binary
+	}
+	var stdout, stderr strings.Builder
+	command := exec.CommandContext(ctx, c.kubectl, append(full, args...)...)
+	command.Stdin = strings.NewReader(input)
+	command.Stdout = &stdout
+	command.Stderr = &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("running kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// StopAPIServer ends the API server; the rest of the cluster stays.
+func (c *Cluster) StopAPIServer(ctx context.Context) error {
+	return c.command(ctx, "stop kube-apiserver")
+}
+
+// KillAPIServer ends the API server as a crash would.
+func (c *Cluster) KillAPIServer(ctx context.Context) error {
+	return c.command(ctx, "kill kube-apiserver")
+}
+
+// StartAPIServer starts the API server again, at the same address and with the same data, and waits until it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	return c.command(ctx, "start kube-apiserver")
+}
+
+func (c *Cluster) command(ctx context.Context, line string) error {
+	if c.supervisor == nil {
+		return ErrExisting
+	}
+	return c.supervisor.command(ctx, line)
+}
+
+// Stop ends the cluster, unless it existed before. It returns an error if a process or the folder is left.
+func (c *Cluster) Stop() error {
+	if c.supervisor == nil {
+		return nil
+	}
+	return c.supervisor.stop()
+}

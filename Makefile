@@ -1,0 +1,150 @@
+# Everything here needs Go, make and git, and nothing else: tools and the test cluster are built from Go modules into bin/.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+GO ?= go
+# One setting for builds, tests and linters, so that they share Go's build cache.
+export CGO_ENABLED := 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
+IMAGE   ?= ghcr.io/orkspace/orkestra
+# For example --push, or --load with one platform.
+IMAGE_FLAGS ?=
+PLATFORMS   ?= linux/amd64,linux/arm64
+
+BIN     := bin
+REPORTS := .reports
+CLUSTER := .cluster
+# Further flags for go test, such as -run or -v.
+TEST_FLAGS ?=
+
+# What make generate writes, and make verify compares.
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl
+
+K8S_VERSION := 1.36.3
+K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36
+
+gofiles = $(shell find $(1) -name '*.go' -not -name '*_test.go' 2>/dev/null)
+
+##@ General
+
+.PHONY: help
+help: ## Show this text.
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target>" } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[^ ]+:.*## / { sub(/^\$$\(BIN\)/, "bin"); split($$1, name, ":"); printf "  %-20s %s\n", name[1], $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: clean
+clean: cluster-down ## Remove everything that was built; ends the local cluster.
+	rm -rf $(BIN) $(REPORTS) dist coverage.*
+
+##@ Try it
+
+.PHONY: demo
+demo: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Start a cluster and the manager, apply a sample, show what was made.
+	$(GO) run ./test/demo
+
+.PHONY: cluster-up
+cluster-up: $(BIN)/orkestra-cluster ## Start a local Kubernetes in the background (no containers).
+	$(BIN)/orkestra-cluster up --dir $(CLUSTER)
+
+.PHONY: cluster-down
+cluster-down: ## End the local Kubernetes.
+	@if [ -x $(BIN)/orkestra-cluster ]; then $(BIN)/orkestra-cluster down --dir $(CLUSTER); fi
+
+.PHONY: run
+run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the local Kubernetes.
+	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
+	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd -f config/default/namespace.yaml; \
+	exec $(BIN)/orkestra manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text
+
+##@ Develop
+
+.PHONY: generate
+generate: $(BIN)/chartgen ## Write deep copies, CRDs, RBAC and the chart's share of them.
+	$(GO) tool controller-gen object paths=./api/...
+	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(GO) tool controller-gen rbac:roleName=orkestra-manager paths=./controllers/... paths=./engine/... paths=./cmd/... \
+		output:rbac:artifacts:config=config/rbac
+	$(BIN)/chartgen -config config -chart charts/orkestra
+
+.PHONY: verify
+verify: ## Fail if generated files, formatting or go.mod files are not as they should be.
+	@rm -rf $(REPORTS)/generated; mkdir -p $(REPORTS)/generated
+	@for path in $(GENERATED); do \
+		[ ! -e $$path ] || { mkdir -p $(REPORTS)/generated/$$(dirname $$path); cp -R $$path $(REPORTS)/generated/$$path; }; done
+	@$(MAKE) generate
+	@for path in $(GENERATED); do \
+		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
+	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
+		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
+	@for dir in . test/cluster test/tools; do \
+		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run the linters.
+	$(BIN)/golangci-lint run ./...
+	cd test/tools && ../../$(BIN)/golangci-lint run ./...
+
+.PHONY: lint-layers
+lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer rule and see each reported.
+	cd test/tools && $(GO) test -count=1 -v ./layers
+
+# Of the tests of the cluster itself. They need -trimpath, as its build does: without, all of Kubernetes is compiled once more.
+test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
+
+.PHONY: test
+test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
+	+@$(BIN)/testsum -reports $(REPORTS)/ginkgo \
+		-need 'the test cluster: $(MAKE) $(BIN)/orkestra-cluster' \
+		-need 'the product and tools: $(MAKE) $(BIN)/orkestra $(BIN)/helm $(BIN)/golangci-lint' \
+		-check 'verify: $(MAKE) verify' \
+		-check 'lint: $(MAKE) lint' \
+		-test 'tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
+		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
+		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
+
+.PHONY: e2e
+e2e: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Run the end-to-end tests only.
+	$(GO) test -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./test/e2e/...
+
+.PHONY: bench
+bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.
+	$(GO) test -run '^$$' -bench . -timeout 60m $(TEST_FLAGS) ./test/bench/...
+
+##@ Build
+
+$(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
+	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $@ ./cmd/orkestra
+
+$(BIN)/orkestra-cluster: test/cluster/go.mod test/cluster/go.sum $(call gofiles,test/cluster) ## Kubernetes in one binary, for tests.
+	@echo 'Building Kubernetes $(K8S_VERSION) from source. The first time this takes about 6 minutes on 2 cores, after that seconds.'
+	cd test/cluster && $(GO) build -trimpath -ldflags '$(K8S_LDFLAGS)' -o ../../$@ .
+
+$(BIN)/golangci-lint: test/tools/go.mod test/tools/go.sum
+	@echo 'Building the linters. The first time this takes some minutes.'
+	cd test/tools && $(GO) build -ldflags '-s -w' -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/helm: test/tools/go.mod test/tools/go.sum
+	@echo 'Building Helm. The first time this takes some minutes.'
+	cd test/tools && $(GO) build -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
+
+$(BIN)/chartgen: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/chartgen)
+	cd test/tools && $(GO) build -o ../../$@ ./chartgen
+
+$(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
+	cd test/tools && $(GO) build -o ../../$@ ./testsum
+
+.PHONY: image
+image: ## Build the image for all platforms; needs docker with buildx.
+	docker buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+		--tag $(IMAGE):$(VERSION) $(IMAGE_FLAGS) .

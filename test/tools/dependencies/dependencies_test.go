@@ -1,0 +1,99 @@
+// Package dependencies_test compares the page that gives a reason for each dependency with the modules that there are.
+package dependencies_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root = "../../.."
+	page = root + "/docs/design/dependencies.md"
+)
+
+// row is a row of a table; its first cell names one module or several.
+var (
+	row  = regexp.MustCompile("(?m)^\\| (`.*`) \\| (.+) \\|$")
+	name = regexp.MustCompile("`([^`]+)`")
+)
+
+// mod is what is read of go mod edit -json.
+type mod struct {
+	Require []struct {
+		Path     string `json:"Path"`
+		Indirect bool   `json:"Indirect"`
+	} `json:"Require"`
+	Tool []struct {
+		Path string `json:"Path"`
+	} `json:"Tool"`
+}
+
+func TestEachDependencyHasAReason(t *testing.T) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heading, folder := range map[string]string{
+		"## The product: `go.mod`": ".", "## Tools: `test/tools/go.mod`": "test/tools", "## The local cluster: `test/cluster/go.mod`": "test/cluster",
+	} {
+		t.Run(folder, func(t *testing.T) {
+			_, section, found := strings.Cut(string(content), "\n"+heading+"\n")
+			if !found {
+				t.Fatalf("%s has no heading %q", page, heading)
+			}
+			section, _, _ = strings.Cut(section, "\n## ")
+			var named []string
+			for _, cells := range row.FindAllStringSubmatch(section, -1) {
+				for _, match := range name.FindAllStringSubmatch(cells[1], -1) {
+					named = append(named, match[1])
+				}
+			}
+			compare(t, named, read(t, folder))
+		})
+	}
+}
+
+func compare(t *testing.T, named []string, m mod) {
+	t.Helper()
+	if len(named) == 0 {
+		t.Fatal("no module is named")
+	}
+	var required []string
+	for _, module := range m.Require {
+		required = append(required, module.Path)
+		if !module.Indirect && !slices.Contains(named, module.Path) {
+			t.Errorf("%s has no reason", module.Path)
+		}
+	}
+	for _, tool := range m.Tool {
+		if !slices.ContainsFunc(named, func(module string) bool { return strings.HasPrefix(tool.Path, module+"/") }) {
+			t.Errorf("the tool %s has no reason", tool.Path)
+		}
+	}
+	for _, module := range named {
+		if !slices.Contains(required, module) {
+			t.Errorf("%s is named, but not required", module)
+		}
+	}
+}
+
+func read(t *testing.T, folder string) mod {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
+	command.Dir = filepath.Join(root, folder)
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("reading go.mod of %q: %v", folder, err)
+	}
+	var m mod
+	if err := json.Unmarshal(out, &m); err != nil {
+		t.Fatalf("reading go.mod of %q: %v", folder, err)
+	}
+	return m
+}

@@ -1,0 +1,238 @@
+// Package layers_test plants imports in an empty copy of the tree and sees which ones the linter reports, so that no rule of the
+// layers is a glob that matches nothing.
+package layers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "github.com/orkspace/orkestra"
+	root   = "../../.."
+)
+
+// leaves may import the API and engine/suggest, and nothing else of ours.
+var leaves = []string{
+	"expr", "kinds", "hook", "provider", "metrics", "apply", "status", "health", "rollback", "external", "watch", "suggest",
+}
+
+// stubs stand for modules of others.
+var stubs = []string{
+	"github.com/pkg/errors", "github.com/stretchr/testify/assert", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
+	"k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/scheme",
+}
+
+// plant is an import in a file of a folder, and the list of depguard that forbids it; none if it is allowed.
+type plant struct {
+	folder, imported, list string
+	test                   bool // the file is a test
+}
+
+func (p plant) String() string {
+	return fmt.Sprintf("%s imports %s", p.folder, p.imported)
+}
+
+// ours returns the import path of a folder.
+func ours(folder string) string {
+	return module + "/" + folder
+}
+
+func TestLayersForbid(t *testing.T) {
+	// The list "engine" reports the reconcilers first, but not in tests; there, the others must.
+	plants := []plant{
+		{folder: "api/v1alpha1", imported: ours("engine/suggest"), list: "api"},
+		{folder: "api/v1alpha1", imported: "k8s.io/client-go/rest", list: "api"},
+		{folder: "api/v1alpha1", imported: "sigs.k8s.io/controller-runtime/pkg/client", list: "api"},
+		{folder: "engine/provider/helm", imported: ours("engine/health"), list: "providers"},
+		{folder: "engine/provider/helm", imported: ours("controllers"), list: "providers", test: true},
+		{folder: "engine/provider/helm/render", imported: ours("engine"), list: "providers"},
+		{folder: "engine/when", imported: ours("engine/pipeline"), list: "when"},
+		{folder: "engine/when", imported: ours("engine"), list: "when"},
+		{folder: "engine/when", imported: ours("controllers"), list: "when", test: true},
+		{folder: "engine/autoscale", imported: ours("engine/pipeline"), list: "when"},
+		{folder: "engine/autoscale", imported: ours("engine"), list: "when"},
+		{folder: "engine/pipeline", imported: ours("engine"), list: "pipeline"},
+		{folder: "engine/pipeline", imported: ours("engine/watch"), list: "pipeline"},
+		{folder: "engine/pipeline", imported: ours("controllers"), list: "pipeline", test: true},
+		{folder: "engine", imported: ours("controllers"), list: "engine"},
+		{folder: "engine/expr", imported: ours("controllers"), list: "engine"},
+		{folder: "cmd/orkestra", imported: "sort", list: "everywhere"},
+		{folder: "controllers", imported: "sort", list: "everywhere", test: true},
+		{folder: "test/e2e", imported: "github.com/stretchr/testify/assert", list: "everywhere", test: true},
+		{folder: "engine", imported: "github.com/pkg/errors", list: "everywhere"},
+	}
+	for i, leaf := range leaves {
+		plants = append(plants,
+			plant{folder: "engine/" + leaf, imported: ours("engine"), list: "leaves"},
+			plant{folder: "engine/" + leaf, imported: ours("controllers"), list: "leaves", test: true})
+		if i > 0 { // any other leaf, but no cycle
+			plants = append(plants, plant{folder: "engine/" + leaf, imported: ours("engine/" + leaves[i-1]), list: "leaves"})
+		}
+	}
+	expectReported(t, plants)
+	// On its own, since autoscale imports pipeline above.
+	expectReported(t, []plant{{folder: "engine/pipeline", imported: ours("engine/autoscale"), list: "pipeline"}})
+}
+
+func expectReported(t *testing.T, plants []plant) {
+	t.Helper()
+	found := lint(t, plants)
+	for i, p := range plants {
+		if !slices.ContainsFunc(found[i], func(text string) bool { return strings.Contains(text, "list '"+p.list+"'") }) {
+			t.Errorf("%s: the list %q did not report it; reported: %q", p, p.list, found[i])
+		}
+	}
+}
+
+func TestLayersAllow(t *testing.T) {
+	plants := []plant{
+		{folder: "api/v1alpha1", imported: "k8s.io/apimachinery/pkg/apis/meta/v1"},
+		{folder: "api/v1alpha1", imported: "k8s.io/api/core/v1"},
+		{folder: "api/v1alpha1", imported: "sigs.k8s.io/controller-runtime/pkg/scheme"},
+		{folder: "api/v1alpha1", imported: "slices"},
+		{folder: "engine/provider/helm", imported: ours("engine/provider")},
+		{folder: "engine/provider/helm", imported: ours("engine/suggest")},
+		{folder: "engine/when", imported: ours("engine/expr")},
+		{folder: "engine/when", imported: ours("engine/suggest")},
+		{folder: "engine/pipeline", imported: ours("engine/expr")},
+		{folder: "engine/pipeline", imported: ours("engine/suggest")},
+		{folder: "engine/pipeline", imported: ours("engine/when")},
+		{folder: "engine/autoscale", imported: ours("engine/when")},
+		{folder: "engine", imported: ours("engine/pipeline")},
+		{folder: "engine", imported: ours("engine/watch")},
+		{folder: "engine", imported: ours("engine/suggest")},
+		{folder: "controllers", imported: ours("engine")},
+		{folder: "cmd/orkestra", imported: ours("controllers")},
+		{folder: "test/e2e", imported: ours("controllers"), test: true},
+	}
+	for _, leaf := range leaves {
+		plants = append(plants, plant{folder: "engine/" + leaf, imported: ours("api/v1alpha1")})
+		if leaf != "suggest" {
+			plants = append(plants, plant{folder: "engine/" + leaf, imported: ours("engine/suggest")})
+		}
+	}
+	found := lint(t, plants)
+	for i, p := range plants {
+		if len(found[i]) > 0 {
+			t.Errorf("%s: reported, but it is allowed: %q", p, found[i])
+		}
+	}
+}
+
+// lint returns, for each plant, what depguard says of it.
+func lint(t *testing.T, plants []plant) [][]string {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, ".golangci.yml", string(config))
+	writeModules(t, dir)
+	files := map[string]int{}
+	for i, p := range plants {
+		name := filepath.Join(p.folder, fmt.Sprintf("plant%d.go", i))
+		if p.test {
+			name = filepath.Join(p.folder, fmt.Sprintf("plant%d_test.go", i))
+		}
+		files[name] = i
+		write(t, dir, name, fmt.Sprintf("package planted\n\nimport _ %q\n", p.imported))
+		if folder, ok := strings.CutPrefix(p.imported, module+"/"); ok {
+			write(t, dir, filepath.Join(folder, "empty.go"), "package planted\n")
+		}
+	}
+	found := make([][]string, len(plants))
+	for file, texts := range run(t, dir) {
+		i, ok := files[file]
+		if !ok {
+			t.Fatalf("the linter reports %q, where nothing was planted: %q", file, texts)
+		}
+		found[i] = texts
+	}
+	return found
+}
+
+// writeModules makes a module of the product's name, and one for each stub.
+func writeModules(t *testing.T, dir string) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, stub := range stubs {
+		// The first two parts are a module here, or three on the forge.
+		parts := strings.SplitN(stub, "/", 4)
+		name := strings.Join(parts[:min(2, len(parts))], "/")
+		if parts[0] == "github.com" {
+			name = strings.Join(parts[:3], "/")
+		}
+		names[name] = true
+		write(t, dir, filepath.Join("stubs", stub, "stub.go"), "package stub\n")
+		write(t, dir, filepath.Join("stubs", name, "go.mod"), "module "+name+"\n\ngo 1.26\n")
+	}
+	mod := "module " + module + "\n\ngo 1.26\n"
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		mod += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => ./stubs/%s\n", name, name, name)
+	}
+	write(t, dir, "go.mod", mod)
+}
+
+// run returns what depguard says, by file.
+func run(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	linter, err := filepath.Abs(filepath.Join(root, "bin", "golangci-lint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(linter); err != nil {
+		t.Fatalf("finding the linter: %v; run make bin/golangci-lint", err)
+	}
+	command := exec.CommandContext(t.Context(), linter, "run", "--enable-only=depguard", "--issues-exit-code=0",
+		"--output.json.path=stdout", "--show-stats=false", "--allow-parallel-runners", "./...")
+	command.Dir = dir
+	// A cache that is shared names the files of former runs.
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOLANGCI_LINT_CACHE="+t.TempDir())
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("running the linter: %v\n%s", err, stderr.String())
+	}
+	var result struct {
+		Issues []struct {
+			FromLinter string `json:"FromLinter"`
+			Text       string `json:"Text"`
+			Pos        struct {
+				Filename string `json:"Filename"`
+			} `json:"Pos"`
+		} `json:"Issues"`
+	}
+	if err := json.Unmarshal(out, &result); err != nil {
+		t.Fatalf("reading what the linter says: %v\n%s", err, out)
+	}
+	found := map[string][]string{}
+	for _, issue := range result.Issues {
+		if issue.FromLinter != "depguard" {
+			t.Fatalf("%s: %s: %s", issue.FromLinter, issue.Pos.Filename, issue.Text)
+		}
+		found[issue.Pos.Filename] = append(found[issue.Pos.Filename], issue.Text)
+	}
+	return found
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// heartbeat is how often the packages that run are named, so that a long one does not look stuck.
+const heartbeat = time.Minute
+
+type kind int
+
+const (
+	need kind = iota
+	check
+	test
+)
+
+type step struct {
+	kind    kind
+	name    string
+	command string
+}
+
+// count is a number of tests.
+type count struct {
+	passed, failed, skipped int
+}
+
+func (c count) plus(other count) count {
+	return count{c.passed + other.passed, c.failed + other.failed, c.skipped + other.skipped}
+}
+
+func (c count) String() string {
+	text := fmt.Sprintf("%d passed, %d failed", c.passed, c.failed)
+	if c.skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", c.skipped)
+	}
+	return text
+}
+
+// runner runs steps. Its total grows by the tests that were counted, and by one failure for each step that failed otherwise.
+type runner struct {
+	out, err io.Writer
+	reports  string
+	failures []string
+	total    count
+}
+
+func newRunner(out, err io.Writer, reports string) *runner {
+	return &runner{out: out, err: err, reports: reports}
+}
+
+// run runs the steps in order, and prints a table of them and the closing line.
+func (r *runner) run(ctx context.Context, steps []step) count {
+	var table strings.Builder
+	for _, s := range steps {
+		say(r.out, "\n==> %s\n", s.name)
+		start := time.Now()
+		ok, c := r.step(ctx, s)
+		result := "ok"
+		if !ok {
+			result = "FAILED"
+		}
+		if s.kind == test {
+			result += " (" + c.String() + ")"
+		}
+		line := fmt.Sprintf("%-28s %7s  %s\n", s.name, time.Since(start).Round(time.Second), result)
+		say(r.out, "<== %s", line)
+		table.WriteString(line)
+		if ctx.Err() != nil || (!ok && s.kind == need) {
+			break
+		}
+	}
+	say(r.out, "\n%s", table.String())
+	for _, failure := range r.failures {
+		say(r.out, "FAILED: %s\n", failure)
+	}
+	say(r.out, "\n%s\n", r.total)
+	return r.total
+}
+
+// step runs one step and adds to the total; false if it failed.
+func (r *runner) step(ctx context.Context, s step) (bool, count) {
+	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", s.command)
+	command.Stderr = r.err
+	// A group of its own, so that what the step started ends with it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = time.Minute
+	var c count
+	var err error
+	if s.kind == test {
+		var failures []string
+		c, failures, err = r.test(command)
+		r.failures = append(r.failures, failures...)
+	} else {
+		command.Stdout = r.out
+		err = command.Run()
+	}
+	// A step that counted its failures has failed already.
+	if err != nil && c.failed == 0 {
+		c.failed = 1
+		r.failures = append(r.failures, fmt.Sprintf("%s: %s", s.name, err))
+	}
+	r.total = r.total.plus(c)
+	return c.failed == 0, c
+}
+
+// test runs a command that writes what go test -json does.
+func (r *runner) test(command *exec.Cmd) (count, []string, error) {
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return count{}, nil, err
+	}
+	if err := command.Start(); err != nil {
+		return count{}, nil, err
+	}
+	lines := make(chan string)
+	readErr := make(chan error, 1)
+	go func() {
+		readErr <- readLines(stdout, lines)
+		close(lines)
+	}()
+	t := newTally(r.out, r.reports)
+	t.consume(lines, heartbeat)
+	err = errors.Join(<-readErr, command.Wait())
+	return t.total, t.failures, err
+}
+
+// readLines sends each line without its end. Lines may be of any length.
+func readLines(in io.Reader, lines chan<- string) error {
+	reader := bufio.NewReader(in)
+	for {
+		line, err := reader.ReadString('\n')
+		if line != "" {
+			lines <- strings.TrimSuffix(line, "\n")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// say writes for people. A writer that fails must not change what is counted, so its error is dropped.
+func say(out io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(out, format, args...)
+}

@@ -1,0 +1,439 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// mistake is a box spec and the one message that its author reads.
+type mistake struct{ spec, message string }
+
+// badSpecs are mistakes that the compiler finds. Each message says where, what was found and what to write instead.
+var badSpecs = map[string]mistake{
+	"unknown short field": {
+		`{onReconcile: {deployments: [{imgae: "nginx:1"}]}}`,
+		`2 mistakes: spec.onReconcile.deployments[0].image: Required value: an image; spec.onReconcile.deployments[0].imgae: Forbidden: unknown field, did you mean "image"?`},
+	"unknown short field, deep inside": {
+		`{onReconcile: {deployments: [{image: "nginx:1", env: [{nam: A}]}]}}`,
+		`spec.onReconcile.deployments[0].env[0].nam: Forbidden: unknown field, did you mean "name"?`},
+	"unknown field of spec": {
+		`{onReconcile: {deployments: [{image: "nginx:1", spec: {replicass: 1}}]}}`,
+		`spec.onReconcile.deployments[0].spec.replicass: Forbidden: unknown field, did you mean "replicas"?`},
+	"short field of another kind": {
+		`{onReconcile: {services: [{port: 80, selector: {a: b}, image: "nginx:1"}]}}`,
+		`spec.onReconcile.services[0].image: Forbidden: unknown field`},
+	"wrong type": {
+		`{onReconcile: {deployments: [{image: "nginx:1", replicas: many}]}}`,
+		`spec.onReconcile.deployments[0].replicas: Invalid value: "many": want 32-bit integer, got string`},
+	"missing field": {
+		`{onReconcile: {deployments: [{replicas: 1}]}}`,
+		`spec.onReconcile.deployments[0].image: Required value: an image`},
+	"contradicting fields": {
+		`{onReconcile: {deployments: [{image: "nginx:1", port: 80, ports: [{containerPort: 80}]}]}}`,
+		`spec.onReconcile.deployments[0].port: Forbidden: port and ports contradict each other: give one of them`},
+	"kind that is not supported yet": {
+		`{onReconcile: {cronjobs: [{schedule: "* * * * *"}]}}`,
+		"spec.onReconcile.cronjobs: Forbidden: cronjobs are not supported yet by this version of Orkestra; write them under `resources` as a manifest"},
+	"unknown function": {
+		`{onReconcile: {configmaps: [{data: {a: "{{ .spec.image | uper }}"}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image | uper }}": column 18: unknown function "uper", did you mean "upper"?`},
+	"unknown schema path": {
+		`{onReconcile: {configmaps: [{data: {a: "{{ .spec.imgae }}"}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.imgae }}": column 4: spec.imgae: no such field in the CRD's schema, did you mean "image"?`},
+	"unknown schema path in a gate": {
+		`{onReconcile: {configmaps: [{data: {a: b}, when: [{field: spec.tsl, equals: true}]}]}}`,
+		`spec.onReconcile.configmaps[0].when[0].field: Invalid value: "spec.tsl": spec.tsl: no such field in the CRD's schema, did you mean "tls"?`},
+	"unknown schema path in the gate of the box": {
+		`{when: [{field: spec.tsl, equals: true}], onReconcile: {configmaps: [{data: {a: b}}]}}`,
+		`spec.when[0].field: Invalid value: "spec.tsl": spec.tsl: no such field in the CRD's schema, did you mean "tls"?`},
+	"unknown root": {
+		`{onReconcile: {configmaps: [{data: {a: "{{ .specs.image }}"}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .specs.image }}": column 4: .specs: no such name in a template, did you mean "spec"?`},
+	"unknown child": {
+		`{onReconcile: {deployments: [{image: x}], configmaps: [{data: {a: "{{ .children.deploymnt.status.replicas }}"}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .children.deploymnt.status.replicas }}": column 4: children.deploymnt: this box declares no such child, did you mean "deployment"?`},
+	"unknown child in a gate": {
+		`{onReconcile: {configmaps: [{id: config, data: {a: b}}], resources: [{manifest: {apiVersion: v1, kind: ServiceAccount}, when: [{field: children.confg.data, operator: exists}]}]}}`,
+		`spec.onReconcile.resources[0].when[0].field: Invalid value: "children.confg.data": children.confg: this box declares no such child, did you mean "config"?`},
+	"unknown normalize path": {
+		`{normalize: {spec: {imgae: x}}}`,
+		`spec.normalize.spec[imgae]: Invalid value: "spec.imgae": spec.imgae: no such field in the CRD's schema, did you mean "image"?`},
+	"normalize value of the wrong type": {
+		`{normalize: {spec: {replicas: many}}}`,
+		`spec.normalize.spec[replicas]: Invalid value: "many": wanted integer, got string "many"`},
+	"unknown mutation path": {
+		`{mutation: {rules: [{field: spec.imgae, default: x}]}}`,
+		`spec.mutation.rules[0].field: Invalid value: "spec.imgae": spec.imgae: no such field in the CRD's schema, did you mean "image"?`},
+	"mutation without a value": {
+		`{mutation: {rules: [{field: spec.image}]}}`,
+		`spec.mutation.rules[0]: Invalid value: "spec.image": give exactly one of default and override`},
+	"mutation of something else than spec": {
+		`{mutation: {rules: [{field: metadata.name, default: x}]}}`,
+		`spec.mutation.rules[0].field: Invalid value: "metadata.name": wanted a path below spec`},
+	"children read before they are made": {
+		`{mutation: {rules: [{field: spec.image, default: "{{ .children.deployment.metadata.name }}"}]}}`,
+		`spec.mutation.rules[0].default: Invalid value: "{{ .children.deployment.metadata.name }}": column 4: children is not available here: this step runs before it is read`},
+	"value that does not fit the field": {
+		`{validation: {rules: [{field: spec.replicas, operator: lte, value: many}]}}`,
+		`spec.validation.rules[0].value: Invalid value: "many": wants a number, quantity, duration or RFC 3339 time, got a string`},
+	"condition without an operator": {
+		`{validation: {rules: [{field: spec.replicas}]}}`,
+		`spec.validation.rules[0].operator: Required value: say how the field is compared`},
+	"two operators": {
+		`{validation: {rules: [{field: spec.replicas, equals: 1, greaterThan: 2}]}}`,
+		`spec.validation.rules[0]: Invalid value: "equals, greaterThan": give one short form, not several`},
+	"bad regular expression": {
+		`{validation: {rules: [{field: spec.image, regex: "["}]}}`,
+		`spec.validation.rules[0].regex: Invalid value: "[": not a regular expression (RE2): missing closing ]`},
+	"duplicate id": {
+		`{onReconcile: {configmaps: [{id: one, data: {a: b}}, {id: one, name: other, data: {a: b}}]}}`,
+		"spec.onReconcile.configmaps[1]: Duplicate value: \"one\": spec.onReconcile.configmaps[0] has the same id; give each an `id`, or names that differ"},
+	"two declarations without names": {
+		`{onReconcile: {configmaps: [{data: {a: b}}, {data: {a: c}}]}}`,
+		"spec.onReconcile.configmaps[1]: Duplicate value: \"configmaps\": spec.onReconcile.configmaps[0] has the same id; give each an `id`, or names that differ"},
+	"id that is the name of a kind": {
+		`{onReconcile: {configmaps: [{id: deployment, data: {a: b}}]}}`,
+		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`},
+	"template that ends too early": {
+		`{onReconcile: {configmaps: [{data: {a: "{{ .spec.image "}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image": unclosed action`},
+	"template with a stray word": {
+		`{onReconcile: {configmaps: [{data: {a: "{{ if }}x{{ end }}"}}]}}`,
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ if }}x{{ end }}": missing value for if`},
+	"bad namespace pattern": {
+		`{namespaces: {include: ["team-["]}}`,
+		`spec.namespaces.include[0]: Invalid value: "team-[": not a glob pattern: use *, ? and [a-z]`},
+	"bad namespace name": {
+		`{namespaces: {exclude: [Kube_System]}}`,
+		`spec.namespaces.exclude[0]: Invalid value: "Kube_System": not the name of a namespace, nor a pattern of one`},
+	"bad selector": {
+		`{selector: {matchExpressions: [{key: a, operator: In}]}}`,
+		`spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"In"}]}: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty`},
+	"bad finalizer": {
+		`{finalizers: [cleanup]}`,
+		`spec.finalizers[0]: Invalid value: "cleanup": a finalizer of a custom resource is domain/name`},
+	"unknown status path": {
+		`{status: {fields: [{path: pahse, value: x}]}}`,
+		`spec.status.fields[0].path: Invalid value: "pahse": status.pahse: no such field in the CRD's schema, did you mean "phase"?`},
+	"status path of Orkestra's own": {
+		`{status: {fields: [{path: conditions, value: []}]}}`,
+		`spec.status.fields[0].path: Invalid value: "conditions": Orkestra writes this field itself`},
+	"two status fields of one path": {
+		`{status: {fields: [{path: phase, value: a}, {path: phase, value: b}]}}`,
+		`spec.status.fields[1].path: Duplicate value: "phase": several fields write this path; give each of them a gate (when or anyOf): the first that holds is written`},
+	"service without a workload": {
+		`{onReconcile: {services: [{port: 80}]}}`,
+		`spec.onReconcile.services[0]: Required value: this box declares no workload that selector could be taken from; set it`},
+	"service with two workloads": {
+		`{onReconcile: {deployments: [{id: a, name: a, image: x}, {id: b, name: b, image: x}], services: [{port: 80}]}}`,
+		`spec.onReconcile.services[0]: Required value: this box declares several workloads ("a", "b"); set selector`},
+	"manifest without a kind": {
+		`{onReconcile: {resources: [{manifest: {metadata: {name: x}}}]}}`,
+		`2 mistakes: spec.onReconcile.resources[0].manifest.apiVersion: Required value: string without a template; spec.onReconcile.resources[0].manifest.kind: Required value: string without a template`},
+	"manifest with a templated kind": {
+		`{onReconcile: {resources: [{manifest: {apiVersion: v1, kind: "{{ .spec.image }}", metadata: {name: x}}}]}}`,
+		`spec.onReconcile.resources[0].manifest.kind: Invalid value: "{{ .spec.image }}": want string without a template, got a template`},
+	"manifest of a kind that grants rights": {
+		`{onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: x}}}]}}`,
+		`spec.onReconcile.resources[0]: Forbidden: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+	"cluster-scoped child with a name for all": {
+		`{onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "x-{{ .metadata.name }}"}}}]}}`,
+		`spec.onReconcile.resources[0].name: Invalid value: "x-{{ .metadata.name }}": Namespace is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`},
+	"once and reconcile": {
+		`{onReconcile: {configmaps: [{once: true, reconcile: true, data: {a: b}}]}}`,
+		`spec.onReconcile.configmaps[0].once: Forbidden: once and reconcile: true contradict each other`},
+	"reconcile in onDelete": {
+		`{onDelete: {configmaps: [{reconcile: true, data: {a: b}}]}}`,
+		`spec.onDelete.configmaps[0].reconcile: Forbidden: onDelete makes its objects once`},
+	"failurePolicy outside onDelete": {
+		`{onCreate: {jobs: [{image: x, failurePolicy: Continue}]}}`,
+		`spec.onCreate.jobs[0].failurePolicy: Forbidden: only jobs of onDelete have a failure policy`},
+	"false without a constructor": {
+		`{reconciler: {default: false}}`,
+		`spec.reconciler.default: Invalid value: false: false needs a constructor, which is not supported yet by this version of Orkestra; remove it`},
+}
+
+// severalMistakes are several mistakes in one box: its author reads every one of them.
+var severalMistakes = mistake{`
+namespaces: {include: ["team-["]}
+normalize: {spec: {imgae: x}}
+validation: {rules: [{field: spec.image, regex: "["}]}
+cross: [{name: db, box: database}]
+onCreate: {cronjobs: [{schedule: "* * * * *"}]}
+onReconcile:
+  configmaps: [{data: {a: "{{ .spec.image | uper }}"}, forEach: {field: spec.tags}}]
+  deployments: [{image: "nginx:1", replicas: many}]
+status: {fields: [{path: pahse, value: x}]}
+`, `9 mistakes: ` +
+	`spec.cross: Forbidden: not supported yet by this version of Orkestra; remove it; ` +
+	`spec.namespaces.include[0]: Invalid value: "team-[": not a glob pattern: use *, ? and [a-z]; ` +
+	`spec.normalize.spec[imgae]: Invalid value: "spec.imgae": spec.imgae: no such field in the CRD's schema, did you mean "image"?; ` +
+	`spec.onCreate.cronjobs: Forbidden: cronjobs are not supported yet by this version of Orkestra; write them under ` + "`resources`" + ` as a manifest; ` +
+	`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image | uper }}": column 18: unknown function "uper", did you mean "upper"?; ` +
+	`spec.onReconcile.configmaps[0].forEach: Forbidden: not supported yet by this version of Orkestra; remove it; ` +
+	`spec.onReconcile.deployments[0].replicas: Invalid value: "many": want 32-bit integer, got string; ` +
+	`spec.status.fields[0].path: Invalid value: "pahse": status.pahse: no such field in the CRD's schema, did you mean "phase"?; ` +
+	`spec.validation.rules[0].regex: Invalid value: "[": not a regular expression (RE2): missing closing ]`}
+
+// refusedSpecs are mistakes that the API server itself refuses, whatever the client: the box never exists.
+var refusedSpecs = map[string]mistake{
+	"unknown key of a group": {
+		`{onReconcile: {deploymnts: [{image: x}]}}`,
+		`spec.onReconcile: Invalid value: unknown key; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, ` +
+			`daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, ` +
+			`resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets`},
+	"unknown key of onCreate":   {`{onCreate: {pods: [{}]}}`, `spec.onCreate: Invalid value: unknown key; valid keys: `},
+	"unknown key of onDelete":   {`{onDelete: {pods: [{}]}}`, `spec.onDelete: Invalid value: unknown key; valid keys: `},
+	"unknown key of onRollback": {`{rollback: {onRollback: {pods: [{}]}}}`, `spec.rollback.onRollback: Invalid value: unknown key; valid keys: `},
+	"unknown operator": {
+		`{validation: {rules: [{field: spec.image, operator: eqals, value: x}]}}`,
+		`spec.validation.rules[0].operator: Unsupported value: "eqals": supported values: "equals", "notEquals", "gt", `},
+	"unknown value type": {
+		`{validation: {rules: [{field: spec.image, operator: equals, value: x, valueType: integer}]}}`,
+		`spec.validation.rules[0].valueType: Unsupported value: "integer": supported values: "string", "int", `},
+	"condition without a field": {
+		`{validation: {rules: [{operator: exists}]}}`, `spec.validation.rules[0]: Invalid value: give exactly one of field and cel`},
+	"condition with field and cel": {
+		`{when: [{field: spec.image, cel: "true"}]}`, `spec.when[0]: Invalid value: give exactly one of field and cel`},
+	"neither name nor definition": {`{crd: {}}`, `spec.crd: Invalid value: give exactly one of name and definition`},
+	"adopt without a definition": {
+		`{crd: {name: websites.example.com, adopt: IfUnowned}}`, `spec.crd: Invalid value: adopt and deletionPolicy go with definition`},
+	"bad CRD name":     {`{crd: {name: Website}}`, `spec.crd.name: Invalid value: "Website": spec.crd.name in body should match`},
+	"resync too short": {`{resync: 10ms}`, `spec.resync: Invalid value: "10ms": resync lies between 1s and 24h`},
+	"resync too long":  {`{resync: 25h}`, `spec.resync: Invalid value: "25h": resync lies between 1s and 24h`},
+	"no duration":      {`{resync: soon}`, `spec.resync: Invalid value`},
+	"too few workers":  {`{workers: 0}`, `spec.workers: Invalid value: 0: spec.workers in body should be greater than or equal to 1`},
+	"too many workers": {`{workers: 65}`, `spec.workers: Invalid value: 65: spec.workers in body should be less than or equal to 64`},
+	"bad id":           {`{onReconcile: {configmaps: [{id: My-Map}]}}`, `spec.onReconcile.configmaps[0].id: Invalid value: "My-Map"`},
+	"cross source of box and kind": {
+		`{cross: [{name: db, box: a, kind: B}]}`, `spec.cross[0]: Invalid value: give exactly one of box and kind`},
+	"unknown field": {`{onReconcil: {}}`, `field not declared in schema`},
+}
+
+// refusedChanges are changes of a box that the API server refuses.
+var refusedChanges = map[string]mistake{
+	"another CRD": {`{crd: {name: others.example.com}}`, `spec.crd: Invalid value: name is immutable; make another box`},
+	"a definition instead of a name": {
+		`{crd: {definition: {}}}`, `spec.crd: Invalid value: the choice between name and definition is immutable; make another box`},
+}
+
+// unsupportedFields are the fields of the API that this version does not act on, each with a box that uses it.
+var unsupportedFields = map[string]string{
+	"spec.serviceAccountRef":      `{serviceAccountRef: {name: a, namespace: b}}`,
+	"spec.queue.maxDepth":         `{queue: {maxDepth: 5}}`,
+	"spec.dependsOn":              `{dependsOn: [{name: other}]}`,
+	"spec.autoscale":              `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
+	"spec.reconciler.hooks":       `{reconciler: {hooks: {location: x, function: X}}}`,
+	"spec.reconciler.constructor": `{reconciler: {constructor: {location: x, function: X}}}`,
+	"spec.apiTypes":               `{apiTypes: {location: x}}`,
+	"spec.cross":                  `{cross: [{name: db, box: database}]}`,
+	"spec.external":               `{external: [{name: quota, url: "https://quota.example.com"}]}`,
+	"spec.providers":              `{providers: {aws: []}}`,
+	"spec.rollBackOnError":        `{rollBackOnError: true}`,
+	"spec.rollback":               `{rollback: {}}`,
+	"spec.revisionHistoryLimit":   `{revisionHistoryLimit: 5}`,
+	"spec.status.readyWhen":       `{status: {readyWhen: [{field: status.phase, equals: x}]}}`,
+
+	"spec.onReconcile.configmaps[0].forEach":        `{onReconcile: {configmaps: [{data: {a: b}, forEach: {field: spec.tags}}]}}`,
+	"spec.onReconcile.configmaps[0].initialFields":  `{onReconcile: {configmaps: [{data: {a: b}, initialFields: [data]}]}}`,
+	"spec.onReconcile.configmaps[0].readyWhen":      `{onReconcile: {configmaps: [{data: {a: b}, readyWhen: [{field: spec.image, equals: x}]}]}}`,
+	"spec.onReconcile.configmaps[0].anyOf[0].cel":   `{onReconcile: {configmaps: [{data: {a: b}, anyOf: [{cel: "true"}]}]}}`,
+	"spec.onReconcile.configmaps[0].when[0].cel":    `{onReconcile: {configmaps: [{data: {a: b}, when: [{cel: "true"}]}]}}`,
+	"spec.when[0].cel":                              `{when: [{cel: "true"}]}`,
+	"spec.anyOf[0].cel":                             `{anyOf: [{cel: "true"}]}`,
+	"spec.validation.rules[0].cel":                  `{validation: {rules: [{cel: "true"}]}}`,
+	"spec.validation.rules[0].when[0].cel":          `{validation: {rules: [{field: spec.image, operator: exists, when: [{cel: "true"}]}]}}`,
+	"spec.mutation.rules[0].when[0].cel":            `{mutation: {rules: [{field: spec.image, default: x, when: [{cel: "true"}]}]}}`,
+	"spec.status.fields[0].when[0].cel":             `{status: {fields: [{path: phase, value: x, when: [{cel: "true"}]}]}}`,
+	"spec.onCreate.jobs[0].replace":                 `{onCreate: {jobs: [{image: x, replace: true}]}}`,
+	"spec.onCreate.jobs[0].ttlSecondsAfterFinished": `{onCreate: {jobs: [{image: x, ttlSecondsAfterFinished: 5}]}}`,
+}
+
+var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
+	var w *world
+	BeforeAll(func(ctx context.Context) {
+		w = newWorld(ctx)
+		w.running(ctx, w.box(ctx, `{}`))
+	})
+
+	// reads gives what the author of a box is told.
+	reads := func(ctx context.Context, spec string) string {
+		GinkgoHelper()
+		w.box(ctx, spec)
+		var message string
+		Eventually(func(g Gomega) {
+			box := getBox(ctx, g, w.id)
+			g.Expect(box.Status.ObservedGeneration).To(Equal(box.Generation))
+			c := boxCondition(box, v1alpha1.ConditionCompiled)
+			message, _, _ = strings.Cut(c.Message, "; revision")
+			g.Expect(c).To(HaveField("Status", metav1.ConditionFalse), message)
+		}).WithContext(ctx).Should(Succeed())
+		return message
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(badSpecs)) {
+		It("reads what is wrong: "+name, func(ctx context.Context) {
+			Expect(reads(ctx, badSpecs[name].spec)).To(Equal(badSpecs[name].message))
+		})
+	}
+	It("reads all that is wrong at once", func(ctx context.Context) {
+		Expect(reads(ctx, severalMistakes.spec)).To(Equal(severalMistakes.message))
+	})
+	for _, path := range slices.Sorted(maps.Keys(unsupportedFields)) {
+		It("reads that this version does not act on "+path, func(ctx context.Context) {
+			message := "not supported yet by this version of Orkestra; remove it"
+			if strings.HasSuffix(path, ".cel") {
+				message = "is not supported yet: use field with an operator and a value"
+			}
+			found := reads(ctx, unsupportedFields[path])
+			Expect(found).To(Equal(path+": Forbidden: "+message), found)
+		})
+	}
+
+	It("is checked in every field of the API", func() {
+		var unknown []string
+		for _, path := range fieldsOf(reflect.TypeFor[v1alpha1.OperatorBoxSpec](), "spec") {
+			if !slices.Contains(actedOn, path) {
+				unknown = append(unknown, path)
+			}
+		}
+		Expect(unknown).To(BeEmpty(), "fields that are neither acted on nor reported: nothing that a user writes is ignored")
+	})
+
+	for _, name := range slices.Sorted(maps.Keys(refusedSpecs)) {
+		It("is refused by the API server: "+name, func(ctx context.Context) {
+			obj := w.boxObject(w.id+"-refused", refusedSpecs[name].spec)
+			err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"))
+			Expect(err).To(MatchError(ContainSubstring(refusedSpecs[name].message)))
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(refusedChanges)) {
+		It("can't be changed: "+name, func(ctx context.Context) {
+			obj := w.boxObject(w.id, refusedChanges[name].spec)
+			err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"), client.ForceOwnership)
+			Expect(err).To(MatchError(ContainSubstring(refusedChanges[name].message)))
+		})
+	}
+	It("is refused by the API server: a name that is no label value", func(ctx context.Context) {
+		obj := w.boxObject(strings.Repeat("a", 64), `{}`)
+		err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"))
+		Expect(err).To(MatchError(ContainSubstring("a box's name is at most 63 characters: it becomes a label value")))
+	})
+	It("compiles a Job of onCreate", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onCreate: {jobs: [{image: x}]}}`))
+	})
+	It("may spell keys in camelCase", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onReconcile: {configMaps: [{data: {a: b}}]}}`))
+	})
+})
+
+// actedOn are the fields that this version acts on. A field that unsupportedFields names stands here neither itself nor by what is
+// below it.
+var actedOn = slices.Concat([]string{
+	"spec.crd.name", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
+	"spec.suspend", "spec.namespaces.include", "spec.namespaces.exclude", "spec.selector",
+	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.failureThreshold",
+	"spec.reconciler.default", "spec.finalizers", "spec.normalize.spec",
+	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override",
+	"spec.validation.rules[0].message", "spec.validation.rules[0].action",
+	"spec.deletion.ordered", "spec.deletion.timeout", "spec.deletion.childrenFirst",
+	"spec.status.fields[0].path", "spec.status.fields[0].value", "spec.status.ready",
+}, testFields("spec.when[0]", "spec.anyOf[0]", "spec.validation.rules[0]"),
+	gateFields("spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]"),
+	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete"))
+
+// testFields are the fields of a test.
+func testFields(paths ...string) []string {
+	var out []string
+	for _, path := range paths {
+		for _, name := range []string{
+			"field", "operator", "value", "valueType", "negate", "equals", "notEquals", "greaterThan", "greaterThanOrEqual",
+			"lessThan", "lessThanOrEqual", "between", "notBetween", "in", "notIn", "contains", "notContains", "prefix",
+			"suffix", "regex", "exists", "notExists", "typeOf", "olderThan", "youngerThan",
+		} {
+			out = append(out, path+"."+name)
+		}
+	}
+	return out
+}
+
+// gateFields are the fields of a gate.
+func gateFields(paths ...string) []string {
+	var out []string
+	for _, path := range paths {
+		out = append(out, testFields(path+".when[0]", path+".anyOf[0]")...)
+	}
+	return out
+}
+
+// declaredFields are the common fields of declarations.
+func declaredFields(groups ...string) []string {
+	var out []string
+	for _, group := range groups {
+		path := group + ".configmaps[0]"
+		out = append(out, gateFields(path)...)
+		for _, name := range []string{
+			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt",
+			"deletionPolicy", "spec",
+		} {
+			out = append(out, path+"."+name)
+		}
+	}
+	return out
+}
+
+// fieldsOf gives the paths of all fields of a type of the API, down to those that unsupportedFields names. Lists have one element,
+// and groups one kind. What is reported in one gate or group is reported in all.
+func fieldsOf(t reflect.Type, path string) []string {
+	if reportedField(path) {
+		return nil
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return fieldsOf(t.Elem(), path)
+	case t == reflect.TypeFor[v1alpha1.ResourceGroup]():
+		return fieldsOf(reflect.TypeFor[v1alpha1.CommonFields](), path+".configmaps[0]")
+	case t.Kind() == reflect.Slice && apiStruct(t.Elem()):
+		return fieldsOf(t.Elem(), path+"[0]")
+	case !apiStruct(t):
+		return []string{path}
+	}
+	var out []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			out = append(out, fieldsOf(f.Type, path)...)
+			continue
+		}
+		out = append(out, fieldsOf(f.Type, path+"."+name)...)
+	}
+	return out
+}
+
+// apiStruct says whether a type has fields that the API itself defines.
+func apiStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[v1alpha1.OperatorBoxSpec]().PkgPath()
+}
+
+func reportedField(path string) bool {
+	for _, group := range []string{"spec.onCreate.", "spec.onDelete."} {
+		if rest, ok := strings.CutPrefix(path, group); ok {
+			path = "spec.onReconcile." + rest
+		}
+	}
+	_, ok := unsupportedFields[path]
+	if !ok && strings.HasSuffix(path, ".cel") {
+		_, ok = unsupportedFields[strings.Replace(path, ".anyOf[0].cel", ".when[0].cel", 1)]
+	}
+	return ok
+}

@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+var _ = Describe("Boxes", func() {
+	const many = 200
+
+	// fill makes many resources at once.
+	fill := func(ctx context.Context, w *world, spec map[string]any) {
+		GinkgoHelper()
+		for _, name := range names(many) {
+			obj := w.ref(name)
+			obj.Object["spec"] = spec
+			Expect(kube.Create(ctx, obj)).To(Succeed())
+		}
+	}
+	// works checks that a box makes, corrects and cleans up.
+	works := func(ctx context.Context, w *world, name string) {
+		GinkgoHelper()
+		w.website(ctx, name, `{}`)
+		w.settled(ctx, name)
+		w.overwrites(ctx, name, "by hand")
+		w.holds(ctx, name, "good")
+		Expect(kube.Delete(ctx, w.ref(name))).To(Succeed())
+		w.gone(ctx, w.ref(name), name)
+	}
+
+	It("work beside one all of whose resources are wrong, and which evaluates each of them once", func(ctx context.Context) {
+		bad, good := newWorld(ctx), newWorld(ctx)
+		bad.running(ctx, bad.box(ctx, atMostTen))
+		good.running(ctx, good.box(ctx, oneMap(3, "good")))
+		fill(ctx, bad, map[string]any{"replicas": int64(11)})
+		works(ctx, good, "during")
+		healthShows(ctx, bad.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: many, Failing: many}))
+		})
+		inState(ctx, bad.id, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
+		works(ctx, good, "after")
+		inState(ctx, good.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		Expect(manager.evaluations(Default, bad.id)).To(BeEquivalentTo(many))
+	})
+
+	It("work beside one all of whose resources are retried again and again, with growing pauses", func(ctx context.Context) {
+		bad, good, missing := newWorld(ctx), newWorld(ctx), newWorldWithoutCRD(ctx)
+		bad.running(ctx, bad.box(ctx, `{onReconcile: {resources: [{manifest: {apiVersion: `+missing.group+`/v1, kind: Website}}]}}`))
+		good.running(ctx, good.box(ctx, oneMap(3, "good")))
+		mark := manager.requests.mark()
+		fill(ctx, bad, map[string]any{})
+		works(ctx, good, "during")
+		healthShows(ctx, bad.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: many, Failing: many, Waiting: many}))
+		})
+		inState(ctx, bad.id, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
+		works(ctx, good, "after")
+		inState(ctx, good.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		// Pauses double from 5 ms: fifteen tries take more than two minutes.
+		Expect(manager.evaluations(Default, bad.id)).To(BeNumerically("<", 15*many))
+		asked := 0
+		for _, r := range manager.requests.since(mark, "/apis/"+missing.group) {
+			Expect(r.method).To(Equal(http.MethodGet))
+			asked++
+		}
+		GinkgoWriter.Println("evaluations:", manager.evaluations(Default, bad.id), "questions about the missing kind:", asked)
+	})
+
+	It("work beside one whose every write hangs", func(ctx context.Context) {
+		stuck, good := newWorld(ctx), newWorld(ctx)
+		d := damned(func(r *http.Request) bool {
+			return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+stuck.namespace+"/")
+		})
+		stuck.running(ctx, stuck.box(ctx, oneMap(10, "good")))
+		good.running(ctx, good.box(ctx, oneMap(3, "good")))
+		d.shut()
+		for _, name := range names(20) {
+			stuck.website(ctx, name, `{}`)
+		}
+		Eventually(d.holding).WithContext(ctx).Should(Equal(10))
+		works(ctx, good, "during")
+		Expect(d.holding()).To(Equal(10))
+
+		By("editing, stopping and starting boxes meanwhile")
+		good.running(ctx, good.box(ctx, oneMap(5, "good")))
+		other := newWorld(ctx)
+		other.running(ctx, other.box(ctx, oneMap(3, "good")))
+		works(ctx, other, "during")
+		Expect(kube.Delete(ctx, &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: other.id}})).To(Succeed())
+		Eventually(func() error {
+			return client.IgnoreNotFound(kube.Get(ctx, client.ObjectKey{Name: other.id}, &v1alpha1.OperatorBox{}))
+		}).WithContext(ctx).Should(Succeed())
+		d.open()
+		for _, name := range names(20) {
+			stuck.settled(ctx, name)
+		}
+	})
+})

@@ -1,0 +1,164 @@
+// Package e2e_test runs Orkestra against a real API server: one file per promise, each spec with an API group and a
+// namespace of its own. Nothing here sleeps or asserts durations; what must come about is waited for by Eventually, with
+// one timeout for all.
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/test/localcluster"
+)
+
+// patience is how long anything may take. It is long because machines are slow, not because anything here should be.
+const patience = 60 * time.Second
+
+var (
+	cluster *localcluster.Cluster
+	kube    client.Client // reads past every cache
+	scheme  = newScheme()
+	manager *process
+)
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	suite, reporter := GinkgoConfiguration()
+	if dir := os.Getenv("ORKESTRA_GINKGO_REPORT_DIR"); dir != "" {
+		reporter.JSONReport = filepath.Join(dir, "e2e.json")
+	}
+	RunSpecs(t, "e2e", suite, reporter)
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	log.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
+
+	var err error
+	cluster, err = localcluster.Start(ctx, localcluster.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
+	kube, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	_, err = cluster.Kubectl(ctx, "apply", "--server-side", "-f", filepath.Join("..", "..", "config", "crd", "bases"))
+	Expect(err).NotTo(HaveOccurred())
+	// kubectl wait fails at once on a CRD that has no conditions yet.
+	Eventually(func() error {
+		_, err := cluster.Kubectl(ctx, "wait", "--for=condition=Established", "crd/operatorboxes."+v1alpha1.GroupName, "crd/crdhealths."+v1alpha1.GroupName)
+		return err
+	}).WithContext(ctx).Should(Succeed())
+	manager = startManager(cluster.Config())
+	DeferCleanup(func() { manager.stop() })
+})
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// process is a manager in this process.
+type process struct {
+	requests *requestLog
+	registry *prometheus.Registry
+	cancel   context.CancelFunc
+	done     chan error
+}
+
+// settings are the options of a manager that a spec may change.
+type settings struct {
+	config   *rest.Config
+	manager  ctrl.Options
+	orkestra controllers.Options
+}
+
+// startManager starts a manager as `orkestra manager` would, but for ports and leader election.
+func startManager(config *rest.Config, changes ...func(*settings)) *process {
+	p := &process{requests: &requestLog{}, registry: prometheus.NewRegistry(), done: make(chan error, 1)}
+	config.Wrap(p.requests.wrap)
+	s := &settings{
+		config: config,
+		manager: ctrl.Options{
+			Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // one after the other in this process
+			Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+			Logger: log.Log,
+		},
+		orkestra: controllers.Options{QPS: -1, Registry: p.registry},
+	}
+	for _, change := range changes {
+		change(s)
+	}
+	mgr, err := ctrl.NewManager(config, s.manager)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(controllers.Setup(mgr, s.orkestra)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go func() {
+		defer GinkgoRecover()
+		p.done <- mgr.Start(ctx)
+	}()
+	return p
+}
+
+// stop ends the manager and waits for it.
+func (p *process) stop() {
+	if p.cancel == nil {
+		return
+	}
+	p.cancel()
+	p.wait()
+}
+
+// wait waits for the end of a manager that was told to stop.
+func (p *process) wait() {
+	p.cancel = nil
+	var err error
+	Eventually(p.done).Should(Receive(&err))
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// evaluations counts the cycles that a box has evaluated, from the series that the manager exports.
+func (p *process) evaluations(g Gomega, box string) float64 {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	total := 0.0
+	for _, f := range families {
+		if f.GetName() != "orkestra_reconcile_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["box"] == box && labels["result"] != "skipped" {
+				total += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return total
+}

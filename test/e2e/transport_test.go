@@ -1,0 +1,231 @@
+package e2e_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+)
+
+// replaceManager runs another manager instead of the suite's until the spec ends. A spec makes its world first, so that the
+// suite's manager is back when the world is removed.
+func replaceManager(changes ...func(*settings)) {
+	GinkgoHelper()
+	manager.stop()
+	manager = startManager(cluster.Config(), changes...)
+	DeferCleanup(func() {
+		manager.stop()
+		manager = startManager(cluster.Config())
+	})
+}
+
+// via has a manager send its requests through something.
+func via(wrap func(http.RoundTripper) http.RoundTripper) func(*settings) {
+	return func(s *settings) { s.config.Wrap(wrap) }
+}
+
+// damned replaces the manager by one with a dam, which is open at first. It is opened when the spec ends.
+func damned(match func(*http.Request) bool, changes ...func(*settings)) *dam {
+	GinkgoHelper()
+	d := &dam{match: match}
+	d.open()
+	replaceManager(append(changes, via(d.wrap))...)
+	DeferCleanup(d.open)
+	return d
+}
+
+// dam holds back requests while it is shut, also when their sender has given up.
+type dam struct {
+	match func(*http.Request) bool
+	// yields lets go of requests whose sender has given up. Senders do after some seconds.
+	yields bool
+
+	mu       sync.Mutex
+	gate     chan struct{} // closed: the dam is open
+	held     int           // now
+	most     int           // at the same time, since the dam was shut
+	canceled int           // by their sender, while they were held
+}
+
+func (d *dam) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !d.match(r) {
+			return next.RoundTrip(r)
+		}
+		d.mu.Lock()
+		gate := d.gate
+		d.held++
+		d.most = max(d.most, d.held)
+		d.mu.Unlock()
+		var (
+			givenUp <-chan struct{}
+			err     error
+		)
+		if d.yields {
+			givenUp = r.Context().Done()
+		}
+		select {
+		case <-gate:
+		case <-givenUp:
+			err = r.Context().Err()
+		}
+		d.mu.Lock()
+		d.held--
+		if err != nil {
+			d.canceled++
+		}
+		d.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// open lets everything pass, now and later.
+func (d *dam) open() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.gate:
+	default:
+		if d.gate == nil {
+			d.gate = make(chan struct{})
+		}
+		close(d.gate)
+	}
+}
+
+// shut holds back what comes.
+func (d *dam) shut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate, d.most, d.canceled = make(chan struct{}), 0, 0
+}
+
+func (d *dam) counts() (held, most, canceled int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held, d.most, d.canceled
+}
+
+func (d *dam) holding() int {
+	held, _, _ := d.counts()
+	return held
+}
+
+// writesOf matches requests that change objects of a resource in a namespace.
+func writesOf(namespace, resource string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/"+resource)
+	}
+}
+
+// streams sees the watches of a client: it counts those that are open, and can hold back what they tell.
+type streams struct {
+	mu     sync.Mutex
+	wake   *sync.Cond
+	open   map[string]int    // by path
+	paused map[string]string // what is still told, by a part of the path
+}
+
+func newStreams() *streams {
+	s := &streams{open: map[string]int{}, paused: map[string]string{}}
+	s.wake = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *streams) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err != nil || !strings.Contains(r.URL.RawQuery, "watch=true") {
+			return response, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open[r.URL.Path]++
+		response.Body = &stream{ReadCloser: response.Body, all: s, path: r.URL.Path}
+		return response, nil
+	})
+}
+
+// count is the number of open watches whose path holds a text.
+func (s *streams) count(text string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for path, open := range s.open {
+		if strings.Contains(path, text) {
+			n += open
+		}
+	}
+	return n
+}
+
+// pause holds back what watches tell whose path holds a text, after they have told of something that holds last; at once if
+// that is empty.
+func (s *streams) pause(path, last string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused[path] = last
+}
+
+// resume lets all go on.
+func (s *streams) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = map[string]string{}
+	s.wake.Broadcast()
+}
+
+// holds says whether a watch may tell what it has read. It needs the lock.
+func (s *streams) holds(path string, read []byte) bool {
+	for part, last := range s.paused {
+		switch {
+		case !strings.Contains(path, part):
+		case last == "":
+			return true
+		case strings.Contains(string(read), last):
+			s.paused[part] = ""
+		}
+	}
+	return false
+}
+
+// stream is the body of one watch.
+type stream struct {
+	io.ReadCloser
+
+	all    *streams
+	path   string
+	closed bool // guarded by the lock of all
+}
+
+// Read hands on what was read when the watch is not held back.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	for !s.closed && s.all.holds(s.path, p[:n]) {
+		s.all.wake.Wait()
+	}
+	if s.closed {
+		return 0, errors.New("the watch is closed")
+	}
+	return n, err
+}
+
+// Close counts the watch as ended.
+func (s *stream) Close() error {
+	s.all.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		s.all.open[s.path]--
+		s.all.wake.Broadcast()
+	}
+	s.all.mu.Unlock()
+	return s.ReadCloser.Close()
+}

@@ -1,0 +1,210 @@
+// Package bench_test measures Orkestra against a real API server. Nothing here asserts: figures depend on the machine, so
+// compare within one run, and look first at requests, which do not.
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/test/localcluster"
+)
+
+const box = `apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: website}
+spec:
+  crd: {name: websites.demo.example.com}
+  onReconcile:
+    deployments: [{image: "{{ .spec.image }}", replicas: 0, port: 8080}]
+    services: [{port: 80}]
+    configmaps: [{data: {host: "{{ .spec.host }}"}}]
+`
+
+// world is a cluster with a manager in this process that serves Websites.
+type world struct {
+	kube     client.Client
+	requests atomic.Int64
+}
+
+// newWorld starts everything and stops it when the benchmark ends.
+func newWorld(b *testing.B) *world {
+	b.Helper()
+	log.SetLogger(logr.Discard())
+	w := &world{}
+	cluster, err := localcluster.Start(b.Context(), localcluster.Options{})
+	must(b, err)
+	b.Cleanup(func() { must(b, cluster.Stop()) })
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		must(b, add(scheme))
+	}
+	w.kube, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
+	must(b, err)
+	for _, path := range []string{"config/crd/bases", "config/samples/website/crd.yaml"} {
+		_, err := cluster.Kubectl(b.Context(), "apply", "--server-side", "-f", filepath.Join("..", "..", path))
+		must(b, err)
+	}
+	w.eventually(b, func() error {
+		_, err := cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all")
+		return err
+	})
+	w.startManager(b, cluster, scheme)
+	_, err = cluster.KubectlApply(b.Context(), box)
+	must(b, err)
+	_, err = cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox/website", "--timeout=60s")
+	must(b, err)
+	return w
+}
+
+func (w *world) startManager(b *testing.B, cluster *localcluster.Cluster, scheme *runtime.Scheme) {
+	b.Helper()
+	config := cluster.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			// Health is coalesced over all resources, so it is no part of what one costs.
+			if strings.Contains(r.URL.Path, "/namespaces/default/") {
+				w.requests.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+	})
+	must(b, err)
+	must(b, controllers.Setup(mgr, controllers.Options{QPS: -1}))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		must(b, <-done)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func must(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// eventually tries until there is no error.
+func (w *world) eventually(b *testing.B, try func() error) {
+	b.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(b.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		last = try()
+		return last == nil, nil
+	})
+	if err != nil {
+		b.Fatal(fmt.Errorf("%w: %w", err, last))
+	}
+}
+
+func website(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "demo.example.com/v1", "kind": "Website",
+		"metadata": map[string]any{"name": name, "namespace": "default"},
+		"spec":     map[string]any{"image": "nginx:1", "host": name + ".example.com"},
+	}}
+}
+
+func (w *world) ready(ctx context.Context, name string) error {
+	obj := website(name)
+	if err := w.kube.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == v1alpha1.ConditionReady && m["status"] == string(metav1.ConditionTrue) {
+			return nil
+		}
+	}
+	return fmt.Errorf("website %q is not ready", name)
+}
+
+func BenchmarkWebsite(b *testing.B) {
+	w := newWorld(b)
+	next := 0
+	b.Run("new resource with 3 children to Ready", func(b *testing.B) {
+		before := w.requests.Load()
+		for b.Loop() {
+			next++
+			name := fmt.Sprintf("web-%d", next)
+			must(b, w.kube.Create(b.Context(), website(name)))
+			w.eventually(b, func() error { return w.ready(b.Context(), name) })
+		}
+		b.ReportMetric(float64(w.requests.Load()-before)/float64(b.N), "requests/op")
+	})
+	b.Run("drift of a Deployment to its repair", func(b *testing.B) {
+		before := w.requests.Load()
+		key := types.NamespacedName{Namespace: "default", Name: "web-1"}
+		for b.Loop() {
+			d := &appsv1.Deployment{}
+			patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"drift:1"}]`))
+			d.Name, d.Namespace = key.Name, key.Namespace
+			must(b, w.kube.Patch(b.Context(), d, patch))
+			w.eventually(b, func() error {
+				if err := w.kube.Get(b.Context(), key, d); err != nil {
+					return err
+				}
+				if image := d.Spec.Template.Spec.Containers[0].Image; image != "nginx:1" {
+					return fmt.Errorf("image is %s", image)
+				}
+				return nil
+			})
+		}
+		b.ReportMetric(float64(w.requests.Load()-before)/float64(b.N), "requests/op")
+	})
+	b.Run("deleted ConfigMap to its return", func(b *testing.B) {
+		key := types.NamespacedName{Namespace: "default", Name: "web-1"}
+		for b.Loop() {
+			c := &corev1.ConfigMap{}
+			must(b, w.kube.Get(b.Context(), key, c))
+			uid := c.UID
+			must(b, w.kube.Delete(b.Context(), c))
+			w.eventually(b, func() error {
+				if err := w.kube.Get(b.Context(), key, c); err != nil {
+					return err
+				}
+				if c.UID == uid {
+					return fmt.Errorf("still the old one")
+				}
+				return nil
+			})
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+)
+
+const (
+	boxPage          = "docs/reference/box.md"
+	operationsPage   = "docs/operations.md"
+	troubleshootPage = "docs/how-to/troubleshoot.md"
+	templatesPage    = "docs/how-to/templates.md"
+)
+
+// names are the words of a page that stand in backticks, one by one.
+func names(t *testing.T, page string) []string {
+	t.Helper()
+	var out []string
+	for _, m := range backtick.FindAllStringSubmatch(prose(t, page), -1) {
+		out = append(out, m[1])
+		out = append(out, strings.Fields(m[1])...)
+	}
+	return out
+}
+
+func expectNames(t *testing.T, page, what string, want []string) {
+	t.Helper()
+	have := names(t, page)
+	for _, name := range want {
+		if !slices.Contains(have, name) {
+			t.Errorf("%s does not name the %s %q", page, what, name)
+		}
+	}
+}
+
+// flagOf finds the flags in a help text or a page.
+var flagOf = regexp.MustCompile(`(?:^|[\s\x60])(--[a-z][a-z-]+)`)
+
+// flags are those of a command.
+func flags(t *testing.T, bin, command string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), bin, command, "--help").CombinedOutput()
+	if err != nil {
+		t.Fatalf("asking %s for help: %v\n%s", command, err, out)
+	}
+	var found []string
+	for _, m := range flagOf.FindAllStringSubmatch(string(out), -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// namedFlags checks that every flag of orkestra that a page names exists, and that the table of the manager's flags is complete.
+func namedFlags(t *testing.T, bin string) {
+	t.Helper()
+	manager, validate := flags(t, bin, "manager"), flags(t, bin, "validate")
+	expectNames(t, operationsPage, "flag", slices.DeleteFunc(slices.Clone(manager), func(f string) bool { return f == "--help" }))
+	for _, m := range backtick.FindAllStringSubmatch(prose(t, operationsPage), -1) {
+		if strings.HasPrefix(m[1], "--") && !slices.Contains(manager, strings.Fields(m[1])[0]) {
+			t.Errorf("%s: orkestra manager has no flag %q", operationsPage, m[1])
+		}
+	}
+	known := map[string][]string{"manager": manager, "validate": validate, "version": nil}
+	command := regexp.MustCompile(`orkestra (manager|validate|version)([^|\n]*)`)
+	for _, page := range pages(t) {
+		for _, m := range command.FindAllStringSubmatch(read(t, page), -1) {
+			for _, f := range flagOf.FindAllStringSubmatch(m[2], -1) {
+				if !slices.Contains(known[m[1]], f[1]) {
+					t.Errorf("%s: orkestra %s has no flag %s", page, m[1], f[1])
+				}
+			}
+		}
+	}
+}
+
+// TestReasons checks that every condition and reason is explained.
+func TestReasons(t *testing.T) {
+	want := constants(t, "api/v1alpha1/conditions.go", func(name string) bool {
+		return strings.HasPrefix(name, "Reason") || strings.HasPrefix(name, "Condition")
+	})
+	if len(want) < 40 {
+		t.Fatalf("found only %d reasons", len(want))
+	}
+	expectNames(t, troubleshootPage, "condition or reason", want)
+}
+
+// TestMetrics checks that every series is listed.
+func TestMetrics(t *testing.T) {
+	series := regexp.MustCompile(`"(orkestra_[a-z_]+)"`).FindAllStringSubmatch(read(t, "engine/metrics/metrics.go"), -1)
+	if len(series) < 5 {
+		t.Fatalf("found only %d series", len(series))
+	}
+	for _, m := range series {
+		expectNames(t, operationsPage, "metric", []string{m[1]})
+	}
+}
+
+// TestFields checks that the reference names every field of a box, the keys of groups, and the operators.
+func TestFields(t *testing.T) {
+	expectNames(t, boxPage, "field of spec", jsonNames(reflect.TypeFor[v1alpha1.OperatorBoxSpec]()))
+	for _, nested := range []reflect.Type{
+		reflect.TypeFor[v1alpha1.CRDReference](), reflect.TypeFor[v1alpha1.NamespaceSelection](), reflect.TypeFor[v1alpha1.NormalizeSpec](),
+		reflect.TypeFor[v1alpha1.MutationRule](), reflect.TypeFor[v1alpha1.ValidationRule](), reflect.TypeFor[v1alpha1.DeletionSpec](),
+		reflect.TypeFor[v1alpha1.StatusSpec](), reflect.TypeFor[v1alpha1.StatusField](), reflect.TypeFor[v1alpha1.RuntimeSpec](),
+	} {
+		expectNames(t, boxPage, "field", jsonNames(nested))
+	}
+	expectNames(t, boxPage, "field of declarations", v1alpha1.CommonFieldNames())
+	expectNames(t, boxPage, "key", append(kinds.Keys(), kinds.PlannedKeys()...))
+	for _, key := range kinds.Keys() {
+		kind, _ := kinds.Lookup(key)
+		expectNames(t, boxPage, "short field of "+key, kind.FieldNames())
+	}
+	expectNames(t, boxPage, "operator", constants(t, "api/v1alpha1/when_types.go", func(name string) bool { return strings.HasPrefix(name, "Operator") }))
+}
+
+func jsonNames(of reflect.Type) []string {
+	var out []string
+	for f := range of.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			out = append(out, jsonNames(f.Type)...)
+			continue
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// TestFunctions checks that the template functions that a page names exist.
+func TestFunctions(t *testing.T) {
+	var all []string
+	for _, f := range expr.Funcs() {
+		all = append(append(all, f.Name), f.Aliases...)
+	}
+	table := regexp.MustCompile(`(?m)^\| (?:workloads|Jobs|addresses|any object|others) \|(.*)\|$`)
+	rows := table.FindAllStringSubmatch(prose(t, templatesPage), -1)
+	if len(rows) == 0 {
+		t.Fatal("there is no table of functions")
+	}
+	for _, row := range rows {
+		for _, m := range backtick.FindAllStringSubmatch(row[1], -1) {
+			if !slices.Contains(all, m[1]) {
+				t.Errorf("%s: there is no function %q", templatesPage, m[1])
+			}
+		}
+	}
+}
+
+// constants are the values of the string constants of a file whose names are picked.
+func constants(t *testing.T, file string, pick func(name string) bool) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 || !pick(spec.Names[0].Name) {
+			return true
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			if text, err := strconv.Unquote(literal.Value); err == nil {
+				out = append(out, text)
+			}
+		}
+		return true
+	})
+	return out
+}

@@ -1,0 +1,237 @@
+package manifests_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+var standardLabels = []string{
+	"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
+	"app.kubernetes.io/part-of", "app.kubernetes.io/component", "helm.sh/chart",
+}
+
+func TestChartObjects(t *testing.T) {
+	base := []string{
+		"ClusterRole/orkestra-aggregate", "ClusterRole/orkestra-manager",
+		"ClusterRoleBinding/orkestra-aggregate", "ClusterRoleBinding/orkestra-manager",
+		"Deployment/orkestra", "Role/orkestra-leader-election", "RoleBinding/orkestra-leader-election", "ServiceAccount/orkestra",
+	}
+	crds := []string{
+		"CustomResourceDefinition/crdhealths.orkestra.orkspace.io", "CustomResourceDefinition/operatorboxes.orkestra.orkspace.io",
+	}
+	metrics := []string{
+		"ClusterRole/orkestra-metrics-auth", "ClusterRole/orkestra-metrics-reader", "ClusterRoleBinding/orkestra-metrics-auth",
+		"Service/orkestra-metrics",
+	}
+	people := []string{"ClusterRole/orkestra-editor", "ClusterRole/orkestra-viewer"}
+	cases := map[string]struct {
+		values []string
+		want   []string
+	}{
+		"default": {want: slices.Concat(base, crds, metrics, people)},
+		"everything": {values: everything, want: slices.Concat(base, crds, metrics, people, []string{
+			"ClusterRole/orkestra-trial", "ClusterRoleBinding/orkestra-trial", "NetworkPolicy/orkestra", "PodDisruptionBudget/orkestra",
+			"ServiceMonitor/orkestra",
+		})},
+		"as little as possible": {
+			values: []string{
+				"crds.install=false", "metrics.enabled=false", "rbac.create=false", "serviceAccount.create=false",
+				`serviceAccount.name="mine"`,
+			},
+			want: []string{"Deployment/orkestra"},
+		},
+		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
+		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
+		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
+		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			rendered := helm(t, c.values...)
+			g.Expect(rendered.names()).To(ConsistOf(c.want))
+			for _, object := range rendered {
+				for _, label := range standardLabels {
+					g.Expect(object.GetLabels()).To(HaveKey(label), "%s/%s", object.GetKind(), object.GetName())
+				}
+				if isNamespaced(object) {
+					g.Expect(object.GetNamespace()).To(Equal(namespace), "%s/%s", object.GetKind(), object.GetName())
+				}
+			}
+		})
+	}
+}
+
+func isNamespaced(object *unstructured.Unstructured) bool {
+	return !strings.HasPrefix(object.GetKind(), "Cluster") && object.GetKind() != "CustomResourceDefinition"
+}
+
+func TestChartSelectors(t *testing.T) {
+	g := NewWithT(t)
+	// A label of a person must not break the selectors.
+	rendered := helm(t, append(everything, `podLabels={"app.kubernetes.io/name": "mine", "team": "a"}`)...)
+	deployment := only[appsv1.Deployment](t, rendered, "Deployment")
+	pod := deployment.Spec.Template.Labels
+	g.Expect(pod).To(HaveKeyWithValue("team", "a"))
+	selectors := map[string]metav1.LabelSelector{
+		"Deployment":          *deployment.Spec.Selector,
+		"Service":             {MatchLabels: only[corev1.Service](t, rendered, "Service").Spec.Selector},
+		"PodDisruptionBudget": *only[policyv1.PodDisruptionBudget](t, rendered, "PodDisruptionBudget").Spec.Selector,
+		"NetworkPolicy":       only[networkingv1.NetworkPolicy](t, rendered, "NetworkPolicy").Spec.PodSelector,
+	}
+	for kind, selector := range selectors {
+		g.Expect(matches(t, selector, pod)).To(BeTrue(), "%s: %v", kind, selector)
+		g.Expect(selector.MatchLabels).To(HaveKeyWithValue("app.kubernetes.io/instance", "orkestra"), "%s selects other releases", kind)
+	}
+	monitor := rendered.ofKind("ServiceMonitor")[0].Object
+	selector, _, err := unstructured.NestedStringMap(monitor, "spec", "selector", "matchLabels")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(matches(t, metav1.LabelSelector{MatchLabels: selector}, rendered.ofKind("Service")[0].GetLabels())).To(BeTrue())
+}
+
+func matches(t *testing.T, selector metav1.LabelSelector, set map[string]string) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !s.Empty() && s.Matches(labels.Set(set))
+}
+
+// flag returns the value of a flag of the manager in the rendered Deployment, and whether it is there.
+func flag(t *testing.T, rendered objects, name string) (string, bool) {
+	t.Helper()
+	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args {
+		if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func TestChartValuesReachTheManager(t *testing.T) {
+	cases := map[string]struct {
+		value, flag, want string
+	}{
+		"leader election":    {`leaderElection.enabled=false`, "leader-elect", "false"},
+		"log level":          {`logLevel="debug"`, "log-level", "debug"},
+		"log format":         {`logFormat="text"`, "log-format", "text"},
+		"reconciles":         {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
+		"many reconciles":    {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
+		"requests":           {`kubeAPI.qps=5`, "kube-api-qps", "5"},
+		"burst":              {`kubeAPI.burst=6`, "kube-api-burst", "6"},
+		"shutdown":           {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
+		"port of metrics":    {`metrics.port=9000`, "metrics-bind-address", ":9000"},
+		"no metrics":         {`metrics.enabled=false`, "metrics-bind-address", "0"},
+		"metrics over http":  {`metrics.secure=false`, "metrics-secure", "false"},
+		"port of the probes": {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
+		"pprof":              {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"another flag":       {`extraArgs=["--context=other"]`, "context", "other"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, ok := flag(t, helm(t, c.value), c.flag)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(got).To(Equal(c.want))
+		})
+	}
+	t.Run("no pprof", func(t *testing.T) {
+		_, ok := flag(t, helm(t), "pprof-bind-address")
+		NewWithT(t).Expect(ok).To(BeFalse())
+	})
+}
+
+func TestChartFlagsExist(t *testing.T) {
+	g := NewWithT(t)
+	help, err := run(t, "orkestra", "manager", "--help")
+	g.Expect(err).NotTo(HaveOccurred())
+	rendered := helm(t, `pprof.bindAddress=":1"`)
+	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
+		name, value, _ := strings.Cut(arg, "=")
+		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")
+		g.Expect(value).NotTo(BeEmpty(), arg)
+	}
+}
+
+func TestChartImage(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	cases := map[string]struct {
+		values []string
+		want   string
+	}{
+		"default":           {want: "ghcr.io/orkspace/orkestra:" + appVersion(t)},
+		"tag":               {values: []string{`image.tag="v9"`}, want: "ghcr.io/orkspace/orkestra:v9"},
+		"digest over tag":   {values: []string{`image.tag="v9"`, `image.digest="` + digest + `"`}, want: "ghcr.io/orkspace/orkestra@" + digest},
+		"another place":     {values: []string{`image.repository="example.com/o"`, `image.tag="v9"`}, want: "example.com/o:v9"},
+		"a number as a tag": {values: []string{`image.tag="1.10"`}, want: "ghcr.io/orkspace/orkestra:1.10"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			deployment := only[appsv1.Deployment](t, helm(t, c.values...), "Deployment")
+			NewWithT(t).Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal(c.want))
+		})
+	}
+}
+
+func appVersion(t *testing.T) string {
+	t.Helper()
+	return readYAML(t, chart+"/Chart.yaml")["appVersion"].(string)
+}
+
+func readYAML(t *testing.T, path string) map[string]any {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found map[string]any
+	if err := yaml.Unmarshal(content, &found); err != nil {
+		t.Fatalf("reading %q: %v", path, err)
+	}
+	return found
+}
+
+func TestChartLints(t *testing.T) {
+	if _, err := run(t, "helm", "lint", "--strict", chart); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChartNames(t *testing.T) {
+	cases := map[string]struct {
+		values []string
+		want   string
+	}{
+		"override":      {[]string{`fullnameOverride="mine"`}, "mine"},
+		"another word":  {[]string{`nameOverride="boxes"`}, "orkestra-boxes"},
+		"cut at 40":     {[]string{`fullnameOverride="` + strings.Repeat("a", 60) + `"`}, strings.Repeat("a", 40)},
+		"no dash at 40": {[]string{`fullnameOverride="` + strings.Repeat("a", 39) + `-b"`}, strings.Repeat("a", 39)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			rendered := helm(t, append(everything, c.values...)...)
+			for _, object := range rendered {
+				if object.GetKind() == "CustomResourceDefinition" {
+					continue
+				}
+				g.Expect(object.GetName()).To(Or(Equal(c.want), HavePrefix(c.want+"-")))
+				g.Expect(len(object.GetName())).To(BeNumerically("<=", 63))
+			}
+			expectBound(t, rendered)
+		})
+	}
+}

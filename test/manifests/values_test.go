@@ -1,0 +1,108 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestChartRefuses(t *testing.T) {
+	cases := map[string]struct {
+		values []string
+		want   string
+	}{
+		"an unknown value":            {[]string{"replicas=2"}, "'replicas' not allowed"},
+		"an unknown value below":      {[]string{"metrics.prot=1"}, "'prot' not allowed"},
+		"a string for a number":       {[]string{`replicaCount="two"`}, "got string, want integer"},
+		"a fraction":                  {[]string{"replicaCount=1.5"}, "/replicaCount"},
+		"a number for a string":       {[]string{"image.tag=1.10"}, "got number, want string"},
+		"a string for a bool":         {[]string{`crds.install="yes"`}, "got string, want boolean"},
+		"a list for a map":            {[]string{"nodeSelector=[]"}, "got array, want object"},
+		"a level that is none":        {[]string{`logLevel="warn"`}, "/logLevel"},
+		"a scope that is none":        {[]string{`rbac.scope="all"`}, "/rbac/scope"},
+		"a duration without a unit":   {[]string{`shutdownTimeout="30"`}, "/shutdownTimeout"},
+		"a port that is none":         {[]string{"metrics.port=70000"}, "/metrics/port"},
+		"a digest that is none":       {[]string{`image.digest="latest"`}, "/image/digest"},
+		"an argument, not a flag":     {[]string{`extraArgs=["drain"]`}, "/extraArgs/0"},
+		"replicas without a leader":   {[]string{"replicaCount=2", "leaderElection.enabled=false"}, "replicaCount above 1 needs leaderElection.enabled"},
+		"no account":                  {[]string{"serviceAccount.create=false"}, "serviceAccount.name is needed"},
+		"a monitor without metrics":   {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, "needs metrics.enabled"},
+		"an unknown resource field":   {[]string{"resources.request={}"}, "'request' not allowed"},
+		"an unknown kind of peer":     {[]string{`networkPolicy.metricsFrom=[{"pods": {}}]`}, "'pods' not allowed"},
+		"an unknown toleration":       {[]string{`tolerations=[{"kee": "a"}]`}, "'kee' not allowed"},
+		"an unknown kind of budget":   {[]string{`podDisruptionBudget.maxUnavailable="half"`}, "/podDisruptionBudget/maxUnavailable"},
+		"a name that cannot be one":   {[]string{`fullnameOverride="A_B"`}, "/fullnameOverride"},
+		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := helmTemplate(t, c.values...)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
+		})
+	}
+}
+
+// open are the values that hold free objects: the keys are a person's, or Kubernetes' own schema is too large to repeat.
+var open = []string{
+	"/global", "/nodeSelector", "/podAnnotations", "/podLabels", "/serviceAccount/annotations", "/metrics/serviceMonitor/labels",
+	"/resources/requests", "/resources/limits", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
+}
+
+func TestChartSchemaIsClosed(t *testing.T) {
+	g := NewWithT(t)
+	content, err := os.ReadFile(chart + "/values.schema.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	var schema map[string]any
+	g.Expect(json.Unmarshal(content, &schema)).To(Succeed())
+	g.Expect(schema["$schema"]).To(Equal("http://json-schema.org/draft-07/schema#"))
+	walkSchema(g, schema, "")
+	// Each value is explained in values.yaml, and each one there is in the schema.
+	want := valuePaths(readYAML(t, chart+"/values.yaml"), schema, "")
+	g.Expect(schemaPaths(schema, "")).To(ConsistOf(append(want, "/global")))
+}
+
+func walkSchema(g *WithT, schema map[string]any, path string) {
+	if schema["type"] == "object" && !slices.Contains(open, path) && !strings.HasSuffix(path, "/matchLabels") {
+		g.Expect(schema["additionalProperties"]).To(BeFalse(), "%s is open", path)
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		walkSchema(g, items, path+"/items")
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		walkSchema(g, property.(map[string]any), path+"/"+name)
+	}
+}
+
+// schemaPaths are the leaves of a schema; what is inside a list, or inside an object that values.yaml leaves empty, is a leaf.
+func schemaPaths(schema map[string]any, path string) []string {
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) == 0 || path == "/affinity" {
+		return []string{path}
+	}
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		paths = append(paths, schemaPaths(properties[name].(map[string]any), path+"/"+name)...)
+	}
+	return paths
+}
+
+// valuePaths are the leaves of values.yaml: where the schema has no further properties, a map is one.
+func valuePaths(values any, schema map[string]any, path string) []string {
+	object, isObject := values.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	if !isObject || len(properties) == 0 || path == "/affinity" {
+		return []string{path}
+	}
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		property, _ := properties[name].(map[string]any)
+		paths = append(paths, valuePaths(object[name], property, path+"/"+name)...)
+	}
+	return paths
+}

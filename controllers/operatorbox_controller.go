@@ -255,7 +255,7 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 func (r *OperatorBoxReconciler) compile(box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
 	running := r.Engine.Plan(box.Name)
 	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
-		running.CRD.UID == crd.UID && running.CRD.Generation == crd.Generation && running.CRD.Resource == crd.Resource {
+		running.CRD.Same(*crd) {
 		return running, nil
 	}
 	return pipeline.Compile(box, r.env(*crd))
@@ -269,10 +269,17 @@ func (r *OperatorBoxReconciler) env(crd pipeline.CRD) pipeline.Env {
 // be suspended. compiled is what the box compiles to; nil where it does not.
 func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, compiled *pipeline.Plan) error {
 	if running := r.Engine.Plan(box.Name); running != nil {
+		next := running
 		if box.Spec.Suspend {
-			return r.ensure(ctx, box, running.ForCleanup())
+			next = next.ForCleanup()
 		}
-		return nil
+		if crd.Going && !running.CRD.Going {
+			next = next.ForGoingCRD()
+		}
+		if next == running {
+			return nil
+		}
+		return r.ensure(ctx, box, next)
 	}
 	plan, err := pipeline.CompileCleanup(box, r.env(*crd))
 	if err != nil {

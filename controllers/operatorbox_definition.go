@@ -183,7 +183,7 @@ func (r *OperatorBoxReconciler) applyCRD(ctx context.Context, box *v1alpha1.Oper
 
 // removeCRD deletes the CRD that a deleted box installed, where it asks for that. gone says that nothing is left of it.
 func (r *OperatorBoxReconciler) removeCRD(ctx context.Context, box *v1alpha1.OperatorBox) (gone bool, err error) {
-	if box.Spec.CRD.Definition == nil || box.Spec.CRD.DeletionPolicy != v1alpha1.CRDDelete {
+	if !deletesCRD(box) {
 		return true, nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}

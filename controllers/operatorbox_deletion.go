@@ -68,7 +68,7 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		if box.Annotations[v1alpha1.AnnotationCleanup] == v1alpha1.True {
 			how = engine.ReleaseChildren
 		}
-		if box.Spec.CRD.Definition != nil && box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
+		if deletesCRD(box) {
 			how = engine.DeleteResources
 		}
 		left, err := r.Engine.Release(ctx, box.Name, how)
@@ -105,12 +105,13 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	if err != nil {
 		return false, err
 	}
-	running := r.Engine.Plan(box.Name)
-	if running != nil && running.CleanupOnly && running.UID == box.UID && running.CRD.UID == crd.UID {
-		return true, nil
-	}
 	picked := r.pick(box, crd, v)
 	if picked == nil {
+		return true, nil
+	}
+	picked.Going = picked.Going || deletesCRD(box)
+	running := r.Engine.Plan(box.Name)
+	if running != nil && running.CleanupOnly && running.UID == box.UID && running.CRD.UID == picked.UID && running.CRD.Going == picked.Going {
 		return true, nil
 	}
 	var plan *pipeline.Plan
@@ -121,8 +122,16 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	} else if plan, err = pipeline.CompileCleanup(box, r.env(*picked)); err != nil {
 		return false, fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
 	}
+	if picked.Going {
+		plan = plan.ForGoingCRD()
+	}
 	r.Engine.Remove(box.Name)
 	return true, r.ensure(ctx, box, plan)
+}
+
+// deletesCRD says whether the box takes its CRD with it.
+func deletesCRD(box *v1alpha1.OperatorBox) bool {
+	return box.Spec.CRD.Definition != nil && box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete
 }
 
 // claimants are the boxes that serve, or wait for, a CRD.

@@ -191,7 +191,11 @@ func (v *view) summary(report health.Report, runs bool) []metav1.Condition {
 func mistakes(errs field.ErrorList) string {
 	texts := make([]string, 0, len(errs))
 	for _, e := range errs {
-		texts = append(texts, e.Error())
+		text := e.Error()
+		if e.Type == field.ErrorTypeForbidden {
+			text = e.Field + ": " + e.Detail // "Forbidden" would sound as if a right were missing
+		}
+		texts = append(texts, text)
 	}
 	slices.Sort(texts)
 	if len(texts) == 1 {

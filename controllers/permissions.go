@@ -27,11 +27,11 @@ type right struct{ verb, group, resource, subresource string }
 
 func (r right) String() string {
 	name := r.resource
-	if r.subresource != "" {
-		name += "/" + r.subresource
-	}
 	if r.group != "" {
 		name += "." + r.group
+	}
+	if r.subresource != "" {
+		name += "/" + r.subresource
 	}
 	return r.verb + " " + name
 }

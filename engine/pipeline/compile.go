@@ -104,6 +104,13 @@ func (p *Plan) ForCleanup() *Plan {
 	return &cleanup
 }
 
+// ForGoingCRD gives the same plan for a CRD that is about to go.
+func (p *Plan) ForGoingCRD() *Plan {
+	going := *p
+	going.CRD.Going = true
+	return &going
+}
+
 // Revision names the content of a box's spec.
 func Revision(box *v1alpha1.OperatorBox) string {
 	b, err := json.Marshal(box.Spec)

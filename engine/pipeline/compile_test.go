@@ -295,6 +295,12 @@ onReconcile: {services: [{port: 80}], deployments: [{image: nginx}]}
 	g.Expect(Revision(boxOf(t, `{}`))).NotTo(gomega.Equal(plan.Revision))
 }
 
+func TestDeletingTheCRDNeedsTheRightToDeleteItsResources(t *testing.T) {
+	g := gomega.NewWithT(t)
+	g.Expect(planOf(t, `{}`).Rules[0].Verbs).NotTo(gomega.ContainElement("delete"))
+	g.Expect(planOf(t, `crd: {deletionPolicy: Delete}`).Rules[0].Verbs).To(gomega.ContainElement("delete"))
+}
+
 func TestCleanupPlansServeDeletionsOfBoxesThatNeverCompiled(t *testing.T) {
 	g := gomega.NewWithT(t)
 	box := boxOf(t, manyMistakes)

@@ -293,5 +293,5 @@ func (d *deletion) deleteChildren(ctx context.Context, r *Run, left map[int][]*u
 
 // collected says whether the garbage collector deletes a child with its owner.
 func (r *Run) collected(child *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.UID() })
+	return !r.Plan.CRD.Going && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.UID() })
 }

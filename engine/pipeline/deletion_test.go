@@ -84,6 +84,16 @@ func TestDeletionWithoutCleanUp(t *testing.T) {
 	}
 }
 
+func TestChildrenOfAGoingCRDAreNotLeftToTheGarbageCollector(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.put(configMapKind, "a", "a", ownedByReference)
+	r, err := p.run(planOf(t, "{}").ForGoingCRD(), deleted(t, v1alpha1.Finalizer))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/a"}))
+	g.Expect(r.Released).To(gomega.BeFalse())
+}
+
 func TestOrphanFinalizerLeavesEveryChild(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()

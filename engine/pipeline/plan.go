@@ -73,10 +73,18 @@ type CRD struct {
 	Resource schema.GroupVersionResource
 	// Namespaced says whether resources live in namespaces.
 	Namespaced bool
+	// Going says that the CRD is being deleted, or goes with its box. The garbage collector may lose sight of resources whose
+	// kind is gone before it has deleted their children, so they are not left to it.
+	Going bool
 	// HasStatus says whether the version has a status subresource.
 	HasStatus bool
 	// Schema of the version; nil where it has none.
 	Schema *apiextensionsv1.JSONSchemaProps
+}
+
+// Same says whether a plan for one of the two is a plan for the other.
+func (c CRD) Same(other CRD) bool {
+	return c.UID == other.UID && c.Generation == other.Generation && c.Resource == other.Resource && c.Going == other.Going
 }
 
 // NewCRD picks a version of a CRD: the wanted one, or the storage version. ok is false when it is not served.
@@ -93,6 +101,7 @@ func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (pick
 			Kind:       schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
 			Resource:   schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural},
 			Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			Going:      crd.DeletionTimestamp != nil,
 			HasStatus:  v.Subresources != nil && v.Subresources.Status != nil,
 		}
 		if v.Schema != nil {

@@ -123,8 +123,12 @@ func (c *compiler) rules() {
 	if crd.Resource == "" {
 		return
 	}
+	verbs := []string{"get", "list", "watch", "patch"}
+	if c.box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
+		verbs = append(verbs, "delete") // the resources go before their CRD
+	}
 	rules := []rbacv1.PolicyRule{
-		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource}, Verbs: verbs},
 		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/finalizers"}, Verbs: []string{"update"}},
 	}
 	if c.env.CRD.HasStatus {

@@ -130,7 +130,7 @@ var _ = Describe("A change to a box", func() {
 			g.Expect(box.Status.ObservedGeneration).To(Equal(box.Generation))
 			message := boxCondition(box, v1alpha1.ConditionCompiled).Message
 			for _, text := range []string{
-				`spec.onReconcile.configmaps[0].daat: Forbidden: unknown field, did you mean "data"?`,
+				`spec.onReconcile.configmaps[0].daat: unknown field, did you mean "data"?`,
 				`spec.onReconcile.deployments[0].image`, `spec.imgae: no such field in the CRD's schema, did you mean "image"?`,
 				`spec.onReconcile.deployments[0].replicas: Invalid value: "many": want 32-bit integer, got string`,
 				"3 mistakes", "revision " + good + " goes on",

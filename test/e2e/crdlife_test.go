@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,6 +113,9 @@ var _ = Describe("The CRD of a box", func() {
 			}).WithContext(ctx).Should(Succeed())
 		}
 		stopped()
+		for _, name := range names(3) {
+			w.gone(ctx, &corev1.ConfigMap{}, name)
+		}
 
 		By("making it again")
 		Expect(kube.Create(ctx, w.crd())).To(Succeed())

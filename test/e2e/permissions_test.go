@@ -299,7 +299,7 @@ var _ = Describe("The rights of the manager", func() {
 		By("naming every right that the box lacks, before anything is watched")
 		w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}], resources: [{manifest: {apiVersion: coordination.k8s.io/v1, kind: Lease, spec: {holderIdentity: "{{ .spec.mode }}"}}}]}}`)
 		missing := fmt.Sprintf("the manager may not create/delete/get/list/patch/watch leases.coordination.k8s.io, get/list/patch/watch websites.%[1]s, "+
-			"update websites/finalizers.%[1]s, patch websites/status.%[1]s", w.group)
+			"update websites.%[1]s/finalizers, patch websites.%[1]s/status", w.group)
 		advice := `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, missing+advice)
 		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, missing+advice)

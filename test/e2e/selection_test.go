@@ -31,7 +31,9 @@ var _ = Describe("Selection", func() {
 		w = newWorld(ctx)
 		a, b = w.anotherNamespace(ctx), w.anotherNamespace(ctx)
 	})
-	at := func(namespace string) types.NamespacedName { return types.NamespacedName{Namespace: namespace, Name: "web"} }
+	at := func(namespace string) types.NamespacedName {
+		return types.NamespacedName{Namespace: namespace, Name: "web"}
+	}
 	get := func(ctx context.Context, g Gomega, key types.NamespacedName) *unstructured.Unstructured {
 		obj := w.ref(key.Name)
 		g.Expect(kube.Get(ctx, key, obj)).To(Succeed())

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -79,14 +81,27 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		if err != nil {
 			return false, fmt.Errorf("releasing the resources of OperatorBox %q: %w", box.Name, err)
 		}
-		if left > 0 {
-			v.message = fmt.Sprintf("the box is being deleted and waits for %d resources to be let go", left)
+		if len(left) > 0 {
+			v.message = awaiting(left)
 			return false, nil
 		}
 	}
 	gone, err := r.removeCRD(ctx, box)
 	v.message = fmt.Sprintf("the box is being deleted and waits for CustomResourceDefinition %q to be gone", v.crdName)
 	return gone, err
+}
+
+// awaiting names resources that are not let go yet, the first of them where there are many.
+func awaiting(left []types.NamespacedName) string {
+	const most = 3
+	names := make([]string, 0, most+1)
+	for _, name := range left[:min(most, len(left))] {
+		names = append(names, strings.TrimPrefix(name.String(), "/"))
+	}
+	if more := len(left) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("the box is being deleted and waits for resources that are not let go yet: %s", strings.Join(names, ", "))
 }
 
 // serveRelease makes sure that the box runs a plan that serves deletions alone. The old plan is stopped first, and waited
@@ -110,6 +125,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 		return true, nil
 	}
 	picked.Going = picked.Going || deletesCRD(box)
+	v.crd = picked
 	running := r.Engine.Plan(box.Name)
 	if running != nil && running.CleanupOnly && running.UID == box.UID && running.CRD.UID == picked.UID && running.CRD.Going == picked.Going {
 		return true, nil

@@ -249,11 +249,12 @@ func (e *Engine) Plan(name string) *pipeline.Plan {
 	return nil
 }
 
-// Release lets go of all resources of a box, and says how many are left. It is asked again, as Changed tells, until none is.
-func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode) (left int, err error) {
+// Release lets go of all resources of a box, and says which are left, sorted. It is asked again, as Changed tells, until none
+// is.
+func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode) (left []types.NamespacedName, err error) {
 	b := e.box(name)
 	if b == nil {
-		return 0, nil
+		return nil, nil
 	}
 	return b.releaseAll(ctx, how)
 }

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/watch"
 )
 
 // permissionInterval is the time between two attempts of a resource whose child the manager may not write.
@@ -130,11 +133,13 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	began := clk.Now()
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st, began)
-	b.acquireKinds(ctx)
 	ports := pipeline.Ports{Inventory: b, Applier: b.writer, Marker: b.writer, Kinds: b.engine}
 	run := plan.NewRun(stored, began, ports)
 	run.Orphan = b.states.orphan(stored.GetUID())
-	err := b.execute(ctx, plan, run)
+	err := b.acquireKinds(ctx)
+	if err == nil {
+		err = b.execute(ctx, plan, run)
+	}
 	if ctx.Err() != nil {
 		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.
 		return
@@ -165,21 +170,31 @@ func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Ru
 	return plan.Execute(ctx, run)
 }
 
-// acquireKinds asks again for child kinds that were not installed when the box started.
-func (b *box) acquireKinds(ctx context.Context) {
-	have := b.engine.children.Acquired(b.name)
+// acquireKinds asks again for child kinds that were not installed when the box started. An error is one of the API server:
+// what children there are is not known then, and nothing may be decided without them.
+func (b *box) acquireKinds(ctx context.Context) error {
 	for _, kind := range b.Kinds() {
-		if slices.Contains(have, kind) {
+		if b.engine.children.Settled(b.name, kind) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		err := b.acquire(ctx, kind)
 		cancel()
-		if err != nil {
+		switch {
+		case err == nil:
+		case missing(err):
 			// The step that needs the kind says so to the user.
 			log.FromContext(ctx).V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
+		default:
+			return err
 		}
 	}
+	return nil
+}
+
+// missing says whether a kind can't be watched because it is not there.
+func missing(err error) bool {
+	return meta.IsNoMatchError(err) || errors.Is(err, watch.ErrNotServed)
 }
 
 // again queues the next look at a resource. Looks that no event asked for stand behind those that one did.

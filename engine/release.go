@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -63,9 +65,9 @@ func (b *box) left() {
 
 // releaseAll lets go of every resource. Those that are being deleted finish by themselves. It does not wait for the cache: a
 // CRD that goes at the same time would keep it, and its caller, waiting for ever.
-func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left int, err error) {
+func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.NamespacedName, err error) {
 	if !b.resources.HasSynced() {
-		return 0, ErrFilling
+		return nil, ErrFilling
 	}
 	var errs []error
 	for _, key := range b.resources.Keys() {
@@ -78,9 +80,10 @@ func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left int, err er
 			errs = append(errs, err)
 		}
 		if !gone {
-			left++
+			left = append(left, key)
 		}
 	}
+	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	return left, errors.Join(errs...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,9 @@ func (e *Engine) learnSchema(ctx context.Context, kind schema.GroupVersionKind) 
 	}
 	name := mapping.Resource.GroupResource().String()
 	obj, err := e.dynamic.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // another API server has it, and the kind no schema that could be read
+	}
 	if err != nil {
 		return fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
 	}

@@ -87,7 +87,7 @@ func condition(
 func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) verdict {
 	switch next.State {
 	case v1alpha1.HealthHealthy:
-		return verdict{v1alpha1.ReasonHealthy, "the box works"}
+		return verdict{v1alpha1.ReasonHealthy, works(r)}
 	case v1alpha1.HealthDegraded:
 		return verdict{v1alpha1.ReasonDegraded, degraded(old, r, next.Failing)}
 	case v1alpha1.HealthStarting:
@@ -99,6 +99,14 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	default:
 		return report(r, verdict{string(v1alpha1.HealthPending), "the box has not started yet"})
 	}
+}
+
+// works says that all is well, and what is not: a spec that can't run leaves the one before it at work.
+func works(r Report) string {
+	if !stalling[r.Reason] {
+		return "the box works"
+	}
+	return cut(fmt.Sprintf("the box works with revision %s; its current spec is not in use: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
 // degraded names the threshold and one failing resource. It names no running count, and stays with the resource it named

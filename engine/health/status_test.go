@@ -96,8 +96,8 @@ func TestConditions(t *testing.T) {
 			"-CompileFailed", "-CompileFailed", "+CompileFailed", "-CompileFailed", "-CompileFailed", "spec.onCreate: no",
 		},
 		"the spec has mistakes, and the old plan goes on": {
-			Report{Phase: Running, Reason: v1alpha1.ReasonCompileFailed, Message: "spec.onCreate: no"},
-			"+Healthy", "-Healthy", "+CompileFailed", "+Running", "+Healthy", "the box works",
+			Report{Phase: Running, Revision: "site-1", Reason: v1alpha1.ReasonCompileFailed, Message: "spec.onCreate: no"},
+			"+Healthy", "-Healthy", "+CompileFailed", "+Running", "+Healthy", "the box works with revision site-1; its current spec is not in use: spec.onCreate: no",
 		},
 		"another box has the CRD": {
 			Report{Phase: Stopped, Reason: v1alpha1.ReasonCRDClaimed, Message: `box "a" runs it`},

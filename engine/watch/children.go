@@ -27,6 +27,10 @@ import (
 // ErrStopped is returned by whoever waits for an informer that is stopped meanwhile, or was before.
 var ErrStopped = errors.New("the informer is stopped")
 
+// ErrNotServed is returned by whoever waits for an informer of a kind that the API server does not know, though it did once:
+// its CRD is gone. Nothing is there to be read; the informer goes on asking, and follows the kind when it comes back.
+var ErrNotServed = errors.New("the API server does not serve the kind")
+
 const (
 	ownerIndex = "owner"
 	boxIndex   = "box"
@@ -103,7 +107,7 @@ func (c *Children) Run(ctx context.Context) error {
 // costs nothing then. It waits for Run.
 //
 // The error names every kind that is not there: meta.IsNoMatchError holds for an error in its chain if the kind is not
-// installed; a kind that has not synced when the context ends gives the context's error and, where there is one, the API
+// installed, and it is ErrNotServed if it no longer is; a kind that has not synced when the context ends gives the context's error and, where there is one, the API
 // server's. The user keeps what it has acquired, so that the next call finds it further on, until Release. After Run the
 // error is ErrStopped.
 func (c *Children) Acquire(ctx context.Context, user string, gvks ...schema.GroupVersionKind) error {
@@ -251,6 +255,14 @@ func (c *Children) Acquired(user string) []schema.GroupVersionKind {
 	}
 	slices.SortFunc(gvks, compareKinds)
 	return gvks
+}
+
+// Settled says whether the user has acquired a kind, and all that there is of it is known: the kind is synced, or not served.
+func (c *Children) Settled(user string, gvk schema.GroupVersionKind) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	k := c.kinds[gvk]
+	return k != nil && k.users.Has(user) && (k.store.hasSynced() || !k.store.isServed())
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {

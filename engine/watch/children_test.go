@@ -100,6 +100,47 @@ func TestAcquireNamesKindsThatAreNotInstalled(t *testing.T) {
 	})
 }
 
+func TestAcquireOfAKindThatIsNoLongerServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		client := newClient(child("ns", "a", "1", "o@box"))
+		var served atomic.Bool
+		answer(client, "list", func() error {
+			if !served.Load() {
+				return apierrors.NewNotFound(cups.GroupResource(), "")
+			}
+			return nil
+		})
+		children, _, stop := running(t, client)
+		defer stop()
+		g.Expect(children.Settled("box", cupKind)).To(BeFalse())
+		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(MatchError(ErrNotServed))
+		g.Expect(children.Settled("box", cupKind)).To(BeTrue(), "there is nothing to be known")
+		g.Expect(children.Settled("other", cupKind)).To(BeFalse())
+		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(MatchError(ErrNotServed))
+
+		served.Store(true)
+		time.Sleep(2 * longestPause)
+		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(Succeed())
+		g.Expect(names(children.Owned(cupKind, "o"))).To(Equal([]string{"ns/a#1"}), "it is followed when it is back")
+		g.Expect(children.Settled("box", cupKind)).To(BeTrue())
+	})
+}
+
+func TestAKindThatCannotBeReadIsNotSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		client := newClient()
+		answer(client, "list", func() error { return apierrors.NewServiceUnavailable("starting") })
+		children, _, stop := running(t, client)
+		defer stop()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g.Expect(children.Acquire(ctx, "box", cupKind)).To(MatchError(context.DeadlineExceeded))
+		g.Expect(children.Settled("box", cupKind)).To(BeFalse())
+	})
+}
+
 func TestAcquireOfAFreshKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

@@ -36,9 +36,10 @@ type informer struct {
 
 	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
 
-	mu      sync.Mutex         // guards what follows
-	cancel  context.CancelFunc // nil until started
-	stopped bool
+	mu       sync.Mutex         // guards what follows
+	cancel   context.CancelFunc // nil until started
+	stopped  bool
+	unserved chan struct{} // closed while the API server does not know the kind
 }
 
 type informerOptions struct {
@@ -58,6 +59,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		selector: options.selector,
 		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
 		done:     make(chan struct{}),
+		unserved: make(chan struct{}),
 	}
 	if options.namespace != "" {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
@@ -128,7 +130,8 @@ func stopAll(informers []*informer) {
 	}
 }
 
-// wait returns when the informer has synced, or an error if it was stopped or the context ended.
+// wait returns when the informer has synced, or an error if it was stopped, the API server does not know the kind, or the
+// context ended.
 func (i *informer) wait(ctx context.Context) error {
 	select {
 	case <-i.done:
@@ -143,6 +146,8 @@ func (i *informer) wait(ctx context.Context) error {
 		return nil
 	case <-i.done:
 		return fmt.Errorf("syncing kind %q: %w", i.name, ErrStopped)
+	case <-i.notServed():
+		return fmt.Errorf("syncing kind %q: %w", i.name, ErrNotServed)
 	case <-ctx.Done():
 		if last := i.lastError.Load(); last != nil {
 			return fmt.Errorf("syncing kind %q: %w: %w", i.name, context.Cause(ctx), *last)
@@ -157,6 +162,41 @@ func (i *informer) hasSynced() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// notServed gives what is closed while the API server does not know the kind.
+func (i *informer) notServed() <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.unserved
+}
+
+// setServed says whether the API server knows the kind.
+func (i *informer) setServed(served bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := true
+	select {
+	case <-i.unserved:
+		known = false
+	default:
+	}
+	switch {
+	case known && !served:
+		close(i.unserved)
+	case !known && served:
+		i.unserved = make(chan struct{})
+	}
+}
+
+// isServed says whether the API server may know the kind.
+func (i *informer) isServed() bool {
+	select {
+	case <-i.notServed():
+		return false
+	default:
+		return true
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	longestPause = 2 * time.Second
 	// freshTries is how often a kind that is not served is asked for at freshPause: about ten seconds.
 	freshTries = 40
+	// unservedTries is after how many tries a kind that is not served counts as one that is not there: about three seconds.
+	unservedTries = 16
 
 	firstAnswer   = 100 * time.Millisecond
 	longestAnswer = 30 * time.Second
@@ -26,8 +28,15 @@ const (
 func (i *informer) insist(ctx context.Context, passes func(error) bool, f func(context.Context) error) error {
 	for try := 0; ; try++ {
 		err := f(ctx)
-		if err == nil || ctx.Err() != nil || !passes(err) {
+		if err == nil {
+			i.setServed(true)
+			return nil
+		}
+		if ctx.Err() != nil || !passes(err) {
 			return err
+		}
+		if apierrors.IsNotFound(err) && try >= unservedTries {
+			i.setServed(false)
 		}
 		i.failed(err)
 		select {

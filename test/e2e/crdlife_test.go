@@ -224,6 +224,32 @@ var _ = Describe("The CRD of a box", func() {
 			`version "v1" of `+w.crdName()+` is no longer served; the box works in "v2" from now on`)
 	})
 
+	It("of children may go: the box says so, serves deletions, and goes on when it is back", func(ctx context.Context) {
+		w := newWorld(ctx)
+		crd := w.gadgets(ctx)
+		w.running(ctx, w.box(ctx, `{`+w.gadget()+`}`))
+		for _, name := range []string{"web", "other"} {
+			w.website(ctx, name, `{}`)
+			w.settled(ctx, name)
+		}
+		Expect(kube.Delete(ctx, crd)).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(crd), crd))
+		}).WithContext(ctx).Should(BeTrue())
+
+		By("starting the sub-controller anew in a process that knew the kind")
+		w.running(ctx, w.box(ctx, `{namespaces: {include: [`+w.namespace+`]}, `+w.gadget()+`}`))
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "Gadget")
+		Expect(condition(w.get(ctx, Default, "web"), v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionFalse), "it may come back")
+		w.removed(ctx, "other")
+
+		w.gadgets(ctx)
+		w.settled(ctx, "web")
+		gadget := w.ref("web")
+		gadget.SetKind("Gadget")
+		w.child(ctx, Default, gadget, "web")
+	})
+
 	It("may not be served because of its names, and the box says why", func(ctx context.Context) {
 		w := newWorld(ctx)
 		second := w.crd()

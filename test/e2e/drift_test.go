@@ -209,18 +209,8 @@ var _ = Describe("Drift", func() {
 var _ = Describe("Drift of a custom child kind", func() {
 	It("matches lists by the keys of its schema, and leaves entries of others alone", func(ctx context.Context) {
 		w := newWorld(ctx)
-		crd := w.crd()
-		crd.Name = "gadgets." + w.group
-		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"}
-		var spec apiextensionsv1.JSONSchemaProps
-		Expect(yaml.Unmarshal([]byte(`{type: object, properties: {parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
-			items: {type: object, required: [name], properties: {name: {type: string}, size: {type: integer}}}}}}`), &spec)).To(Succeed())
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
-		Expect(kube.Create(ctx, crd)).To(Succeed())
-		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, crd)).To(Succeed()) })
-
-		w.running(ctx, w.box(ctx, `{onReconcile: {resources: [{manifest: {apiVersion: `+w.group+`/v1, kind: Gadget,
-			metadata: {name: "{{ .metadata.name }}"}, spec: {parts: [{name: b, size: 2}]}}}]}}`))
+		w.gadgets(ctx)
+		w.running(ctx, w.box(ctx, `{`+w.gadget()+`}`))
 		w.website(ctx, "web", `{}`)
 		w.settled(ctx, "web")
 		gadget := w.ref("web")
@@ -240,3 +230,24 @@ var _ = Describe("Drift of a custom child kind", func() {
 		nothingSent(ctx, w, "web")
 	})
 })
+
+// gadgets makes another CRD in the world's group, for children of a kind that Kubernetes does not have.
+func (w *world) gadgets(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
+	GinkgoHelper()
+	crd := w.crd()
+	crd.Name = "gadgets." + w.group
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"}
+	var spec apiextensionsv1.JSONSchemaProps
+	Expect(yaml.Unmarshal([]byte(`{type: object, properties: {parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
+		items: {type: object, required: [name], properties: {name: {type: string}, size: {type: integer}}}}}}`), &spec)).To(Succeed())
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
+	Expect(kube.Create(ctx, crd)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(kube.Delete(ctx, crd))).To(Succeed()) })
+	return crd
+}
+
+// gadget is the part of a box's spec that makes a Gadget.
+func (w *world) gadget() string {
+	return `onReconcile: {resources: [{manifest: {apiVersion: ` + w.group + `/v1, kind: Gadget,
+		metadata: {name: "{{ .metadata.name }}"}, spec: {parts: [{name: b, size: 2}]}}}]}`
+}

@@ -7,29 +7,26 @@ package controllers
 // Child kinds that the short forms make: they are applied, watched through one informer per kind, and pruned.
 //
 // Workloads.
-// +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;statefulsets,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;statefulsets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 //
-// What workloads use. Secrets are also read for the secretRef of an external call.
-// +kubebuilder:rbac:groups="",resources=configmaps;persistentvolumeclaims;secrets;serviceaccounts,verbs=get;list;watch;create;update;patch;delete
+// What workloads use.
+// +kubebuilder:rbac:groups="",resources=configmaps;persistentvolumeclaims;secrets;serviceaccounts,verbs=get;list;watch;create;patch;delete
 //
 // How workloads are reached.
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses;networkpolicies,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses;networkpolicies,verbs=get;list;watch;create;patch;delete
 //
-// Namespaces and their limits. Namespaces are also read for the annotation that lets resources of other namespaces in.
-// +kubebuilder:rbac:groups="",resources=limitranges;namespaces;resourcequotas,verbs=get;list;watch;create;update;patch;delete
+// Namespaces and their limits.
+// +kubebuilder:rbac:groups="",resources=limitranges;namespaces;resourcequotas,verbs=get;list;watch;create;patch;delete
 
 // CRDs: schemas are read to check templates; crd.definition installs, changes and (deletionPolicy: Delete) deletes one.
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;create;patch;delete
 
-// Revisions of boxes, and snapshots of resources for rollback.
-// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;update;patch;delete
-
-// Reviews: whether the manager, or the account of a box, has the rights that a box needs.
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews;subjectaccessreviews,verbs=create
+// Reviews: whether the manager has the rights that a box needs.
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
 
 // Events about boxes and resources, in the namespaces of the resources.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

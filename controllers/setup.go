@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/orkspace/orkestra/engine"
@@ -28,6 +29,8 @@ type Options struct {
 	Burst int
 	// ShutdownTimeout is how long a stopping box waits for its workers. Default: 30 s.
 	ShutdownTimeout time.Duration
+	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
+	ReconcileTimeout time.Duration
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
 	// Clock tells the time. Default: the real one.
@@ -87,12 +90,22 @@ func newEngine(mgr ctrl.Manager, o Options, recorder *metrics.Recorder, boxes, h
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, ShutdownTimeout: o.ShutdownTimeout,
+		ReconcileTimeout: o.ReconcileTimeout,
 		Changed: func(name string) {
 			boxes.Mark(name, true)
 			healths.Mark(name, true)
 		},
 		HealthChanged: healths.Mark,
 	})
+}
+
+// NewClient makes the manager's client, for ctrl.Options.NewClient. Its requests end in time: the last write of a process that
+// no longer leads must end before its lease does.
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	bounded := rest.CopyConfig(config)
+	bounded.Timeout = engine.RequestTimeout
+	options.HTTPClient = nil // the manager's own waits for ever, as watches must
+	return client.New(bounded, options)
 }
 
 // markInterval is the time between two tries of a new leader to look at every box.

@@ -53,8 +53,8 @@ type Config struct {
 	HealthChanged func(box string, urgent bool)
 }
 
-// requestTimeout bounds every write, so that the last write of an old leader ends before its lease does.
-const requestTimeout = 4 * time.Second
+// RequestTimeout bounds every write, so that the last write of an old leader ends before its lease does.
+const RequestTimeout = 4 * time.Second
 
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
@@ -87,7 +87,7 @@ func New(config Config) (*Engine, error) {
 		return nil, fmt.Errorf("making a dynamic client: %w", err)
 	}
 	writing := rest.CopyConfig(config.REST)
-	writing.Timeout = requestTimeout
+	writing.Timeout = RequestTimeout
 	httpClient, err := rest.HTTPClientFor(writing)
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client: %w", err)

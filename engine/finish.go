@@ -78,6 +78,7 @@ func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unst
 	}
 	patch, err := status.Patch(stored, desired)
 	if err != nil || patch == nil {
+		st.echoes = 0
 		return err
 	}
 	answer, err := b.client.WriteStatus(ctx, stored, patch)
@@ -87,7 +88,7 @@ func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unst
 	case err != nil:
 		return err
 	}
-	st.written = answer.GetResourceVersion()
+	st.wrote(stored, answer)
 	return nil
 }
 

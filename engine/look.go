@@ -167,17 +167,21 @@ func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Ru
 			err = &pipeline.StepError{Step: "reconcile", Class: pipeline.Panic, Err: fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	return plan.Execute(ctx, run)
+	err = plan.Execute(ctx, run)
+	if p, ok := errors.AsType[*pipeline.PanicError](err); ok {
+		b.panicked(p.Value, p.Stack)
+	}
+	return err
 }
 
 // acquireKinds asks again for child kinds that were not installed when the box started. An error is one of the API server:
 // what children there are is not known then, and nothing may be decided without them.
 func (b *box) acquireKinds(ctx context.Context) error {
 	for _, kind := range b.Kinds() {
-		if b.engine.children.Settled(b.name, kind) {
+		if b.engine.children.Settled(b.name, kind) && b.engine.schemas.knows(kind) {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 		err := b.acquire(ctx, kind)
 		cancel()
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +64,10 @@ func (r *rights) confirm(ctx context.Context, err error) (missing *right, confir
 	if missing != nil && !r.granted(ctx, missing) {
 		return missing, step
 	}
+	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.verb) {
+		// Nothing but rights is asked of reads, and this one has been granted meanwhile.
+		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
+	}
 	return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}
 }
 
@@ -90,7 +95,7 @@ func (r *rights) granted(ctx context.Context, want *right) bool {
 }
 
 func (r *rights) review(ctx context.Context, want *right) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},

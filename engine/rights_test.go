@@ -77,6 +77,8 @@ func TestRights(t *testing.T) {
 	g.Expect(missing).To(BeNil())
 	g.Expect(pipeline.AsStepError(err)).To(And(HaveField("Class", pipeline.Refused), HaveField("Reason", "AdmissionDenied")),
 		"a 403 that the review does not confirm")
+	_, err = r.confirm(t.Context(), forbidden(`User "a" cannot list resource "pods" in API group "" at the cluster scope`))
+	g.Expect(pipeline.AsStepError(err).Class).To(Equal(pipeline.Transient), "a right to read that was granted meanwhile")
 	_, err = r.confirm(t.Context(), forbidden("this value cannot be used"))
 	g.Expect(pipeline.AsStepError(err).Class).To(Equal(pipeline.Refused))
 	other := &pipeline.StepError{Step: "s", Class: pipeline.Transient, Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("y"))}

@@ -38,6 +38,14 @@ func (s *schemas) put(kind schema.GroupVersionKind, props *apiextensionsv1.JSONS
 	s.all[kind] = props
 }
 
+// knows says whether nothing is left to be learned of a kind.
+func (s *schemas) knows(kind schema.GroupVersionKind) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, known := s.all[kind]
+	return known || scheme.Scheme.Recognizes(kind)
+}
+
 // learnSchema reads the schema of a child kind that Kubernetes itself does not have.
 func (e *Engine) learnSchema(ctx context.Context, kind schema.GroupVersionKind) error {
 	if scheme.Scheme.Recognizes(kind) {
@@ -50,7 +58,8 @@ func (e *Engine) learnSchema(ctx context.Context, kind schema.GroupVersionKind) 
 	name := mapping.Resource.GroupResource().String()
 	obj, err := e.dynamic.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // another API server has it, and the kind no schema that could be read
+		e.schemas.put(kind, nil) // an aggregated API server has it: there is no schema that could be read
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)

@@ -27,9 +27,23 @@ type state struct {
 	missing  *right    // after a 403: what the manager may not do
 	backoff  backoff
 	repeats  bool             // this cycle asks again what was counted before
+	echoes   int              // status writes in a row that only such writes led to
 	happened []pipeline.Event // those that were sent, so that each is sent once
 	shown    metav1.Condition // Ready as it was last found
 	released bool
+}
+
+// maxEchoes is how many status writes in a row may lead to a further cycle of a box that reads the status it writes. One that
+// is computed from itself, such as a counter, would be written for ever.
+const maxEchoes = 10
+
+// wrote notes our own write of the status.
+func (s *state) wrote(stored, answer *unstructured.Unstructured) {
+	s.written = answer.GetResourceVersion()
+	if s.echoes++; s.echoes >= maxEchoes {
+		s.inputs.StatusWritten(stored, answer)
+		s.echoes = 0
+	}
 }
 
 // readyBefore is Ready before this cycle: as the resource shows it, or as it was last found where no status can show it.

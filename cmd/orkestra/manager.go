@@ -158,7 +158,7 @@ func (f *managerFlags) options(logger logr.Logger) ctrl.Options {
 	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	return ctrl.Options{
-		Scheme: newScheme(), Logger: logger, Metrics: serving,
+		Scheme: newScheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient,
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
 		LeaderElection: f.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: f.ownNamespace(),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/suggest"
 )
 
 // gotForeign is what FieldError.Got says of a field that someone else sets.
@@ -83,6 +84,21 @@ func builtIn(gvk schema.GroupVersionKind) (*shape, *FieldError) {
 		return nil, &FieldError{Path: joinPath(nameManifest, nameKind), Want: "kind of a single object", Got: typeString, Value: gvk.Kind}
 	}
 	return s, nil
+}
+
+// Unknown says whether a kind is none of those that Kubernetes has in its group and version, though it has that group and
+// version; hint names the nearest one.
+func Unknown(gvk schema.GroupVersionKind) (hint string, unknown bool) {
+	if scheme.Scheme.Recognizes(gvk) || !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) {
+		return "", false
+	}
+	var names []string
+	for name, t := range scheme.Scheme.KnownTypes(gvk.GroupVersion()) {
+		if s := shapeOf(t); s.members[nameMetadata] != nil && s.members["items"] == nil {
+			names = append(names, name)
+		}
+	}
+	return suggest.DidYouMean(gvk.Kind, names), true
 }
 
 // metadataType is what all manifests have, whatever their kind: names, labels, annotations.

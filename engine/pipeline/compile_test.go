@@ -208,6 +208,18 @@ onCreate: {jobs: [{id: second, image: a, reconcile: true}]}`,
 			`onCreate: {jobs: [{image: a, failurePolicy: Continue}]}`,
 			[]string{"spec.onCreate.jobs[0].failurePolicy: Forbidden: only jobs of onDelete have a failure policy"},
 		},
+		"unknown kind of a group that Kubernetes has": {
+			`onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}}]}`,
+			[]string{`spec.onReconcile.resources[0].manifest.kind: Invalid value: "Deploymnt": apps/v1 has no such kind, did you mean "Deployment"?`},
+		},
+		"a Job that may be gone before its end is seen": {
+			`onDelete: {jobs: [{image: a, spec: {ttlSecondsAfterFinished: 0}}]}`,
+			[]string{`spec.onDelete.jobs[0].spec.ttlSecondsAfterFinished: Forbidden: not supported yet by this version of Orkestra; remove it`},
+		},
+		"a Job's manifest that may be gone before its end is seen": {
+			`onDelete: {resources: [{manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 60}}}]}`,
+			[]string{`spec.onDelete.resources[0].manifest.spec.ttlSecondsAfterFinished: Forbidden: not supported yet by this version of Orkestra; remove it`},
+		},
 		"unknown child": {
 			`onReconcile: {deployments: [{image: a}], configmaps: [{data: {a: "{{ .children.deploymnt.metadata.name }}"}}]}`,
 			[]string{`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .children.deploymnt.metadata.name }}": column 4: children.deploymnt: this box declares no such child, did you mean "deployment"?`},

@@ -28,6 +28,7 @@ type declaration struct {
 	kind     kinds.Kind
 	gvk      schema.GroupVersionKind
 	written  map[string]any // the short fields as written: which of them are set decides where defaults come from
+	overlay  map[string]any // the spec as written
 
 	name, namespace     *expr.Template
 	labels, annotations map[string]*expr.Template

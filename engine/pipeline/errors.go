@@ -56,6 +56,17 @@ func (e *StepError) Stalls() bool {
 	return e.Class == Permanent || e.Class == Refused || e.Class == Permission
 }
 
+// PanicError is a panic that was caught where a child was written.
+type PanicError struct {
+	// Value that was given to panic.
+	Value any
+	// Stack of the goroutine.
+	Stack []byte
+}
+
+// Error gives the value.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
 // AsStepError gives err as a StepError; an error that names no step is classified and counted to the step "reconcile".
 func AsStepError(err error) *StepError {
 	if step, ok := errors.AsType[*StepError](err); ok {
@@ -89,6 +100,8 @@ func classify(step string, err error) *StepError {
 		noRes  *meta.NoResourceMatchError
 	)
 	switch {
+	case errors.As(err, new(*PanicError)):
+		e.Class = Panic
 	case errors.As(err, &budget):
 		e.Class, e.Reason = Permanent, v1alpha1.ReasonBudgetExceeded
 	case errors.As(err, &own):

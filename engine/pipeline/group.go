@@ -3,7 +3,9 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +17,9 @@ import (
 
 // concurrentWrites is how many children of one rank are written at the same time.
 const concurrentWrites = 8
+
+// foreignInterval is how often a name is looked at again that an object of somebody else holds while it is being deleted.
+const foreignInterval = 15 * time.Second
 
 // group makes and corrects the children of onCreate or onReconcile, rank by rank.
 type group struct {
@@ -86,7 +91,7 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	for _, w := range writes {
 		eg.Go(func() error {
 			// Not the group's error: all that are in flight finish, and the first one declared is reported.
-			w.outcome, w.err = r.Ports.Applier.Apply(ctx, r.owner, w.child)
+			w.outcome, w.err = r.write(ctx, w.child)
 			return nil
 		})
 	}
@@ -94,6 +99,16 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 		return err
 	}
 	return r.settle(writes)
+}
+
+// write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
+func (r *Run) write(ctx context.Context, child apply.Child) (out apply.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return r.Ports.Applier.Apply(ctx, r.owner, child)
 }
 
 // settle notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
@@ -108,6 +123,9 @@ func (r *Run) settle(writes []*pending) error {
 		if w.outcome.Action == apply.Terminating {
 			r.wait(v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone",
 				w.child.Object.GetKind(), w.child.Object.GetName()))
+			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.UID()) {
+				r.flipAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
+			}
 			r.notActive = r.notActive || w.declaration.phase == stepOnCreate
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -103,6 +104,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	short := c.short(in, at)
 	d.written = short
 	spec := c.object(in.Spec, at.Child("spec"))
+	d.overlay = spec
 	c.errs = append(c.errs, kind.Check(short, spec, expr.IsTemplate, at)...)
 	if kind.GVK.Empty() && !c.manifest(d, short, at) {
 		return nil
@@ -162,7 +164,19 @@ func (c *compiler) manifest(d *declaration, short map[string]any, at *field.Path
 		return false
 	}
 	d.gvk = gv.WithKind(kind)
+	if hint, unknown := kinds.Unknown(d.gvk); unknown && !c.installed(d.gvk) {
+		c.fail(field.Invalid(at.Child("manifest", "kind"), kind, fmt.Sprintf("%s has no such kind%s", apiVersion, hint)))
+	}
 	return true
+}
+
+// installed says whether the API server serves a kind: a newer one may have more kinds than this version of Orkestra knows.
+func (c *compiler) installed(gvk schema.GroupVersionKind) bool {
+	if c.env.Mapper == nil {
+		return false
+	}
+	_, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	return err == nil
 }
 
 // templates compiles everything that may hold templates.
@@ -277,59 +291,4 @@ func only(m map[string]any, names ...string) map[string]any {
 		}
 	}
 	return out
-}
-
-// mode says whether a child is made once or kept corrected.
-func (c *compiler) mode(d *declaration, in *v1alpha1.Declaration, at *field.Path) {
-	switch d.phase {
-	case stepOnCreate:
-		d.once = in.Once || in.Reconcile == nil || !*in.Reconcile
-	case stepOnReconcile:
-		d.once = in.Once || in.Reconcile != nil && !*in.Reconcile
-	default:
-		d.once = true
-		if in.Reconcile != nil && *in.Reconcile {
-			c.fail(field.Forbidden(at.Child("reconcile"), "onDelete makes its objects once"))
-		}
-	}
-	if in.Once && in.Reconcile != nil && *in.Reconcile {
-		c.fail(field.Forbidden(at.Child("once"), "once and reconcile: true contradict each other"))
-	}
-}
-
-// jobs reads the options of Jobs. One that runs in every cycle would run again whenever it is cleaned up.
-func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
-	if d.gvk.Group != "batch" || d.gvk.Kind != "Job" {
-		return
-	}
-	if d.phase != stepDeletion && (d.phase != stepOnCreate || !d.once) {
-		c.fail(field.Forbidden(at, "jobs that are kept reconciled are not supported yet by this version of Orkestra; use onCreate without reconcile, or onDelete"))
-	}
-	if d.kind.GVK.Empty() {
-		return
-	}
-	replace, policy, ttl, err := kinds.JobOptions(short)
-	if err != nil {
-		c.fail(field.Invalid(at, "", err.Error()))
-		return
-	}
-	if replace {
-		c.notYet(at.Child("replace"))
-	}
-	if ttl != nil {
-		c.notYet(at.Child("ttlSecondsAfterFinished"))
-	}
-	if short["failurePolicy"] != nil && d.phase != stepDeletion {
-		c.fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
-	}
-	d.failurePolicy = policy
-}
-
-// whenFalse fills in what a false gate does: a choice deletes, but for what holds data; a wait keeps.
-func (c *compiler) whenFalse(d *declaration, policy v1alpha1.GatePolicy) {
-	precious := slices.Contains([]string{"PersistentVolumeClaim", "Namespace", "StatefulSet"}, d.gvk.Kind)
-	d.keepWhenFalse = map[bool]bool{
-		true:  policy == v1alpha1.GateKeep || policy == "" && precious,
-		false: policy != v1alpha1.GateDelete,
-	}
 }

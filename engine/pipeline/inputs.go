@@ -58,6 +58,17 @@ func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, inventor
 	return count == len(in.children)
 }
 
+// StatusWritten takes our own status write out of what counts as a change: answer is the resource as it is after that.
+func (in *Inputs) StatusWritten(stored, answer *unstructured.Unstructured) {
+	if in == nil || !in.plan.ReadsStatus {
+		return
+	}
+	seen := *stored
+	seen.Object = maps.Clone(stored.Object)
+	seen.Object["status"] = answer.Object["status"]
+	in.resource = fingerprint(in.plan, &seen)
+}
+
 // Expires is when the inputs change by themselves; zero: never.
 func (in *Inputs) Expires() time.Time {
 	if in == nil {

@@ -265,6 +265,35 @@ func TestATerminatingChildIsWaitedFor(t *testing.T) {
 	g.Expect(r.Writes).To(gomega.BeEmpty())
 }
 
+func TestATerminatingObjectOfSomebodyElseIsLookedAtAgain(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	theirs := p.put(configMapKind, "seed", "configmaps/seed", func(c *unstructured.Unstructured) {
+		c.SetDeletionTimestamp(&metav1.Time{Time: now})
+	})
+	plan := planOf(t, `onCreate: {configmaps: [{name: seed}]}`)
+	r, err := p.run(plan, website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Inputs.Expires()).To(gomega.BeZero(), "the watch tells when a child of ours is gone")
+	theirs.SetLabels(nil)
+	r, err = p.run(plan, website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).NotTo(gomega.BeEmpty())
+	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(foreignInterval)), "nobody tells when it is gone")
+}
+
+func TestAPanicInAWriteIsAnErrorOfTheStage(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) { panic("a bug") }
+	_, err := p.run(planOf(t, `onReconcile: {configmaps: [{name: a}, {name: b}]}`), website(t, ""))
+	expectStep(g, err, stepOnReconcile, Panic, "")
+	g.Expect(err).To(gomega.MatchError("onReconcile: panic: a bug"))
+	caught, ok := errors.AsType[*PanicError](err)
+	g.Expect(ok).To(gomega.BeTrue())
+	g.Expect(string(caught.Stack)).To(gomega.ContainSubstring("TestAPanicInAWriteIsAnErrorOfTheStage"))
+}
+
 func TestPrune(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()

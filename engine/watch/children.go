@@ -107,7 +107,7 @@ func (c *Children) Run(ctx context.Context) error {
 // costs nothing then. It waits for Run.
 //
 // The error names every kind that is not there: meta.IsNoMatchError holds for an error in its chain if the kind is not
-// installed, and it is ErrNotServed if it no longer is; a kind that has not synced when the context ends gives the context's error and, where there is one, the API
+// installed, and it is ErrNotServed if it no longer is; one that may not be read gives the API server's 403; a kind that has not synced when the context ends gives the context's error and, where there is one, the API
 // server's. The user keeps what it has acquired, so that the next call finds it further on, until Release. After Run the
 // error is ErrStopped.
 func (c *Children) Acquire(ctx context.Context, user string, gvks ...schema.GroupVersionKind) error {
@@ -262,7 +262,7 @@ func (c *Children) Settled(user string, gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	k := c.kinds[gvk]
-	return k != nil && k.users.Has(user) && (k.store.hasSynced() || !k.store.isServed())
+	return k != nil && k.users.Has(user) && (k.store.hasSynced() || errors.Is(k.store.refused(), ErrNotServed))
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {

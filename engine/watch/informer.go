@@ -36,10 +36,11 @@ type informer struct {
 
 	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
 
-	mu       sync.Mutex         // guards what follows
-	cancel   context.CancelFunc // nil until started
-	stopped  bool
-	unserved chan struct{} // closed while the API server does not know the kind
+	mu      sync.Mutex         // guards what follows
+	cancel  context.CancelFunc // nil until started
+	stopped bool
+	blocked chan struct{} // closed while the API server refuses to read the kind
+	refusal error         // why it does; nil: it does not
 }
 
 type informerOptions struct {
@@ -59,7 +60,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		selector: options.selector,
 		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
 		done:     make(chan struct{}),
-		unserved: make(chan struct{}),
+		blocked:  make(chan struct{}),
 	}
 	if options.namespace != "" {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
@@ -130,7 +131,7 @@ func stopAll(informers []*informer) {
 	}
 }
 
-// wait returns when the informer has synced, or an error if it was stopped, the API server does not know the kind, or the
+// wait returns when the informer has synced, or an error if it was stopped, the API server refuses to read the kind, or the
 // context ended.
 func (i *informer) wait(ctx context.Context) error {
 	select {
@@ -146,8 +147,8 @@ func (i *informer) wait(ctx context.Context) error {
 		return nil
 	case <-i.done:
 		return fmt.Errorf("syncing kind %q: %w", i.name, ErrStopped)
-	case <-i.notServed():
-		return fmt.Errorf("syncing kind %q: %w", i.name, ErrNotServed)
+	case <-i.isBlocked():
+		return fmt.Errorf("syncing kind %q: %w", i.name, i.refused())
 	case <-ctx.Done():
 		if last := i.lastError.Load(); last != nil {
 			return fmt.Errorf("syncing kind %q: %w: %w", i.name, context.Cause(ctx), *last)
@@ -165,39 +166,40 @@ func (i *informer) hasSynced() bool {
 	}
 }
 
-// notServed gives what is closed while the API server does not know the kind.
-func (i *informer) notServed() <-chan struct{} {
+// isBlocked gives what is closed while the API server refuses to read the kind.
+func (i *informer) isBlocked() <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.unserved
+	return i.blocked
 }
 
-// setServed says whether the API server knows the kind.
-func (i *informer) setServed(served bool) {
+// refused gives why the API server refuses to read the kind: ErrNotServed where it does not know it. nil: it does not refuse.
+func (i *informer) refused() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	known := true
-	select {
-	case <-i.unserved:
-		known = false
-	default:
-	}
+	return i.refusal
+}
+
+// answered notes how the API server answered, after how many tries.
+func (i *informer) answered(err error, tries int) {
+	refusal := i.refused()
 	switch {
-	case known && !served:
-		close(i.unserved)
-	case !known && served:
-		i.unserved = make(chan struct{})
+	case err == nil:
+		refusal = nil
+	case apierrors.IsNotFound(err) && tries >= unservedTries:
+		refusal = ErrNotServed
+	case apierrors.IsForbidden(err) && tries >= forbiddenTries:
+		refusal = err
 	}
-}
-
-// isServed says whether the API server may know the kind.
-func (i *informer) isServed() bool {
-	select {
-	case <-i.notServed():
-		return false
-	default:
-		return true
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.refusal == nil && refusal != nil:
+		close(i.blocked)
+	case i.refusal != nil && refusal == nil:
+		i.blocked = make(chan struct{})
 	}
+	i.refusal = refusal
 }
 
 // seen is the newest version that the store holds the effects of. Reflectors know it earlier, which is no use: they know it

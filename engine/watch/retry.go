@@ -18,6 +18,8 @@ const (
 	freshTries = 40
 	// unservedTries is after how many tries a kind that is not served counts as one that is not there: about three seconds.
 	unservedTries = 16
+	// forbiddenTries is the same for a kind that may not be read. A right that was just granted takes a moment.
+	forbiddenTries = 8
 
 	firstAnswer   = 100 * time.Millisecond
 	longestAnswer = 30 * time.Second
@@ -28,15 +30,11 @@ const (
 func (i *informer) insist(ctx context.Context, passes func(error) bool, f func(context.Context) error) error {
 	for try := 0; ; try++ {
 		err := f(ctx)
-		if err == nil {
-			i.setServed(true)
-			return nil
+		if ctx.Err() == nil {
+			i.answered(err, try)
 		}
-		if ctx.Err() != nil || !passes(err) {
+		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
-		}
-		if apierrors.IsNotFound(err) && try >= unservedTries {
-			i.setServed(false)
 		}
 		i.failed(err)
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,6 +36,18 @@ var _ = Describe("Boxes", func() {
 		Expect(kube.Delete(ctx, w.ref(name))).To(Succeed())
 		w.gone(ctx, w.ref(name), name)
 	}
+
+	It("end a reconcile that takes too long, and try it again", func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := damned(writesOf(w.namespace, "configmaps"), func(s *settings) { s.orkestra.ReconcileTimeout = time.Second })
+		d.yields = true
+		d.shut()
+		w.running(ctx, w.box(ctx, oneMap(3, "good")))
+		w.website(ctx, "web", `{}`)
+		w.fails(ctx, "web", "", "context deadline exceeded")
+		d.open()
+		w.settled(ctx, "web")
+	})
 
 	It("work beside one all of whose resources are wrong, and which evaluates each of them once", func(ctx context.Context) {
 		bad, good := newWorld(ctx), newWorld(ctx)

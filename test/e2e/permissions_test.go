@@ -290,7 +290,8 @@ var _ = Describe("The rights of the manager", func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = cluster.Kubectl(ctx, "apply", "-k", "../../config/rbac")
 		Expect(err).NotTo(HaveOccurred())
-		replaceManager(func(s *settings) { s.config.Impersonate.UserName = account })
+		impersonate := func(s *settings) { s.config.Impersonate.UserName = account }
+		replaceManager(impersonate)
 		leases := rbacv1.PolicyRule{
 			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
 			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
@@ -338,9 +339,25 @@ var _ = Describe("The rights of the manager", func() {
 		Expect(reviews(mark)).To(BeNumerically("<=", 2), "one review for all resources")
 
 		By("giving it back")
-		grant(ctx, w.id+"-again", leases)
+		again := grant(ctx, w.id+"-again", leases)
 		for _, name := range names(5) {
 			w.settled(ctx, name)
 		}
+
+		By("starting again without it: what there is of the children is not known, so that a deletion has to wait, and says so")
+		Expect(kube.Delete(ctx, again)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := cluster.Kubectl(ctx, "auth", "can-i", "list", "leases", "--as", account)
+			g.Expect(err).To(HaveOccurred())
+		}).WithContext(ctx).Should(Succeed())
+		manager.stop()
+		manager = startManager(cluster.Config(), impersonate)
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "leases.coordination.k8s.io")
+		gone := names(5)[0]
+		Expect(kube.Delete(ctx, w.ref(gone))).To(Succeed())
+		w.shows(ctx, gone, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonForbidden, `cannot list resource "leases"`)
+		grant(ctx, w.id+"-last", leases)
+		w.vanished(ctx, gone)
+		w.running(ctx, w.id)
 	})
 })

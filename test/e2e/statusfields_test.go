@@ -355,6 +355,20 @@ status:
 	})
 })
 
+var _ = Describe("A status that is computed from itself", func() {
+	It("converges where it does, and is not written for ever where it does not", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `{resync: 1s, status: {fields: [
+			{path: phase, value: "{{ .spec.mode }}"}, {path: url, value: "https://{{ .status.phase }}"},
+			{path: replicas, value: "{{ add (default 0 .status.replicas) 1 }}"}]}}`))
+		w.website(ctx, "web", `{mode: up}`)
+		Eventually(func(g Gomega) {
+			g.Expect(w.get(ctx, g, "web").Object["status"]).To(And(HaveKeyWithValue("phase", "up"), HaveKeyWithValue("url", "https://up")))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(manager.resting(ctx, w.id)).To(BeNumerically("<", 30), "it rests")
+	})
+})
+
 // settledAfter applies a spec and waits until the resource has settled.
 func (w *world) settledAfter(ctx context.Context, name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()

@@ -63,7 +63,6 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - apiextensions.k8s.io
@@ -75,12 +74,10 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - apps
   resources:
-  - controllerrevisions
   - daemonsets
   - deployments
   - statefulsets
@@ -90,13 +87,11 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - authorization.k8s.io
   resources:
   - selfsubjectaccessreviews
-  - subjectaccessreviews
   verbs:
   - create
 - apiGroups:
@@ -109,7 +104,6 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - batch
@@ -122,7 +116,6 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - events.k8s.io
@@ -142,7 +135,6 @@
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - orkestra.orkspace.io
@@ -197,7 +189,6 @@
   - get
   - list
   - patch
-  - update
   - watch
 {{- end -}}
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,10 @@ const (
 	// DeleteResources deletes the resources and lets each of them finish.
 	DeleteResources
 )
+
+// releaseSlice is how long one look at a deleted box lets go of its resources, so that a large box does not keep a worker
+// from the others.
+const releaseSlice = 2 * time.Second
 
 // ErrFilling says that the caches of a box are filling: what it would have to let go is not known yet. Changed tells when
 // they are full.
@@ -63,16 +68,22 @@ func (b *box) left() {
 	}
 }
 
-// releaseAll lets go of every resource. Those that are being deleted finish by themselves. It does not wait for the cache: a
-// CRD that goes at the same time would keep it, and its caller, waiting for ever.
+// releaseAll lets go of every resource, or of as many as there is time for: those change by it, and whoever asks is told of
+// each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD that goes at the same
+// time would keep it, and its caller, waiting for ever.
 func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.NamespacedName, err error) {
 	if !b.resources.HasSynced() {
 		return nil, ErrFilling
 	}
 	var errs []error
+	end := b.engine.config.Clock.Now().Add(releaseSlice)
 	for _, key := range b.resources.Keys() {
 		obj, ok := b.resources.Get(key)
 		if !ok || !marked(obj) && how != DeleteResources {
+			continue
+		}
+		if b.engine.config.Clock.Now().After(end) {
+			left = append(left, key)
 			continue
 		}
 		gone, err := b.release(ctx, obj, how)

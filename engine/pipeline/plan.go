@@ -149,10 +149,8 @@ func (s Selection) Selects(resource *unstructured.Unstructured) bool {
 
 // Namespaces are the only namespaces that hold selected resources, sorted, where all of them are named literally; else nil.
 func (s Selection) Namespaces() []string {
-	for _, pattern := range s.include {
-		if hasGlob(pattern) {
-			return nil
-		}
+	if slices.ContainsFunc(s.include, hasGlob) {
+		return nil
 	}
 	return slices.Compact(slices.Sorted(slices.Values(s.include)))
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -26,8 +27,9 @@ func freeAddress() string {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
-	defer l.Close()
-	return l.Addr().String()
+	address := l.Addr().String()
+	Expect(l.Close()).To(Succeed())
+	return address
 }
 
 // fetch gives the status and the body of an answer.
@@ -40,15 +42,14 @@ func fetch(ctx context.Context, url, token string) (int, string, error) {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	// The manager signs its own certificate.
-	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
+	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer httpClient.CloseIdleConnections()
 	response, err := httpClient.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
-	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(body), err
+	return response.StatusCode, string(body), errors.Join(err, response.Body.Close())
 }
 
 // tokenOf makes an account and a token of it.

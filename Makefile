@@ -63,7 +63,8 @@ cluster-down: ## End the local Kubernetes.
 .PHONY: run
 run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the local Kubernetes.
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
-	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd -f config/default/namespace.yaml; \
+	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
+	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
 	exec $(BIN)/orkestra manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text
 
 ##@ Develop

@@ -63,6 +63,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	}
 	c.plan.boxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
+	c.served()
 	c.selection()
 	c.finalizers()
 	c.commonMarks()
@@ -137,6 +138,13 @@ func runtimeOf(s v1alpha1.RuntimeSpec) Runtime {
 }
 
 func (c *compiler) fail(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
+
+// served refuses Orkestra's own kinds: a box that serves boxes would hold, mark and reconcile itself.
+func (c *compiler) served() {
+	if c.env.CRD.Kind.Group == v1alpha1.GroupName {
+		c.fail(field.Invalid(field.NewPath("spec", "crd"), c.env.CRD.Name, "a box can't serve Orkestra's own kinds"))
+	}
+}
 
 // selection compiles namespaces and selector.
 func (c *compiler) selection() {

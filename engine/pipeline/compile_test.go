@@ -220,6 +220,30 @@ onCreate: {jobs: [{id: second, image: a, reconcile: true}]}`,
 			`onDelete: {resources: [{manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 60}}}]}`,
 			[]string{`spec.onDelete.resources[0].manifest.spec.ttlSecondsAfterFinished: Forbidden: not supported yet by this version of Orkestra; remove it`},
 		},
+		"a gate that waits for its own child": {
+			`onReconcile: {configmaps: [{id: a, when: [{field: children.a.data.x, equals: y}]}]}`,
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+		},
+		"gates in a ring": {
+			`onReconcile: {configmaps: [{id: a, when: [{field: children.b, operator: exists}]}, {id: c, when: [{field: children.a, operator: exists}]}],
+				services: [{id: b, port: 80, selector: {a: b}, when: [{field: children.c, operator: exists}]}]}`,
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → b → c → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+		},
+		"a gate of the box that waits for a child": {
+			`{when: [{field: children.deployment.status.readyReplicas, greaterThan: 0}], onReconcile: {deployments: [{name: "{{ .metadata.name }}", image: a}]}}`,
+			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+		},
+		"a status value of the wrong type": {
+			`status: {fields: [{path: replicas, value: abc}, {path: phase, value: {a: b}}]}`,
+			[]string{
+				`spec.status.fields[0].value: Invalid value: "\"abc\"": status.replicas: wanted integer, got string`,
+				`spec.status.fields[1].value: Invalid value: "{\"a\":\"b\"}": status.phase: wanted string, got object`,
+			},
+		},
+		"a time that is over before it begins": {
+			`deletion: {timeout: -5m}`,
+			[]string{`spec.deletion.timeout: Invalid value: "-5m0s": wanted a duration above zero, such as 5m`},
+		},
 		"unknown child": {
 			`onReconcile: {deployments: [{image: a}], configmaps: [{data: {a: "{{ .children.deploymnt.metadata.name }}"}}]}`,
 			[]string{`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .children.deploymnt.metadata.name }}": column 4: children.deploymnt: this box declares no such child, did you mean "deployment"?`},

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -34,8 +35,11 @@ func compileDeletion(c *compiler) Stage {
 	d := &deletion{cleanup: slices.Concat(byRank(c.deleteGroup)...), timeout: defaultDeletionTimeout}
 	if spec := c.box.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
-		if spec.Timeout != nil && spec.Timeout.Duration > 0 {
+		if spec.Timeout != nil {
 			d.timeout = spec.Timeout.Duration
+			if d.timeout <= 0 {
+				c.fail(field.Invalid(field.NewPath("spec", "deletion", "timeout"), d.timeout.String(), "wanted a duration above zero, such as 5m"))
+			}
 		}
 		if d.ordered {
 			d.cleanup = c.deleteGroup
@@ -116,7 +120,7 @@ func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string
 	for _, decl := range d.cleanup {
 		message, err := d.step(ctx, r, decl, finished)
 		if err != nil {
-			return waiting, fmt.Errorf("%s: %w", decl.id, err)
+			return waiting, fmt.Errorf("%s: %w", r.label(ctx, decl), err)
 		}
 		if message == "" {
 			continue
@@ -140,7 +144,7 @@ func (d *deletion) step(ctx context.Context, r *Run, decl *declaration, finished
 		if res.Choice || decl.optional {
 			return "", nil
 		}
-		return fmt.Sprintf("%s: %s", decl.id, res.Message()), nil
+		return fmt.Sprintf("%s: %s", r.label(ctx, decl), res.Message()), nil
 	}
 	obj, err := decl.render(ctx, r)
 	if err != nil {
@@ -155,7 +159,7 @@ func (d *deletion) step(ctx context.Context, r *Run, decl *declaration, finished
 		// Nor can an event be made there.
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
 		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
-			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), decl.id, obj.GetNamespace())})
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, decl), obj.GetNamespace())})
 		return "", nil
 	}
 	if err != nil {

@@ -80,7 +80,7 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	for _, d := range rank {
 		obj, err := r.prepare(ctx, d)
 		if err != nil {
-			return fmt.Errorf("%s: %w", d.id, err)
+			return fmt.Errorf("%s: %w", r.label(ctx, d), err)
 		}
 		if obj != nil {
 			writes = append(writes, &pending{declaration: d, child: d.child(obj)})
@@ -161,7 +161,7 @@ func (r *Run) prepare(ctx context.Context, d *declaration) (*unstructured.Unstru
 	}
 	r.flipAt(res.NextFlip)
 	if !res.Open {
-		r.closed(d, res)
+		r.closed(ctx, d, res)
 		return nil, nil
 	}
 	obj, err := d.render(ctx, r)
@@ -188,7 +188,7 @@ func (r *Run) keep(ctx context.Context, d *declaration) error {
 
 // closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (r *Run) closed(d *declaration, res when.Result) {
+func (r *Run) closed(ctx context.Context, d *declaration, res when.Result) {
 	existing := r.children.find(d.id)
 	keep := d.keepWhenFalse[res.Choice] || d.once && d.phase == stepOnCreate
 	if keep || len(existing) == 0 {
@@ -201,6 +201,6 @@ func (r *Run) closed(d *declaration, res when.Result) {
 	if len(existing) > 0 && keep {
 		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.childName(existing[0]))
 	}
-	r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", d.id, message))
+	r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
 	r.notActive = r.notActive || d.phase == stepOnCreate
 }

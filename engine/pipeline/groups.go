@@ -53,6 +53,7 @@ func (c *compiler) groups() {
 	c.defaultSources(slices.Concat(live, c.deleteGroup))
 	c.childKinds(slices.Concat(live, c.deleteGroup))
 	c.ownerReferences(live)
+	c.cycles(live)
 }
 
 const keyServices = "services"

@@ -78,6 +78,11 @@ func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (expr.P
 	if len(errs)+len(gateErrs) > 0 {
 		return nil, statusCandidate{}, false
 	}
+	if literal, ok := value.Literal(); ok {
+		if _, misfit := c.plan.Status.Fit(p[1:], literal); misfit != nil {
+			c.fail(field.Invalid(at.Child("value"), string(in.Value.Raw), misfit.Error()))
+		}
+	}
 	paths := value.Paths()
 	if gate != nil {
 		paths = append(paths, gate.Paths()...)

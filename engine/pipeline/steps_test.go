@@ -61,7 +61,7 @@ func TestStepErrors(t *testing.T) {
 		},
 		"a child's name is empty": {
 			`onReconcile: {configmaps: [{name: "{{ .spec.host }}"}]}`, `{host: ""}`, stepOnReconcile, v1alpha1.ReasonTemplateError,
-			`onReconcile: configmaps/{{ .spec.host }}: name: the template "{{ .spec.host }}" yields an empty name`,
+			`onReconcile: configmaps[0]: name: the template "{{ .spec.host }}" yields an empty name`,
 		},
 		"a template leads into another namespace": {
 			`onReconcile: {configmaps: [{id: c, namespace: "{{ .spec.host }}"}]}`, `{host: kube-system}`, stepOnReconcile, v1alpha1.ReasonTemplateError,

@@ -115,14 +115,23 @@ func (g *Gate) Paths() []expr.Path {
 	return paths
 }
 
-// IsChoice says that the gate reads only the resource itself.
-func (g *Gate) IsChoice() bool {
-	for c := range g.all {
-		if c.Waits() {
-			return false
+// Needs gives the paths below children without which the gate stays closed. Alternatives of an anyOf are none of them.
+func (g *Gate) Needs() []expr.Path {
+	if g == nil {
+		return nil
+	}
+	var paths []expr.Path
+	for _, group := range g.groups {
+		if group.any && len(group.conditions) > 1 {
+			continue
+		}
+		for _, c := range group.conditions {
+			if c.single && c.path[0] == rootChildren && c.op.absent == c.negate {
+				paths = addPaths(paths, []expr.Path{c.path})
+			}
 		}
 	}
-	return true
+	return paths
 }
 
 // all goes over the conditions.

@@ -92,12 +92,36 @@ func TestEmptyGates(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r).To(Equal(Result{Open: true}))
 	g.Expect(empty.Paths()).To(BeEmpty())
-	g.Expect(empty.IsChoice()).To(BeTrue())
+	g.Expect(empty.Needs()).To(BeEmpty())
 	g.Expect(Join()).To(BeNil())
 	g.Expect(Join(nil, empty)).To(BeNil())
 	all, errs := CompileAll(nil, expr.NewScope(nil), field.NewPath("readyWhen"))
 	g.Expect(errs).To(BeEmpty())
 	g.Expect(all).To(BeNil())
+}
+
+func TestNeedsOfAGate(t *testing.T) {
+	for entry, needed := range map[string]bool{
+		`{field: children.a.x, equals: "1"}`:                       true,
+		`{field: children.a, operator: exists}`:                    true,
+		`{field: children.a.x, operator: notExists, negate: true}`: true,
+		`{field: children.a, operator: notExists}`:                 false,
+		`{field: children.a.x, notEquals: "1"}`:                    false,
+		`{field: children.a.x, equals: "1", negate: true}`:         false,
+		`{field: spec.x, equals: "1"}`:                             false,
+		`{field: "{{ default 1 .children.a.x }}", equals: "1"}`:    false,
+	} {
+		t.Run(entry, func(t *testing.T) {
+			g := NewWithT(t)
+			one := gate(t, `{anyOf: [`+entry+`]}`)
+			g.Expect(len(one.Needs()) > 0).To(Equal(needed))
+			r, err := one.Eval(t.Context(), data(t, `{spec: {}, children: {}}`), now)
+			g.Expect(err).NotTo(HaveOccurred())
+			if needed {
+				g.Expect(r.Open).To(BeFalse(), "without the child it is closed")
+			}
+		})
+	}
 }
 
 func TestJoinedGatesMustAllHold(t *testing.T) {
@@ -114,7 +138,7 @@ func TestJoinedGatesMustAllHold(t *testing.T) {
 	r, err = Join(box, gate(t, `{when: [`+choiceFalse+`]}`)).Eval(t.Context(), d, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Choice).To(BeTrue())
-	g.Expect(Join(box, declaration).IsChoice()).To(BeFalse())
+	g.Expect(Join(box, declaration).Needs()).To(Equal(declaration.Paths()), "the entries of an anyOf are alternatives")
 	g.Expect(Join(box, declaration).Paths()).To(Equal([]expr.Path{{"children", "b", "num"}, {"children", "a", "num"}}))
 	g.Expect(box.groups).To(HaveLen(1), "joining changes none of the gates")
 }

@@ -30,7 +30,7 @@ const (
 	byLever  = `when: [{field: "children.lever.metadata.annotations['on']", equals: "yes"}]`
 	byChoice = `when: [{field: spec.tls, equals: true}]`
 	// shut is what the status says of byLever.
-	shut = `configmaps/{{ .metadata.name }}-gated: children.lever.metadata.annotations['on']: wanted equals yes, actual `
+	shut = `configmaps/web-gated: children.lever.metadata.annotations['on']: wanted equals yes, actual `
 )
 
 var _ = Describe("Gates", func() {
@@ -257,7 +257,7 @@ onReconcile:
   - {name: "{{ .metadata.name }}-zero", data: {a: b}, when: [{field: children.deployment.status.readyReplicas, equals: 0}]}
 `))
 		w.website(ctx, "web", `{replicas: 0, tls: false}`)
-		waits(ctx, "configmaps/{{ .metadata.name }}-zero: children.deployment.status.readyReplicas: wanted equals 0, actual absent")
+		waits(ctx, "configmaps/web-zero: children.deployment.status.readyReplicas: wanted equals 0, actual absent")
 		w.absent(ctx, "web-zero")
 		w.website(ctx, "web", `{replicas: 0, tls: true}`)
 		w.hasData(ctx, "web-zero", map[string]string{"a": "b"})

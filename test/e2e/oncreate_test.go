@@ -66,7 +66,7 @@ var _ = Describe("OnCreate", func() {
 	It("before Active: makes what is absent, and leaves what is there as it is", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, createdBox))
 		w.website(ctx, "web", `{mode: a}`)
-		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForGate, "configmaps/{{ .metadata.name }}-held: ")
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForGate, "configmaps/web-held: ")
 		w.hasData(ctx, "web-created", mode("a"))
 
 		By("drifting, and a declaration that renders something else")

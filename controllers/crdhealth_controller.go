@@ -42,8 +42,11 @@ const (
 
 // HealthReporter is asked for what a box's CRDHealth shows.
 type HealthReporter interface {
-	// HealthReport gives a report of the box of that name, and false where nothing is known of it yet. It does not block.
+	// HealthReport gives a report of the box of that name, and false where nothing is known of it now. It does not
+	// block.
 	HealthReport(box string) (health.Report, bool)
+	// Closing says that this process stops: reports do not say how a box fares any more, nor did one that was given just before.
+	Closing() bool
 }
 
 // CRDHealthReconciler keeps one CRDHealth for each box. Nobody else writes them. It runs on the leader only.
@@ -94,6 +97,8 @@ func (r *CRDHealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	box := &v1alpha1.OperatorBox{}
 	if err := r.Client.Get(ctx, req.NamespacedName, box); apierrors.IsNotFound(err) {
 		box = nil
+		// Here, and nowhere else: reconciles of one name never overlap, so none brings the series back.
+		r.Metrics.ForgetState(req.Name)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
 	}
@@ -121,12 +126,16 @@ func (r *CRDHealthReconciler) reconcile(
 		return r.writeStatus(ctx, nil, current, report)
 	}
 	report, known := r.Reports.HealthReport(box.Name)
+	if r.Reports.Closing() {
+		// Nothing is written of boxes while they stop: the next process goes on from what they were before.
+		return ctrl.Result{}, nil
+	}
 	current, err := r.ensure(ctx, box, current, report.CRD)
 	if err != nil || current == nil {
 		return ctrl.Result{}, err
 	}
 	if !known {
-		if current.Status.State != "" { // what a former process wrote holds until this one knows better
+		if current.Status.State != "" { // what was last written holds until more is known
 			return ctrl.Result{}, nil
 		}
 		report = health.Report{Phase: health.Pending}
@@ -168,7 +177,9 @@ func (r *CRDHealthReconciler) writeStatus(
 ) (ctrl.Result, error) {
 	next := current.DeepCopy()
 	next.Status = health.Status(current.Status, current.Generation, report, r.Clock.Now())
-	r.Metrics.SetState(current.Name, next.Status.State)
+	if box != nil {
+		r.Metrics.SetState(box.Name, next.Status.State)
+	}
 	// Nobody marks a box because its queue gets shorter: look again until it is empty.
 	again := ctrl.Result{}
 	if next.Status.QueueDepth > 0 {

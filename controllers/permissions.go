@@ -108,6 +108,13 @@ func (p *Permissions) has(ctx context.Context, want right) (bool, error) {
 	return true, nil
 }
 
+// Doubt forgets the rights that were not confirmed just now: one of them was found to be missing.
+func (p *Permissions) Doubt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.granted, func(_ right, confirmed time.Time) bool { return p.clock.Since(confirmed) > permissionInterval })
+}
+
 // missingRights says what the manager may not do, as `verb/verb resource.group`, and what helps.
 func missingRights(missing []string) string {
 	verbs := map[string][]string{}

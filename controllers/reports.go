@@ -42,7 +42,7 @@ func (r *Reports) Forget(box string) {
 	delete(r.all, box)
 }
 
-// HealthReport implements HealthReporter.
+// HealthReport implements HealthReporter. Nothing is known of a box between two of its sub-controllers.
 func (r *Reports) HealthReport(box string) (health.Report, bool) {
 	r.mu.Lock()
 	beside, known := r.all[box]
@@ -51,7 +51,11 @@ func (r *Reports) HealthReport(box string) (health.Report, bool) {
 		return health.Report{}, false
 	}
 	report, runs := r.Engine.Report(box)
-	if !runs {
+	switch {
+	case !runs && beside.Phase == "":
+		// The sub-controller was stopped, and another is about to start, or something is about to be said beside it.
+		return health.Report{}, false
+	case !runs:
 		beside.ClaimedAt = r.Claims.Since(box)
 		return beside, true
 	}
@@ -65,3 +69,6 @@ func (r *Reports) HealthReport(box string) (health.Report, bool) {
 	}
 	return report, true
 }
+
+// Closing implements HealthReporter.
+func (r *Reports) Closing() bool { return r.Engine.Closing() }

@@ -52,16 +52,17 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	boxes, healths := &DirtyQueue{}, &DirtyQueue{}
-	eng, err := newEngine(mgr, o, recorder, boxes, healths)
+	c := mgr.GetClient()
+	permissions := NewPermissions(c, o.Clock)
+	eng, err := newEngine(mgr, o, recorder, permissions, boxes, healths)
 	if err != nil {
 		return err
 	}
-	c := mgr.GetClient()
 	claims := NewClaims(c, o.Clock)
 	reports := &Reports{Engine: eng, Claims: claims, Changed: healths.Mark}
 	box := &OperatorBoxReconciler{
 		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
-		Permissions: NewPermissions(c, o.Clock), CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
+		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
 		Events:             mgr.GetEventRecorder("operatorbox"),
 		AllowGrantingKinds: o.AllowGrantingKinds,
 	}
@@ -80,7 +81,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-func newEngine(mgr ctrl.Manager, o Options, recorder *metrics.Recorder, boxes, healths *DirtyQueue) (*engine.Engine, error) {
+func newEngine(
+	mgr ctrl.Manager, o Options, recorder *metrics.Recorder, permissions *Permissions, boxes, healths *DirtyQueue,
+) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
 	if config.QPS == 0 {
@@ -96,6 +99,10 @@ func newEngine(mgr ctrl.Manager, o Options, recorder *metrics.Recorder, boxes, h
 			healths.Mark(name, true)
 		},
 		HealthChanged: healths.Mark,
+		Denied: func(name string) {
+			permissions.Doubt()
+			boxes.Mark(name, true)
+		},
 	})
 }
 

@@ -45,6 +45,9 @@ type Config struct {
 	MaxConcurrentReconciles int
 	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
 	ShutdownTimeout time.Duration
+	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
+	// Default: nobody is told.
+	Denied func(box string)
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
@@ -117,6 +120,9 @@ func withDefaults(c Config) Config {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	if c.Denied == nil {
+		c.Denied = func(string) {}
+	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
@@ -181,6 +187,14 @@ func (e *Engine) Leading() bool {
 	default:
 		return false
 	}
+}
+
+// Closing says whether this process stops. From then on the boxes end one by one, and what they report of that is not how
+// they fare: what was last written of them stays. Whoever asks for a report asks this after it.
+func (e *Engine) Closing() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ctx != nil && e.ctx.Err() != nil
 }
 
 // Options go with a plan.

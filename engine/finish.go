@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -18,14 +19,14 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// statusTimeout is how long the status may take after everything else was canceled.
+// statusTimeout is how long the status may take, after a cycle that may have used up its own time.
 const statusTimeout = 5 * time.Second
 
 // finish does what is done after every cycle, whatever it came to: status, health, events, and the next look.
 func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
 	missing, err := b.engine.rights.confirm(ctx, err)
 	result, err := run.Result(ctx, err)
-	before := st.readyBefore(run.Stored)
+	before, wasMissing := st.readyBefore(run.Stored), st.missing != nil
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
 	var unwritten error
 	if !run.Released {
@@ -42,15 +43,14 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 		log.FromContext(ctx).Error(step.Err, "Reconcile failed", "stage", step.Step, "class", step.Class)
 	}
 	for _, w := range run.Writes {
+		log.FromContext(ctx).Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
 		b.engine.config.Metrics.ChildWritten(b.name, w.Kind, verbOf(w.Action), string(w.Action))
 	}
 	if unwritten != nil {
-		// It hides nothing: the next look evaluates and writes again.
-		log.FromContext(ctx).Error(unwritten, "Status could not be written")
-		st.inputs = nil
-		if st.class == "" {
-			st.class = pipeline.Transient
-		}
+		step = b.statusUnwritten(ctx, st, step, unwritten)
+	}
+	if st.missing != nil && !wasMissing {
+		b.engine.config.Denied(b.name)
 	}
 	st.shown = result.Ready
 	same := before.Status == result.Ready.Status && before.Reason == result.Ready.Reason && before.Message == result.Ready.Message
@@ -60,10 +60,34 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	b.schedule(run, st)
 }
 
-// writeStatus shows the result on the resource. It may take a little longer than the cycle, so that even a canceled one
-// says what it came to.
+// statusUnwritten notes that the status could not be written. It hides no error of the cycle; without one, it is the error that
+// is counted: nobody could read from the resource how it fares. The next look evaluates and writes again.
+func (b *box) statusUnwritten(ctx context.Context, st *state, step *pipeline.StepError, unwritten error) *pipeline.StepError {
+	st.inputs = nil
+	if ctx.Err() != nil {
+		return step // the process stops: what could not be written any more says nothing about the resource
+	}
+	if step != nil {
+		log.FromContext(ctx).Error(unwritten, "Status could not be written")
+		return step
+	}
+	if apierrors.IsConflict(unwritten) {
+		// The resource has changed since it was read: its event is on the way.
+		log.FromContext(ctx).V(1).Info("Status could not be written", "reason", unwritten.Error())
+		st.class = pipeline.Transient
+		return nil
+	}
+	missing, confirmed := b.engine.rights.confirm(ctx, pipeline.StatusError(unwritten))
+	step = pipeline.AsStepError(confirmed)
+	st.missing, st.class = missing, step.Class
+	log.FromContext(ctx).Error(unwritten, "Status could not be written", "class", step.Class)
+	return step
+}
+
+// writeStatus shows the result on the resource. It has a time of its own, so that a cycle that ran into its deadline says so
+// too. A process that stops, or lost the lease, writes nothing any more.
 func (b *box) writeStatus(ctx context.Context, run *pipeline.Run, result status.Result, st *state) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	return b.patchStatus(ctx, run.Plan, run.Stored, result, st)
 }
@@ -92,10 +116,11 @@ func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unst
 	return nil
 }
 
-// showPaused says on the resource that it is paused, and leaves the rest of its status alone.
+// showPaused says on the resource that it is paused, and leaves the rest of its status alone: that speaks of the generation
+// that was last reconciled. Only a resource that never was says that of its current one.
 func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
 	result := status.Result{
-		Generation:  stored.GetGeneration(),
+		Generation:  reconciled(stored),
 		Ready:       conditionOf(stored, v1alpha1.ConditionReady),
 		Reconciling: status.Paused(),
 		Stalled:     conditionOf(stored, v1alpha1.ConditionStalled),
@@ -114,6 +139,16 @@ func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstr
 		delay, _ := st.backoff.next(plan.Runtime.Resync)
 		b.again(keyOf(stored), st, delay)
 	}
+}
+
+// reconciled is the generation that a paused resource's status speaks of: the last one that was reconciled, and the current
+// one where none was. Some schemas keep it in conditions only, others have no conditions.
+func reconciled(obj *unstructured.Unstructured) int64 {
+	ready, last := conditionOf(obj, v1alpha1.ConditionReady), observed(obj)
+	if ready.Reason == v1alpha1.ReasonPaused || ready.Type == "" && last == 0 {
+		return obj.GetGeneration()
+	}
+	return cmp.Or(last, ready.ObservedGeneration)
 }
 
 // repeats says whether a cycle asks again what was counted before, so that it counts only if it comes to something else.
@@ -252,6 +287,7 @@ func conditionOf(obj *unstructured.Unstructured, kind string) metav1.Condition {
 		c.Status = metav1.ConditionStatus(s)
 		c.Reason, _ = m["reason"].(string)
 		c.Message, _ = m["message"].(string)
+		c.ObservedGeneration, _ = m["observedGeneration"].(int64)
 		return c
 	}
 	return metav1.Condition{}

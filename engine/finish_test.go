@@ -88,6 +88,30 @@ func TestMarkedAndPaused(t *testing.T) {
 	g.Expect(paused(obj)).To(BeFalse())
 }
 
+func TestReconciled(t *testing.T) {
+	condition := func(reason string, generation any) map[string]any {
+		return map[string]any{"type": "Ready", "status": "True", "reason": reason, "observedGeneration": generation}
+	}
+	for name, tc := range map[string]struct {
+		status map[string]any
+		want   int64
+	}{
+		"no status":               {nil, 5},
+		"reconciled":              {map[string]any{"observedGeneration": int64(3), "conditions": []any{condition("Any", int64(3))}}, 3},
+		"never reconciled":        {map[string]any{"observedGeneration": int64(3), "conditions": []any{condition("Paused", int64(3))}}, 5},
+		"generation in Ready":     {map[string]any{"conditions": []any{condition("Any", int64(3))}}, 3},
+		"no conditions":           {map[string]any{"observedGeneration": int64(3)}, 3},
+		"no generation":           {map[string]any{"conditions": []any{condition("Any", nil)}}, 0},
+		"another shape than ours": {map[string]any{"observedGeneration": "3", "conditions": "none"}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &unstructured.Unstructured{Object: map[string]any{"status": tc.status}}
+			obj.SetGeneration(5)
+			NewWithT(t).Expect(reconciled(obj)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestClamp(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(clamp(3)).To(Equal(int32(3)))

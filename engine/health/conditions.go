@@ -101,12 +101,13 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	}
 }
 
-// works says that all is well, and what is not: a spec that can't run leaves the one before it at work.
+// works says that all is well, and what is not: a spec that can't run leaves the one before it at work, and a right may have
+// been taken away since.
 func works(r Report) string {
 	if !stalling[r.Reason] {
 		return "the box works"
 	}
-	return cut(fmt.Sprintf("the box works with revision %s; its current spec is not in use: %s", r.Revision, r.Message), maxConditionMessage)
+	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
 // degraded names the threshold and one failing resource. It names no running count, and stays with the resource it named

@@ -97,7 +97,7 @@ func TestConditions(t *testing.T) {
 		},
 		"the spec has mistakes, and the old plan goes on": {
 			Report{Phase: Running, Revision: "site-1", Reason: v1alpha1.ReasonCompileFailed, Message: "spec.onCreate: no"},
-			"+Healthy", "-Healthy", "+CompileFailed", "+Running", "+Healthy", "the box works with revision site-1; its current spec is not in use: spec.onCreate: no",
+			"+Healthy", "-Healthy", "+CompileFailed", "+Running", "+Healthy", "revision site-1 works; a problem stands beside it: spec.onCreate: no",
 		},
 		"another box has the CRD": {
 			Report{Phase: Stopped, Reason: v1alpha1.ReasonCRDClaimed, Message: `box "a" runs it`},

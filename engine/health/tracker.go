@@ -178,16 +178,6 @@ func (t *Tracker) Snapshot() Snapshot {
 	}
 }
 
-// Failures gives the number of failures in a row of one resource, 0 where it does not fail or is not known.
-func (t *Tracker) Failures(name types.NamespacedName) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r := t.resources[name]; r != nil {
-		return r.failures
-	}
-	return 0
-}
-
 // change runs f under the lock and tells the listener outside it. Whatever makes the box Degraded, or ends it, is urgent.
 func (t *Tracker) change(f func() notice) {
 	if told := t.locked(f); told != quiet {

@@ -132,9 +132,7 @@ func TestTotals(t *testing.T) {
 		Step:     "validation",
 		Message:  "no",
 	}))
-	g.Expect(tracker.Failures(named("b"))).To(Equal(int64(1)))
-	g.Expect(tracker.Failures(named("a"))).To(BeZero())
-	g.Expect(tracker.Failures(named("unknown"))).To(BeZero())
+	g.Expect(s.Failing).To(ConsistOf(And(HaveField("Name", "b"), HaveField("ConsecutiveFailures", int64(1)))))
 }
 
 func TestResourceCounts(t *testing.T) {
@@ -362,7 +360,7 @@ func TestRestartNeverHeals(t *testing.T) {
 	s := after.Snapshot()
 	g.Expect(s.Degraded).To(BeTrue())
 	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 3, Ready: 1, Failing: 2}))
-	g.Expect(after.Failures(named("a"))).To(Equal(int64(2)))
+	g.Expect(s.Failing[0]).To(And(HaveField("Name", "a"), HaveField("ConsecutiveFailures", int64(2))))
 
 	after.Observe(failed("a"))
 	s = after.Snapshot()
@@ -386,7 +384,7 @@ func TestRetain(t *testing.T) {
 	})
 	g.Expect(tracker.Snapshot().Degraded).To(BeTrue())
 	tracker.Retain(func(name types.NamespacedName) bool {
-		tracker.Failures(name) // keep may ask the tracker
+		tracker.Snapshot() // keep may ask the tracker
 		return name.Name == "kept"
 	})
 	g.Expect(l.take()).To(Equal("urgent"))
@@ -441,7 +439,7 @@ func TestConcurrent(t *testing.T) {
 	var told atomic.Int64
 	tracker = NewTracker(clocktesting.NewFakePassiveClock(start), 5, func(bool) {
 		told.Add(1)
-		tracker.Failures(named("r0")) // called outside the lock, so it may ask
+		tracker.Snapshot() // called outside the lock, so it may ask
 	})
 	var wg sync.WaitGroup
 	for w := range workers {

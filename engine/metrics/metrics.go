@@ -176,14 +176,25 @@ func (r *Recorder) Panicked(box string) {
 	r.panics.WithLabelValues(box).Inc()
 }
 
-// Forget deletes every series of a box. It is called when nothing of the box runs any more: what is recorded later comes back.
+// Forget deletes every series of a box but its state, which a box has also while it does not run. It is called when nothing of
+// the box runs any more: what is recorded later comes back.
 func (r *Recorder) Forget(box string) {
 	if r == nil {
 		return
 	}
 	for _, v := range r.vectors() {
-		v.DeletePartialMatch(prometheus.Labels{labelBox: box})
+		if v != vector(r.states) {
+			v.DeletePartialMatch(prometheus.Labels{labelBox: box})
+		}
 	}
+}
+
+// ForgetState deletes the state of a box. Whoever sets it calls this when the box is gone, and does not set it after that.
+func (r *Recorder) ForgetState(box string) {
+	if r == nil {
+		return
+	}
+	r.states.DeletePartialMatch(prometheus.Labels{labelBox: box})
 }
 
 // vectors lists every series: what stands here is registered and forgotten.

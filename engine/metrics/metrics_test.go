@@ -55,10 +55,14 @@ func TestForget(t *testing.T) {
 	g.Expect(before["website"]).To(BeNumerically(">", 20))
 
 	r.Forget("website")
+	g.Expect(boxes(t, registry)).To(Equal(map[string]int{"website": len(states()), "database": before["database"]}))
+	g.Expect(testutil.ToFloat64(r.states.WithLabelValues("website", "Degraded"))).To(Equal(1.0), "a box has a state while it does not run")
+	r.ForgetState("website")
 	g.Expect(boxes(t, registry)).To(Equal(map[string]int{"database": before["database"]}))
-	r.Forget("website")
-	r.Forget("unknown")
-	r.Forget("database")
+	for _, box := range []string{"website", "unknown", "database"} {
+		r.Forget(box)
+		r.ForgetState(box)
+	}
 	n, err := testutil.GatherAndCount(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(n).To(BeZero())
@@ -165,5 +169,6 @@ func TestNilRecorder(t *testing.T) {
 	NewWithT(t).Expect(func() {
 		recordAll(r, "website")
 		r.Forget("website")
+		r.ForgetState("website")
 	}).NotTo(Panic())
 }

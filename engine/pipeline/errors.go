@@ -75,6 +75,9 @@ func AsStepError(err error) *StepError {
 	return classify("reconcile", err)
 }
 
+// StatusError gives the error of a status that could not be written.
+func StatusError(err error) *StepError { return classify(stepStatus, err) }
+
 // reasonError carries the reason that a stage gives its own permanent errors.
 type reasonError struct {
 	reason string

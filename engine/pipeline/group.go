@@ -140,7 +140,7 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 	if action == apply.None || action == apply.Terminating {
 		return
 	}
-	r.Writes = append(r.Writes, Written{Kind: child.GetKind(), Action: action})
+	r.Writes = append(r.Writes, Written{Kind: child.GetKind(), Name: r.childName(child), Action: action})
 	r.children.changed()
 	if action == apply.Created {
 		r.Inputs.children[child.GetUID()] = child.GetResourceVersion()

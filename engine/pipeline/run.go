@@ -43,6 +43,8 @@ type Event struct {
 type Written struct {
 	// Kind of the child.
 	Kind string
+	// Name of the child, after its namespace where that is not the resource's.
+	Name string
 	// Action that was taken.
 	Action apply.Action
 }

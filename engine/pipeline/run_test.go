@@ -101,7 +101,7 @@ onReconcile:
 	g.Expect(err.Error()).To(gomega.ContainSubstring("first failed"), "the first one declared is reported")
 	g.Expect(asked).To(gomega.ConsistOf("first", "second", "slow"))
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/c"}), "nothing is pruned after an error")
-	g.Expect(r.Writes).To(gomega.Equal([]Written{{Kind: "ConfigMap", Action: apply.Created}}))
+	g.Expect(r.Writes).To(gomega.Equal([]Written{{Kind: "ConfigMap", Name: "c", Action: apply.Created}}))
 	g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 }
 

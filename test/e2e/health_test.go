@@ -227,6 +227,35 @@ var _ = Describe("CRDHealth", func() {
 		Expect(getHealth(ctx, Default, w.id).UID).NotTo(Equal(before.UID))
 	})
 
+	It("stays as it is while the box stops to start anew", func(ctx context.Context) {
+		w := newWorld(ctx)
+		s := newStreams()
+		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		w.running(ctx, w.box(ctx, oneMap(3, "good")))
+		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		watches := func() int { return s.count("/" + w.group + "/") }
+		Eventually(watches).WithContext(ctx).Should(Equal(1))
+		seen := states(ctx, w.id)
+		d.shut()
+		w.website(ctx, "web", `{}`)
+		Eventually(d.holding).WithContext(ctx).Should(Equal(1))
+
+		By("choosing namespaces, for which it must start anew, while a worker is held in a write")
+		w.box(ctx, `{namespaces: {include: [`+w.namespace+`]}, onReconcile: {configmaps: [{data: {value: good}}]}}`)
+		Eventually(watches).WithContext(ctx).Should(BeZero(), "the box stops")
+
+		By("having CRDHealth looked at, and after it another one, which nobody runs")
+		w.merge(ctx, getHealth(ctx, Default, w.id), `{"metadata":{"labels":{"look":"now"}}}`)
+		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, "NotSupported")
+		Expect(d.holding()).To(Equal(1))
+		Expect(getHealth(ctx, Default, w.id).Status).To(And(
+			HaveField("State", v1alpha1.HealthHealthy), HaveField("Revision", Not(BeEmpty())), HaveField("Workers", BeEquivalentTo(3))))
+		d.open()
+		w.settled(ctx, "web")
+		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		Expect(seen()).NotTo(ContainElement(v1alpha1.HealthPending))
+	})
+
 	It("goes on after a restart, which heals nothing", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, atMostTen))

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -72,6 +73,52 @@ var _ = Describe("Pausing", func() {
 			w.annotate(ctx, "web", v1alpha1.AnnotationPaused, "")
 			has(ctx, "web", "second")
 			w.settled(ctx, "web")
+		})
+
+		It("speaks of the generation that was last reconciled, not of one that nobody has looked at", func(ctx context.Context) {
+			// generations are those that a resource's status and its conditions speak of.
+			generations := func(obj *unstructured.Unstructured) []int64 {
+				GinkgoHelper()
+				whole, _, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+				Expect(err).NotTo(HaveOccurred())
+				all := []int64{whole}
+				conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+				Expect(err).NotTo(HaveOccurred())
+				for _, c := range conditions {
+					m, _ := c.(map[string]any)
+					one, _, err := unstructured.NestedInt64(m, "observedGeneration")
+					Expect(err).NotTo(HaveOccurred())
+					all = append(all, one)
+				}
+				return all
+			}
+			begin(ctx)
+			first := w.get(ctx, Default, "web").GetGeneration()
+			fresh := w.ref("new")
+			fresh.SetAnnotations(map[string]string{v1alpha1.AnnotationPaused: "true"})
+			Expect(kube.Create(ctx, fresh)).To(Succeed())
+
+			By("pausing it and editing it, in one write, so that the edit is seen with the pause")
+			w.merge(ctx, w.ref("web"), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationPaused+`":"true"}},"spec":{"mode":"second"}}`)
+			w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonPaused, "")
+			obj := w.get(ctx, Default, "web")
+			Expect(obj.GetGeneration()).To(BeNumerically(">", first))
+			Expect(generations(obj)).To(HaveEach(first))
+			Expect(condition(obj, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue), "what it came to last")
+
+			By("editing one that was never reconciled, which says so")
+			w.merge(ctx, w.ref("new"), `{"spec":{"mode":"second"}}`)
+			Eventually(func(g Gomega) {
+				obj := w.get(ctx, g, "new")
+				g.Expect(condition(obj, v1alpha1.ConditionReady)).To(And(
+					HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPaused)))
+				g.Expect(generations(obj)).To(HaveEach(obj.GetGeneration()))
+			}).WithContext(ctx).Should(Succeed())
+
+			By("letting it go on")
+			w.annotate(ctx, "web", v1alpha1.AnnotationPaused, "")
+			Expect(generations(w.settled(ctx, "web"))).To(HaveEach(obj.GetGeneration()))
+			has(ctx, "web", "second")
 		})
 
 		It("stops one that is new: nothing is put on it, nothing is made", func(ctx context.Context) {

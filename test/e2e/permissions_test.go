@@ -336,7 +336,8 @@ var _ = Describe("The rights of the manager", func() {
 		before := manager.counted(Default, w.id, "permission")
 		more(ctx, w.id, "skipped", 10)
 		Expect(manager.counted(Default, w.id, "permission")).To(Equal(before), "no evaluation while the right is missing")
-		Expect(reviews(mark)).To(BeNumerically("<=", 2), "one review for all resources")
+		Expect(reviews(mark)).To(BeNumerically("<=", 50), "reviews are not made for each look")
+		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "leases.coordination.k8s.io")
 
 		By("giving it back")
 		again := grant(ctx, w.id+"-again", leases)

@@ -96,6 +96,54 @@ var _ = Describe("A restart of the manager", func() {
 		Expect(condition(w.get(ctx, Default, "web"), v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 	})
 
+	It("leaves CRDHealth as it was while it stops, and counts nothing again after that", func(ctx context.Context) {
+		w := newWorld(ctx)
+		s := newStreams()
+		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		w.running(ctx, w.box(ctx, atMostTen))
+		w.website(ctx, "good", `{replicas: 1}`)
+		w.settled(ctx, "good")
+		w.website(ctx, "bad", `{replicas: 11}`)
+		w.box(ctx, `{onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
+		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
+		var before v1alpha1.CRDHealthStatus
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1}))
+			g.Expect(s.SuccessCount + s.FailureCount).To(BeEquivalentTo(manager.evaluations(g, w.id)))
+			g.Expect(s.Conditions).To(ContainElement(HaveField("Message", ContainSubstring("spec.nothing"))))
+			before = s
+		})
+
+		By("stopping while a worker is held in a write")
+		d.shut()
+		w.website(ctx, "late", `{replicas: 1}`)
+		Eventually(d.holding).WithContext(ctx).Should(Equal(1))
+		manager.cancel()
+		Eventually(func() int { return s.count("/" + w.group + "/") }).WithContext(ctx).Should(BeZero(), "the box stops")
+		Expect(d.holding()).To(Equal(1))
+
+		By("having CRDHealth looked at, and after it another one, which nobody runs")
+		w.merge(ctx, getHealth(ctx, Default, w.id), `{"metadata":{"labels":{"look":"now"}}}`)
+		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, "NotSupported")
+		d.open()
+		manager.wait()
+		Expect(getHealth(ctx, Default, w.id).Status).To(Equal(before))
+
+		By("starting again with the spec that ran, which looks at everything once")
+		w.box(ctx, atMostTen)
+		manager = startManager(cluster.Config())
+		Eventually(func(g Gomega) {
+			g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">=", 3))
+		}).WithContext(ctx).Should(Succeed())
+		w.website(ctx, "next", `{replicas: 11}`)
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.FailureCount).To(Equal(before.FailureCount+1), "once per input, not once per process")
+			g.Expect(s.SuccessCount).To(Equal(before.SuccessCount))
+			g.Expect(s.Revision).To(Equal(before.Revision))
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 4, Ready: 2, Failing: 2}))
+		})
+	})
+
 	It("cancels what does not finish within the shutdown timeout", func(ctx context.Context) {
 		w := newWorld(ctx)
 		d := damned(writesOf(w.namespace, "configmaps"), func(c *settings) { c.orkestra.ShutdownTimeout = time.Second })

@@ -1,0 +1,140 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// boxState is the family that says which state a box is in.
+const boxState = "orkestra_box_state"
+
+// series names the families in which a box has series, sorted.
+func (p *process) series(g Gomega, box string) []string {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	var out []string
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "box" && l.GetValue() == box {
+					out = append(out, f.GetName())
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// state is the state of a box by its series; empty: it has none, or more than one.
+func (p *process) state(g Gomega, box string) v1alpha1.HealthState {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	var found []v1alpha1.HealthState
+	for _, f := range families {
+		if f.GetName() != boxState {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["box"] == box && m.GetGauge().GetValue() == 1 {
+				found = append(found, v1alpha1.HealthState(labels["state"]))
+			}
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// healthWithoutBox makes a CRDHealth that belongs to no box, and gives its name. It is deleted when the spec ends.
+func (w *world) healthWithoutBox(ctx context.Context) string {
+	GinkgoHelper()
+	h := &v1alpha1.CRDHealth{
+		ObjectMeta: metav1.ObjectMeta{Name: w.id + "-other"},
+		Spec:       v1alpha1.CRDHealthSpec{CRD: v1alpha1.CRDName{Name: w.crdName()}},
+	}
+	Expect(kube.Create(ctx, h)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, h)).To(Succeed()) })
+	return h.Name
+}
+
+var _ = Describe("The series of a box", func() {
+	stateIs := func(ctx context.Context, box string, want v1alpha1.HealthState) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) { g.Expect(manager.state(g, box)).To(Equal(want)) }).WithContext(ctx).Should(Succeed())
+	}
+	noneLeft := func(ctx context.Context, box string) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) { g.Expect(manager.series(g, box)).To(BeEmpty()) }).WithContext(ctx).Should(Succeed())
+	}
+
+	It("go with it, also when its state is looked at after everything of it has stopped", func(ctx context.Context) {
+		w, other := newWorld(ctx), newWorld(ctx)
+		d := damned(func(r *http.Request) bool {
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/operatorboxes/"+w.id)
+		})
+		for _, each := range []*world{w, other} {
+			each.running(ctx, each.box(ctx, oneMap(3, "good")))
+			each.website(ctx, "web", `{}`)
+			each.settled(ctx, "web")
+			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
+			Expect(manager.series(Default, each.id)).To(HaveLen(9), "one of each family")
+		}
+		all := manager.series(Default, other.id)
+
+		By("deleting it, with a child that is held, so that the deletion is well known")
+		c := &corev1.ConfigMap{}
+		w.child(ctx, Default, c, "web")
+		w.merge(ctx, c, `{"metadata":{"finalizers":["e2e.test/hold"]}}`)
+		w.merge(ctx, getBox(ctx, Default, w.id), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationCleanup+`":"true"}}}`)
+		deleteBox(ctx, w.id)
+		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		stateIs(ctx, w.id, v1alpha1.HealthStopped)
+
+		By("having its state looked at when nothing is left of it but its finalizer")
+		d.shut()
+		w.merge(ctx, c, `{"metadata":{"finalizers":null}}`)
+		Eventually(d.holding).WithContext(ctx).Should(Equal(1))
+		w.merge(ctx, getHealth(ctx, Default, w.id), `{"metadata":{"labels":{"look":"now"}}}`)
+		Eventually(func(g Gomega) {
+			g.Expect(manager.series(g, w.id)).To(Equal([]string{boxState}))
+		}).WithContext(ctx).Should(Succeed())
+		d.open()
+		boxGone(ctx, w.id)
+		noneLeft(ctx, w.id)
+		Expect(manager.series(Default, other.id)).To(Equal(all))
+	})
+
+	DescribeTable("go with one that never ran", func(ctx context.Context, spec string) {
+		w := newWorld(ctx)
+		w.box(ctx, spec)
+		stateIs(ctx, w.id, v1alpha1.HealthPending)
+		deleteBox(ctx, w.id)
+		boxGone(ctx, w.id)
+		noneLeft(ctx, w.id)
+	},
+		Entry("because it does not compile", `{onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`),
+		Entry("because there is no CRD", `{crd: {name: things.nowhere.e2e.test}, onReconcile: {configmaps: [{data: {a: b}}]}}`),
+	)
+
+	It("are none where no box is", func(ctx context.Context) {
+		w := newWorld(ctx)
+		h := w.healthWithoutBox(ctx)
+		inState(ctx, h, v1alpha1.HealthPending, "NotSupported")
+		Expect(manager.series(Default, h)).To(BeEmpty())
+	})
+})

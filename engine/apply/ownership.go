@@ -81,12 +81,16 @@ func (o Owner) owns(live *unstructured.Unstructured) bool {
 }
 
 // lost says whether a live object was a child of a former resource of the same name that is gone for good, as after a
-// restore from a backup. lives says whether there is a resource with a UID.
+// restore from a backup, or is a child of this one that somebody took the owner's UID off and that has no owner reference.
+// lives says whether there is a resource with a UID.
 func (o Owner) lost(live *unstructured.Unstructured, lives func(types.UID) bool) bool {
 	labels := live.GetLabels()
 	uid := types.UID(labels[v1alpha1.LabelOwnerUID])
-	if uid == "" || uid == o.UID() || labels[v1alpha1.LabelBox] != o.Box || labels[v1alpha1.LabelOwner] != o.Label {
+	if uid == o.UID() || labels[v1alpha1.LabelBox] != o.Box || labels[v1alpha1.LabelOwner] != o.Label {
 		return false
+	}
+	if uid == "" && !ManagedByUs(live) {
+		return false // labels can be copied
 	}
 	// Names are unique in a namespace: a child that was made elsewhere may belong to another resource of the name.
 	if o.Resource.GetNamespace() != "" && live.GetNamespace() != o.Resource.GetNamespace() {
@@ -95,7 +99,7 @@ func (o Owner) lost(live *unstructured.Unstructured, lives func(types.UID) bool)
 	if ref := metav1.GetControllerOf(live); ref != nil && !o.namesake(ref) {
 		return false
 	}
-	return lives == nil || !lives(uid)
+	return uid == "" || lives == nil || !lives(uid)
 }
 
 // namesake says whether a reference is to a resource of the same kind and name, whatever its UID.

@@ -149,6 +149,7 @@ func TestOwns(t *testing.T) {
 
 func TestLost(t *testing.T) {
 	former := labeled(v1alpha1.LabelOwnerUID, "u0", v1alpha1.LabelBox, "website", v1alpha1.LabelOwner, "shop")
+	nameless := labeled(v1alpha1.LabelBox, "website", v1alpha1.LabelOwner, "shop")
 	lives := func(uid types.UID) bool { return uid == "alive" }
 	cases := map[string]struct {
 		owner string
@@ -161,6 +162,8 @@ func TestLost(t *testing.T) {
 		"in another namespace":              {"team-a", live("team-b", former), false},
 		"controlled by another kind":        {"team-a", live("team-a", former, controlledBy("Other", "shop", "u0")), false},
 		"controlled by another name":        {"team-a", live("team-a", former, controlledBy("Website", "blog", "u0")), false},
+		"without the owner's UID":           {"team-a", live("team-a", nameless, writtenBy("orkestra")), true},
+		"a copy without the owner's UID":    {"team-a", live("team-a", nameless, writtenBy("kubectl")), false},
 		"ours":                              {"team-a", live("team-a", labeled(v1alpha1.LabelOwnerUID, "u1", v1alpha1.LabelBox, "website", v1alpha1.LabelOwner, "shop")), false},
 		"of a resource that lives":          {"team-a", live("team-a", labeled(v1alpha1.LabelOwnerUID, "alive", v1alpha1.LabelBox, "website", v1alpha1.LabelOwner, "shop")), false},
 		"of another box":                    {"team-a", live("team-a", labeled(v1alpha1.LabelOwnerUID, "u0", v1alpha1.LabelBox, "other", v1alpha1.LabelOwner, "shop")), false},

@@ -216,6 +216,26 @@ var _ = Describe("Ownership", func() {
 		}).WithContext(ctx).Should(Succeed())
 	}, byEveryWay()[:2])
 
+	It("knows a child without owner reference again when somebody takes the owner's UID off", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {key: declared}}]}, onDelete: {configmaps: [{name: "{{ .metadata.name }}-bye", data: {a: b}}]}}`))
+		w.website(ctx, "web", `{}`)
+		owner := w.settled(ctx, "web")
+		c := &corev1.ConfigMap{}
+		w.child(ctx, Default, c, "web")
+		Expect(c.OwnerReferences).To(BeEmpty())
+		uid := c.UID
+		w.merge(ctx, c, `{"metadata":{"labels":{"`+v1alpha1.LabelOwnerUID+`":null}},"data":{"key":"changed"}}`)
+		Eventually(func(g Gomega) {
+			w.child(ctx, g, c, "web")
+			g.Expect(c.Labels).To(HaveKeyWithValue(v1alpha1.LabelOwnerUID, string(owner.GetUID())))
+			g.Expect(c.Data).To(Equal(map[string]string{"key": "declared"}))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(c.UID).To(Equal(uid))
+		w.removed(ctx, "web")
+		w.gone(ctx, &corev1.ConfigMap{}, "web")
+	})
+
 	Context("across namespaces", func() {
 		It("makes a child in a namespace that the box names, without owner reference, and deletes it itself", func(ctx context.Context) {
 			w := newWorld(ctx)

@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version,
-		Args:          cobra.NoArgs,
+		// No Args: cobra then says of an unknown command what was meant, before it stumbles over that command's flags.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},

@@ -49,7 +49,7 @@ func newValidateCommand() *cobra.Command {
 		Short:   "Check OperatorBoxes and print every mistake",
 		Long:    validateLong,
 		Example: validateExample,
-		Args:    cobra.NoArgs,
+		Args:    f.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -78,6 +78,14 @@ func (f *validateFlags) bind(cmd *cobra.Command) error {
 		cmd.MarkFlagFilename("kubeconfig"),
 		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)),
 	)
+}
+
+// noArgs refuses files that are given without -f: often a shell has made several of one pattern.
+func (f *validateFlags) noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("give files with -f: %s -f %s", cmd.CommandPath(), strings.Join(slices.Concat(f.files, args), " -f "))
 }
 
 func (f *validateFlags) run(ctx context.Context, in io.Reader, out, notes io.Writer) error {
@@ -110,7 +118,7 @@ func (f *validateFlags) run(ctx context.Context, in io.Reader, out, notes io.Wri
 		}
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no OperatorBox in %s", strings.Join(f.files, ", "))
+		return fmt.Errorf("no OperatorBox in %s", spoken(f.files))
 	}
 	return report(results, write, out, notes)
 }
@@ -129,7 +137,7 @@ func (f *validateFlags) read(in io.Reader) ([]document, *crdSet, error) {
 		return nil, nil, fmt.Errorf("reading --crd: %w", err)
 	}
 	if len(f.crds) > 0 && !slices.ContainsFunc(crdDocs, func(d document) bool { return d.isCRD() || d.wrong != nil }) {
-		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", strings.Join(f.crds, ", "))
+		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", spoken(f.crds))
 	}
 	crds := newCRDSet()
 	for _, doc := range slices.Concat(docs, crdDocs) {

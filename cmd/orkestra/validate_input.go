@@ -33,6 +33,17 @@ type document struct {
 	wrong   *mistake // why the document can't be read; content is nil then
 }
 
+// spoken names files as messages do.
+func spoken(files []string) string {
+	names := slices.Clone(files)
+	for i, name := range names {
+		if name == stdinName {
+			names[i] = "standard input"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // readDocuments reads files and directories in the given order, each file once. In directories it takes what kubectl takes.
 func readDocuments(names []string, recursive bool, stdin io.Reader) ([]document, error) {
 	var docs []document

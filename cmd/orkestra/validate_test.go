@@ -116,13 +116,16 @@ func TestValidateWrongUse(t *testing.T) {
 		want string
 	}{
 		"no -f":                     {nil, `required flag(s) "filename" not set`},
-		"an argument":               {[]string{"box.yaml"}, "unknown command"},
+		"an argument":               {[]string{"box.yaml"}, "give files with -f: orkestra validate -f box.yaml\n"},
+		"a pattern of a shell":      {[]string{"-f", "a.yaml", "b.yaml"}, "give files with -f: orkestra validate -f a.yaml -f b.yaml\n"},
 		"an unknown flag":           {[]string{"--filenam", "x"}, "unknown flag"},
 		"an unknown format":         {[]string{"-f", websites, "-o", "xml"}, `--output "xml": wanted json, text, yaml`},
 		"no such file":              {[]string{"-f", "testdata/none.yaml"}, "testdata/none.yaml: no such file or directory"},
 		"no box":                    {[]string{"-f", websites}, "no OperatorBox in " + websites},
+		"nothing on standard input": {[]string{"-f", "-", "-f", websites}, "no OperatorBox in standard input, " + websites},
 		"an empty directory":        {[]string{"-f", empty}, "no OperatorBox in " + empty},
 		"no such CRD file":          {[]string{"-f", fixtures + "valid.yaml", "--crd", "none.yaml"}, "none.yaml: no such file or directory"},
+		"no CRD on standard input":  {[]string{"-f", fixtures + "valid.yaml", "--crd", "-"}, "no CustomResourceDefinition in standard input"},
 		"no CRD in a CRD file":      {[]string{"-f", fixtures + "valid.yaml", "--crd", fixtures + "valid.yaml"}, "no CustomResourceDefinition in " + fixtures + "valid.yaml"},
 		"standard input twice":      {[]string{"-f", "-", "--crd", "-"}, "standard input is given to both"},
 		"context without a cluster": {[]string{"-f", fixtures + "valid.yaml", "--context", "a"}, "go with --cluster"},

@@ -15,8 +15,8 @@ var (
 	commit  = "none"
 )
 
-// supportedKubernetes are the minor versions that releases are tested with.
-const supportedKubernetes = "1.36"
+// testedKubernetes is the minor version that releases are tested with.
+const testedKubernetes = "1.36"
 
 type versionInfo struct {
 	Version    string `json:"version"`
@@ -29,13 +29,13 @@ func newVersionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print version, commit, Go and the supported Kubernetes",
+		Short: "Print version, commit, Go and the Kubernetes that it was tested with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := versionInfo{Version: version, Commit: commit, Go: runtime.Version(), Kubernetes: supportedKubernetes}
+			info := versionInfo{Version: version, Commit: commit, Go: runtime.Version(), Kubernetes: testedKubernetes}
 			switch output {
 			case "":
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "orkestra %s (commit %s, %s, Kubernetes %s)\n", info.Version, info.Commit, info.Go, info.Kubernetes)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", info.Version, info.Commit, info.Go, info.Kubernetes)
 				return err
 			case "json":
 				e := json.NewEncoder(cmd.OutOrStdout())

@@ -172,6 +172,7 @@ func TestBinary(t *testing.T) {
 	bin := orkestra(t)
 	t.Run("boxes", func(t *testing.T) { boxes(t, bin) })
 	t.Run("flags", func(t *testing.T) { namedFlags(t, bin) })
+	t.Run("declarations", func(t *testing.T) { declarationExamples(t, bin) })
 }
 
 // boxes checks that every box in the pages compiles, or fails as the page says.

@@ -86,6 +86,24 @@ func namedFlags(t *testing.T, bin string) {
 	}
 }
 
+// TestTargets checks that every make target that a page names exists.
+func TestTargets(t *testing.T) {
+	makefile := strings.ReplaceAll(read(t, "Makefile"), "$(BIN)", "bin")
+	command := regexp.MustCompile("(?m)(?:^|\x60)make ([a-z][a-z/-]*)")
+	count := 0
+	for _, page := range pages(t) {
+		for _, m := range command.FindAllStringSubmatch(read(t, page), -1) {
+			count++
+			if !strings.Contains(makefile, "\n"+m[1]+":") {
+				t.Errorf("%s: there is no target %q in the Makefile", page, m[1])
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("found only %d make commands in the pages", count)
+	}
+}
+
 // TestReasons checks that every condition and reason is explained.
 func TestReasons(t *testing.T) {
 	want := constants(t, "api/v1alpha1/conditions.go", func(name string) bool {

@@ -465,3 +465,12 @@ func BenchmarkEval(b *testing.B) {
 		})
 	}
 }
+
+func TestActualOfALongValue(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(showActual([]any{"a", int64(1), true}, viewValue)).To(Equal("[a, 1, true]"))
+	g.Expect(showActual([]any{}, viewValue)).To(Equal("empty array"))
+	g.Expect(showActual([]any{map[string]any{}}, viewValue)).To(Equal("array"))
+	g.Expect(showActual(make([]any, maxItems+1), viewValue)).To(Equal("array"))
+	g.Expect(showActual([]any{"secret"}, viewType)).To(Equal("array"))
+}

@@ -21,6 +21,7 @@ const (
 
 // What stands in the place of a value.
 const (
+	maxItems    = 10 // of a list; the type of a longer one is shown
 	shownAbsent = "absent"
 	shownHidden = "hidden"
 )
@@ -88,10 +89,23 @@ func showActual(v any, as view) string {
 	case as == viewType:
 		return jsonType(v)
 	}
-	if _, ok := toText(v); !ok {
+	if list, ok := v.([]any); ok && len(list) > 0 && len(list) <= maxItems && !slices.ContainsFunc(list, structured) {
+		parts := make([]string, len(list))
+		for i, item := range list {
+			parts[i] = show(item)
+		}
+		return clip("["+strings.Join(parts, ", ")+"]", maxActual)
+	}
+	if structured(v) {
 		return emptiness(v) + jsonType(v)
 	}
 	return clip(show(v), maxActual)
+}
+
+// structured says whether a value is no scalar: messages say its type alone.
+func structured(v any) bool {
+	_, ok := toText(v)
+	return !ok
 }
 
 // emptiness is "empty " for what `exists` does not count as there: without it, the message would say that it is.

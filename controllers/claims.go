@@ -16,8 +16,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// Claims says which box runs a CRD: the one that claimed it first, until it is deleted. The claims of a former process are
-// read from CRDHealth. It is safe for concurrent use.
+// Claims says which box runs a CRD: the one that claimed it first, until it is deleted or names another. The claims of a
+// former process are read from CRDHealth. It is safe for concurrent use.
 type Claims struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -62,7 +62,7 @@ func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd strin
 	}
 	claimed := map[string]time.Time{}
 	for i := range healths.Items {
-		if at := healths.Items[i].Status.ClaimedAt; at != nil {
+		if at := healths.Items[i].Status.ClaimedAt; at != nil && healths.Items[i].Spec.CRD.Name == crd {
 			claimed[healths.Items[i].Name] = at.Time
 		}
 	}
@@ -90,16 +90,18 @@ func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd strin
 	return claim{box: winner, since: since}, nil
 }
 
-// Since says when a box claimed its CRD; zero: it holds none.
+// Since says when a box claimed its CRD; zero: it holds none. One that is about to give up another holds two for a moment:
+// its CRD is the one that it claimed last.
 func (c *Claims) Since(box string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var last time.Time
 	for _, held := range c.held {
-		if held.box == box {
-			return held.since
+		if held.box == box && held.since.After(last) {
+			last = held.since
 		}
 	}
-	return time.Time{}
+	return last
 }
 
 // Holder is the box that holds a CRD, or "".
@@ -110,12 +112,15 @@ func (c *Claims) Holder(crd string) string {
 }
 
 // Release gives up what a box holds, and names the CRDs that are free then.
-func (c *Claims) Release(box string) []string {
+func (c *Claims) Release(box string) []string { return c.Keep(box, "") }
+
+// Keep gives up what a box holds beside one CRD, and names the CRDs that are free then.
+func (c *Claims) Keep(box, only string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var freed []string
 	for _, crd := range slices.Sorted(maps.Keys(c.held)) {
-		if c.held[crd].box == box {
+		if c.held[crd].box == box && crd != only {
 			delete(c.held, crd)
 			freed = append(freed, crd)
 		}

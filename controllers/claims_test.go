@@ -14,7 +14,10 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-const websitesCRD = "websites.demo.example.com"
+const (
+	websitesCRD = "websites.demo.example.com"
+	othersCRD   = "others.demo.example.com"
+)
 
 // claimant is a box for the websites that was made at a minute, and whose CRDHealth says since which minute it holds the
 // CRD; negative: it does not.
@@ -28,6 +31,7 @@ func claimant(name string, made, claimed int) []client.Object {
 		return []client.Object{box}
 	}
 	h := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	h.Spec.CRD.Name = websitesCRD
 	h.Status.ClaimedAt = new(at(claimed))
 	return []client.Object{box, h}
 }
@@ -40,7 +44,9 @@ func TestWhoClaims(t *testing.T) {
 	terminating[0].SetFinalizers([]string{v1alpha1.Finalizer})
 	terminating[0].SetDeletionTimestamp(new(metav1.Now()))
 	other := claimant("aa", 0, 0)
-	other[0].(*v1alpha1.OperatorBox).Spec.CRD.Name = "others.demo.example.com"
+	other[0].(*v1alpha1.OperatorBox).Spec.CRD.Name = othersCRD
+	moved := claimant("a", 6, 1)
+	moved[1].(*v1alpha1.CRDHealth).Spec.CRD.Name = othersCRD
 	cases := map[string]struct {
 		objects [][]client.Object
 		want    string
@@ -53,6 +59,7 @@ func TestWhoClaims(t *testing.T) {
 		"not one that is being deleted":      {[][]client.Object{terminating, claimant("b", 5, -1)}, "b"},
 		"who still lets go of it":            {[][]client.Object{letting, claimant("b", 5, -1)}, "aa"},
 		"not one of another CRD":             {[][]client.Object{other, claimant("b", 5, -1)}, "b"},
+		"not who held another one":           {[][]client.Object{moved, claimant("b", 5, -1)}, "b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,4 +104,33 @@ func TestAClaimIsKeptUntilItIsReleased(t *testing.T) {
 	holder, err = c.Take(ctx, box, websitesCRD)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(holder).To(Equal("a"))
+}
+
+func TestAClaimIsGivenUpForAnother(t *testing.T) {
+	g := NewWithT(t)
+	ctx := context.Background()
+	clk := testclock.NewFakePassiveClock(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
+	first, second := claimant("a", 1, 7), claimant("b", 5, -1)
+	boxes := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(first, second...)...).Build()
+	c := NewClaims(boxes, clk)
+	box, ok := first[0].(*v1alpha1.OperatorBox)
+	g.Expect(ok).To(BeTrue())
+	_, err := c.Take(ctx, box, websitesCRD)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Since("a")).To(BeTemporally("==", time.Date(2026, 1, 1, 0, 7, 0, 0, time.UTC)), "as the former process knew")
+	g.Expect(c.Keep("a", websitesCRD)).To(BeEmpty(), "it still names that one")
+
+	box.Spec.CRD.Name = othersCRD
+	g.Expect(boxes.Update(ctx, box)).To(Succeed())
+	_, err = c.Take(ctx, box, othersCRD)
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 100 { // the order of a map is another each time
+		g.Expect(c.Since("a")).To(Equal(clk.Now()), "it holds that one from now on")
+	}
+	g.Expect(c.Keep("b", othersCRD)).To(BeEmpty(), "it holds nothing")
+	g.Expect(c.Keep("a", othersCRD)).To(Equal([]string{websitesCRD}))
+	g.Expect(c.Holder(othersCRD)).To(Equal("a"))
+	holder, err := c.Take(ctx, box, websitesCRD)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(holder).To(Equal("b"), "who waited for it")
 }

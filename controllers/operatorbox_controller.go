@@ -117,9 +117,11 @@ func definedCRD(box *v1alpha1.OperatorBox) string {
 // view is what one look at a box found: all that its status shows.
 type view struct {
 	crdName    string
-	crd        *pipeline.CRD // nil: there is none
-	crdReason  string        // why there is none, or Established
+	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
+	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
+	crdReason  string                                    // why there is none, or Established
 	crdMessage string
+	refused    bool // crd.definition was, and the CRD is the one of before
 	compiled   bool // a compile was tried
 	errors     field.ErrorList
 	plan       *pipeline.Plan // what was compiled; nil with errors
@@ -164,6 +166,10 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	if err := r.writeStatus(ctx, box, v); err != nil {
 		return ctrl.Result{}, err
 	}
+	// From here on the status names the CRD that the box serves: nobody takes it for one that waits for another.
+	if err := r.offer(ctx, r.Claims.Keep(box.Name, v.crdName)); err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
@@ -172,7 +178,12 @@ func (r *OperatorBoxReconciler) forget(ctx context.Context, name string) error {
 	r.Engine.Remove(name)
 	r.Reports.Forget(name)
 	r.CRDs.Forget(name)
-	for _, crd := range r.Claims.Release(name) {
+	return r.offer(ctx, r.Claims.Release(name))
+}
+
+// offer has the boxes looked at that wait for CRDs which nobody holds any more.
+func (r *OperatorBoxReconciler) offer(ctx context.Context, freed []string) error {
+	for _, crd := range freed {
 		waiting, err := r.claimants(ctx, crd)
 		if err != nil {
 			return err
@@ -205,7 +216,7 @@ func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.Operato
 	if err != nil {
 		return nil, err
 	}
-	if crd == nil {
+	if v.live == nil {
 		// Without a CRD there is nothing to watch. It comes back by an event.
 		r.Engine.Remove(box.Name)
 		return v, nil
@@ -218,6 +229,12 @@ func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.Operato
 		v.message = fmt.Sprintf("box %q runs %s; delete that box, or let this one name another CRD", holder, v.crdName)
 		return v, nil
 	}
+	switch {
+	case crd == nil:
+		return v, r.serveOtherVersion(ctx, box, v)
+	case v.refused:
+		return v, r.goOn(ctx, box, crd, v)
+	}
 	return v, r.run(ctx, box, crd, v)
 }
 
@@ -228,7 +245,7 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 	if len(errs) > 0 {
 		v.errors = append(v.errors, errs...)
 		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs)
-		return r.serveDeletions(ctx, box, crd, nil)
+		return r.serveDeletions(ctx, box, crd, v)
 	}
 	r.noteAdded(box, plan)
 	v.plan = plan
@@ -239,7 +256,7 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 	if len(missing) > 0 {
 		v.missing, v.again = missing, permissionInterval
 		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonForbidden, missingRights(missing)
-		return r.serveDeletions(ctx, box, crd, plan)
+		return r.serveDeletions(ctx, box, crd, v)
 	}
 	if box.Spec.Suspend {
 		v.phase, v.reason, v.message = health.Suspended, v1alpha1.ReasonSuspended, "spec.suspend is true; deletions are still served"
@@ -263,36 +280,6 @@ func (r *OperatorBoxReconciler) compile(box *v1alpha1.OperatorBox, crd *pipeline
 
 func (r *OperatorBoxReconciler) env(crd pipeline.CRD) pipeline.Env {
 	return pipeline.Env{CRD: crd, Mapper: r.Mapper, AllowGrantingKinds: r.AllowGrantingKinds}
-}
-
-// serveDeletions keeps resources of a box that can't run deletable. A plan that runs goes on as it is, unless the box is to
-// be suspended. compiled is what the box compiles to; nil where it does not.
-func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, compiled *pipeline.Plan) error {
-	if running := r.Engine.Plan(box.Name); running != nil {
-		next := running
-		if box.Spec.Suspend {
-			next = next.ForCleanup()
-		}
-		if crd.Going && !running.CRD.Going {
-			next = next.ForGoingCRD()
-		}
-		if next == running {
-			return nil
-		}
-		return r.ensure(ctx, box, next)
-	}
-	plan, err := pipeline.CompileCleanup(box, r.env(*crd))
-	if err != nil {
-		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
-		return nil //nolint:nilerr // see above
-	}
-	if missing, err := r.Permissions.Missing(ctx, plan.Rules); err != nil || len(missing) > 0 {
-		return err
-	}
-	if compiled != nil {
-		plan = compiled.ForCleanup()
-	}
-	return r.ensure(ctx, box, plan)
 }
 
 func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {

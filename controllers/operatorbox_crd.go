@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -64,6 +65,7 @@ func (r *OperatorBoxReconciler) findCRD(ctx context.Context, box *v1alpha1.Opera
 			return nil, err
 		}
 		if !ok {
+			v.refused = true
 			return r.installed(ctx, box, v)
 		}
 	}
@@ -91,30 +93,82 @@ func (r *OperatorBoxReconciler) readCRD(ctx context.Context, box, name string) (
 	return r.CRDs.Get(ctx, box, known)
 }
 
-// pick chooses the version: the one asked for, or the one that was chosen before, or the storage version.
+// pick gives the box's own version of a CRD that is there; nil, and the reason in v, when that is not served.
 func (r *OperatorBoxReconciler) pick(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition, v *view) *pipeline.CRD {
-	wanted := box.Spec.CRD.Version
-	if wanted == "" && box.Status.CRD.Name == crd.Name && box.Status.CRD.Version != "" {
-		if picked, ok := pipeline.NewCRD(crd, box.Status.CRD.Version); ok {
-			v.established()
-			return &picked
-		}
-	}
-	picked, ok := pipeline.NewCRD(crd, wanted)
-	if ok && wanted == "" && box.Status.CRD.Name == crd.Name && box.Status.CRD.Version != "" {
-		r.sayFollowed(box, picked)
-	}
-	if !ok && wanted == "" {
-		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf(
-			"CustomResourceDefinition %q does not serve its storage version; serve it, or name one of the others in crd.version: %s", crd.Name, served(crd)))
-		return nil
-	}
+	v.live = crd
+	picked, ok := ownVersion(box, crd)
 	if !ok {
-		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf("CustomResourceDefinition %q does not serve version %q; it serves %s", crd.Name, wanted, served(crd)))
+		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, notServed(box, crd))
 		return nil
+	}
+	if box.Spec.CRD.Version == "" && workedIn(box, crd) != "" && workedIn(box, crd) != picked.Kind.Version {
+		r.sayFollowed(box, picked)
 	}
 	v.established()
 	return &picked
+}
+
+// ownVersion is the version that a box asks for, or the one that was chosen before, or the storage version; ok is false when
+// it is not served.
+func ownVersion(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) (picked pipeline.CRD, ok bool) {
+	if wanted := box.Spec.CRD.Version; wanted != "" {
+		return pipeline.NewCRD(crd, wanted)
+	}
+	if picked, ok := pipeline.NewCRD(crd, workedIn(box, crd)); ok {
+		return picked, true
+	}
+	return pipeline.NewCRD(crd, "")
+}
+
+// workedIn is the version of a CRD that a box has worked in, by its status; empty: in none.
+func workedIn(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) string {
+	if box.Status.CRD.Name != crd.Name {
+		return ""
+	}
+	return box.Status.CRD.Version
+}
+
+// anyVersion is the version in which deletions are served when the box's own can't be relied on: that of the plan that runs,
+// the box's own, the one that it worked in, the storage version, or the first; ok is false when none is served.
+func (r *OperatorBoxReconciler) anyVersion(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) (picked pipeline.CRD, ok bool) {
+	var wanted []string
+	if running := r.running(box, crd); running != nil {
+		wanted = append(wanted, running.CRD.Kind.Version)
+	}
+	if own, ok := ownVersion(box, crd); ok {
+		wanted = append(wanted, own.Kind.Version)
+	}
+	wanted = append(wanted, workedIn(box, crd), "")
+	for _, version := range crd.Spec.Versions {
+		wanted = append(wanted, version.Name)
+	}
+	for _, version := range wanted {
+		if picked, ok := pipeline.NewCRD(crd, version); ok {
+			return picked, true
+		}
+	}
+	return pipeline.CRD{}, false
+}
+
+// running is the plan that a box runs, if it can: its CRD still is the same, and serves the version that it works in.
+func (r *OperatorBoxReconciler) running(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) *pipeline.Plan {
+	plan := r.Engine.Plan(box.Name)
+	if plan == nil || plan.UID != box.UID || plan.CRD.UID != crd.UID {
+		return nil
+	}
+	if _, ok := pipeline.NewCRD(crd, plan.CRD.Kind.Version); !ok {
+		return nil
+	}
+	return plan
+}
+
+// notServed says that the box's own version is not served, and what helps.
+func notServed(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) string {
+	others := cmp.Or(served(crd), "none")
+	if wanted := box.Spec.CRD.Version; wanted != "" {
+		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %q; it serves %s", crd.Name, wanted, others)
+	}
+	return fmt.Sprintf("CustomResourceDefinition %q does not serve its storage version; serve it, or name one of the others in crd.version: %s", crd.Name, others)
 }
 
 // sayFollowed tells that the box changes to another version. It is said once: the status names the new one then.

@@ -50,7 +50,14 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 	if !r.Engine.Leading() {
 		return true, nil
 	}
-	err = r.applyCRD(ctx, box, live, wanted)
+	obj, err := definedObject(box, wanted)
+	if err != nil || sameCRD(live, wanted, obj) {
+		return err == nil, err
+	}
+	if !r.fits(box, wanted, v) {
+		return false, nil
+	}
+	err = r.applyCRD(ctx, live, obj)
 	if apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) {
 		v.noCRD(health.Pending, v1alpha1.ReasonCRDRefused, refusal(err))
 		v.again = permissionInterval
@@ -65,6 +72,7 @@ func (r *OperatorBoxReconciler) rename(ctx context.Context, box *v1alpha1.Operat
 	switch {
 	case apierrors.IsNotFound(err):
 		v.crdName = name
+		box.Status.CRD = v1alpha1.CRDStatus{} // it speaks of the former one, its version too
 		return nil
 	case err != nil:
 		return err
@@ -157,26 +165,61 @@ func managedByUs(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == v1alpha1.FieldManager })
 }
 
-// applyCRD writes the CRD by server-side apply, never forced. It sends nothing when the hash of what is wanted is there.
-func (r *OperatorBoxReconciler) applyCRD(ctx context.Context, box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.CustomResourceDefinition) error {
+// fits says whether the box compiles against the CRD that it defines; v says what does not. A schema that its own box does not
+// fit must not be installed: fields that it no longer has would be dropped from every resource.
+func (r *OperatorBoxReconciler) fits(box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition, v *view) bool {
+	picked, ok := ownVersion(box, wanted)
+	if !ok {
+		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, notServed(box, wanted))
+		return false
+	}
+	if _, errs := pipeline.Compile(box, r.env(picked)); len(errs) > 0 {
+		v.compiled, v.errors = true, errs
+		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
+		return false
+	}
+	return true
+}
+
+// goOn serves a box whose definition was refused, or does not compile, with the CRD that it installed before. A plan that runs
+// goes on as it is; after a restart, a spec that fits that CRD runs.
+func (r *OperatorBoxReconciler) goOn(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
+	if len(v.errors) == 0 && r.running(box, v.live) == nil {
+		if _, errs := r.compile(box, crd); len(errs) == 0 {
+			return r.run(ctx, box, crd, v)
+		}
+	}
+	v.crd = crd
+	return r.serveDeletions(ctx, box, crd, v)
+}
+
+// definedObject is the CRD of a definition as it is applied.
+func definedObject(box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
-		return fmt.Errorf("encoding crd.definition: %w", err)
+		return nil, fmt.Errorf("encoding crd.definition: %w", err)
 	}
 	obj := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(obj.Object, "status")
 	unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
 	obj.SetLabels(map[string]string{v1alpha1.LabelBox: box.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
-	hash := apply.Hash(obj)
-	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationApplied: hash})
-	if live != nil && live.Annotations[v1alpha1.AnnotationApplied] == hash && equality.Semantic.DeepDerivative(wanted.Spec, live.Spec) {
-		return nil
-	}
+	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationApplied: apply.Hash(obj)})
+	return obj, nil
+}
+
+// sameCRD says whether the CRD is as it was last applied, and nothing is to be sent.
+func sameCRD(live, wanted *apiextensionsv1.CustomResourceDefinition, obj *unstructured.Unstructured) bool {
+	return live != nil && live.Annotations[v1alpha1.AnnotationApplied] == obj.GetAnnotations()[v1alpha1.AnnotationApplied] &&
+		equality.Semantic.DeepDerivative(wanted.Spec, live.Spec)
+}
+
+// applyCRD writes the CRD by server-side apply, never forced.
+func (r *OperatorBoxReconciler) applyCRD(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, obj *unstructured.Unstructured) error {
 	if live != nil {
 		obj.SetUID(live.UID)
 	}
 	if err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-		return fmt.Errorf("applying CustomResourceDefinition %q: %w", wanted.Name, err)
+		return fmt.Errorf("applying CustomResourceDefinition %q: %w", obj.GetName(), err)
 	}
 	return nil
 }

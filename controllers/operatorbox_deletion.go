@@ -112,37 +112,96 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	} else if holder != box.Name {
 		return true, nil // it never ran: another box has the resources
 	}
-	crd, err := r.readCRD(ctx, box.Name, v.crdName)
-	if apierrors.IsNotFound(err) || err == nil && !established(crd) {
+	live, err := r.readCRD(ctx, box.Name, v.crdName)
+	if apierrors.IsNotFound(err) || err == nil && !established(live) {
 		r.Engine.Remove(box.Name)
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	picked := r.pick(box, crd, v)
-	if picked == nil {
-		return true, nil
+	v.established()
+	if _, ok := ownVersion(box, live); !ok {
+		v.crdReason, v.crdMessage = v1alpha1.ReasonCRDVersionNotServed, notServed(box, live)
 	}
-	picked.Going = picked.Going || deletesCRD(box)
-	v.crd = picked
-	running := r.Engine.Plan(box.Name)
-	if running != nil && running.CleanupOnly && running.UID == box.UID && running.CRD.UID == picked.UID && running.CRD.Going == picked.Going {
+	picked, ok := r.anyVersion(box, live)
+	if !ok {
+		r.Engine.Remove(box.Name)
+		v.message = fmt.Sprintf("the box is being deleted and waits for CustomResourceDefinition %q to serve a version again: "+
+			"without one, its resources can't be let go", live.Name)
+		return len(box.Status.WatchedNamespaces) == 0, nil // in none of them may a resource be marked
+	}
+	going := picked.Going || deletesCRD(box) || picked.Kind.Version != workedIn(box, live)
+	running := r.running(box, live)
+	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
 		return true, nil
 	}
 	var plan *pipeline.Plan
 	if running != nil {
 		plan = running.ForCleanup()
-	} else if compiled, errs := pipeline.Compile(box, r.env(*picked)); len(errs) == 0 {
-		plan = compiled.ForCleanup()
-	} else if plan, err = pipeline.CompileCleanup(box, r.env(*picked)); err != nil {
+	} else if plan, err = r.cleanupPlan(box, picked); err != nil {
 		return false, fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
 	}
-	if picked.Going {
+	if going {
 		plan = plan.ForGoingCRD()
 	}
 	r.Engine.Remove(box.Name)
 	return true, r.ensure(ctx, box, plan)
+}
+
+// serveOtherVersion serves the deletions of a box whose own version is not served, in another one.
+func (r *OperatorBoxReconciler) serveOtherVersion(ctx context.Context, box *v1alpha1.OperatorBox, v *view) error {
+	other, ok := r.anyVersion(box, v.live)
+	if !ok {
+		r.Engine.Remove(box.Name) // there is nothing that could be watched
+		return nil
+	}
+	return r.serveDeletions(ctx, box, &other, v)
+}
+
+// serveDeletions keeps resources of a box that can't run deletable. A plan that runs goes on as it is, unless the box is to
+// be suspended, or the version that it works in is no longer served.
+func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
+	if running := r.running(box, v.live); running != nil {
+		next := running
+		if box.Spec.Suspend {
+			next = next.ForCleanup()
+		}
+		if crd.Going && !running.CRD.Going {
+			next = next.ForGoingCRD()
+		}
+		if next == running {
+			return nil
+		}
+		return r.ensure(ctx, box, next)
+	}
+	bare, err := pipeline.CompileCleanup(box, r.env(*crd))
+	if err != nil {
+		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
+		r.Engine.Remove(box.Name)
+		return nil //nolint:nilerr // see above
+	}
+	if missing, err := r.Permissions.Missing(ctx, bare.Rules); err != nil || len(missing) > 0 {
+		v.again = permissionInterval
+		return err
+	}
+	plan, err := r.cleanupPlan(box, *crd)
+	if err != nil {
+		return fmt.Errorf("compiling OperatorBox %q for deletions: %w", box.Name, err)
+	}
+	if crd.Kind.Version != workedIn(box, v.live) {
+		// Children name an owner in the version that the box worked in. Where that is not served, nobody but us deletes them.
+		plan = plan.ForGoingCRD()
+	}
+	return r.ensure(ctx, box, plan)
+}
+
+// cleanupPlan gives a plan that serves deletions alone: as the box declares them, where it compiles.
+func (r *OperatorBoxReconciler) cleanupPlan(box *v1alpha1.OperatorBox, crd pipeline.CRD) (*pipeline.Plan, error) {
+	if plan, errs := pipeline.Compile(box, r.env(crd)); len(errs) == 0 {
+		return plan.ForCleanup(), nil
+	}
+	return pipeline.CompileCleanup(box, r.env(crd))
 }
 
 // deletesCRD says whether the box takes its CRD with it.

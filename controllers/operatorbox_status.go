@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -24,6 +26,9 @@ import (
 
 // maxConditionMessage is what the API server accepts in a condition (Kubernetes convention).
 const maxConditionMessage = 32768
+
+// maxNote is what the API server accepts as the text of an event, in bytes; a character has at most four.
+const maxNote = 1024 / 4
 
 // writeStatus shows on a box what was found. Nothing is sent where nothing differs, and nothing by a follower.
 func (r *OperatorBoxReconciler) writeStatus(ctx context.Context, box *v1alpha1.OperatorBox, v *view) error {
@@ -41,14 +46,32 @@ func (r *OperatorBoxReconciler) writeStatus(ctx context.Context, box *v1alpha1.O
 	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("writing the status of OperatorBox %q: %w", box.Name, err)
 	}
+	r.announce(ctx, box, next)
 	return nil
+}
+
+// announce tells that a box came to run, or why it does not.
+func (r *OperatorBoxReconciler) announce(ctx context.Context, before, after *v1alpha1.OperatorBox) {
+	ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || was != nil && was.Reason == ready.Reason && was.Message == ready.Message {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
+		kind = corev1.EventTypeWarning
+	}
+	ctrl.LoggerFrom(ctx).Info("Box changed", "reason", ready.Reason, "message", ready.Message)
+	if r.Events != nil {
+		r.Events.Eventf(after, nil, kind, ready.Reason, "Reconcile", "%s", cut(ready.Message, maxNote))
+	}
 }
 
 func (r *OperatorBoxReconciler) fill(ctx context.Context, box *v1alpha1.OperatorBox, v *view) error {
 	s := &box.Status
 	s.ObservedGeneration = box.Generation
 	s.CRD.Name = v.crdName
-	s.CRD.Established = v.crd != nil
+	s.CRD.Established = v.crdReason == v1alpha1.ReasonEstablished
 	if v.crd != nil {
 		s.CRD.Version, s.CRD.Kind = v.crd.Kind.Version, v.crd.Kind.Kind
 	}
@@ -109,13 +132,22 @@ func (v *view) conditions(box *v1alpha1.OperatorBox, report health.Report, runs 
 
 func (v *view) crdCondition() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionCRDEstablished, Status: metav1.ConditionFalse, Reason: v.crdReason, Message: v.crdMessage}
-	if v.crd != nil {
+	if v.crdReason == v1alpha1.ReasonEstablished {
 		c.Status = metav1.ConditionTrue
 	}
 	if c.Reason == "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStopped, "not looked at"
 	}
 	return c
+}
+
+// unchecked says why a spec is not compiled, by the reason for which the box does not run.
+var unchecked = map[string]string{
+	v1alpha1.ReasonCRDClaimed:          "the spec is not checked while another box runs the CRD",
+	v1alpha1.ReasonCRDRefused:          "the spec is not checked while crd.definition is refused",
+	v1alpha1.ReasonCRDNotOwned:         "the spec is not checked while the CRD is not the box's own",
+	v1alpha1.ReasonCRDVersionNotServed: "the spec is checked when the version that the box asks for is served",
+	v1alpha1.ReasonDeletionBlocked:     "the spec is no longer checked: the box is being deleted",
 }
 
 func (v *view) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.Condition {
@@ -129,7 +161,7 @@ func (v *view) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.Co
 	case v.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCompiled, strings.Join(append([]string{specIsValid}, v.plan.Notes...), noteSeparator)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, cmp.Or(v.reason, v1alpha1.ReasonStopped), "the spec is checked against the CRD's schema when the CRD is there"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, cmp.Or(v.reason, v1alpha1.ReasonStopped), cmp.Or(unchecked[v.reason], "the spec is checked against the CRD's schema when the CRD is there")
 	}
 	return c
 }

@@ -13,6 +13,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/engine"
 )
 
 const (
@@ -22,20 +24,6 @@ const (
 	permissionLife = 10 * time.Minute
 )
 
-// right is one verb on one resource, in all namespaces.
-type right struct{ verb, group, resource, subresource string }
-
-func (r right) String() string {
-	name := r.resource
-	if r.group != "" {
-		name += "." + r.group
-	}
-	if r.subresource != "" {
-		name += "/" + r.subresource
-	}
-	return r.verb + " " + name
-}
-
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
 
 // Permissions knows what the manager may do. All boxes share it, so that rights over common kinds are asked for once. It is
@@ -44,12 +32,12 @@ type Permissions struct {
 	client  client.Client
 	clock   clock.PassiveClock
 	mu      sync.Mutex
-	granted map[right]time.Time // when it was last confirmed; guarded by mu
+	granted map[engine.Right]time.Time // when it was last confirmed; guarded by mu
 }
 
 // NewPermissions gives a store that asks the API server.
 func NewPermissions(c client.Client, clk clock.PassiveClock) *Permissions {
-	return &Permissions{client: c, clock: clk, granted: map[right]time.Time{}}
+	return &Permissions{client: c, clock: clk, granted: map[engine.Right]time.Time{}}
 }
 
 // Missing lists the rights of the rules that the manager does not have, as `verb resource.group`, sorted.
@@ -68,14 +56,14 @@ func (p *Permissions) Missing(ctx context.Context, rules []rbacv1.PolicyRule) ([
 	return missing, nil
 }
 
-func rights(rules []rbacv1.PolicyRule) []right {
-	var out []right
+func rights(rules []rbacv1.PolicyRule) []engine.Right {
+	var out []engine.Right
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, name := range rule.Resources {
 				resource, sub, _ := strings.Cut(name, "/")
 				for _, verb := range rule.Verbs {
-					out = append(out, right{verb: verb, group: group, resource: resource, subresource: sub})
+					out = append(out, engine.Right{Verb: verb, Group: group, Resource: resource, Subresource: sub})
 				}
 			}
 		}
@@ -83,7 +71,7 @@ func rights(rules []rbacv1.PolicyRule) []right {
 	return out
 }
 
-func (p *Permissions) has(ctx context.Context, want right) (bool, error) {
+func (p *Permissions) has(ctx context.Context, want engine.Right) (bool, error) {
 	p.mu.Lock()
 	confirmed, known := p.granted[want]
 	p.mu.Unlock()
@@ -92,7 +80,7 @@ func (p *Permissions) has(ctx context.Context, want right) (bool, error) {
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: want.verb, Group: want.group, Resource: want.resource, Subresource: want.subresource,
+			Verb: want.Verb, Group: want.Group, Resource: want.Resource, Subresource: want.Subresource,
 		},
 	}}
 	if err := p.client.Create(ctx, review); err != nil {
@@ -108,11 +96,14 @@ func (p *Permissions) has(ctx context.Context, want right) (bool, error) {
 	return true, nil
 }
 
-// Doubt forgets the rights that were not confirmed just now: one of them was found to be missing.
-func (p *Permissions) Doubt() {
+// Lost notes that a right was found to be missing, and says whether it was believed to be there.
+func (p *Permissions) Lost(lost engine.Right) bool {
+	lost.Namespace = "" // rights are asked for in all namespaces
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.granted, func(_ right, confirmed time.Time) bool { return p.clock.Since(confirmed) > permissionInterval })
+	_, believed := p.granted[lost]
+	delete(p.granted, lost)
+	return believed
 }
 
 // missingRights says what the manager may not do, as `verb/verb resource.group`, and what helps.

@@ -99,9 +99,10 @@ func newEngine(
 			healths.Mark(name, true)
 		},
 		HealthChanged: healths.Mark,
-		Denied: func(name string) {
-			permissions.Doubt()
-			boxes.Mark(name, true)
+		Denied: func(name string, missing engine.Right) {
+			if permissions.Lost(missing) {
+				boxes.Mark(name, true)
+			}
 		},
 	})
 }

@@ -47,7 +47,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
 	// Default: nobody is told.
-	Denied func(box string)
+	Denied func(box string, missing Right)
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
@@ -121,7 +121,7 @@ func withDefaults(c Config) Config {
 		c.Clock = clock.RealClock{}
 	}
 	if c.Denied == nil {
-		c.Denied = func(string) {}
+		c.Denied = func(string, Right) {}
 	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}

@@ -26,7 +26,7 @@ const statusTimeout = 5 * time.Second
 func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
 	missing, err := b.engine.rights.confirm(ctx, err)
 	result, err := run.Result(ctx, err)
-	before, wasMissing := st.readyBefore(run.Stored), st.missing != nil
+	before := st.readyBefore(run.Stored)
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
 	var unwritten error
 	if !run.Released {
@@ -49,8 +49,8 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	if unwritten != nil {
 		step = b.statusUnwritten(ctx, st, step, unwritten)
 	}
-	if st.missing != nil && !wasMissing {
-		b.engine.config.Denied(b.name)
+	if st.missing != nil {
+		b.engine.config.Denied(b.name, *st.missing)
 	}
 	st.shown = result.Ready
 	same := before.Status == result.Ready.Status && before.Reason == result.Ready.Reason && before.Message == result.Ready.Message

@@ -21,19 +21,40 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// right is one verb on one resource, in a namespace or, if that is empty, in all.
-type right struct{ verb, group, resource, subresource, namespace string }
+// Right is one verb on one resource.
+type Right struct {
+	// Verb, such as patch.
+	Verb string
+	// Group of the resource; empty: the core group.
+	Group string
+	// Resource is a lower-case plural, and Subresource what stands after the slash, if anything.
+	Resource, Subresource string
+	// Namespace; empty: all.
+	Namespace string
+}
+
+// String gives the right as `verb resource.group/subresource`.
+func (r Right) String() string {
+	name := r.Resource
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	if r.Subresource != "" {
+		name += "/" + r.Subresource
+	}
+	return r.Verb + " " + name
+}
 
 // denial is how the API server's authorizer says no. Admission has the same code, and other words.
 var denial = regexp.MustCompile(`User ".*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 
 // rightOf gives the right that an error says is missing; nil where it does not say that.
-func rightOf(err error) *right {
+func rightOf(err error) *Right {
 	m := denial.FindStringSubmatch(err.Error())
 	if m == nil || !apierrors.IsForbidden(err) {
 		return nil
 	}
-	return &right{verb: m[1], resource: m[2], subresource: m[3], group: m[4], namespace: m[5]}
+	return &Right{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
 }
 
 // rights knows what the manager may not do, for all boxes: each missing right is asked for once per permissionInterval,
@@ -43,16 +64,16 @@ type rights struct {
 	clock  clock.PassiveClock
 
 	mu     sync.Mutex
-	denied map[right]time.Time // when the API server last said so; guarded by mu
+	denied map[Right]time.Time // when the API server last said so; guarded by mu
 }
 
 func newRights(client dynamic.Interface, clk clock.PassiveClock) *rights {
-	return &rights{client: client, clock: clk, denied: map[right]time.Time{}}
+	return &rights{client: client, clock: clk, denied: map[Right]time.Time{}}
 }
 
 // confirm gives the missing right behind an error. A 403 that says so, and that a review does not confirm, is the refusal of
 // something else.
-func (r *rights) confirm(ctx context.Context, err error) (missing *right, confirmed error) {
+func (r *rights) confirm(ctx context.Context, err error) (missing *Right, confirmed error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -64,7 +85,7 @@ func (r *rights) confirm(ctx context.Context, err error) (missing *right, confir
 	if missing != nil && !r.granted(ctx, missing) {
 		return missing, step
 	}
-	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.verb) {
+	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.Verb) {
 		// Nothing but rights is asked of reads, and this one has been granted meanwhile.
 		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
 	}
@@ -72,7 +93,7 @@ func (r *rights) confirm(ctx context.Context, err error) (missing *right, confir
 }
 
 // granted says whether the manager has a right now. While the API server can't be asked, it has not.
-func (r *rights) granted(ctx context.Context, want *right) bool {
+func (r *rights) granted(ctx context.Context, want *Right) bool {
 	if want == nil {
 		return true
 	}
@@ -94,13 +115,13 @@ func (r *rights) granted(ctx context.Context, want *right) bool {
 	return false
 }
 
-func (r *rights) review(ctx context.Context, want *right) (bool, error) {
+func (r *rights) review(ctx context.Context, want *Right) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: want.verb, Group: want.group, Resource: want.resource, Subresource: want.subresource, Namespace: want.namespace,
+			Verb: want.Verb, Group: want.Group, Resource: want.Resource, Subresource: want.Subresource, Namespace: want.Namespace,
 		}},
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
@@ -110,7 +131,7 @@ func (r *rights) review(ctx context.Context, want *right) (bool, error) {
 	kind := authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews")
 	answer, err := r.client.Resource(kind).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking for the right to %s %s: %w", want.verb, want.resource, err)
+		return false, fmt.Errorf("asking for the right to %s: %w", want, err)
 	}
 	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
 	if err != nil {

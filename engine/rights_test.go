@@ -25,12 +25,12 @@ func forbidden(message string) error {
 func TestRightOf(t *testing.T) {
 	cases := map[string]struct {
 		message string
-		want    *right
+		want    *Right
 	}{
-		"core":         {`User "a" cannot create resource "pods" in API group "" in the namespace "b"`, &right{verb: "create", resource: "pods", namespace: "b"}},
-		"cluster":      {`User "a" cannot patch resource "nodes" in API group "x.y" at the cluster scope`, &right{verb: "patch", resource: "nodes", group: "x.y"}},
-		"subresource":  {`User "a" cannot patch resource "c/status" in API group "x.y" in the namespace "b"`, &right{verb: "patch", resource: "c", subresource: "status", group: "x.y", namespace: "b"}},
-		"with reason":  {`User "a" cannot get resource "c" in API group "" in the namespace "b": RBAC: role not found`, &right{verb: "get", resource: "c", namespace: "b"}},
+		"core":         {`User "a" cannot create resource "pods" in API group "" in the namespace "b"`, &Right{Verb: "create", Resource: "pods", Namespace: "b"}},
+		"cluster":      {`User "a" cannot patch resource "nodes" in API group "x.y" at the cluster scope`, &Right{Verb: "patch", Resource: "nodes", Group: "x.y"}},
+		"subresource":  {`User "a" cannot patch resource "c/status" in API group "x.y" in the namespace "b"`, &Right{Verb: "patch", Resource: "c", Subresource: "status", Group: "x.y", Namespace: "b"}},
+		"with reason":  {`User "a" cannot get resource "c" in API group "" in the namespace "b": RBAC: role not found`, &Right{Verb: "get", Resource: "c", Namespace: "b"}},
 		"of admission": {"this value cannot be used", nil},
 	}
 	for name, tc := range cases {

@@ -24,7 +24,7 @@ type state struct {
 	written  string // resourceVersion of our last write to the resource
 	looked   time.Time
 	due      time.Time // after a failure that may pass: not before it, unless an input changes
-	missing  *right    // after a 403: what the manager may not do
+	missing  *Right    // after a 403: what the manager may not do
 	backoff  backoff
 	repeats  bool             // this cycle asks again what was counted before
 	echoes   int              // status writes in a row that only such writes led to

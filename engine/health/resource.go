@@ -70,7 +70,7 @@ func (r *resource) note(o Observation) {
 	}
 	r.ready = o.Ready && !r.failing
 	r.waiting = o.Waiting
-	if o.Counts && !o.Failed {
+	if !o.Failed && (o.Counts || o.LeftBehind > 0) { // the first look of a process does not count, and has found them
 		r.leftBehind = o.LeftBehind
 	}
 }

@@ -138,6 +138,41 @@ var _ = Describe("A box that defines its CRD", func() {
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 
+	It("goes with the box that names a version which it does not have", func(ctx context.Context) {
+		w.running(ctx, box(ctx, w.id, `, deletionPolicy: Delete`))
+		w.website(ctx, "web", `{mode: a}`)
+		w.settled(ctx, "web")
+		box(ctx, w.id, `, deletionPolicy: Delete, version: v9`)
+		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDVersionNotServed, `"v9"; it serves v1`)
+		deleteBox(ctx, w.id)
+		boxGone(ctx, w.id)
+		err := kube.Get(ctx, types.NamespacedName{Name: w.crdName()}, w.crd())
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+	})
+
+	It("is left to the box that waits for it when its own defines another", func(ctx context.Context) {
+		w.running(ctx, box(ctx, w.id, ""))
+		waiting := w.boxNamed(ctx, w.id+"-waits", `{crd: {name: `+w.crdName()+`}`+works+`}`)
+		w.boxShows(ctx, waiting, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, w.id)
+		definition.Names.Plural, definition.Names.Singular = "sites", "site"
+		sites := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "sites." + w.group}}
+		DeferCleanup(func(ctx context.Context) {
+			Expect(client.IgnoreNotFound(kube.Delete(ctx, sites))).To(Succeed())
+		})
+		box(ctx, w.id, "")
+		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDRefused, "changes the name of the CRD")
+		w.deleteCRD(ctx)
+		w.running(ctx, w.id)
+		Expect(getBox(ctx, Default, w.id).Status.CRD.Name).To(Equal(sites.Name))
+
+		By("making the former one again, with a kind of its own")
+		former := w.crd()
+		former.Spec.Names.Kind, former.Spec.Names.ListKind = "Site", "SiteList"
+		Expect(kube.Create(ctx, former)).To(Succeed())
+		w.running(ctx, waiting)
+		w.running(ctx, w.id)
+	})
+
 	It("refuses to touch one that it did not make, unless it may adopt it", func(ctx context.Context) {
 		Expect(kube.Create(ctx, w.crd())).To(Succeed())
 		w.waitEstablished(ctx)
@@ -160,7 +195,7 @@ var _ = Describe("A box that defines its CRD", func() {
 		w.running(ctx, box(ctx, w.id, ""))
 		w.website(ctx, "web", `{mode: a}`)
 		w.settled(ctx, "web")
-		good := crd(ctx, Default).Spec
+		good, revision := crd(ctx, Default).Spec, getBox(ctx, Default, w.id).Status.Revision
 
 		By("dropping a version in which resources may be stored")
 		kept := definition.Versions
@@ -190,10 +225,27 @@ var _ = Describe("A box that defines its CRD", func() {
 		box(ctx, w.id, "")
 		refused(ctx, v1alpha1.ReasonCRDRefused, `spec.crd.definition.versions[0].schema.openAPIV3Schema.properties[spec].properties[broken].type`)
 		Expect(crd(ctx, Default).Spec).To(Equal(good))
+		Expect(getBox(ctx, Default, w.id).Status.Revision).To(Equal(revision), "what ran before goes on, and nothing of the new spec")
 
 		By("mending it")
 		delete(spec.Properties, "broken")
 		w.running(ctx, box(ctx, w.id, ""))
+	})
+
+	It("is not changed by a box that does not compile against it: nothing is dropped from the resources", func(ctx context.Context) {
+		w.running(ctx, box(ctx, w.id, ""))
+		w.website(ctx, "web", `{mode: precious}`)
+		w.settled(ctx, "web")
+		good := crd(ctx, Default).ResourceVersion
+		delete(definition.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "mode")
+		box(ctx, w.id, "")
+		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.mode: no such field in the CRD's schema")
+		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, "spec.mode")
+		w.saysEvent(ctx, "default", w.id, v1alpha1.ReasonCompileFailed, "spec.mode")
+		Expect(crd(ctx, Default).ResourceVersion).To(Equal(good))
+		Expect(w.get(ctx, Default, "web").Object["spec"]).To(HaveKeyWithValue("mode", "precious"))
+		w.website(ctx, "web", `{mode: other}`)
+		w.hasData(ctx, "web", map[string]string{"mode": "other"})
 	})
 
 	It("follows another storage version when both are kept", func(ctx context.Context) {

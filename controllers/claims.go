@@ -69,7 +69,7 @@ func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd strin
 	candidates := slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool {
 		// One that is being deleted claims nothing, but what it holds it keeps until it has let go of its resources.
 		_, holds := claimed[b.Name]
-		return boxCRD(&b) != crd || b.DeletionTimestamp != nil && !(holds && controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer))
+		return boxCRD(&b) != crd || b.DeletionTimestamp != nil && (!holds || !controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer))
 	})
 	if len(candidates) == 0 {
 		candidates = append(candidates, *box)

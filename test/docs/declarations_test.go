@@ -159,7 +159,7 @@ func TestKubernetesTypes(t *testing.T) {
 			continue
 		}
 		delete(types, name)
-		for _, field := range strings.Fields(strings.ReplaceAll(row[1], "`", "")) {
+		for field := range strings.FieldsSeq(strings.ReplaceAll(row[1], "`", "")) {
 			if !slices.Contains(jsonNames(of), field) {
 				t.Errorf("%s: a %s has no field %q", declarationsPage, name, field)
 			}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,10 +48,42 @@ func (w *Writer) reclaim(ctx context.Context, prepared *Prepared, obj, live *uns
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encoding owner references: %w", err)
 	}
-	if _, err := w.client.mergePatch(ctx, targetOf(live), v1alpha1.FieldManager, patch); err != nil {
+	released, err := w.client.mergePatch(ctx, targetOf(live), v1alpha1.FieldManager, patch)
+	if err != nil {
 		return Outcome{}, err
 	}
-	return w.force(ctx, prepared, obj, live, Adopted, nil)
+	// It may be another's since it was released.
+	obj.SetResourceVersion(released.GetResourceVersion())
+	return w.force(ctx, prepared, obj, released, Adopted, nil)
+}
+
+// Orphan takes our labels, annotations and owner reference off a child and leaves the rest.
+func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Unstructured) error {
+	refs := slices.DeleteFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.UID() })
+	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
+		"uid": child.GetUID(), "resourceVersion": child.GetResourceVersion(), "ownerReferences": refs,
+		"labels": map[string]any{
+			v1alpha1.LabelManaged: nil, v1alpha1.LabelOwner: nil, v1alpha1.LabelOwnerUID: nil,
+			v1alpha1.LabelBox: nil, v1alpha1.LabelManagedBy: nil,
+		},
+		"annotations": map[string]any{
+			v1alpha1.AnnotationDeclaration: nil, v1alpha1.AnnotationApplied: nil, v1alpha1.AnnotationDeletionPolicy: nil,
+		},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the release of %s %q: %w", child.GetKind(), child.GetName(), err)
+	}
+	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.cache.Gone(child.GroupVersionKind(), child)
+		return nil
+	case err != nil:
+		return fmt.Errorf("releasing %s %q: %w", child.GetKind(), child.GetName(), err)
+	default:
+		w.cache.Wrote(child.GroupVersionKind(), answer)
+		return nil
+	}
 }
 
 // keep makes sure that a child that is made once says whose it is, and leaves everything else of it alone. It is a merge

@@ -2,12 +2,10 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -187,15 +185,23 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	case owner.lost(live, w.Lives):
 		return w.reclaim(ctx, prepared, obj, live)
 	case child.Adopt && free(live):
+		// It may be another's since it was read.
+		obj.SetResourceVersion(live.GetResourceVersion())
 		return w.force(ctx, prepared, obj, live, Adopted, nil)
 	default:
 		return Outcome{}, notOwned(obj, live)
 	}
 }
 
-// createByApply makes a child by an apply without force. If someone was faster, the apply has merged into their object: it
-// is taken back and refused.
+// noVersion is a resourceVersion that no object has: the first that is given out is higher. An apply that names it makes an
+// object, or fails with a conflict where there is one.
+const noVersion = "1"
+
+// createByApply makes a child by an apply without force that must not find one. If someone was faster, that is a conflict,
+// and the next cycle sees whose it is. An apply that did change something, because the API server behind a kind does not
+// heed the version, has merged into an object that is not ours: it is taken back and refused.
 func (w *Writer) createByApply(ctx context.Context, prepared *Prepared, obj *unstructured.Unstructured) (Outcome, error) {
+	obj.SetResourceVersion(noVersion)
 	answer, created, err := w.client.apply(ctx, obj, false)
 	if err != nil {
 		return Outcome{}, err
@@ -204,10 +210,11 @@ func (w *Writer) createByApply(ctx context.Context, prepared *Prepared, obj *uns
 		w.learn(prepared, obj, answer)
 		return Outcome{Action: Created, Object: answer}, nil
 	}
-	if _, _, err := w.client.apply(ctx, nothing(answer), false); err != nil {
+	released, _, err := w.client.apply(ctx, nothing(answer), false)
+	if err != nil {
 		return Outcome{}, fmt.Errorf("taking back an apply to an object that is not ours: %w", err)
 	}
-	return Outcome{}, notOwned(obj, answer)
+	return Outcome{}, notOwned(obj, released)
 }
 
 // Delete deletes a child, unless it has changed since it was read.
@@ -220,35 +227,6 @@ func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) e
 	case err != nil:
 		return fmt.Errorf("deleting %s %q: %w", child.GetKind(), child.GetName(), err)
 	default:
-		return nil
-	}
-}
-
-// Orphan takes our labels, annotations and owner reference off a child and leaves the rest.
-func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Unstructured) error {
-	refs := slices.DeleteFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.UID() })
-	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"uid": child.GetUID(), "resourceVersion": child.GetResourceVersion(), "ownerReferences": refs,
-		"labels": map[string]any{
-			v1alpha1.LabelManaged: nil, v1alpha1.LabelOwner: nil, v1alpha1.LabelOwnerUID: nil,
-			v1alpha1.LabelBox: nil, v1alpha1.LabelManagedBy: nil,
-		},
-		"annotations": map[string]any{
-			v1alpha1.AnnotationDeclaration: nil, v1alpha1.AnnotationApplied: nil, v1alpha1.AnnotationDeletionPolicy: nil,
-		},
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding the release of %s %q: %w", child.GetKind(), child.GetName(), err)
-	}
-	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
-	switch {
-	case apierrors.IsNotFound(err):
-		w.cache.Gone(child.GroupVersionKind(), child)
-		return nil
-	case err != nil:
-		return fmt.Errorf("releasing %s %q: %w", child.GetKind(), child.GetName(), err)
-	default:
-		w.cache.Wrote(child.GroupVersionKind(), answer)
 		return nil
 	}
 }

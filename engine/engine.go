@@ -10,51 +10,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/health"
-	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
 )
-
-// Config is what an engine is made of.
-type Config struct {
-	// REST says where the API server is. Its QPS and Burst are those of each box.
-	REST *rest.Config
-	// Mapper resolves kinds.
-	Mapper meta.RESTMapper
-	// Events sends events about resources. nil: none are sent.
-	Events events.EventRecorder
-	// Metrics records. nil: nothing is recorded.
-	Metrics *metrics.Recorder
-	// Clock tells the time.
-	Clock clock.WithTicker
-	// Log is where the engine logs.
-	Log logr.Logger
-	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
-	MaxConcurrentReconciles int
-	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
-	ShutdownTimeout time.Duration
-	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
-	// Default: nobody is told.
-	Denied func(box string, missing Right)
-	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
-	ReconcileTimeout time.Duration
-	// Changed is told when a box's sub-controller has started or stopped. It must not block.
-	Changed func(box string)
-	// HealthChanged is told when a box's counts have changed. It must not block.
-	HealthChanged func(box string, urgent bool)
-}
 
 // RequestTimeout bounds every write, so that the last write of an old leader ends before its lease does.
 const RequestTimeout = 4 * time.Second
@@ -105,31 +72,6 @@ func New(config Config) (*Engine, error) {
 	e.comparer = apply.NewComparer(e.schemas.of)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	return e, nil
-}
-
-func withDefaults(c Config) Config {
-	if c.MaxConcurrentReconciles <= 0 {
-		c.MaxConcurrentReconciles = 64
-	}
-	if c.ShutdownTimeout <= 0 {
-		c.ShutdownTimeout = 30 * time.Second
-	}
-	if c.ReconcileTimeout <= 0 {
-		c.ReconcileTimeout = 2 * time.Minute
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	if c.Denied == nil {
-		c.Denied = func(string, Right) {}
-	}
-	if c.Changed == nil {
-		c.Changed = func(string) {}
-	}
-	if c.HealthChanged == nil {
-		c.HealthChanged = func(string, bool) {}
-	}
-	return c
 }
 
 func (e *Engine) watchConfig() watch.Config {

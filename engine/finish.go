@@ -197,7 +197,11 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 	case run.Deleting && after.Reason != v1alpha1.ReasonReconcileError:
 	case after.Status == before.Status && after.Message == before.Message:
 	case after.Status == metav1.ConditionTrue:
-		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, "Reconciled", "Reconcile", "everything that box %s declares is so", b.name)
+		note := "everything that box " + b.name + " declares is so"
+		if result.Reconciling.Status == metav1.ConditionTrue {
+			note = "reconciled by box " + b.name + "; " + result.Reconciling.Message
+		}
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, "Reconciled", "Reconcile", "%s", strings.ToValidUTF8(note[:min(len(note), maxNote)], ""))
 	case after.Reason == v1alpha1.ReasonReconcileError:
 		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonReconcileError, "Reconcile", "%s", after.Message)
 	}

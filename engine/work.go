@@ -119,7 +119,7 @@ func (b *box) report() health.Report {
 		r.Workers = clamp(plan.Runtime.Workers)
 	}
 	if plan.CleanupOnly {
-		r.Phase, r.Message = health.Suspended, "only deletions are served"
+		r.Phase, r.Message, r.Revision = health.Suspended, "only deletions are served", ""
 	}
 	return r
 }

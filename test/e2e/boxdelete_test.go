@@ -93,15 +93,15 @@ var _ = Describe("Deletion of a box", func() {
 		Entry("when it runs", func(context.Context) {}),
 		Entry("when it is suspended", func(ctx context.Context) {
 			w.box(ctx, `{suspend: true, `+spec+`}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
 		}),
 		Entry("when it no longer compiles", func(ctx context.Context) {
 			w.box(ctx, `{onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
 		}),
 		Entry("when it no longer compiles, in another process", func(ctx context.Context) {
 			w.box(ctx, `{finalizers: [not-qualified], onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
 			replaceManager()
 		}),
 	)
@@ -126,7 +126,7 @@ var _ = Describe("Deletion of a box", func() {
 		deleteBox(ctx, w.id)
 		w.gone(ctx, &corev1.ConfigMap{}, "other")
 		w.gone(ctx, &corev1.ConfigMap{}, "other-once")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
 		Expect(w.get(ctx, Default, "web").GetFinalizers()).To(ContainElement(v1alpha1.Finalizer), "until its child is gone")
 		w.merge(ctx, c, `{"metadata":{"finalizers":null}}`)
 		boxGone(ctx, w.id)
@@ -142,7 +142,7 @@ var _ = Describe("Deletion of a box", func() {
 	It("needs no CRD", func(ctx context.Context) {
 		begin(ctx, spec)
 		Expect(kube.Delete(ctx, w.crd())).To(Succeed())
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDMissing, w.crdName())
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDMissing, w.crdName())
 		deleteBox(ctx, w.id)
 		boxGone(ctx, w.id)
 	})
@@ -159,7 +159,7 @@ var _ = Describe("Deletion of a box", func() {
 
 	DescribeTable("needs no plan", func(ctx context.Context, spec string) {
 		w.box(ctx, spec)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "")
 		w.website(ctx, "web", `{}`)
 		deleteBox(ctx, w.id)
 		boxGone(ctx, w.id)
@@ -175,7 +175,7 @@ var _ = Describe("Deletion of a box", func() {
 		w.cleaning(ctx, "web", "web-bye")
 		deleteBox(ctx, w.id)
 		w.unmarked(ctx, "other")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
 		Eventually(func(g Gomega) {
 			g.Expect(getHealth(ctx, g, w.id).Status.State).To(Equal(v1alpha1.HealthStopped))
 		}).WithContext(ctx).Should(Succeed())
@@ -210,9 +210,9 @@ var _ = Describe("A box whose version of the CRD is not served", func() {
 	}
 	stalled := func(ctx context.Context, message string) {
 		GinkgoHelper()
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDVersionNotServed, message)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDVersionNotServed, message)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCRDEstablished, metav1.ConditionFalse, v1alpha1.ReasonCRDVersionNotServed, message)
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDVersionNotServed, message)
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDVersionNotServed, message)
+		boxShows(ctx, w.id, v1alpha1.ConditionCRDEstablished, metav1.ConditionFalse, v1alpha1.ReasonCRDVersionNotServed, message)
 	}
 	// mistaken names a version that there is not, unserved stops serving the one that is named, and dropped takes it away.
 	mistaken := func(ctx context.Context) {
@@ -291,7 +291,7 @@ var _ = Describe("A box whose version of the CRD is not served", func() {
 		w.serves(ctx)
 		stalled(ctx, `does not serve version "v2"; it serves none`)
 		deleteBox(ctx, w.id)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, "to serve a version again")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, "to serve a version again")
 		w.serves(ctx, "v1")
 		boxGone(ctx, w.id)
 		w.unmarked(ctx, "web")

@@ -41,8 +41,8 @@ var _ = Describe("Two boxes for one CRD", func() {
 	}
 	refused := func(ctx context.Context, box, holder string) {
 		GinkgoHelper()
-		w.boxShows(ctx, box, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, fmt.Sprintf("box %q runs %s", holder, w.crdName()))
-		w.boxShows(ctx, box, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDClaimed, "delete that box")
+		boxShows(ctx, box, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, fmt.Sprintf("box %q runs %s", holder, w.crdName()))
+		boxShows(ctx, box, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDClaimed, "delete that box")
 		Eventually(func(g Gomega) {
 			h := getHealth(ctx, g, box)
 			g.Expect(h.Status.State).To(Equal(v1alpha1.HealthStopped))
@@ -176,10 +176,10 @@ var _ = Describe("Two boxes for one CRD", func() {
 		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
 		w.cleaning(ctx, "web", "web-bye")
 		deleteBox(ctx, first)
-		w.boxShows(ctx, first, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		boxShows(ctx, first, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
 		manager.stop()
 		manager = startManager(cluster.Config())
-		w.boxShows(ctx, first, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		boxShows(ctx, first, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
 		refused(ctx, second, first)
 		w.finishes(ctx, "web-bye")
 		w.vanished(ctx, "web")

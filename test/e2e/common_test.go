@@ -184,7 +184,7 @@ var _ = Describe("Labels and annotations", func() {
 	DescribeTable("refuses those that are Orkestra's own", func(ctx context.Context, spec, where string) {
 		w := newWorld(ctx)
 		w.box(ctx, spec)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, where)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, where)
 	},
 		Entry("as a common label", `{commonLabels: {orkestra-owner: me}}`, "spec.commonLabels[orkestra-owner]"),
 		Entry("as a common annotation", `{commonAnnotations: {orkestra.orkspace.io/applied: me}}`, "spec.commonAnnotations[orkestra.orkspace.io/applied]"),

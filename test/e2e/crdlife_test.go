@@ -16,12 +16,14 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// boxShows waits until a condition of a box has a status, a reason and a message that holds a text.
+// boxShows waits until a condition of a box, of its current generation, has a status, a reason and a message that holds a text.
 func boxShows(ctx context.Context, name, kind string, status metav1.ConditionStatus, reason, text string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Expect(boxCondition(getBox(ctx, g, name), kind)).To(And(Not(BeNil()),
-			HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(text))))
+		box := getBox(ctx, g, name)
+		g.Expect(box.Status.ObservedGeneration).To(Equal(box.Generation))
+		g.Expect(boxCondition(box, kind)).To(And(Not(BeNil()), HaveField("Status", status), HaveField("Reason", reason),
+			HaveField("Message", ContainSubstring(text))), "%v", box.Status.Conditions)
 	}).WithContext(ctx).Should(Succeed())
 }
 

@@ -48,8 +48,8 @@ var _ = Describe("A box that defines its CRD", func() {
 	// refused waits until the definition is refused, and sees that the box serves its resources all the same.
 	refused := func(ctx context.Context, reason, text string) {
 		GinkgoHelper()
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, text)
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, text)
 		value := "v" + rand.String(8)
 		w.website(ctx, "web", `{mode: `+value+`}`)
 		w.hasData(ctx, "web", map[string]string{"mode": value})
@@ -130,7 +130,7 @@ var _ = Describe("A box that defines its CRD", func() {
 		w.vanished(ctx, "other")
 		w.gone(ctx, &corev1.ConfigMap{}, "web")
 		w.gone(ctx, &corev1.ConfigMap{}, "other")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, "waits for")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, "waits for")
 		Expect(crd(ctx, Default).DeletionTimestamp).To(BeNil(), "the CRD is there until the last resource is gone")
 		w.merge(ctx, w.ref("web"), `{"metadata":{"finalizers":null}}`)
 		boxGone(ctx, w.id)
@@ -143,7 +143,7 @@ var _ = Describe("A box that defines its CRD", func() {
 		w.website(ctx, "web", `{mode: a}`)
 		w.settled(ctx, "web")
 		box(ctx, w.id, `, deletionPolicy: Delete, version: v9`)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDVersionNotServed, `"v9"; it serves v1`)
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDVersionNotServed, `"v9"; it serves v1`)
 		deleteBox(ctx, w.id)
 		boxGone(ctx, w.id)
 		err := kube.Get(ctx, types.NamespacedName{Name: w.crdName()}, w.crd())
@@ -153,14 +153,14 @@ var _ = Describe("A box that defines its CRD", func() {
 	It("is left to the box that waits for it when its own defines another", func(ctx context.Context) {
 		w.running(ctx, box(ctx, w.id, ""))
 		waiting := w.boxNamed(ctx, w.id+"-waits", `{crd: {name: `+w.crdName()+`}`+works+`}`)
-		w.boxShows(ctx, waiting, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, w.id)
+		boxShows(ctx, waiting, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, w.id)
 		definition.Names.Plural, definition.Names.Singular = "sites", "site"
 		sites := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "sites." + w.group}}
 		DeferCleanup(func(ctx context.Context) {
 			Expect(client.IgnoreNotFound(kube.Delete(ctx, sites))).To(Succeed())
 		})
 		box(ctx, w.id, "")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDRefused, "changes the name of the CRD")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDRefused, "changes the name of the CRD")
 		w.deleteCRD(ctx)
 		w.running(ctx, w.id)
 		Expect(getBox(ctx, Default, w.id).Status.CRD.Name).To(Equal(sites.Name))
@@ -178,7 +178,7 @@ var _ = Describe("A box that defines its CRD", func() {
 		w.waitEstablished(ctx)
 		theirs := crd(ctx, Default)
 		box(ctx, w.id, "")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDNotOwned,
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDNotOwned,
 			`CustomResourceDefinition "`+w.crdName()+`" exists and this box did not make it`)
 		Expect(crd(ctx, Default).ResourceVersion).To(Equal(theirs.ResourceVersion))
 
@@ -187,7 +187,7 @@ var _ = Describe("A box that defines its CRD", func() {
 		Expect(crd(ctx, Default).Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, w.id))
 		By("letting a second box try the same")
 		box(ctx, w.id+"-second", `, adopt: IfUnowned`)
-		w.boxShows(ctx, w.id+"-second", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDNotOwned, w.crdName())
+		boxShows(ctx, w.id+"-second", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDNotOwned, w.crdName())
 		Expect(crd(ctx, Default).Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, w.id))
 	})
 
@@ -239,8 +239,8 @@ var _ = Describe("A box that defines its CRD", func() {
 		good := crd(ctx, Default).ResourceVersion
 		delete(definition.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "mode")
 		box(ctx, w.id, "")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.mode: no such field in the CRD's schema")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, "spec.mode")
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.mode: no such field in the CRD's schema")
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, "spec.mode")
 		w.saysEvent(ctx, "default", w.id, v1alpha1.ReasonCompileFailed, "spec.mode")
 		Expect(crd(ctx, Default).ResourceVersion).To(Equal(good))
 		Expect(w.get(ctx, Default, "web").Object["spec"]).To(HaveKeyWithValue("mode", "precious"))
@@ -276,11 +276,11 @@ var _ = Describe("A box that defines its CRD", func() {
 
 	It("names every mistake in it with its path", func(ctx context.Context) {
 		w.boxNamed(ctx, w.id, `{crd: {definition: {gruop: x, scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {typ: object}}}]}}`+works+`}`)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
 			`2 mistakes: spec.crd.definition.gruop: unknown field, did you mean "group"?; `+
 				`spec.crd.definition.versions[0].schema.openAPIV3Schema.typ: unknown field, did you mean "type"?`)
 		w.boxNamed(ctx, w.id, `{crd: {definition: {scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}}`+works+`}`)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, `4 mistakes: `)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, `4 mistakes: `)
 		definition = &w.crd().Spec
 		w.running(ctx, box(ctx, w.id, ""))
 	})

@@ -355,20 +355,20 @@ var _ = Describe("Deletion of a resource", func() {
 
 		DescribeTable("is served although the box is suspended", func(ctx context.Context, again func()) {
 			w.box(ctx, `{suspend: true, `+children+`}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
 			again()
 			leaves(ctx)
 		}, Entry("in the process that ran it", func() {}), Entry("in another process", restart))
 
 		It("is served although the box does not compile any more", func(ctx context.Context) {
 			w.box(ctx, `{onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
 			leaves(ctx)
 		})
 
 		It("is served without the clean-up where no plan is left: the box does not compile, and the process is another", func(ctx context.Context) {
 			w.box(ctx, `{finalizers: [not-qualified], onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
 			restart()
 			w.removed(ctx, "web")
 			w.gone(ctx, &corev1.ConfigMap{}, "web")

@@ -102,7 +102,7 @@ var _ = Describe("The series of a box", func() {
 		w.merge(ctx, c, `{"metadata":{"finalizers":["e2e.test/hold"]}}`)
 		w.merge(ctx, getBox(ctx, Default, w.id), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationCleanup+`":"true"}}}`)
 		deleteBox(ctx, w.id)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeletionBlocked, w.namespace+"/web")
 		stateIs(ctx, w.id, v1alpha1.HealthStopped)
 
 		By("having its state looked at when nothing is left of it but its finalizer")

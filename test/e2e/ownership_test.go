@@ -278,7 +278,7 @@ var _ = Describe("Ownership", func() {
 			w := newWorld(ctx)
 			const class = `{onReconcile: {resources: [{manifest: {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "%s"}, value: 7}}]}}`
 			w.box(ctx, fmt.Sprintf(class, w.id+"-{{ .metadata.name }}"))
-			w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "its name must hold {{ .metadata.namespace }}")
+			boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "its name must hold {{ .metadata.namespace }}")
 			w.running(ctx, w.box(ctx, fmt.Sprintf(class, "{{ .metadata.namespace }}-{{ .metadata.name }}")))
 			w.website(ctx, "web", `{}`)
 			w.settled(ctx, "web")
@@ -309,9 +309,9 @@ var _ = Describe("Ownership", func() {
 	DescribeTable("refuses kinds that grant rights", func(ctx context.Context, group, where, text string) {
 		w := newWorld(ctx)
 		w.box(ctx, `{onReconcile: {`+group+`}}`)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, where)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, text)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, text)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, where)
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, text)
+		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, text)
 	},
 		Entry("a Role", `resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}, rules: []}}]`,
 			"spec.onReconcile.resources[0]", "Role grants rights"),
@@ -384,17 +384,6 @@ func (w *world) vanished(ctx context.Context, name string) {
 		obj := w.ref(name)
 		err := kube.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%s is gone: %v %v", name, obj.Object["metadata"], obj.Object["status"])
-	}).WithContext(ctx).Should(Succeed())
-}
-
-// boxShows waits until a condition of a box has a status, a reason and a message that holds a text.
-func (w *world) boxShows(ctx context.Context, box, kind string, status metav1.ConditionStatus, reason, text string) {
-	GinkgoHelper()
-	Eventually(func(g Gomega) {
-		b := getBox(ctx, g, box)
-		g.Expect(b.Status.ObservedGeneration).To(Equal(b.Generation))
-		g.Expect(boxCondition(b, kind)).To(And(
-			HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(text))), "%v", b.Status.Conditions)
 	}).WithContext(ctx).Should(Succeed())
 }
 

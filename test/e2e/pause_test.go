@@ -167,7 +167,7 @@ var _ = Describe("Pausing", func() {
 		suspended := func(ctx context.Context, more string) {
 			GinkgoHelper()
 			w.box(ctx, `{suspend: true, `+more+spec+`}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true")
 			Eventually(func(g Gomega) {
 				g.Expect(getHealth(ctx, g, w.id).Status.State).To(Equal(v1alpha1.HealthSuspended))
 			}).WithContext(ctx).Should(Succeed())
@@ -216,7 +216,7 @@ var _ = Describe("Pausing", func() {
 			w.website(ctx, "other", `{mode: first}`)
 			w.settled(ctx, "other")
 			w.box(ctx, `{suspend: true, onReconcile: {configmaps: [{data: {key: "{{ .spec.nothing }}"}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
 			changed := drift(ctx, "web")
 			w.removed(ctx, "other")
 			w.untouched(ctx, changed)
@@ -226,7 +226,7 @@ var _ = Describe("Pausing", func() {
 			begin(ctx)
 			suspended(ctx, "")
 			w.box(ctx, `{suspend: true, onReconcile: {services: [{port: 80, selector: {a: b}}]}}`)
-			w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
+			boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
 			has(ctx, "web", "first")
 			w.box(ctx, `{onReconcile: {services: [{port: 80, selector: {a: b}}]}}`)
 			w.gone(ctx, &corev1.ConfigMap{}, "web")

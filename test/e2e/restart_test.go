@@ -105,7 +105,7 @@ var _ = Describe("A restart of the manager", func() {
 		w.settled(ctx, "good")
 		w.website(ctx, "bad", `{replicas: 11}`)
 		w.box(ctx, `{onReconcile: {configmaps: [{data: {a: "{{ .spec.nothing }}"}}]}}`)
-		w.boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.nothing")
 		var before v1alpha1.CRDHealthStatus
 		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1}))

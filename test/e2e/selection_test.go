@@ -122,8 +122,8 @@ var _ = Describe("Selection", func() {
 
 	It("refuses namespaces for resources that are in none, and patterns that are none", func(ctx context.Context) {
 		w.box(ctx, selecting(`namespaces: {include: ["[a"], exclude: [Not_A_Name]},`))
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.namespaces.include[0]")
-		w.boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.namespaces.exclude[0]")
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.namespaces.include[0]")
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.namespaces.exclude[0]")
 	})
 
 	It("takes a resource that enters, and releases one that leaves by its labels", func(ctx context.Context) {

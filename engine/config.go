@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/engine/metrics"
+)
+
+// Config is what an engine is made of.
+type Config struct {
+	// REST says where the API server is. Its QPS and Burst are those of each box.
+	REST *rest.Config
+	// Mapper resolves kinds.
+	Mapper meta.RESTMapper
+	// Events sends events about resources. nil: none are sent.
+	Events events.EventRecorder
+	// Metrics records. nil: nothing is recorded.
+	Metrics *metrics.Recorder
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// Log is where the engine logs.
+	Log logr.Logger
+	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
+	MaxConcurrentReconciles int
+	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
+	ShutdownTimeout time.Duration
+	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
+	// Default: nobody is told.
+	Denied func(box string, missing Right)
+	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
+	ReconcileTimeout time.Duration
+	// Changed is told when a box's sub-controller has started or stopped. It must not block.
+	Changed func(box string)
+	// HealthChanged is told when a box's counts have changed. It must not block.
+	HealthChanged func(box string, urgent bool)
+}
+
+func withDefaults(c Config) Config {
+	if c.MaxConcurrentReconciles <= 0 {
+		c.MaxConcurrentReconciles = 64
+	}
+	if c.ShutdownTimeout <= 0 {
+		c.ShutdownTimeout = 30 * time.Second
+	}
+	if c.ReconcileTimeout <= 0 {
+		c.ReconcileTimeout = 2 * time.Minute
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Denied == nil {
+		c.Denied = func(string, Right) {}
+	}
+	if c.Changed == nil {
+		c.Changed = func(string) {}
+	}
+	if c.HealthChanged == nil {
+		c.HealthChanged = func(string, bool) {}
+	}
+	return c
+}

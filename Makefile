@@ -110,13 +110,13 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-need 'the product and tools: $(MAKE) $(BIN)/orkestra $(BIN)/helm $(BIN)/golangci-lint' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
+		-test 'tests: $(GO) test -json -count=1 -p 2 -timeout 40m $(TEST_FLAGS) ./...' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Run the end-to-end tests only.
-	$(GO) test -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./test/e2e/...
+	$(GO) test -count=1 -p 2 -timeout 40m $(TEST_FLAGS) ./test/e2e/...
 
 .PHONY: bench
 bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.

@@ -279,7 +279,7 @@ func (r *OperatorBoxReconciler) compile(box *v1alpha1.OperatorBox, crd *pipeline
 }
 
 func (r *OperatorBoxReconciler) env(crd pipeline.CRD) pipeline.Env {
-	return pipeline.Env{CRD: crd, Mapper: r.Mapper, AllowGrantingKinds: r.AllowGrantingKinds}
+	return pipeline.Env{CRD: crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds}
 }
 
 func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {

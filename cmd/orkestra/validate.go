@@ -162,6 +162,7 @@ func (f *validateFlags) connect(v *validator) error {
 		return err
 	}
 	v.cluster = c
+	v.allKinds = true
 	v.mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{v.mapper, c.client.RESTMapper()}}
 	return nil
 }

@@ -34,6 +34,7 @@ type validator struct {
 	crds          *crdSet
 	cluster       *cluster // nil: not asked
 	mapper        meta.RESTMapper
+	allKinds      bool // the mapper asks a cluster
 	allowGranting bool
 	known         *knownBoxes
 }
@@ -145,7 +146,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *findings, r *boxResult) error {
-	env := pipeline.Env{Mapper: v.mapper, AllowGrantingKinds: v.allowGranting}
+	env := pipeline.Env{Mapper: v.mapper, AllKinds: v.allKinds, AllowGrantingKinds: v.allowGranting}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type Env struct {
 	CRD CRD
 	// Mapper resolves the kinds of manifests. nil: scopes and plurals are guessed, as for kinds that are not installed.
 	Mapper meta.RESTMapper
+	// AllKinds says that the mapper knows all kinds of an API server: others are not installed.
+	AllKinds bool
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -177,7 +178,7 @@ func (c *compiler) installed(gvk schema.GroupVersionKind) bool {
 		return false
 	}
 	_, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	return err == nil
+	return !meta.IsNoMatchError(err) // while the API server can't be asked, nothing is said
 }
 
 // templates compiles everything that may hold templates.

@@ -51,6 +51,14 @@ func (c *compiler) childKinds(all []*declaration) {
 		}
 	}
 	slices.SortFunc(c.plan.ChildKinds, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
+	if !c.env.AllKinds {
+		return
+	}
+	for _, kind := range c.plan.ChildKinds {
+		if !c.installed(kind) {
+			c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%s has no kind %s on this API server yet: its children are made when it is installed", kind.GroupVersion(), kind.Kind))
+		}
+	}
 }
 
 // ownerReferences says which children the garbage collector may delete with their owner. A foreground deletion would

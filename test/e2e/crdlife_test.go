@@ -159,9 +159,11 @@ var _ = Describe("The CRD of a box", func() {
 		obj := w.ref("web")
 		obj.SetNamespace("")
 		obj.Object["spec"] = map[string]any{"image": "nginx:2"}
-		Expect(createUncached(ctx, obj)).To(Succeed())
+		fresh := uncached()
+		Expect(fresh.Create(ctx, obj)).To(Succeed())
 		w.holds(ctx, "web", "nginx:2")
 		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		Expect(fresh.Delete(ctx, obj)).To(Succeed())
 	})
 
 	It("is followed when its schema changes under a box", func(ctx context.Context) {
@@ -280,11 +282,10 @@ func (w *world) saysEvent(ctx context.Context, namespace, name, reason, note str
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// createUncached creates an object by a client that remembers no scope of its kind.
-func createUncached(ctx context.Context, obj client.Object) error {
+// uncached is a client that remembers no scope of any kind.
+func uncached() client.Client {
+	GinkgoHelper()
 	fresh, err := client.New(cluster.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		return err
-	}
-	return fresh.Create(ctx, obj)
+	Expect(err).NotTo(HaveOccurred())
+	return fresh
 }

@@ -10,6 +10,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 GO ?= go
 # One setting for builds, tests and linters, so that they share Go's build cache.
 export CGO_ENABLED := 0
+# A checkout of its own: what the linter remembers holds the paths of the files.
+export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint-cache
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)

@@ -105,6 +105,8 @@ func (i *installation) apply(ctx context.Context, verb, manifests string) {
 	if verb == "apply" {
 		// Client-side on purpose: the OperatorBox CRD must be small enough for it.
 		args = append(args, "--server-side=false")
+	} else {
+		args = append(args, "--timeout="+patience) // what holds a deletion up is a finding, not a reason to wait for ever
 	}
 	i.kubectl(ctx, args...)
 }
@@ -189,7 +191,7 @@ func (i *installation) serveWebsite(ctx context.Context) {
 	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "crd.yaml"), "-f", filepath.Join(sample, "box.yaml"))
 	i.kubectl(ctx, "wait", "--for=condition=PermissionsGranted=False", "--timeout="+patience, "operatorbox/website")
 	message := i.kubectl(ctx, "get", "operatorbox/website", "-o", `jsonpath={.status.conditions[?(@.type=="PermissionsGranted")].message}`)
-	i.g.Expect(message).To(ContainSubstring("list websites.demo.example.com"))
+	i.g.Expect(message).To(ContainSubstring("get/list/patch/watch websites.demo.example.com"))
 
 	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "clusterrole.yaml"))
 	i.kubectl(ctx, "wait", "--for=condition=Ready", "--timeout="+patience, "operatorbox/website")
@@ -214,7 +216,7 @@ func (p *process) end(g *WithT) {
 // uninstall removes what was installed, and the sample's CRD.
 func (i *installation) uninstall(ctx context.Context) {
 	i.kubectl(ctx, "delete", "-f", filepath.Join(root, "config", "samples", "website", "crd.yaml"),
-		"-f", filepath.Join(root, "config", "samples", "website", "clusterrole.yaml"), "--ignore-not-found")
+		"-f", filepath.Join(root, "config", "samples", "website", "clusterrole.yaml"), "--ignore-not-found", "--timeout="+patience)
 	i.apply(ctx, "delete", i.manifests)
 	// kubectl waits until it is gone.
 	i.kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--timeout="+patience)

@@ -73,7 +73,7 @@ func (b *box) left() {
 // each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD that goes at the same
 // time would keep it, and its caller, waiting for ever.
 func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.NamespacedName, err error) {
-	if !b.resources.HasSynced() {
+	if !b.resources.HasSynced() || how == ReleaseChildren && !b.knowsChildren() {
 		return nil, ErrFilling
 	}
 	var errs []error
@@ -100,6 +100,16 @@ func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.Nam
 	}
 	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	return left, errors.Join(errs...)
+}
+
+// knowsChildren says whether all children of all kinds are known.
+func (b *box) knowsChildren() bool {
+	for _, kind := range b.Kinds() {
+		if !b.engine.children.Settled(b.name, kind) {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how ReleaseMode) (gone bool, err error) {

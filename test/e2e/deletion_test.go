@@ -226,7 +226,6 @@ var _ = Describe("Deletion of a resource", func() {
 			begin(ctx, `{onCreate: {configmaps: [{id: once, name: "{{ .metadata.name }}-once", data: {a: b}}]},
 				onReconcile: {configmaps: [{data: {a: b}}]}, onDelete: {jobs: [`+job("bye", endless)+`]}}`, foreground)
 			w.cleaning(ctx, "web", "web-bye")
-			Expect(w.get(ctx, Default, "web").GetFinalizers()).To(ContainElement(metav1.FinalizerDeleteDependents))
 			w.probe(ctx)
 			for _, name := range []string{"web", "web-once"} {
 				c := &corev1.ConfigMap{}

@@ -224,7 +224,8 @@ var _ = Describe("An error of a resource", func() {
 	})
 
 	It("about a kind that is not installed is retried until it is", func(ctx context.Context) {
-		w, other := newWorld(ctx), newWorldWithoutCRD(ctx)
+		// Worlds go in the reverse order: while the box is there, it makes anew what the other world removes.
+		other, w := newWorldWithoutCRD(ctx), newWorld(ctx)
 		w.running(ctx, w.box(ctx, `{resync: 1s, onReconcile: {resources: [{manifest: {apiVersion: `+other.group+`/v1, kind: Website, spec: {image: x}}}]}}`))
 		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionTrue, v1alpha1.ReasonCompiled,
 			other.group+"/v1 has no kind Website on this API server yet: its children are made when it is installed")

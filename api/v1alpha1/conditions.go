@@ -55,7 +55,9 @@ const (
 	ReasonForbidden        = "Forbidden"        // the manager lacks a right
 	ReasonBudgetExceeded   = "BudgetExceeded"   // a limit on templates was reached
 	ReasonCleanupFailed    = "CleanupFailed"    // a clean-up Job failed
+	ReasonChildFailed      = "ChildFailed"      // a child has failed, and does not mend itself
 	ReasonHeld             = "Held"             // rolled back and held
+	ReasonExternalFailed   = "ExternalFailed"   // an external call fails in a way that a retry can't mend
 )
 
 // Reasons of events.

@@ -9,8 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ResourceGroup maps a kind's lower-case plural to declarations of that kind. The camelCase spelling of a key is the
-// same key.
+// ResourceGroup maps keys to lists of declarations. The keys are the lower-case plurals of kinds, such as deployments, services or
+// pvcs; resources takes manifests of any kind. The camelCase spelling of a key is the same key. Besides the fields here,
+// declarations take the short fields of their kind: `orkestra explain` lists the keys, `orkestra explain KEY` the fields.
 //
 // +kubebuilder:validation:MaxProperties=64
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
@@ -68,7 +69,8 @@ type CommonFields struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Namespace of the object; may be a template. Default: the resource's.
+	// Namespace of the object. Default: the resource's. A template may only lead into a namespace that lets the resource in:
+	// annotation orkestra.orkspace.io/allow-from.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -87,17 +89,19 @@ type CommonFields struct {
 	// +optional
 	Reconcile *bool `json:"reconcile,omitempty"`
 
-	// Once makes the object and never changes it again.
+	// Once makes the object and never changes it again. Default: false.
 	// +optional
 	Once bool `json:"once,omitempty"`
 
 	Gate `json:",inline"`
 
-	// WhenFalse says what happens to an existing object while the gate is false.
+	// WhenFalse says what happens to an existing object while the gate is false: Keep or Delete. Default: Keep for gates that wait, and
+	// for volume claims, namespaces and StatefulSets; else Delete.
 	// +optional
 	WhenFalse GatePolicy `json:"whenFalse,omitempty"`
 
-	// Optional declarations hold nothing back while their gate waits.
+	// Optional declarations hold nothing back while their gate waits, and an object of a kind that is not installed is left out until it is.
+	// Default: false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
@@ -105,11 +109,11 @@ type CommonFields struct {
 	// +optional
 	ForEach *ForEach `json:"forEach,omitempty"`
 
-	// Adopt says whether an existing object that nobody controls may be taken over.
+	// Adopt says whether an existing object that nobody controls may be taken over: Never or IfUnowned. Default: Never.
 	// +optional
 	Adopt AdoptPolicy `json:"adopt,omitempty"`
 
-	// DeletionPolicy says what happens to the object when no declaration stands for it any more.
+	// DeletionPolicy says what happens to the object when no declaration stands for it any more: Delete or Orphan. Default: Delete.
 	// +optional
 	DeletionPolicy ChildDeletionPolicy `json:"deletionPolicy,omitempty"`
 
@@ -119,7 +123,7 @@ type CommonFields struct {
 	// +optional
 	InitialFields []ShortString `json:"initialFields,omitempty"`
 
-	// ReadyWhen lists conditions under which the object counts as current. Default: kstatus.
+	// ReadyWhen lists conditions under which the object counts as current; they read it as `object`. Default: kstatus.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
@@ -146,7 +150,7 @@ type ForEach struct {
 	// +optional
 	As string `json:"as,omitempty"`
 
-	// Key is a template that gives the item's stable identity. Default: the map key, or the index.
+	// Key is a template that gives the item's stable identity, such as {{ .item.name }}. Default: the map key, or the index.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Key string `json:"key,omitempty"`

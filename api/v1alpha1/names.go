@@ -30,6 +30,8 @@ const (
 	AnnotationActiveSince = GroupName + "/active-since"
 	// AnnotationDone holds, as JSON, the hash with which each Job of a resource completed, by declaration id.
 	AnnotationDone = GroupName + "/done"
+	// AnnotationCalled holds, as JSON, the generation for which each external call that changes something was made, by its name.
+	AnnotationCalled = GroupName + "/called"
 	// AnnotationOrphan is "true" on a deleted resource whose children are to stay (kubectl delete --cascade=orphan).
 	AnnotationOrphan = GroupName + "/orphan"
 	// AnnotationFinalizers lists, separated by commas, the finalizers of its box that Orkestra put on a resource besides its own.
@@ -40,6 +42,13 @@ const (
 	AnnotationApplied = GroupName + "/applied"
 	// AnnotationDeletionPolicy is "Orphan" on a child that is kept when its declaration goes.
 	AnnotationDeletionPolicy = GroupName + "/deletion-policy"
+	// AnnotationInitial lists, as JSON, the fields of a child that are left alone since it was made: "/spec/replicas". One that
+	// is about to be corrected again has a minus in front.
+	AnnotationInitial = GroupName + "/initial"
+	// AnnotationRun is the hash that a Job runs with; when it has completed, AnnotationDone of the resource holds it.
+	AnnotationRun = GroupName + "/run"
+	// AnnotationLifeTime is how many seconds a Job that is made once stays when it has completed.
+	AnnotationLifeTime = GroupName + "/life-time"
 )
 
 // Annotations that people set and Orkestra honors.
@@ -50,6 +59,9 @@ const (
 	AnnotationReconcileAt = GroupName + "/reconcile-at"
 	// AnnotationSkipCleanup, when "true", lets a resource go without running onDelete.
 	AnnotationSkipCleanup = GroupName + "/skip-cleanup"
+	// AnnotationAllowFrom on a namespace lists the namespaces whose resources may have children, and read, in it although only
+	// a template names it: "<namespace>[,<namespace>|*]".
+	AnnotationAllowFrom = GroupName + "/allow-from"
 	// AnnotationCleanup, when "true" on a box that is deleted, removes the children of its resources first.
 	AnnotationCleanup = GroupName + "/cleanup"
 )
@@ -63,6 +75,8 @@ const (
 	FieldManager = "orkestra"
 	// FieldManagerInitial owns fields that are set at creation and then left alone.
 	FieldManagerInitial = "orkestra-initial"
+	// FieldManagerRepair gives entries of lists their keys back that somebody changed. What it owns is at once given to FieldManager.
+	FieldManagerRepair = "orkestra-repair"
 	// FieldManagerStatus owns what Orkestra writes to the status of a resource.
 	FieldManagerStatus = "orkestra-status"
 )

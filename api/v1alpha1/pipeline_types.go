@@ -36,15 +36,18 @@ type PipelineSpec struct {
 	// Gate stands before each declaration of this box.
 	Gate `json:",inline"`
 
-	// OnCreate runs until a resource is Active, once.
+	// OnCreate makes objects once, before a resource is Active. The keys are the plurals of kinds, such as deployments, services or
+	// pvcs, and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.
 	// +optional
 	OnCreate ResourceGroup `json:"onCreate,omitempty"`
 
-	// OnReconcile runs in every cycle.
+	// OnReconcile makes objects and keeps them corrected. The keys are the plurals of kinds, such as deployments, services or pvcs,
+	// and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.
 	// +optional
 	OnReconcile ResourceGroup `json:"onReconcile,omitempty"`
 
-	// OnDelete runs before a deleted resource is let go.
+	// OnDelete makes objects, such as clean-up Jobs, before a deleted resource is let go. The keys are the plurals of kinds, such as
+	// jobs, and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.
 	// +optional
 	OnDelete ResourceGroup `json:"onDelete,omitempty"`
 
@@ -156,18 +159,19 @@ type CrossSource struct {
 	// Selector says which objects.
 	// +optional
 	Selector CrossSelector `json:"selector,omitzero"`
-	// Optional sources may be absent.
+	// Optional sources may be absent. Without it, the resource waits for what is absent, or for a list that is empty.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
 
 // CrossSelector says which objects a cross source reads.
 type CrossSelector struct {
-	// Name of one object; may be a template.
+	// Name of one object; may be a template. With it, .cross.<name> is the object; without it, a list.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Namespace of the objects; may be a template. Default: the resource's.
+	// Namespace of the objects. Default: the resource's; for a cluster-scoped one that reads a list, all. A template may only
+	// lead into a namespace that lets the resource in: annotation orkestra.orkspace.io/allow-from.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -184,12 +188,12 @@ type ExternalCall struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Method is the HTTP method.
+	// Method is the HTTP method. GET and HEAD are sent in every cycle that is evaluated, all others once per generation.
 	// +kubebuilder:validation:Enum=GET;HEAD;POST;PUT;PATCH;DELETE
 	// +kubebuilder:default=GET
 	// +optional
 	Method string `json:"method,omitempty"`
-	// URL may hold templates.
+	// URL may hold templates, after the slash that ends its host.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +required
@@ -202,13 +206,13 @@ type ExternalCall struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	Headers map[string]LimitedString `json:"headers,omitempty"`
-	// Body is text, or any JSON value; strings may be templates.
+	// Body is text, or any JSON value; strings may be templates. Not with GET and HEAD.
 	// +optional
 	Body *apiextensionsv1.JSON `json:"body,omitempty"`
 	// Auth says which credentials are sent.
 	// +optional
 	Auth *ExternalAuth `json:"auth,omitempty"`
-	// CABundle verifies the server, in PEM.
+	// CABundle verifies the server, in PEM. Its key defaults to ca.crt.
 	// +optional
 	CABundle *SecretKeyReference `json:"caBundle,omitempty"`
 	// Timeout of one attempt.
@@ -226,7 +230,7 @@ type ExternalCall struct {
 	// +listType=set
 	// +optional
 	ExpectedStatus []int32 `json:"expectedStatus,omitempty"`
-	// CacheFor is how long an answer is used again.
+	// CacheFor is how long an answer is used again; at least 1s. Default: an answer is used once.
 	// +optional
 	CacheFor *metav1.Duration `json:"cacheFor,omitempty"`
 	// OnError says what a failed call does.
@@ -248,7 +252,8 @@ type ExternalAuth struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Header string `json:"header,omitempty"`
-	// SecretRef names the Secret that holds the credentials.
+	// SecretRef names the Secret that holds the credentials. Its key defaults to token for Bearer, must be given for Header, and holds
+	// user:password for Basic, which without it reads the keys username and password.
 	// +required
 	SecretRef SecretKeyReference `json:"secretRef"`
 }

@@ -3,58 +3,84 @@ package v1alpha1
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The types in this file hold the short fields of each kind, after their templates are rendered. They are decoded
-// strictly: an unknown field is an error. They are no part of the CRD's schema (design: api.md, "Resource groups").
+// The types in these files hold the short fields of each kind, after their templates are rendered. They are decoded strictly:
+// an unknown field is an error. They are no part of the CRD's schema (design: api.md, "Resource groups").
+//
+// Their comments are what users read: `orkestra explain` and docs/reference/declarations.md are made of them. A field says what
+// it means, then "Default:" up to the end of that sentence; a field without one has no default. "Example:" comes last.
 
 // PodFields are the short fields that every kind with a pod template has.
 //
 // +kubebuilder:object:generate=false
 type PodFields struct {
-	// Image of the main container.
+	// Image of the container.
+	// Default: required, unless `spec` brings the containers.
+	// Example: image: "{{ .spec.image }}"
 	Image string `json:"image,omitempty"`
-	// Command of the main container.
+	// Command replaces the image's entry point.
+	// Default: the image's.
+	// Example: command: [/app/server, --verbose]
 	Command []string `json:"command,omitempty"`
-	// Args of the main container.
+	// Args are the arguments.
+	// Default: the image's.
+	// Example: args: ["--host={{ .spec.host }}"]
 	Args []string `json:"args,omitempty"`
-	// Port is the one port of the main container.
+	// Port is the container's only port, without a name. Not together with `ports`.
+	// Example: port: 8080
 	Port *int32 `json:"port,omitempty"`
-	// Ports of the main container.
+	// Ports are several ports, or ports with names. Services take the first one.
+	// Example: ports: [{name: http, containerPort: 8080}, {name: metrics, containerPort: 9090}]
 	Ports []corev1.ContainerPort `json:"ports,omitempty"`
-	// Env of the main container.
+	// Env are environment variables.
+	// Example: env: [{name: HOST, value: "{{ .spec.host }}"}, {name: TOKEN, valueFrom: {secretKeyRef: {name: app, key: token}}}]
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// EnvFrom of the main container.
+	// EnvFrom are variables from all keys of ConfigMaps or Secrets.
+	// Example: envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: app}}]
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// Resources of the main container: requests and limits.
+	// Resources are requests and limits.
+	// Example: resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 128Mi}}
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Probes of the main container.
+	// Probes say whether the container lives, is ready, has started.
+	// Example: probes: {readiness: {httpGet: {path: /healthz, port: 8080}}}
 	Probes *Probes `json:"probes,omitempty"`
 	// Volumes of the pod.
+	// Example: volumes: [{name: config, configMap: {name: settings}}, {name: tmp, emptyDir: {}}]
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// VolumeMounts of the main container.
+	// VolumeMounts say where the container sees them.
+	// Example: volumeMounts: [{name: config, mountPath: /etc/app, readOnly: true}]
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// ServiceAccountName of the pod.
+	// ServiceAccountName is the account of the pod.
+	// Default: the namespace's `default`.
+	// Example: serviceAccountName: app
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// ImagePullSecrets of the pod.
+	// ImagePullSecrets are Secrets for private registries.
+	// Example: imagePullSecrets: [{name: registry}]
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// NodeSelector of the pod.
+	// NodeSelector are labels that a node must have.
+	// Example: nodeSelector: {disk: ssd}
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations of the pod.
+	// Tolerations are taints of nodes that do not matter.
+	// Example: tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// PodLabels are labels of the pod, besides the selector's.
+	// PodLabels are labels of the pods, besides the selector's. Those can't be set here.
+	// Example: podLabels: {tier: front}
 	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// PodAnnotations are annotations of the pod.
+	// PodAnnotations are annotations of the pods.
+	// Example: podAnnotations: {prometheus.io/scrape: "true"}
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
-	// SecurityContext of the main container.
+	// SecurityContext is the security of the container.
+	// Example: securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
-	// PodSecurityContext is the security context of the pod.
+	// PodSecurityContext is the security of the pod.
+	// Example: podSecurityContext: {fsGroup: 1000}
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// InitContainers of the pod.
+	// InitContainers run before `main`, each with a name of its own.
+	// Example: initContainers: [{name: migrate, image: "{{ .spec.image }}", args: [migrate]}]
 	InitContainers []corev1.Container `json:"initContainers,omitempty"`
-	// Sidecars are further containers of the pod.
+	// Sidecars run beside `main`, each with a name of its own.
+	// Example: sidecars: [{name: proxy, image: registry.example.com/proxy:1, ports: [{containerPort: 8443}]}]
 	Sidecars []corev1.Container `json:"sidecars,omitempty"`
 }
 
@@ -62,130 +88,69 @@ type PodFields struct {
 //
 // +kubebuilder:object:generate=false
 type Probes struct {
-	// Liveness restarts the container when it fails.
+	// Liveness: the container is started again when it fails.
+	// Example: liveness: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 10}
 	Liveness *corev1.Probe `json:"liveness,omitempty"`
-	// Readiness takes the pod out of Services when it fails.
+	// Readiness: the pod gets no traffic while it fails.
+	// Example: readiness: {tcpSocket: {port: 8080}}
 	Readiness *corev1.Probe `json:"readiness,omitempty"`
-	// Startup holds the other probes back until it succeeds.
+	// Startup: the other two wait until it succeeds.
+	// Example: startup: {exec: {command: [/app/ready]}, failureThreshold: 30}
 	Startup *corev1.Probe `json:"startup,omitempty"`
 }
 
 // DeploymentFields are the short fields of `deployments`.
 //
+// Makes `apps/v1` Deployments. The container that the short fields describe is called `main`.
+//
 // +kubebuilder:object:generate=false
 type DeploymentFields struct {
 	PodFields `json:",inline"`
-	// Replicas of the Deployment. Default: Kubernetes' own, 1.
+	// Replicas is the number of pods.
+	// Default: 1, Kubernetes' own.
+	// Example: replicas: "{{ default 2 .spec.replicas }}"
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Strategy by which pods are replaced.
+	// Strategy says how pods are replaced.
+	// Default: RollingUpdate, Kubernetes' own.
+	// Example: strategy: {type: Recreate}
 	Strategy *appsv1.DeploymentStrategy `json:"strategy,omitempty"`
 }
 
-// ServiceFields are the short fields of `services`.
+// StatefulSetFields are the short fields of `statefulsets`.
+//
+// Makes `apps/v1` StatefulSets. The container that the short fields describe is called `main`. Kubernetes lets nobody change
+// `serviceName` and `volumeClaimTemplates` of a StatefulSet that exists.
 //
 // +kubebuilder:object:generate=false
-type ServiceFields struct {
-	// Type of the Service. Default: Kubernetes' own, ClusterIP.
-	Type corev1.ServiceType `json:"type,omitempty"`
-	// Port that the Service listens on. Default: the workload's port, then 80.
-	Port *int32 `json:"port,omitempty"`
-	// TargetPort is the pods' port, by number or name. Default: the workload's port, then port.
-	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
-	// Ports, where there are several. Not with port, targetPort or protocol.
-	Ports []corev1.ServicePort `json:"ports,omitempty"`
-	// Protocol of port. Default: Kubernetes' own, TCP.
-	Protocol corev1.Protocol `json:"protocol,omitempty"`
-	// Selector of the pods. Default: those of the box's only workload.
-	Selector map[string]string `json:"selector,omitempty"`
-	// Headless Services have no cluster IP.
-	Headless bool `json:"headless,omitempty"`
-}
-
-// ConfigMapFields are the short fields of `configmaps`.
-//
-// +kubebuilder:object:generate=false
-type ConfigMapFields struct {
-	// Data by key, as text.
-	Data map[string]string `json:"data,omitempty"`
-	// BinaryData by key, in base64.
-	BinaryData map[string][]byte `json:"binaryData,omitempty"`
-	// Immutable ConfigMaps can't be changed, only made again.
-	Immutable *bool `json:"immutable,omitempty"`
-}
-
-// JobFields are the short fields of `jobs`.
-//
-// +kubebuilder:object:generate=false
-type JobFields struct {
-	// Image of the container.
-	Image string `json:"image,omitempty"`
-	// Command of the container.
-	Command []string `json:"command,omitempty"`
-	// Args of the container.
-	Args []string `json:"args,omitempty"`
-	// Env of the container.
-	Env []corev1.EnvVar `json:"env,omitempty"`
-	// EnvFrom of the container.
-	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// BackoffLimit is the number of retries. Default: 3.
-	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// TTLSecondsAfterFinished removes the Job this long after it finished, and after its completion was noted.
-	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// ActiveDeadlineSeconds ends the Job after this time.
-	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// Parallelism is the number of pods that run at the same time.
-	Parallelism *int32 `json:"parallelism,omitempty"`
-	// Completions is the number of pods that must succeed.
-	Completions *int32 `json:"completions,omitempty"`
-	// ServiceAccountName of the pod.
-	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// Resources of the container: requests and limits.
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Volumes of the pod.
-	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// VolumeMounts of the container.
-	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// Replace makes the Job again when what it would run has changed.
-	Replace bool `json:"replace,omitempty"`
-	// FailurePolicy says what a failed Job does, in onDelete only: Block (default) or Continue.
-	FailurePolicy JobFailurePolicy `json:"failurePolicy,omitempty"`
-}
-
-// JobFailurePolicy says what a failed clean-up Job does to the deletion of its resource.
-type JobFailurePolicy string
-
-// The failure policies of a clean-up Job.
-const (
-	JobFailureBlock    JobFailurePolicy = "Block"
-	JobFailureContinue JobFailurePolicy = "Continue"
-)
-
-// IngressFields are the short fields of `ingresses`.
-//
-// +kubebuilder:object:generate=false
-type IngressFields struct {
-	// Host of the rule. Empty: every host.
-	Host string `json:"host,omitempty"`
-	// Path of the rule. Default: "/".
-	Path string `json:"path,omitempty"`
-	// PathType of the rule. Default: Prefix.
-	PathType networkingv1.PathType `json:"pathType,omitempty"`
-	// ServiceName is the backend. Default: the box's only Service.
+type StatefulSetFields struct {
+	PodFields `json:",inline"`
+	// Replicas is the number of pods.
+	// Default: 1, Kubernetes' own.
+	// Example: replicas: 3
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Strategy says how pods are replaced; the object calls it `updateStrategy`.
+	// Default: RollingUpdate, Kubernetes' own.
+	// Example: strategy: {type: OnDelete}
+	Strategy *appsv1.StatefulSetUpdateStrategy `json:"strategy,omitempty"`
+	// ServiceName is the headless Service that gives the pods their DNS names. "": none.
+	// Default: the box's only Service; where there is none, or several, it must be given.
+	// Example: serviceName: "{{ .metadata.name }}-peers"
 	ServiceName string `json:"serviceName,omitempty"`
-	// ServicePort is the backend's port, by number or name. Default: the Service's first port.
-	ServicePort *intstr.IntOrString `json:"servicePort,omitempty"`
-	// ClassName is the ingress class.
-	ClassName *string `json:"className,omitempty"`
-	// TLS certificates by host.
-	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
-	// Rules, where there are several. Not with host, path, pathType, serviceName or servicePort.
-	Rules []networkingv1.IngressRule `json:"rules,omitempty"`
+	// VolumeClaimTemplates are the volume claims that each pod gets for itself, each with a name. Their `accessModes` are
+	// ReadWriteOnce where they have none.
+	// Example: volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 10Gi}}}}]
+	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
 }
 
-// ManifestFields are the short fields of `resources`.
+// DaemonSetFields are the short fields of `daemonsets`.
+//
+// Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`.
 //
 // +kubebuilder:object:generate=false
-type ManifestFields struct {
-	// Manifest is a whole object of any kind. Every leaf may be a template.
-	Manifest map[string]any `json:"manifest"`
+type DaemonSetFields struct {
+	PodFields `json:",inline"`
+	// Strategy says how pods are replaced; the object calls it `updateStrategy`.
+	// Default: RollingUpdate, Kubernetes' own.
+	// Example: strategy: {type: OnDelete}
+	Strategy *appsv1.DaemonSetUpdateStrategy `json:"strategy,omitempty"`
 }

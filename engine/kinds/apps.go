@@ -4,42 +4,167 @@ import (
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
+
+const (
+	nameClaimTemplates = "volumeClaimTemplates"
+	nameStrategy       = "strategy"
+	nameUpdateStrategy = "updateStrategy"
+)
+
+// inTemplate is where the pod template of a workload or a Job is in its spec.
+var inTemplate = []string{"template"}
 
 func appsKinds() []Kind {
 	return []Kind{
 		{
 			Key: keyDeployments, Singular: "deployment", Rank: rankWorkload,
-			GVK:      appsv1.SchemeGroupVersion.WithKind("Deployment"),
+			GVK:      appsv1.SchemeGroupVersion.WithKind(kindDeployment),
 			fields:   reflect.TypeFor[v1alpha1.DeploymentFields](),
 			spec:     reflect.TypeFor[appsv1.DeploymentSpec](),
-			workload: true,
-			check:    checkPod,
-			build:    buildDeployment,
+			workload: true, scalable: true,
+			check: checkWorkload,
+			build: buildDeployment,
 		},
-		planned("statefulsets", "statefulset", rankWorkload, appsv1.SchemeGroupVersion.WithKind("StatefulSet")),
-		planned("daemonsets", "daemonset", rankWorkload, appsv1.SchemeGroupVersion.WithKind("DaemonSet")),
+		{
+			Key: keyStatefulSets, Singular: "statefulset", Rank: rankWorkload,
+			GVK:      appsv1.SchemeGroupVersion.WithKind(kindStatefulSet),
+			fields:   reflect.TypeFor[v1alpha1.StatefulSetFields](),
+			spec:     reflect.TypeFor[appsv1.StatefulSetSpec](),
+			workload: true, scalable: true,
+			fromService: source{fields: nameServiceName, needs: needsServiceName},
+			check:       checkStatefulSet,
+			build:       buildStatefulSet,
+		},
+		{
+			Key: keyDaemonSets, Singular: "daemonset", Rank: rankWorkload,
+			GVK:      appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+			fields:   reflect.TypeFor[v1alpha1.DaemonSetFields](),
+			spec:     reflect.TypeFor[appsv1.DaemonSetSpec](),
+			workload: true,
+			check:    checkWorkload,
+			build:    buildDaemonSet,
+		},
 	}
 }
 
-// WorkloadOf gives what others take defaults from, of a workload's name and rendered short fields. A port that can't be
-// read counts as none: building the workload itself reports it.
-func WorkloadOf(name string, short map[string]any) Workload {
+// WorkloadOf gives what others take defaults from, of the name and the rendered short fields of a workload of this kind. A port
+// that can't be read counts as none: building the workload itself reports it.
+func (k Kind) WorkloadOf(name string, short map[string]any) Workload {
 	port, portName := firstPort(short, "containerPort")
-	return Workload{Name: name, Port: port, PortName: portName}
+	return Workload{Kind: k.GVK.Kind, Name: name, Port: port, PortName: portName}
+}
+
+func checkWorkload(c *checker) {
+	c.checkPod(inTemplate...)
 }
 
 func buildDeployment(d Declared, short map[string]any) (map[string]any, error) {
-	template, err := podTemplate(d, short, d.selector(d.Name))
+	spec, err := workloadSpec(d, short)
 	if err != nil {
 		return nil, err
 	}
-	spec := pick(short, nameReplicas, "strategy")
-	spec[nameSelector] = map[string]any{"matchLabels": d.selector(d.Name)}
-	spec["template"] = template
+	if v, ok := short[nameStrategy]; ok {
+		spec[nameStrategy] = v
+	}
 	return map[string]any{nameSpec: spec}, nil
+}
+
+func buildDaemonSet(d Declared, short map[string]any) (map[string]any, error) {
+	spec, err := workloadSpec(d, short)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := short[nameStrategy]; ok {
+		spec[nameUpdateStrategy] = v
+	}
+	return map[string]any{nameSpec: spec}, nil
+}
+
+// workloadSpec is what the specs of all workloads have in common.
+func workloadSpec(d Declared, short map[string]any) (map[string]any, error) {
+	template, err := podTemplate(d, short, d.selector(d.Name), inTemplate...)
+	if err != nil {
+		return nil, err
+	}
+	spec := pick(short, nameReplicas)
+	spec[nameSelector] = d.labelSelector(d.Name)
+	spec["template"] = template
+	return spec, nil
+}
+
+// needsServiceName: an empty name that is written out means that the pods need no names.
+func needsServiceName(short, spec map[string]any) bool {
+	return short[nameServiceName] == nil && descend(spec, nameServiceName) == nil
+}
+
+func checkStatefulSet(c *checker) {
+	checkWorkload(c)
+	list, ok := c.short[nameClaimTemplates].([]any)
+	if !ok {
+		return
+	}
+	names := map[string]bool{}
+	for i, v := range list {
+		claim, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		at := c.at.Child(nameClaimTemplates).Index(i).Child(nameMetadata, nameName)
+		name := descend(claim, nameMetadata, nameName)
+		text, isText := name.(string)
+		switch {
+		case name == nil || text == "" && isText:
+			c.errs = append(c.errs, field.Required(at, "a name, by which volumeMounts find the claim"))
+		case !isText || c.templated(text):
+		case names[text]:
+			c.errs = append(c.errs, field.Duplicate(at, text))
+		default:
+			names[text] = true
+		}
+	}
+}
+
+func buildStatefulSet(d Declared, short map[string]any) (map[string]any, error) {
+	spec, err := workloadSpec(d, short)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := short[nameStrategy]; ok {
+		spec[nameUpdateStrategy] = v
+	}
+	if name, ok := short[nameServiceName]; ok {
+		spec[nameServiceName] = name
+	} else if needsServiceName(d.Short, d.Spec) {
+		if d.Service == nil {
+			return nil, &FieldError{Path: nameServiceName, Want: "a Service: the box has not exactly one", Got: gotNothing}
+		}
+		spec[nameServiceName] = d.Service.Name
+	}
+	if list, ok := short[nameClaimTemplates].([]any); ok {
+		spec[nameClaimTemplates] = claimTemplates(list)
+	}
+	return map[string]any{nameSpec: spec}, nil
+}
+
+// claimTemplates gives each claim access modes, as `pvcs` have them. The list is ours: conversion has made it.
+func claimTemplates(list []any) []any {
+	for _, v := range list {
+		claim := asObject(v)
+		spec := asObject(claim[nameSpec])
+		if spec == nil {
+			spec = map[string]any{}
+			claim[nameSpec] = spec
+		}
+		if spec[nameAccessModes] == nil {
+			spec[nameAccessModes] = []any{string(corev1.ReadWriteOnce)}
+		}
+	}
+	return list
 }
 
 // firstPort reads the first of `ports`, whose number is in the named field, or else `port`.

@@ -216,18 +216,21 @@ func TestBuildLongName(t *testing.T) {
 
 func TestWorkloadOf(t *testing.T) {
 	for name, tc := range map[string]struct {
-		short string
-		want  Workload
+		key, short string
+		want       Workload
 	}{
-		"port":                {`{port: "8080"}`, Workload{Name: "w", Port: 8080}},
-		"the first of ports":  {`{ports: [{name: http, containerPort: 80}, {containerPort: 81}]}`, Workload{Name: "w", Port: 80, PortName: "http"}},
-		"none":                {`{image: x}`, Workload{Name: "w"}},
-		"one that is no port": {`{port: x}`, Workload{Name: "w"}},
-		"ports that are none": {`{ports: [7]}`, Workload{Name: "w"}},
+		"port": {"deployments", `{port: "8080"}`, Workload{Kind: "Deployment", Name: "w", Port: 8080}},
+		"the first of ports": {
+			"daemonsets", `{ports: [{name: http, containerPort: 80}, {containerPort: 81}]}`,
+			Workload{Kind: "DaemonSet", Name: "w", Port: 80, PortName: "http"},
+		},
+		"none":                {"statefulsets", `{image: x}`, Workload{Kind: "StatefulSet", Name: "w"}},
+		"one that is no port": {"deployments", `{port: x}`, Workload{Kind: "Deployment", Name: "w"}},
+		"ports that are none": {"deployments", `{ports: [7]}`, Workload{Kind: "Deployment", Name: "w"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.Expect(WorkloadOf("w", tree(t, tc.short))).To(Equal(tc.want))
+			g.Expect(mustLookup(t, tc.key).WorkloadOf("w", tree(t, tc.short))).To(Equal(tc.want))
 		})
 	}
 }

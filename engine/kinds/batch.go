@@ -15,11 +15,13 @@ import (
 // defaultBackoffLimit is the number of retries of a Job that does not name one.
 const defaultBackoffLimit = 3
 
-// Short fields of Jobs.
+// Fields of Jobs and CronJobs.
 const (
 	nameBackoffLimit  = "backoffLimit"
 	nameFailurePolicy = "failurePolicy"
+	nameJobTemplate   = "jobTemplate"
 	nameReplace       = "replace"
+	nameSchedule      = "schedule"
 	nameTTL           = "ttlSecondsAfterFinished"
 )
 
@@ -36,7 +38,14 @@ func batchKinds() []Kind {
 			check:  checkJob,
 			build:  buildJob,
 		},
-		planned("cronjobs", "cronjob", rankJob, batchv1.SchemeGroupVersion.WithKind("CronJob")),
+		{
+			Key: keyCronJobs, Singular: "cronjob", Rank: rankJob,
+			GVK:    batchv1.SchemeGroupVersion.WithKind("CronJob"),
+			fields: reflect.TypeFor[v1alpha1.CronJobFields](),
+			spec:   reflect.TypeFor[batchv1.CronJobSpec](),
+			check:  checkCronJob,
+			build:  buildCronJob,
+		},
 	}
 }
 
@@ -69,7 +78,7 @@ func badFailurePolicy(text string) *FieldError {
 }
 
 func checkJob(c *checker) {
-	checkPod(c)
+	c.checkPod(inTemplate...)
 	text, ok := c.short[nameFailurePolicy].(string)
 	if ok && text != "" && !c.templated(text) && !slices.Contains(failurePolicies, v1alpha1.JobFailurePolicy(text)) {
 		c.errs = append(c.errs, field.NotSupported(c.at.Child(nameFailurePolicy), v1alpha1.JobFailurePolicy(text), failurePolicies))
@@ -77,8 +86,20 @@ func checkJob(c *checker) {
 }
 
 func buildJob(d Declared, short map[string]any) (map[string]any, error) {
+	spec, err := runSpec(d, short, inTemplate...)
+	if err != nil {
+		return nil, err
+	}
+	if ttl, ok := short[nameTTL]; ok && d.WithTTL {
+		spec[nameTTL] = ttl
+	}
+	return map[string]any{nameSpec: spec}, nil
+}
+
+// runSpec makes the spec of a Job, but for its time to live. at is the pod template's place in the overlay.
+func runSpec(d Declared, short map[string]any, at ...string) (map[string]any, error) {
 	// A Job's pods have no name label: a Job often has the name of the workload, whose Service must not select them.
-	template, err := podTemplate(d, short, map[string]any{v1alpha1.LabelAppInstance: d.Instance})
+	template, err := podTemplate(d, short, map[string]any{v1alpha1.LabelAppInstance: d.Instance}, at...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +111,29 @@ func buildJob(d Declared, short map[string]any) (map[string]any, error) {
 	if spec[nameBackoffLimit] == nil {
 		spec[nameBackoffLimit] = int64(defaultBackoffLimit)
 	}
-	if ttl, ok := short[nameTTL]; ok && d.WithTTL {
-		spec[nameTTL] = ttl
-	}
 	spec["template"] = template
+	return spec, nil
+}
+
+// inJobTemplate is where the pod template of a CronJob is in its spec.
+var inJobTemplate = []string{nameJobTemplate, nameSpec, "template"}
+
+func checkCronJob(c *checker) {
+	c.checkPod(inJobTemplate...)
+	c.requireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
+}
+
+func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {
+	job, err := runSpec(d, short, inJobTemplate...)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is noted of the Jobs of a CronJob, so that they may go at any time.
+	if ttl, ok := short[nameTTL]; ok {
+		job[nameTTL] = ttl
+	}
+	spec := pick(short, nameSchedule, "timeZone", "suspend", "concurrencyPolicy", "successfulJobsHistoryLimit",
+		"failedJobsHistoryLimit", "startingDeadlineSeconds")
+	spec[nameJobTemplate] = map[string]any{nameSpec: job}
 	return map[string]any{nameSpec: spec}, nil
 }

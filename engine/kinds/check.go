@@ -13,9 +13,6 @@ import (
 // contradict each other. The templated function says of a string whether it holds a template, so that its value, and even
 // its type, is not yet known; nil means that no string does. The errors stand below at, in an order that is always the same.
 func (k Kind) Check(short, spec map[string]any, templated func(string) bool, at *field.Path) field.ErrorList {
-	if k.planned() {
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("%s are not supported yet", k.Key))}
-	}
 	if templated == nil {
 		templated = func(string) bool { return false }
 	}
@@ -72,6 +69,13 @@ func (c *checker) forbid(name, why string) {
 
 func (c *checker) require(name, what string) {
 	c.add(&FieldError{Path: name, Want: what, Got: gotNothing})
+}
+
+// requireOr asks for a short field, unless the overlay has what it stands for.
+func (c *checker) requireOr(name, what string, overlaid ...string) {
+	if !c.has(name) && c.overlaid(overlaid...) == nil {
+		c.require(name, what)
+	}
 }
 
 // has says whether a short field says something: null, "", [] and {} say nothing.

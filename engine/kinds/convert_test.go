@@ -244,6 +244,8 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"manifest": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": []}}`, `{"template": null}`)
 	f.Add(`{"manifest": {"apiVersion": "a/b/c", "kind": 1}}`, `[]`)
 	f.Add(`{"ports": [[]], "selector": "a", "headless": 1, "rules": {}, "podLabels": [1]}`, `{"ports": [{"port": {}}]}`)
+	f.Add(`{"roleRef": {"kind": []}, "subjects": [1, {"kind": "ServiceAccount"}]}`, `{"scaleTargetRef": 1, "selector": [], "jobTemplate": [1]}`)
+	f.Add(`{"target": {"kind": {}}, "volumeClaimTemplates": [1, {"metadata": []}], "data": {"a": {}}}`, `{"resources": {"requests": 1}}`)
 	f.Fuzz(func(t *testing.T, short, spec string) {
 		var s, o map[string]any
 		if json.Unmarshal([]byte(short), &s) != nil || json.Unmarshal([]byte(spec), &o) != nil {
@@ -252,7 +254,7 @@ func FuzzBuild(f *testing.F) {
 		for _, key := range Keys() {
 			k := mustLookup(t, key)
 			problems := k.Check(s, o, nil, field.NewPath("x"))
-			d := Declared{Name: "a", Instance: "i", Short: s, Spec: o, Workload: &Workload{Name: "w"}, Service: &Service{Name: "s", Port: 1}}
+			d := Declared{Name: "a", Instance: "i", Short: s, Spec: o, Workload: &Workload{Kind: "Deployment", Name: "w"}, Service: &Service{Name: "s", Port: 1}}
 			obj, err := k.Build(d)
 			if err == nil {
 				expectTyped(t, obj.Object)
@@ -261,9 +263,9 @@ func FuzzBuild(f *testing.F) {
 			if len(problems) == 0 && err != nil {
 				t.Errorf("%s: Check found nothing, but: %v", key, err)
 			}
-			k.NeedsWorkload(s)
-			k.NeedsService(s)
-			WorkloadOf("a", s)
+			k.NeedsWorkload(s, o)
+			k.NeedsService(s, o)
+			k.WorkloadOf("a", s)
 			ServiceOf("a", s, nil)
 			_, _, _, _ = JobOptions(s)
 		}

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,35 +13,25 @@ import (
 const defaultServicePort = 80
 
 func coreKinds() []Kind {
-	namespaces := planned("namespaces", "namespace", rankNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"))
-	namespaces.ClusterScoped = true
-	return []Kind{
-		{
-			Key: keyConfigMaps, Singular: "configmap", Rank: rankConfig,
-			GVK:    corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-			fields: reflect.TypeFor[v1alpha1.ConfigMapFields](),
-			build:  buildConfigMap,
-		},
+	return slices.Concat(configKinds(), quotaKinds(), []Kind{
 		{
 			Key: keyServices, Singular: "service", Rank: rankService,
-			GVK:           corev1.SchemeGroupVersion.WithKind("Service"),
-			fields:        reflect.TypeFor[v1alpha1.ServiceFields](),
-			spec:          reflect.TypeFor[corev1.ServiceSpec](),
-			needsWorkload: serviceNeedsWorkload,
-			check:         checkService,
-			build:         buildService,
+			GVK:          corev1.SchemeGroupVersion.WithKind("Service"),
+			fields:       reflect.TypeFor[v1alpha1.ServiceFields](),
+			spec:         reflect.TypeFor[corev1.ServiceSpec](),
+			fromWorkload: source{fields: nameSelector, needs: serviceNeedsWorkload},
+			check:        checkService,
+			build:        buildService,
 		},
-		namespaces,
-		planned("limitranges", "limitrange", rankRest, corev1.SchemeGroupVersion.WithKind("LimitRange")),
-		planned("pvcs", "pvc", rankClaim, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")),
-		planned("resourcequotas", "resourcequota", rankRest, corev1.SchemeGroupVersion.WithKind("ResourceQuota")),
-		planned("secrets", "secret", rankConfig, corev1.SchemeGroupVersion.WithKind("Secret")),
-		planned("serviceaccounts", "serviceaccount", rankServiceAccount, corev1.SchemeGroupVersion.WithKind("ServiceAccount")),
-	}
-}
-
-func buildConfigMap(_ Declared, short map[string]any) (map[string]any, error) {
-	return pick(short, "data", "binaryData", "immutable"), nil
+		{
+			Key: keyPVCs, Singular: "pvc", Rank: rankClaim,
+			GVK:    corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+			fields: reflect.TypeFor[v1alpha1.PVCFields](),
+			spec:   reflect.TypeFor[corev1.PersistentVolumeClaimSpec](),
+			check:  checkClaim,
+			build:  buildClaim,
+		},
+	})
 }
 
 // ServiceOf gives what Ingresses take their backend from, of a Service's name and rendered short fields. w is the box's
@@ -54,13 +45,13 @@ func ServiceOf(name string, short map[string]any, w *Workload) Service {
 	return s
 }
 
-func serviceNeedsWorkload(short map[string]any) bool {
+func serviceNeedsWorkload(short, _ map[string]any) bool {
 	return short[nameSelector] == nil && !isExternalName(short)
 }
 
 // isExternalName says whether the Service is a name for another host, so that it selects no pods and needs no ports.
 func isExternalName(short map[string]any) bool {
-	return short["type"] == string(corev1.ServiceTypeExternalName)
+	return short[nameType] == string(corev1.ServiceTypeExternalName)
 }
 
 func saysPorts(short map[string]any) bool {
@@ -69,13 +60,13 @@ func saysPorts(short map[string]any) bool {
 
 func checkService(c *checker) {
 	c.exclusive(namePorts, namePort, nameTargetPort, "protocol")
-	if c.short["headless"] != false && c.short["type"] != string(corev1.ServiceTypeClusterIP) {
-		c.exclusive("headless", "type")
+	if c.short["headless"] != false && c.short[nameType] != string(corev1.ServiceTypeClusterIP) {
+		c.exclusive("headless", nameType)
 	}
 }
 
 func buildService(d Declared, short map[string]any) (map[string]any, error) {
-	spec := pick(short, "type", nameSelector, namePorts)
+	spec := pick(short, nameType, nameSelector, namePorts)
 	if short["headless"] == true {
 		spec["clusterIP"] = corev1.ClusterIPNone
 	}
@@ -111,4 +102,25 @@ func servicePort(w *Workload) int32 {
 		return w.Port
 	}
 	return defaultServicePort
+}
+
+// Fields of volume claims.
+const (
+	nameAccessModes = "accessModes"
+	nameStorage     = "storage"
+)
+
+func checkClaim(c *checker) {
+	c.requireOr(nameStorage, "a size, such as 10Gi", nameResources, "requests", nameStorage)
+}
+
+func buildClaim(_ Declared, short map[string]any) (map[string]any, error) {
+	spec := pick(short, "storageClassName", nameAccessModes, "volumeMode")
+	if spec[nameAccessModes] == nil {
+		spec[nameAccessModes] = []any{string(corev1.ReadWriteOnce)}
+	}
+	if v, ok := short[nameStorage]; ok {
+		spec[nameResources] = map[string]any{"requests": map[string]any{nameStorage: v}}
+	}
+	return map[string]any{nameSpec: spec}, nil
 }

@@ -133,28 +133,3 @@ func TestServiceOf(t *testing.T) {
 		})
 	}
 }
-
-func TestNeeds(t *testing.T) {
-	for name, tc := range map[string]struct {
-		key, short        string
-		workload, service bool
-	}{
-		"a Service":                        {"services", `{port: 80}`, true, false},
-		"a Service with a selector":        {"services", `{selector: {a: b}}`, false, false},
-		"a Service without one on purpose": {"services", `{selector: {}}`, false, false},
-		"a name for a host":                {"services", `{type: ExternalName}`, false, false},
-		"an Ingress":                       {"ingresses", `{}`, false, true},
-		"an Ingress without port":          {"ingresses", `{serviceName: a}`, false, true},
-		"an Ingress with a backend":        {"ingresses", `{serviceName: a, servicePort: 1}`, false, false},
-		"an Ingress with rules":            {"ingresses", `{rules: [{host: a}]}`, false, false},
-		"an Ingress with a template":       {"ingresses", `{rules: "{{ .spec.rules }}"}`, false, false},
-		"a Deployment":                     {"deployments", `{}`, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			k := mustLookup(t, tc.key)
-			g.Expect(k.NeedsWorkload(tree(t, tc.short))).To(Equal(tc.workload))
-			g.Expect(k.NeedsService(tree(t, tc.short))).To(Equal(tc.service))
-		})
-	}
-}

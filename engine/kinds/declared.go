@@ -37,6 +37,8 @@ type Declared struct {
 
 // Workload is what others take defaults from.
 type Workload struct {
+	// Kind of the object, such as Deployment.
+	Kind string
 	// Name of the object.
 	Name string
 	// Port is the first port of the main container, or 0.
@@ -57,26 +59,28 @@ type Service struct {
 
 // Names of fields that many objects or short forms have.
 const (
-	nameAPIVersion = "apiVersion"
-	nameKind       = "kind"
-	nameManifest   = "manifest"
-	nameMetadata   = "metadata"
-	nameName       = "name"
-	namePort       = "port"
-	namePorts      = "ports"
-	nameReplicas   = "replicas"
-	nameSelector   = "selector"
-	nameSpec       = "spec"
-	nameStatus     = "status"
-	nameTargetPort = "targetPort"
+	nameAPIVersion  = "apiVersion"
+	nameKind        = "kind"
+	nameData        = "data"
+	nameImmutable   = "immutable"
+	nameManifest    = "manifest"
+	nameMatchLabels = "matchLabels"
+	nameMetadata    = "metadata"
+	nameName        = "name"
+	nameNamespace   = "namespace"
+	namePort        = "port"
+	namePorts       = "ports"
+	nameReplicas    = "replicas"
+	nameSelector    = "selector"
+	nameSpec        = "spec"
+	nameStatus      = "status"
+	nameTargetPort  = "targetPort"
+	nameType        = "type"
 )
 
 // Build makes the object of a declaration: what it declares and the documented defaults, nothing else. The result shares
 // no memory with d. Errors are *FieldError; their paths begin at the declaration: "env[0].value", "spec.replicas".
 func (k Kind) Build(d Declared) (*unstructured.Unstructured, error) {
-	if k.planned() {
-		return nil, &FieldError{Want: "a supported kind", Got: k.Key}
-	}
 	if d.Name == "" {
 		return nil, &FieldError{Path: nameName, Want: "a name", Got: gotNothing}
 	}
@@ -135,7 +139,7 @@ func (k Kind) convertShort(short map[string]any) (map[string]any, error) {
 func (d Declared) metadata(own map[string]any) map[string]any {
 	own[nameName] = d.Name
 	if d.Namespace != "" {
-		own["namespace"] = d.Namespace
+		own[nameNamespace] = d.Namespace
 	}
 	addTexts(own, "labels", d.Labels)
 	addTexts(own, "annotations", d.Annotations)
@@ -160,6 +164,30 @@ func addTexts(to map[string]any, name string, texts map[string]string) {
 // be changed, and must still fit after a restore.
 func (d Declared) selector(workload string) map[string]any {
 	return map[string]any{v1alpha1.LabelAppName: LabelValue(workload), v1alpha1.LabelAppInstance: d.Instance}
+}
+
+// labelSelector finds the pods of a workload.
+func (d Declared) labelSelector(workload string) map[string]any {
+	return map[string]any{nameMatchLabels: d.selector(workload)}
+}
+
+// defaultSelector fills in the selector of something that is there for the pods of the box's only workload. What the overlay
+// selects has no default: the two would be merged.
+func (d Declared) defaultSelector(spec map[string]any, name string) error {
+	switch {
+	case !needsSelector(name)(d.Short, d.Spec):
+		return nil
+	case d.Workload == nil:
+		return &FieldError{Path: name, Want: "a selector: the box has not exactly one workload", Got: gotNothing}
+	default:
+		spec[name] = d.labelSelector(d.Workload.Name)
+		return nil
+	}
+}
+
+// needsSelector: an empty selector that is written out selects all pods.
+func needsSelector(name string) func(short, spec map[string]any) bool {
+	return func(short, spec map[string]any) bool { return short[name] == nil && descend(spec, name) == nil }
 }
 
 // LabelValue makes a label value of an object's name: a name over 63 characters becomes its first 54 without trailing

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +17,10 @@ import (
 // TestEveryFieldsTypeHasAKind fails while the API has short fields that no key decodes.
 func TestEveryFieldsTypeHasAKind(t *testing.T) {
 	g := NewWithT(t)
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/resource_types.go", nil, 0)
+	files, err := filepath.Glob("../../api/v1alpha1/resource_*types.go")
 	g.Expect(err).NotTo(HaveOccurred())
 	var declared, embedded, used []string
-	ast.Inspect(file, func(n ast.Node) bool {
+	visit := func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.TypeSpec:
 			if strings.HasSuffix(n.Name.Name, "Fields") {
@@ -31,11 +32,14 @@ func TestEveryFieldsTypeHasAKind(t *testing.T) {
 			}
 		}
 		return true
-	})
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		ast.Inspect(file, visit)
+	}
 	for _, k := range table {
-		if k.fields != nil {
-			used = append(used, k.fields.Name())
-		}
+		used = append(used, k.fields.Name())
 	}
 	g.Expect(declared).NotTo(BeEmpty())
 	for _, name := range declared {
@@ -52,16 +56,7 @@ var notInTheObject = map[string][]string{"jobs": {nameFailurePolicy, nameReplace
 func TestEveryFieldHasAnEffect(t *testing.T) {
 	for _, key := range Keys() {
 		k := mustLookup(t, key)
-		required := map[string]any{}
-		if slices.Contains(k.FieldNames(), nameImage) {
-			required[nameImage] = "required"
-		}
-		if slices.Contains(k.FieldNames(), nameManifest) {
-			required[nameManifest] = map[string]any{"apiVersion": "example.com/v1", "kind": "Thing"}
-		}
-		if slices.Contains(k.FieldNames(), nameServicePort) {
-			required[nameServicePort] = int64(1)
-		}
+		required := requiredFields(k)
 		for name, samples := range fieldSamples(t, k) {
 			for _, sample := range samples {
 				t.Run(key+"/"+name, func(t *testing.T) {
@@ -79,6 +74,21 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	}
 }
 
+// requiredFields are values for what the declarations of a kind need.
+func requiredFields(k Kind) map[string]any {
+	out := map[string]any{}
+	for name, v := range map[string]any{
+		nameImage: "required", nameManifest: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing"},
+		nameServicePort: int64(1), nameSchedule: "0 0 * * *", nameStorage: "1Gi", nameMaxReplicas: int64(3), nameMinAvailable: int64(1),
+		nameRoleRef: map[string]any{"kind": "ClusterRole", "name": "view"}, "limits": []any{map[string]any{"type": "Pod"}},
+	} {
+		if slices.Contains(k.FieldNames(), name) {
+			out[name] = v
+		}
+	}
+	return out
+}
+
 // fieldSamples gives values for every short field of a kind: one, or for our own types one for each of their fields.
 func fieldSamples(t *testing.T, k Kind) map[string][]any {
 	t.Helper()
@@ -88,6 +98,10 @@ func fieldSamples(t *testing.T, k Kind) map[string][]any {
 		switch {
 		case name == nameManifest:
 			out[name] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Other"}}
+		case name == nameTarget:
+			out[name] = []any{map[string]any{"kind": "Deployment", "name": "other"}, map[string]any{"kind": "StatefulSet", "name": "web"}}
+		case name == nameClaimTemplates:
+			out[name] = []any{[]any{map[string]any{"metadata": map[string]any{"name": "data"}}}}
 		case name == nameProbes:
 			for _, probe := range m.shape.names {
 				out[name] = append(out[name], map[string]any{probe: map[string]any{"periodSeconds": int64(1)}})
@@ -113,7 +127,7 @@ func build(t *testing.T, k Kind, short map[string]any) map[string]any {
 	t.Helper()
 	obj, err := k.Build(Declared{
 		Name: "web", Namespace: "team", Instance: "shop", Short: short, WithTTL: true,
-		Workload: &Workload{Name: "web", Port: 8080}, Service: &Service{Name: "web", Port: 80},
+		Workload: &Workload{Kind: "Deployment", Name: "web", Port: 8080}, Service: &Service{Name: "web", Port: 80},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +146,9 @@ func TestRandomDeclarations(t *testing.T) {
 		k, built := mustLookup(t, key), 0
 		for range 300 {
 			short := r.object(shapeOf(k.fields), 5, true)
-			if slices.Contains(k.FieldNames(), nameImage) {
-				short[nameImage] = "nginx"
+			short = merged(short, requiredFields(k))
+			if k.fromWorkload.scalable {
+				delete(short, nameTarget) // hardly any random one names a kind
 			}
 			service := &Service{Name: "web", Port: 80}
 			if name, ok := short[nameServiceName].(string); ok {
@@ -148,7 +163,7 @@ func TestRandomDeclarations(t *testing.T) {
 			}
 			d := Declared{
 				Name: "web", Instance: "shop", Short: short, Spec: spec,
-				Workload: &Workload{Name: "web"}, Service: service,
+				Workload: &Workload{Kind: "Deployment", Name: "web"}, Service: service,
 			}
 			first, err := k.Build(d)
 			if err != nil {

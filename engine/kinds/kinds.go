@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,19 +27,30 @@ type Kind struct {
 	// ClusterScoped says that the objects have no namespace. Always false for `resources`.
 	ClusterScoped bool
 
-	// fields is the Go type of the short fields; nil while the kind is only planned.
+	// fields is the Go type of the short fields.
 	fields reflect.Type
 	// spec is the Go type of the object's spec; nil where it has none, and for `resources`.
 	spec reflect.Type
 	// workload says that the kind runs pods that Services and others select by default.
 	workload bool
-	// needsWorkload and needsService say whether short fields leave a default to the box's only workload or Service;
-	// nil where they never do.
-	needsWorkload, needsService func(short map[string]any) bool
+	// scalable says that an HPA can scale the kind.
+	scalable bool
+	// fromWorkload and fromService are what the kind takes from the box's only workload and Service.
+	fromWorkload, fromService source
 	// check adds what the types of the fields alone can't say; may be nil.
 	check func(c *checker)
 	// build makes the object's content besides apiVersion, kind and metadata from converted short fields.
 	build func(d Declared, short map[string]any) (map[string]any, error)
+}
+
+// source says what a kind takes from another declaration of the box.
+type source struct {
+	// fields are the short fields that are given instead, for messages. Empty: nothing is taken.
+	fields string
+	// scalable says that only what can be scaled will do.
+	scalable bool
+	// needs says whether the short fields and the overlay leave something to take.
+	needs func(short, spec map[string]any) bool
 }
 
 // The order inside a group. Kinds of one rank are applied concurrently.
@@ -57,17 +69,33 @@ const (
 	rankRest
 )
 
-// The keys that work.
+// The keys of a group.
 const (
-	keyConfigMaps  = "configmaps"
-	keyDeployments = "deployments"
-	keyIngresses   = "ingresses"
-	keyJobs        = "jobs"
-	keyResources   = "resources"
-	keyServices    = "services"
+	keyClusterRoleBindings = "clusterrolebindings"
+	keyClusterRoles        = "clusterroles"
+	keyConfigMaps          = "configmaps"
+	keyCronJobs            = "cronjobs"
+	keyDaemonSets          = "daemonsets"
+	keyDeployments         = "deployments"
+	keyHPAs                = "hpas"
+	keyIngresses           = "ingresses"
+	keyJobs                = "jobs"
+	keyLimitRanges         = "limitranges"
+	keyNamespaces          = "namespaces"
+	keyNetworkPolicies     = "networkpolicies"
+	keyPDBs                = "pdbs"
+	keyPVCs                = "pvcs"
+	keyResourceQuotas      = "resourcequotas"
+	keyResources           = "resources"
+	keyRoleBindings        = "rolebindings"
+	keyRoles               = "roles"
+	keySecrets             = "secrets"
+	keyServiceAccounts     = "serviceaccounts"
+	keyServices            = "services"
+	keyStatefulSets        = "statefulsets"
 )
 
-// table holds every key that a group may have, with those that are only planned.
+// table holds every key that a group may have.
 var table = newTable()
 
 func newTable() map[string]Kind {
@@ -92,17 +120,13 @@ func newKindNames() map[schema.GroupKind]Kind {
 	return out
 }
 
-// Lookup finds a supported kind by its key. Upper and lower case are the same: `configMaps` is `configmaps`.
+// Lookup finds a kind by its key. Upper and lower case are the same: `configMaps` is `configmaps`.
 func Lookup(key string) (Kind, bool) {
 	k, ok := table[strings.ToLower(key)]
-	if !ok || k.planned() {
-		return Kind{}, false
-	}
-	return k, true
+	return k, ok
 }
 
-// IsName says whether a name is that of a kind, as templates say it: its key or its singular. Planned kinds count, because
-// manifests may be of any kind.
+// IsName says whether a name is that of a kind, as templates say it: its key or its singular.
 func IsName(name string) bool {
 	for _, k := range table {
 		if name == k.Key || name == k.Singular && name != "" {
@@ -114,12 +138,7 @@ func IsName(name string) bool {
 
 // Keys are the keys that Lookup finds, sorted.
 func Keys() []string {
-	return keys(func(k Kind) bool { return !k.planned() })
-}
-
-// PlannedKeys are the keys that a group may have but that are not supported yet, sorted.
-func PlannedKeys() []string {
-	return keys(Kind.planned)
+	return slices.Sorted(maps.Keys(table))
 }
 
 // RankOf is the place of a kind in the order inside a group. Kinds that no key stands for come last.
@@ -151,9 +170,6 @@ func PluralOf(gvk schema.GroupVersionKind) string {
 
 // FieldNames are the short fields of the kind, sorted.
 func (k Kind) FieldNames() []string {
-	if k.planned() {
-		return nil
-	}
 	return slices.Clone(shapeOf(k.fields).names)
 }
 
@@ -162,35 +178,24 @@ func (k Kind) IsWorkload() bool {
 	return k.workload
 }
 
-// NeedsWorkload says whether the short fields, rendered or not, leave something that only the box's only workload can
-// give. Without that workload Build fails.
-func (k Kind) NeedsWorkload(short map[string]any) bool {
-	return k.needsWorkload != nil && k.needsWorkload(short)
+// IsScalable says whether an HPA can scale the kind.
+func (k Kind) IsScalable() bool {
+	return k.scalable
 }
 
-// NeedsService says whether the short fields, rendered or not, leave something that only the box's only Service can
-// give. Without that Service Build fails.
-func (k Kind) NeedsService(short map[string]any) bool {
-	return k.needsService != nil && k.needsService(short)
+// NeedsWorkload says whether the short fields and the overlay, rendered or not, leave something that only the box's only
+// workload can give. Without that workload Build fails. fields are the short fields that can be given instead, for messages;
+// scalable says that it must be a workload that can be scaled.
+func (k Kind) NeedsWorkload(short, spec map[string]any) (fields string, scalable, needs bool) {
+	return k.fromWorkload.fields, k.fromWorkload.scalable, k.fromWorkload.leaves(short, spec)
 }
 
-func (k Kind) planned() bool {
-	return k.fields == nil
+// NeedsService says whether the short fields and the overlay, rendered or not, leave something that only the box's only Service
+// can give. Without that Service Build fails. fields are the short fields that can be given instead, for messages.
+func (k Kind) NeedsService(short, spec map[string]any) (fields string, needs bool) {
+	return k.fromService.fields, k.fromService.leaves(short, spec)
 }
 
-// planned is the table entry of a kind whose short form does not exist yet. Its names and its rank already count, because
-// `resources` can make its objects.
-func planned(key, singular string, rank int, gvk schema.GroupVersionKind) Kind {
-	return Kind{Key: key, Singular: singular, Rank: rank, GVK: gvk}
-}
-
-func keys(which func(Kind) bool) []string {
-	var out []string
-	for key, k := range table {
-		if which(k) {
-			out = append(out, key)
-		}
-	}
-	slices.Sort(out)
-	return out
+func (s source) leaves(short, spec map[string]any) bool {
+	return s.needs != nil && s.needs(short, spec)
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// Short fields of Ingresses.
+// Short fields of Ingresses and NetworkPolicies.
 const (
 	nameHost        = "host"
 	namePath        = "path"
 	namePathType    = "pathType"
+	namePodSelector = "podSelector"
 	nameRules       = "rules"
 	nameServiceName = "serviceName"
 	nameServicePort = "servicePort"
@@ -22,18 +23,32 @@ func networkingKinds() []Kind {
 	return []Kind{
 		{
 			Key: keyIngresses, Singular: "ingress", Rank: rankIngress,
-			GVK:          networkingv1.SchemeGroupVersion.WithKind("Ingress"),
-			fields:       reflect.TypeFor[v1alpha1.IngressFields](),
-			spec:         reflect.TypeFor[networkingv1.IngressSpec](),
-			needsService: ingressNeedsService,
-			check:        checkIngress,
-			build:        buildIngress,
+			GVK:         networkingv1.SchemeGroupVersion.WithKind("Ingress"),
+			fields:      reflect.TypeFor[v1alpha1.IngressFields](),
+			spec:        reflect.TypeFor[networkingv1.IngressSpec](),
+			fromService: source{fields: nameServiceName + " and " + nameServicePort, needs: ingressNeedsService},
+			check:       checkIngress,
+			build:       buildIngress,
 		},
-		planned("networkpolicies", "networkpolicy", rankRest, networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")),
+		{
+			Key: keyNetworkPolicies, Singular: "networkpolicy", Rank: rankRest,
+			GVK:          networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+			fields:       reflect.TypeFor[v1alpha1.NetworkPolicyFields](),
+			spec:         reflect.TypeFor[networkingv1.NetworkPolicySpec](),
+			fromWorkload: source{fields: namePodSelector, needs: needsSelector(namePodSelector)},
+			build:        buildNetworkPolicy,
+		},
 	}
 }
 
-func ingressNeedsService(short map[string]any) bool {
+func buildNetworkPolicy(d Declared, short map[string]any) (map[string]any, error) {
+	if err := d.defaultSelector(short, namePodSelector); err != nil {
+		return nil, err
+	}
+	return map[string]any{nameSpec: short}, nil
+}
+
+func ingressNeedsService(short, _ map[string]any) bool {
 	says := func(name string) bool { return short[name] != nil && short[name] != "" }
 	if says(nameRules) && !empty(short[nameRules]) {
 		return false
@@ -89,5 +104,5 @@ func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
 		}
 		port["number"] = int64(service.Port)
 	}
-	return map[string]any{"service": map[string]any{nameName: name, "port": port}}, nil
+	return map[string]any{"service": map[string]any{nameName: name, namePort: port}}, nil
 }

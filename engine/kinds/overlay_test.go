@@ -10,20 +10,18 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // TestMergeChangesOnlyTheOrder compares the merge with the bare one of Kubernetes, on random specs: only the order of
 // lists may differ.
 func TestMergeChangesOnlyTheOrder(t *testing.T) {
-	for name, example := range map[string]any{
-		"Deployment": appsv1.DeploymentSpec{}, "Service": corev1.ServiceSpec{}, "Ingress": networkingv1.IngressSpec{},
-	} {
-		t.Run(name, func(t *testing.T) {
-			into := reflect.TypeOf(example)
+	for key, k := range table {
+		if k.spec == nil || key == "namespaces" { // whose only field is replaced
+			continue
+		}
+		t.Run(key, func(t *testing.T) {
+			into, example := k.spec, reflect.New(k.spec).Elem().Interface()
 			s := shapeOf(into)
 			random := &sampler{random: rand.New(rand.NewPCG(1, 2))}
 			merges := 0
@@ -48,7 +46,7 @@ func TestMergeChangesOnlyTheOrder(t *testing.T) {
 					merges++
 				}
 			}
-			NewWithT(t).Expect(merges).To(BeNumerically(">", 50), "the samples must have something to merge")
+			NewWithT(t).Expect(merges).To(BeNumerically(">", 10), "the samples must have something to merge")
 		})
 	}
 }

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -38,16 +39,19 @@ var probeFields = map[string]string{
 	"startup":   "startupProbe",
 }
 
-// overlayContainers is where an overlay sets the containers of a pod template.
-var overlayContainers = []string{"template", nameSpec, nameContainers}
+// containersIn is where an overlay sets the containers of the pod template that is at the given place in the spec.
+func containersIn(template []string) []string {
+	return append(slices.Clone(template), nameSpec, nameContainers)
+}
 
-// podTemplate makes a pod template of converted short fields. The labels are those of the pod besides podLabels, and win.
-func podTemplate(d Declared, short, labels map[string]any) (map[string]any, error) {
+// podTemplate makes a pod template of converted short fields. The labels are those of the pod besides podLabels, and win. at is
+// the template's place in the spec.
+func podTemplate(d Declared, short, labels map[string]any, at ...string) (map[string]any, error) {
 	spec := pick(short, podSpecFields...)
 	if v, ok := short["podSecurityContext"]; ok {
 		spec["securityContext"] = v
 	}
-	containers, err := podContainers(d, short)
+	containers, err := podContainers(d, short, at)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func podTemplate(d Declared, short, labels map[string]any) (map[string]any, erro
 }
 
 // podContainers gives the main container, unless all of it is left to the overlay, and the sidecars.
-func podContainers(d Declared, short map[string]any) ([]any, error) {
+func podContainers(d Declared, short map[string]any, template []string) ([]any, error) {
 	main := pick(short, containerFields...)
 	if port, ok := short[namePort]; ok {
 		main[namePorts] = []any{map[string]any{"containerPort": port}}
@@ -82,7 +86,7 @@ func podContainers(d Declared, short map[string]any) ([]any, error) {
 			main[probeFields[name]] = v
 		}
 	}
-	if main[nameImage] == nil && descend(d.Spec, overlayContainers...) == nil {
+	if main[nameImage] == nil && descend(d.Spec, containersIn(template)...) == nil {
 		return nil, &FieldError{Path: nameImage, Want: "an image", Got: gotNothing}
 	}
 	var containers []any
@@ -96,9 +100,9 @@ func podContainers(d Declared, short map[string]any) ([]any, error) {
 	return containers, nil
 }
 
-// checkPod reports what the types can't say of the short fields that make a pod.
-func checkPod(c *checker) {
-	c.checkImage()
+// checkPod reports what the types can't say of the short fields that make a pod, whose template is at the given place in the spec.
+func (c *checker) checkPod(template ...string) {
+	c.checkImage(template)
 	c.exclusive(namePorts, namePort)
 	if labels, ok := c.short["podLabels"].(map[string]any); ok {
 		for _, label := range []string{v1alpha1.LabelAppInstance, v1alpha1.LabelAppName} {
@@ -113,11 +117,11 @@ func checkPod(c *checker) {
 }
 
 // checkImage asks for an image, unless the overlay brings the containers.
-func (c *checker) checkImage() {
+func (c *checker) checkImage(template []string) {
 	if c.has(nameImage) {
 		return
 	}
-	overlaid := c.overlaid(overlayContainers...)
+	overlaid := c.overlaid(containersIn(template)...)
 	if overlaid == nil {
 		c.require(nameImage, "an image")
 		return

@@ -16,11 +16,11 @@ var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // counters are the status fields that Kubernetes leaves out at 0, by kind.
 var counters = map[schema.GroupKind][]string{
-	{Group: appsv1.GroupName, Kind: "Deployment"}: {
+	{Group: appsv1.GroupName, Kind: kindDeployment}: {
 		"availableReplicas", "readyReplicas", nameReplicas, "unavailableReplicas", "updatedReplicas",
 	},
 	{Group: appsv1.GroupName, Kind: "ReplicaSet"}: {"availableReplicas", "fullyLabeledReplicas", "readyReplicas", nameReplicas},
-	{Group: appsv1.GroupName, Kind: "StatefulSet"}: {
+	{Group: appsv1.GroupName, Kind: kindStatefulSet}: {
 		"availableReplicas", "currentReplicas", "readyReplicas", nameReplicas, "updatedReplicas",
 	},
 	{Group: appsv1.GroupName, Kind: "DaemonSet"}: {
@@ -30,6 +30,7 @@ var counters = map[schema.GroupKind][]string{
 	{Kind: "ReplicationController"}:                         {"availableReplicas", "fullyLabeledReplicas", "readyReplicas", nameReplicas},
 	{Group: "batch", Kind: "Job"}:                           {"active", "failed", "succeeded"},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {"currentReplicas", "desiredReplicas"},
+	{Group: "policy", Kind: "PodDisruptionBudget"}:          {"currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"},
 }
 
 // View is what templates and conditions see of a live child: the object, with the counters that Kubernetes leaves out at 0
@@ -59,6 +60,15 @@ func View(obj *unstructured.Unstructured) map[string]any {
 	view := maps.Clone(obj.Object)
 	view[nameStatus] = counted
 	return view
+}
+
+// ViewAll is View with what a Secret holds, for templates whose result nobody reads but the API server. The same goes for
+// the object.
+func ViewAll(obj *unstructured.Unstructured) map[string]any {
+	if obj != nil && obj.GroupVersionKind().GroupKind() == secretKind {
+		return obj.Object
+	}
+	return View(obj)
 }
 
 func missingCounters(object map[string]any, names []string) []string {

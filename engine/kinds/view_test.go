@@ -41,6 +41,10 @@ func TestView(t *testing.T) {
 			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {desiredReplicas: 1}}`,
 			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {desiredReplicas: 1, currentReplicas: 0}}`,
 		},
+		"a disruption budget": {
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 2}}`,
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 2, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0}}`,
+		},
 		"a Secret": {
 			`{apiVersion: v1, kind: Secret, type: Opaque, data: {a: YQ==}, stringData: {b: c},
 			  metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{data}", n: m}}}`,

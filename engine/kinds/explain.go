@@ -1,0 +1,176 @@
+package kinds
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// typeDoc is what the comments of a type of the API say.
+type typeDoc struct {
+	text   string
+	fields map[string]fieldDoc
+}
+
+// fieldDoc is what the comment of a field says.
+type fieldDoc struct {
+	text, standard, example string
+}
+
+// DefaultRequired is the default of a field that must be there.
+const DefaultRequired = "required"
+
+// FieldDoc is what people read about one field.
+type FieldDoc struct {
+	// Name in YAML.
+	Name string
+	// Type in words: "list of EnvVar", "integer". The names of types are those of Kubernetes.
+	Type string
+	// Text says what the field means. It may be empty.
+	Text string
+	// Default is what counts where the field is absent: "80". It begins with DefaultRequired where the field must be there, and is
+	// empty where there is nothing to say.
+	Default string
+	// Example is the field with a value, in YAML. Empty where there is none.
+	Example string
+
+	of reflect.Type
+}
+
+// Text says what the kind's declarations make.
+func (k Kind) Text() string {
+	return apiDocs[k.fields.Name()].text
+}
+
+// ShortFields are the short fields of the kind, in the order in which they are described.
+func (k Kind) ShortFields() []FieldDoc {
+	return fieldsOf(k.fields)
+}
+
+// CommonFields are the fields that declarations of every kind have; spec only where the objects of this one have it.
+func (k Kind) CommonFields() []FieldDoc {
+	var out []FieldDoc
+	for _, f := range fieldsOf(reflect.TypeFor[v1alpha1.CommonFields]()) {
+		switch {
+		case f.Name != nameSpec:
+		case k.spec != nil:
+			f.of, f.Type = k.spec, typeWords(k.spec)
+		case k.GVK.Empty():
+			f.Type = typeObject
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Required says whether the field must always be there.
+func (f FieldDoc) Required() bool {
+	return f.Default == DefaultRequired
+}
+
+// Fields are the fields below this one, also where it is a list or a map of objects; nil where there are none.
+func (f FieldDoc) Fields() []FieldDoc {
+	return fieldsOf(f.of)
+}
+
+// IsKubernetes says whether the field, or what it is a list or a map of, is an object of a type that Kubernetes has.
+func (f FieldDoc) IsKubernetes() bool {
+	of := elemOf(f.of)
+	return of.Kind() == reflect.Struct && of.PkgPath() != reflect.TypeFor[v1alpha1.CommonFields]().PkgPath() && !isLeaf(of)
+}
+
+// elemOf is what a type is made of: the elements of lists and maps.
+func elemOf(of reflect.Type) reflect.Type {
+	for !isLeaf(of) {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			of = of.Elem()
+		default:
+			return of
+		}
+	}
+	return of
+}
+
+// isLeaf says whether a type reads JSON in a way of its own, so that what it looks like in Go says nothing.
+func isLeaf(of reflect.Type) bool {
+	if _, special := specialForms[of]; special || of == reflect.TypeFor[[]byte]() {
+		return true
+	}
+	return of.Kind() == reflect.Struct && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+func fieldsOf(of reflect.Type) []FieldDoc {
+	of = elemOf(of)
+	if of.Kind() != reflect.Struct || isLeaf(of) {
+		return nil
+	}
+	var out []FieldDoc
+	for f := range of.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case name == "" && f.Anonymous:
+			out = append(out, fieldsOf(f.Type)...)
+		case name != "":
+			doc := docOf(of, name)
+			out = append(out, FieldDoc{
+				Name: name, Type: typeWords(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
+			})
+		}
+	}
+	return out
+}
+
+// docOf finds the comment of a field: ours are written into the binary, those of Kubernetes come with its types.
+func docOf(of reflect.Type, name string) fieldDoc {
+	if of.PkgPath() == reflect.TypeFor[v1alpha1.CommonFields]().PkgPath() {
+		return apiDocs[of.Name()].fields[name]
+	}
+	if documented, ok := reflect.TypeAssert[interface{ SwaggerDoc() map[string]string }](reflect.Zero(of)); ok {
+		return fieldDoc{text: documented.SwaggerDoc()[name]}
+	}
+	return fieldDoc{}
+}
+
+// typeWords says in words what a type reads.
+func typeWords(of reflect.Type) string {
+	switch {
+	case of.Kind() == reflect.Pointer:
+		return typeWords(of.Elem())
+	case of == reflect.TypeFor[apiextensionsv1.JSON]():
+		return words[formAnything]
+	case isLeaf(of) && specialForms[of] != formAnything:
+		return words[specialForms[of]]
+	case of == reflect.TypeFor[[]byte]():
+		return words[formBytes]
+	case of.Kind() == reflect.Slice:
+		return "list of " + plural(typeWords(of.Elem()))
+	case of.Kind() == reflect.Map && of.Elem().Kind() != reflect.Interface:
+		return "map of " + plural(typeWords(of.Elem()))
+	case of.Kind() == reflect.Struct:
+		return of.Name()
+	case of.Kind() == reflect.Map:
+		return typeObject
+	default:
+		return words[shapeOf(of).form] // without its size, which only errors are about
+	}
+}
+
+// plural is the plural of a word; the name of a type has none.
+func plural(word string) string {
+	switch {
+	case word[0] >= 'A' && word[0] <= 'Z':
+		return word
+	case strings.HasSuffix(word, "y"):
+		return strings.TrimSuffix(word, "y") + "ies"
+	default:
+		return word + "s"
+	}
+}

@@ -18,6 +18,8 @@ const (
 	nils
 	// light: the function does not walk through lists and maps that it is given, so that they are not weighed.
 	light
+	// drawn: the function draws from the scope's source of randomness, or is of no use without what does.
+	drawn
 )
 
 // function is one row of the function table.
@@ -158,6 +160,9 @@ func (fn *function) translate(err error) error {
 	if own, ok := errors.AsType[argumentError](err); ok {
 		return fmt.Errorf("%s: %w", fn.Name, own)
 	}
+	if said, ok := errors.AsType[*FailError](err); ok {
+		return fmt.Errorf("%s: %w", fn.Name, said)
+	}
 	return fmt.Errorf("%s: cannot work on these arguments", fn.Name)
 }
 
@@ -203,9 +208,9 @@ func kindName(t reflect.Type) string {
 	case reflect.Int, reflect.Int64:
 		return "whole number"
 	case reflect.Float64:
-		return "number"
+		return typeNumber
 	case reflect.Bool:
-		return "boolean"
+		return typeBoolean
 	case reflect.Slice:
 		return typeList
 	default:

@@ -133,6 +133,10 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 		c.fail(name.Pos, unknownFunction(name.Ident))
 		return nil, origin{}
 	}
+	if fn.mode&drawn != 0 && c.scope.random == nil {
+		c.failf(name.Pos, "function %q gives another result each time; such functions are allowed only under `once: true`", name.Ident)
+		return nil, origin{}
+	}
 	n := len(args)
 	if last != nil {
 		n++

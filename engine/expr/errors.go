@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -20,23 +21,31 @@ type AbsentError struct {
 	what string
 	// found says what was there instead, such as "spec.image is a string"; it may be empty.
 	found string
+	// hint says what to do where it may be absent; empty for templates.
+	hint string
 }
 
 // Error names what is absent and what to do about it.
 func (e *AbsentError) Error() string {
 	var b strings.Builder
 	switch {
+	case len(e.Path) == 0 && e.hint != "":
+		b.WriteString(e.what)
 	case len(e.Path) == 0:
 		b.WriteString(e.what + ": no value")
 	case e.Path[0] == rootChildren:
 		b.WriteString(e.Path.String() + ": no such child or field yet")
+	case e.Path[0] == rootCross:
+		b.WriteString(e.Path.String() + ": no such object or field yet")
+	case e.Path[0] == rootExternal:
+		b.WriteString(e.Path.String() + ": no such field in the answer")
 	default:
 		b.WriteString(e.Path.String() + ": no such field in this resource")
 	}
 	if e.found != "" {
 		b.WriteString(" (" + e.found + ")")
 	}
-	b.WriteString(`; where it may be absent, use default or if`)
+	b.WriteString("; where it may be absent, " + cmp.Or(e.hint, "use default or if"))
 	return b.String()
 }
 
@@ -63,11 +72,21 @@ const (
 	limitDepth      = "depth"
 	limitNesting    = "nesting"
 	limitTime       = "time"
+	limitCost       = "cost"
 )
+
+// FailError is what a template ends with that calls fail. Its text is made by the template, of whatever that reads.
+type FailError struct {
+	// Text is what the template says, shortened.
+	Text string
+}
+
+// Error gives the text.
+func (e *FailError) Error() string { return e.Text }
 
 // BudgetError says that an evaluation went over one of its limits. Trying again cannot help.
 type BudgetError struct {
-	// Limit is the limit's name: output, iterations, depth, nesting or time.
+	// Limit is the limit's name: output, iterations, depth, nesting or time of a template, or cost of a CEL expression.
 	Limit string
 	// Size is the limit's size with its unit, such as "1 MiB".
 	Size string
@@ -75,6 +94,9 @@ type BudgetError struct {
 
 // Error names the limit and its size.
 func (e *BudgetError) Error() string {
+	if e.Limit == limitCost {
+		return fmt.Sprintf("over the cost limit of a CEL expression (%s)", e.Size)
+	}
 	return fmt.Sprintf("over the %s limit of a template (%s)", e.Limit, e.Size)
 }
 
@@ -89,6 +111,8 @@ func overBudget(limit string) *BudgetError {
 		e.Size = fmt.Sprintf("%d template calls inside one another", maxDepth)
 	case limitNesting:
 		e.Size = fmt.Sprintf("%d levels", maxNesting)
+	case limitCost:
+		e.Size = fmt.Sprintf("%d units", uint64(maxCost))
 	default:
 		e.Size = maxTime.String()
 	}

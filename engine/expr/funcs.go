@@ -74,10 +74,10 @@ type group struct {
 
 // groups gives the tables in the order of the reference page.
 //
-// Names and order of arguments are Sprig's. Checksums, base64 and base32, versions and URLs are go-sprout's functions. Its
-// others are not used: they print Go values instead of JSON, give map keys in random order, change the map that they are
-// given, lose digits of large numbers, can be made to build huge values, call themselves without end when arguments come in
-// an unexpected order (append, prepend, slice, without, pick, omit), or do no more than the standard library does.
+// Names and order of arguments are Sprig's. Checksums, base64 and base32, versions, URLs, groups of patterns, paths and password hashes are
+// go-sprout's functions. Its others are not used: they print Go values instead of JSON, give map keys in random order, change the map that they
+// are given, lose digits of large numbers, can be made to build huge values, call themselves without end when arguments come in an unexpected
+// order (append, prepend, slice, without, pick, omit), take no source of randomness, or do no more than the standard library does.
 func groups() []group {
 	return []group{
 		{"Kubernetes objects", kubeFuncs()},
@@ -85,13 +85,16 @@ func groups() []group {
 		{"Comparisons", compareFuncs()},
 		{"Text", textFuncs()},
 		{"Spelling", spellingFuncs()},
-		{"Regular expressions", regexFuncs()},
+		{"Regular expressions", slices.Concat(regexFuncs(), groupFuncs())},
 		{"Numbers", numberFuncs()},
 		{"Conversions", convertFuncs()},
 		{"Lists", listFuncs()},
 		{"Maps", mapFuncs()},
 		{"Encoding and checksums", encodingFuncs()},
 		{"Types", typeFuncs()},
+		{"Paths", pathFuncs()},
+		{"Random values", randomFuncs()},
+		{"Keys and certificates", slices.Concat(certificateFuncs(), hashFuncs())},
 	}
 }
 
@@ -114,13 +117,9 @@ func functionNames() []string {
 
 // refusals are functions that users may know from elsewhere, and why they are not there.
 var refusals = []struct{ names, reason string }{
-	{"randAlphaNum randAlpha randNumeric randAscii randBytes randInt uuidv4 shuffle genPrivateKey genCA genCAWithKey " +
-		"genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey htpasswd bcrypt derivePassword " +
-		"encryptAES decryptAES",
-		"gives another result each time; such functions are allowed only under `once: true`, and not supported yet"},
-	{"now ago date dateInZone date_in_zone dateModify date_modify mustDateModify htmlDate htmlDateInZone unixEpoch toLocalDate",
+	{"now ago dateAgo date dateInZone date_in_zone dateModify date_modify mustDateModify htmlDate htmlDateInZone unixEpoch toLocalDate",
 		"depends on the clock or the time zone, which templates cannot read; conditions have olderThan and youngerThan"},
-	{"env expandenv getHostByName lookup", "reads what is outside the resource, which templates cannot do"},
+	{"env expandenv expandEnv getHostByName lookup", "reads what is outside the resource, which templates cannot do"},
 	{"call", "is not available, because no value is a function"},
 	{"include tpl required", "is Helm's; use template, a field of the CRD, or fail"},
 }

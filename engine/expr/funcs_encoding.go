@@ -32,6 +32,8 @@ func encodingFuncs() []row {
 				b, err := yaml.Marshal(v)
 				return strings.TrimSuffix(string(b), "\n"), err
 			}, nils, "toYAML mustToYaml"},
+		{"toIndentYaml", "SPACES VALUE", "The same, with so many spaces for each level.", `toIndentYaml 4 (dict "a" (dict "b" 1))`, "a:\n    b: 1",
+			toIndentYAML, nils, "toIndentYAML mustToIndentYaml"},
 		{"fromYaml", argText, "The value that the YAML in TEXT stands for; no anchors.", `(fromYaml "a: 1").a`, "1", fromYAML, 0, "fromYAML mustFromYaml"},
 		{"b64enc", argText, "TEXT in base64.", `b64enc "web"`, "d2Vi", e.Base64Encode, 0, "base64Encode"},
 		{"b64dec", argText, "What the base64 in TEXT stands for.", `b64dec "aGk="`, "hi", e.Base64Decode, 0, "base64Decode"},
@@ -55,6 +57,20 @@ func fromJSON(st *state, text string) (v any, err error) {
 		return nil, badArgument("the text is not valid JSON")
 	}
 	return st.ownValue(v)
+}
+
+func toIndentYAML(spaces int, v any) (string, error) {
+	const most = 16
+	if spaces < 1 || spaces > most {
+		return "", badArgument("SPACES must be from 1 to %d", most)
+	}
+	var b strings.Builder
+	encoder := yamlv3.NewEncoder(&b)
+	encoder.SetIndent(spaces)
+	if err := encoder.Encode(v); err != nil {
+		return "", badArgument("the value can't be written as YAML")
+	}
+	return strings.TrimSuffix(b.String(), "\n"), encoder.Close()
 }
 
 // fromYAML refuses aliases: a few lines with them can stand for gigabytes.

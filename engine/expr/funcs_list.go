@@ -25,6 +25,7 @@ func listFuncs() []row {
 		{"uniq", argList, "LIST without repeated elements.", `uniq (list 3 3 4)`, "[3,4]", uniq, 0, "mustUniq"},
 		{"compact", argList, "LIST without empty elements.", `compact (list 1 "" 2)`, "[1,2]", func(l []any) []any { return slices.DeleteFunc(slices.Clone(l), isEmpty) }, 0, "mustCompact"},
 		{"flatten", argList, "LIST with the elements of its lists.", `flatten (list 1 (list 2 (list 3)))`, "[1,2,3]", flatten, 0, ""},
+		{"flattenDepth", "DEPTH LIST", "The same, DEPTH lists deep.", `flattenDepth 1 (list 1 (list 2 (list 3)))`, "[1,2,[3]]", flattenDepth, 0, ""},
 		{"has", "VALUE LIST", "Whether VALUE is in LIST.", `has 1 (list 1 2)`, "true", has, 0, "mustHas"},
 		{"without", "LIST VALUE…", "LIST without these values.", `without (list 1 2 3) 2`, "[1,3]",
 			func(l []any, omit ...any) []any {
@@ -131,6 +132,21 @@ func flatten(list []any) []any {
 	return out
 }
 
+func flattenDepth(depth int, list []any) []any {
+	if depth <= 0 {
+		return list
+	}
+	var out []any
+	for _, v := range list {
+		if inner, ok := v.([]any); ok {
+			out = append(out, flattenDepth(depth-1, inner)...)
+		} else {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 func has(v any, list []any) bool {
 	return slices.ContainsFunc(list, func(element any) bool { return equal(v, element) })
 }
@@ -169,7 +185,8 @@ func span(start, end, step int) ([]any, error) {
 }
 
 func seq(bounds ...int) (string, error) {
-	start, step, end := 1, 1, 0
+	start, step := 1, 1
+	var end int
 	switch len(bounds) {
 	case 1:
 		end = bounds[0]

@@ -39,7 +39,7 @@ func choiceFuncs() []row {
 			first, lenient | nils | light, ""},
 		{"not", argValue, "Whether VALUE is absent or empty.", `not .spec.tls`, "false", isEmpty, lenient | nils | light, ""},
 		{"fail", "MESSAGE", "Ends the evaluation with an error.", `if false }}{{ fail "no" }}{{ end`, "",
-			func(message string) (any, error) { return nil, argumentError(shorten(message)) }, 0, ""},
+			func(message string) (any, error) { return nil, &FailError{Text: shorten(message)} }, 0, ""},
 	}
 }
 

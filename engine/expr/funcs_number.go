@@ -34,6 +34,7 @@ func convertFuncs() []row {
 	return []row{
 		{"toString", argValue, "VALUE as text; lists and maps as JSON.", `toString 8080`, "8080", toText, 0, ""},
 		{"toInt", argValue, "VALUE as a whole number.", `toInt "8080"`, "8080", toInt, 0, "int atoi toInt64 int64"},
+		{"toUint", argValue, "VALUE as a whole number that is not negative.", `toUint "8080"`, "8080", toUint, 0, "toUint64"},
 		{"toFloat64", argValue, "VALUE as a number.", `toFloat64 "1.5"`, "1.5", toFloat, 0, "float64"},
 		{"toBool", argValue, "VALUE as true or false.", `toBool "true"`, "true", toBool, 0, ""},
 		{"toOctal", argText, "A number that is written with octal digits.", `toOctal "644"`, "420", toOctal, 0, "toDecimal"},
@@ -225,6 +226,14 @@ func round(v any, digits int, limit ...float64) (float64, error) {
 }
 
 // toInt cuts off what stands after the point.
+func toUint(v any) (int64, error) {
+	n, err := toInt(v)
+	if err == nil && n < 0 {
+		return 0, badArgument("the number is negative")
+	}
+	return n, err
+}
+
 func toInt(v any) (int64, error) {
 	if truth, ok := v.(bool); ok {
 		v = map[bool]int64{true: 1}[truth]

@@ -20,6 +20,9 @@ func spellingFuncs() []row {
 		{"toCamelCase", argText, "TEXT as one word in camelCase.", `toCamelCase "http_server"`, "httpServer", func(text string) string { return changeFirst(pascalCase(text), unicode.ToLower) }, 0, ""},
 		{"snakecase", argText, "TEXT as one word in snake_case.", `snakecase "FirstName"`, "first_name", func(text string) string { return separated(text, '_') }, 0, "snake toSnakeCase"},
 		{"kebabcase", argText, "TEXT as one word in kebab-case.", `kebabcase "FirstName"`, "first-name", func(text string) string { return separated(text, '-') }, 0, "kebab toKebabCase"},
+		{"toConstantCase", argText, "TEXT as one word in CONSTANT_CASE.", `toConstantCase "FirstName"`, "FIRST_NAME", func(text string) string { return strings.ToUpper(separated(text, '_')) }, 0, "constantcase"},
+		{"toDotCase", argText, "TEXT as one word in dot.case.", `toDotCase "FirstName"`, "first.name", func(text string) string { return separated(text, '.') }, 0, "dotcase"},
+		{"toPathCase", argText, "TEXT as one word in path/case.", `toPathCase "FirstName"`, "first/name", func(text string) string { return separated(text, '/') }, 0, "pathcase"},
 		{"initials", argText, "The first letter of each word.", `initials "First Try"`, "FT", initials, 0, ""},
 		{"plural", "ONE MANY COUNT", "ONE where COUNT is 1, otherwise MANY.", `plural "pod" "pods" 2`, "pods",
 			func(one, many string, n int) string {

@@ -191,6 +191,8 @@ const (
 	typeObject  = "object"
 	typeArray   = "array"
 	typeInteger = "integer"
+	typeNumber  = "number"
+	typeBoolean = "boolean"
 )
 
 // typeName names a value's type as the API does.
@@ -201,9 +203,9 @@ func typeName(v any) string {
 	case string:
 		return typeString
 	case bool:
-		return "boolean"
+		return typeBoolean
 	case int, int64, float64:
-		return "number"
+		return typeNumber
 	case []any:
 		return typeList
 	case map[string]any, Data:

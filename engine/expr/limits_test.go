@@ -65,6 +65,8 @@ func TestLimits(t *testing.T) {
 		"time, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), limitTime},
 		"a pattern that is slow":       {`{{ regexMatch "(x{1,900}){1,1}y" (repeat 500000 "x") }}`, limitTime},
 		"matches that are slow":        {`{{ regexFindAll "a.*b|a" ` + big + ` -1 | len }}`, limitTime},
+		"regexFindAllGroups":           {`{{ regexFindAllGroups (print (repeat 900 "()") "a") -1 (repeat 900 "a") }}`, limitOutput},
+		"regexFindAllNamed":            {`{{ regexFindAllNamed (print (repeat 900 "()") "(?P<x>a)") -1 (repeat 900 "a") }}`, limitOutput},
 		"deep JSON":                    {`{{ fromJson (repeat 5000 "[") }}`, ""},
 		"deep JSON, closed":            {`{{ fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}`, limitNesting},
 		"deep YAML":                    {`{{ fromYaml (repeat 9000 "[") }}`, ""},

@@ -18,6 +18,13 @@ const (
 	rootStatus     = "status"
 	rootBox        = "box"
 	rootChildren   = "children"
+	rootCross      = "cross"
+	rootExternal   = "external"
+	rootItem       = "item"
+	rootIndex      = "index"
+	rootKey        = "key"
+	rootPrevious   = "previous"
+	rootObject     = "object" // in readyWhen of a declaration
 )
 
 const (
@@ -44,8 +51,8 @@ func objectMeta() *schema {
 	text := &schema{Type: typeString}
 	texts := &schema{Type: typeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: text}}
 	owner := object(rootAPIVersion, rootKind, "name", "uid")
-	owner.Properties["controller"] = schema{Type: "boolean"}
-	owner.Properties["blockOwnerDeletion"] = schema{Type: "boolean"}
+	owner.Properties["controller"] = schema{Type: typeBoolean}
+	owner.Properties["blockOwnerDeletion"] = schema{Type: typeBoolean}
 	list := func(items *schema) schema {
 		return schema{Type: typeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: items}}
 	}
@@ -77,6 +84,9 @@ func descend(node *schema, at Path, segment string) (*schema, error) {
 		return nil, nil // No schema is a legal answer: nothing is known of what is there.
 	}
 	if p, ok := node.Properties[segment]; ok && segment != anyElement {
+		if reason, hidden := hiddenReason(&p); hidden {
+			return nil, fmt.Errorf("%s: %s", at.with(segment), reason)
+		}
 		return &p, nil
 	}
 	if node.XEmbeddedResource {
@@ -91,17 +101,49 @@ func descend(node *schema, at Path, segment string) (*schema, error) {
 		return node.AdditionalProperties.Schema, nil
 	case node.Type == typeArray:
 		return descendList(node, at, segment)
-	case len(at) == 1 && at[0] == rootChildren:
-		return nil, fmt.Errorf("%s: this box declares no such child%s", at.with(segment),
-			didYouMean(segment, slices.Collect(maps.Keys(node.Properties))))
 	case node.Type == typeObject, node.Type == "" && !node.XIntOrString:
-		return nil, fmt.Errorf("%s: no such field in the CRD's schema%s", at.with(segment),
+		return nil, fmt.Errorf("%s: %s%s", at.with(segment), unknownName(at),
 			didYouMean(segment, slices.Collect(maps.Keys(node.Properties))))
 	case node.XIntOrString:
 		return nil, fmt.Errorf("%s: %s is an integer or a string, which has no fields", at.with(segment), at)
 	default:
 		return nil, fmt.Errorf("%s: %s is of type %s, which has no fields", at.with(segment), at, node.Type)
 	}
+}
+
+// unknownName says why a name is not there. at is the path of what should have it.
+func unknownName(at Path) string {
+	here := ""
+	if len(at) == 1 {
+		here = at[0]
+	}
+	switch {
+	case here == rootChildren:
+		return "this box declares no such child"
+	case here == rootCross:
+		return "this box declares no such cross source"
+	case here == rootExternal:
+		return "this box declares no such external call"
+	case at[0] == rootChildren || at[0] == rootCross || at[0] == rootExternal || at[0] == rootObject:
+		return "there is no such field"
+	default:
+		return "no such field in the CRD's schema"
+	}
+}
+
+// unchecked is the schema of what may be anything.
+func unchecked() *schema {
+	return &schema{XPreserveUnknownFields: new(true)}
+}
+
+// Hidden gives the schema of what is there and may not be read: each path to it is an error that says the reason.
+func Hidden(reason string) *apiextensionsv1.JSONSchemaProps {
+	return &schema{Not: unchecked(), Description: reason}
+}
+
+// hiddenReason knows what Hidden made: a schema that nothing fits and that says why.
+func hiddenReason(node *schema) (string, bool) {
+	return node.Description, node.Not != nil && node.Type == "" && node.Description != ""
 }
 
 // isOpen says whether a node may hold fields that its schema does not name.

@@ -12,9 +12,11 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -23,13 +25,19 @@ import (
 type Scope struct {
 	roots  map[string]*schema // a nil schema: what is there is unchecked
 	hidden map[string]bool    // roots that exist, but not in this place
+	random *random            // what the random functions draw from; nil where they are not allowed
+	cel    *lazyCEL           // what CEL expressions share; each scope has its own, and makes it when it has one
+}
+
+func (s *Scope) clone() *Scope {
+	return &Scope{roots: maps.Clone(s.roots), hidden: maps.Clone(s.hidden), random: s.random, cel: &lazyCEL{}}
 }
 
 // NewScope gives the scope of a resource whose CRD has the schema crd (the root of openAPIV3Schema), or an unknown schema
 // when crd is nil; paths below spec and status are then unchecked. Its roots are apiVersion, kind, metadata, spec, status,
 // box and children.
 func NewScope(crd *apiextensionsv1.JSONSchemaProps) *Scope {
-	s := &Scope{roots: rootSchemas()}
+	s := &Scope{roots: rootSchemas(), cel: &lazyCEL{}}
 	s.roots[rootChildren] = nil
 	for _, root := range []string{rootSpec, rootStatus} {
 		s.roots[root] = nil
@@ -49,7 +57,7 @@ func NewScope(crd *apiextensionsv1.JSONSchemaProps) *Scope {
 // WithRoots adds roots whose content is unchecked, such as item and key inside a forEach. A root that was taken away is
 // back again.
 func (s *Scope) WithRoots(names ...string) *Scope {
-	c := &Scope{roots: maps.Clone(s.roots), hidden: maps.Clone(s.hidden)}
+	c := s.clone()
 	for _, name := range names {
 		if _, ok := c.roots[name]; !ok {
 			c.roots[name] = nil
@@ -59,20 +67,48 @@ func (s *Scope) WithRoots(names ...string) *Scope {
 	return c
 }
 
-// WithChildren says what there is below children: any other name is a mistake. What is below the names is unchecked.
-func (s *Scope) WithChildren(names ...string) *Scope {
-	node := &schema{Type: typeObject, Properties: map[string]schema{}}
-	for _, name := range names {
-		node.Properties[name] = schema{XPreserveUnknownFields: new(true)}
+// WithNames says what there is below a root: children, cross or external, which it adds where the scope has none. Any other name
+// there is a mistake. A nil schema: what is below the name is unchecked.
+func (s *Scope) WithNames(root string, names map[string]*apiextensionsv1.JSONSchemaProps) *Scope {
+	node := &schema{Type: typeObject, Properties: make(map[string]schema, len(names))}
+	for name, below := range names {
+		if below == nil {
+			below = unchecked()
+		}
+		node.Properties[name] = *below
 	}
-	c := &Scope{roots: maps.Clone(s.roots), hidden: maps.Clone(s.hidden)}
-	c.roots[rootChildren] = node
+	return s.WithRoot(root, node)
+}
+
+// WithRoot adds a root, or replaces what is known of one: item gets the schema of the list's elements by it. A nil schema: what is
+// there is unchecked. The schema is shared and must not change any more. A root that was taken away is back again.
+func (s *Scope) WithRoot(name string, schema *apiextensionsv1.JSONSchemaProps) *Scope {
+	c := s.clone()
+	c.roots[name] = schema
+	delete(c.hidden, name)
+	return c
+}
+
+// WithChildren is WithNames for children of which nothing else is known.
+func (s *Scope) WithChildren(names ...string) *Scope {
+	below := make(map[string]*apiextensionsv1.JSONSchemaProps, len(names))
+	for _, name := range names {
+		below[name] = nil
+	}
+	return s.WithNames(rootChildren, below)
+}
+
+// WithRandom allows the random functions. source gives the randomness, and now the time at which certificates begin; both must be
+// safe for concurrent use. Without it, calling such a function is an error that says where they are allowed.
+func (s *Scope) WithRandom(source io.Reader, now func() time.Time) *Scope {
+	c := s.clone()
+	c.random = &random{source: source, now: now}
 	return c
 }
 
 // WithoutRoots takes roots away: reading one is an error that says so.
 func (s *Scope) WithoutRoots(names ...string) *Scope {
-	c := &Scope{roots: maps.Clone(s.roots), hidden: maps.Clone(s.hidden)}
+	c := s.clone()
 	if c.hidden == nil {
 		c.hidden = map[string]bool{}
 	}
@@ -110,9 +146,9 @@ func (s *Scope) checkRoot(name string) error {
 		return nil
 	}
 	switch name {
-	case "item", "index", "key":
+	case rootItem, rootIndex, rootKey:
 		return fmt.Errorf(".%s: there is one only inside a forEach", name)
-	case "previous":
+	case rootPrevious:
 		return errors.New(".previous: there is one only inside onRollback")
 	}
 	return fmt.Errorf(".%s: no such name in a template%s", shorten(name), didYouMean(name, s.visible()))

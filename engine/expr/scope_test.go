@@ -74,7 +74,7 @@ func TestCompile_errors(t *testing.T) {
 		"a function on another line":     {"a\n  {{ uper .spec.title }}", `line 2, column 6: unknown function "uper"`},
 		"our own functions":              {`{{ __read $ 0 }}`, `unknown function "__read"`},
 		"call":                           {`{{ call .spec.title }}`, `function "call" is not available`},
-		"a random function":              {"{{ randAlphaNum 8 }}", "only under `once: true`, and not supported yet"},
+		"a random function":              {"{{ randAlphaNum 8 }}", "column 4: function \"randAlphaNum\" gives another result each time; such functions are allowed only under `once: true`"},
 		"the clock":                      {"{{ now }}", "depends on the clock"},
 		"the environment":                {`{{ env "HOME" }}`, "reads what is outside the resource"},
 		"the network":                    {`{{ getHostByName "x" }}`, "reads what is outside the resource"},

@@ -23,6 +23,8 @@ type Template struct {
 	// keeps: the template is one expression, whose value is kept.
 	keeps bool
 	paths []Path
+	// random is what functions may draw from; nil where the scope allows none.
+	random *random
 }
 
 // IsTemplate says whether a string holds an action, so that it is more than a literal.
@@ -65,7 +67,7 @@ func (s *Scope) compile(text string, lenient bool) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.paths = sortedPaths(c.paths)
+	t.paths, t.random = sortedPaths(c.paths), s.random
 	return t, nil
 }
 

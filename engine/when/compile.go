@@ -18,7 +18,7 @@ import (
 // values against the schema of the field. All that is wrong is reported; the condition is nil then.
 func Compile(t v1alpha1.Test, s *expr.Scope, at *field.Path) (*Condition, field.ErrorList) {
 	if t.CEL != "" {
-		return nil, field.ErrorList{field.Forbidden(at.Child("cel"), "is not supported yet: use field with an operator and a value")}
+		return compileCEL(t, s, at)
 	}
 	c := &Condition{field: t.Field, label: clip(oneLine(t.Field), maxField), as: t.ValueType, negate: t.Negate}
 	schema, errs := c.compileField(s, at)

@@ -19,6 +19,9 @@ const (
 	rootExternal = "external"
 )
 
+// rootObject is the child itself, in the readyWhen of its declaration.
+const rootObject = "object"
+
 // Condition is one compiled test. It is immutable and may be used by many goroutines at once.
 type Condition struct {
 	field  string // as written
@@ -39,6 +42,8 @@ type Condition struct {
 	shaped any         // the literal, as the operator wants it
 	wanted string      // what Verdict.Wanted says, where it is known beforehand
 	secret bool        // value reads something that a message may not show
+
+	cel *celTest // in place of all that speaks of the field, the operator and the value
 }
 
 // Verdict is the answer of one condition.
@@ -47,8 +52,24 @@ type Verdict struct {
 	Absent   bool      // whether the field was missing or null
 	Field    string    // the field as written
 	Wanted   string    // what was wanted (`at least 2`), at most 128 runes
-	Actual   string    // what was found (`1`, `absent`), at most 64 runes; the type alone, or `hidden`, where the value may not be shown
+	Actual   string    // what was found (`1`, `absent`), at most 64 runes, of CEL 160; the type alone, or `hidden`, where the value may not be shown
 	NextFlip time.Time // when the time will change the answer; zero: never
+
+	cel bool // Field is an expression, and Actual says what it read
+}
+
+// Broken says in one line what is wrong where the condition does not hold: says is the author's own message, or empty.
+func (v Verdict) Broken(says string) string {
+	switch {
+	case v.cel && says != "":
+		return fmt.Sprintf("%s (%s)", says, v.Actual) // the expression says less than its author, and may be long
+	case v.cel:
+		return fmt.Sprintf("%s: %s", v.Field, v.Actual)
+	case says != "":
+		return fmt.Sprintf("%s: %s (found %s)", v.Field, says, v.Actual)
+	default:
+		return fmt.Sprintf("%s: wanted %s, found %s", v.Field, v.Wanted, v.Actual)
+	}
 }
 
 // TypeError says that a field and a value can't be compared by an operator. Retrying does not help until one of them changes. It
@@ -64,8 +85,14 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("comparing %q by %s: %s", clip(oneLine(e.Field), maxField), e.Operator, e.Problem)
 }
 
-// Operator gives what the condition compares by: for `exists: false` it is notExists. negate is not part of it.
-func (c *Condition) Operator() v1alpha1.Operator { return c.op.name }
+// Operator gives what the condition compares by: for `exists: false` it is notExists. negate is not part of it. A CEL expression has
+// none: it gives "".
+func (c *Condition) Operator() v1alpha1.Operator {
+	if c.cel != nil {
+		return ""
+	}
+	return c.op.name
+}
 
 // Paths gives all that the condition reads, each path once. The caller must not change it.
 func (c *Condition) Paths() []expr.Path { return c.paths }
@@ -76,6 +103,9 @@ func (c *Condition) Waits() bool { return c.waits }
 // Eval answers for d at the moment now. It fails with a *TypeError when the two sides can't be compared, and with what the
 // templates fail with.
 func (c *Condition) Eval(ctx context.Context, d expr.Data, now time.Time) (Verdict, error) {
+	if c.cel != nil {
+		return c.evalCEL(ctx, d)
+	}
 	v := Verdict{Field: c.field, Wanted: c.wanted}
 	actual, null, err := c.read(ctx, d)
 	if err != nil {

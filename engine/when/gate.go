@@ -126,12 +126,21 @@ func (g *Gate) Needs() []expr.Path {
 			continue
 		}
 		for _, c := range group.conditions {
+			if c.cel != nil && !c.negate {
+				paths = addPaths(paths, below(c.cel.predicate.Needs(), rootChildren))
+				continue
+			}
 			if c.single && c.path[0] == rootChildren && c.op.absent == c.negate {
 				paths = addPaths(paths, []expr.Path{c.path})
 			}
 		}
 	}
 	return paths
+}
+
+// below gives those of the paths that begin with a root.
+func below(paths []expr.Path, root string) []expr.Path {
+	return slices.DeleteFunc(slices.Clone(paths), func(p expr.Path) bool { return len(p) == 0 || p[0] != root })
 }
 
 // all goes over the conditions.
@@ -154,6 +163,9 @@ func (r Result) Message() string {
 		return ""
 	}
 	v := r.Unmet[0]
+	if v.cel {
+		return v.Broken("")
+	}
 	return clip(oneLine(v.Field), maxField) + ": wanted " + v.Wanted + ", actual " + v.Actual
 }
 

@@ -59,7 +59,14 @@ func viewOfPath(p expr.Path, single bool) view {
 	switch strings.ToLower(p[0]) {
 	case "apiversion", "kind", keyMetadata, keySpec, keyStatus, "name", "namespace", "labels", "annotations", "box":
 		return viewValue
-	case rootChildren:
+	case rootChildren, rootObject:
+	case rootExternal:
+		// What became of a call says nothing of what was answered.
+		const segments = 3 // external, the name of the call, and a field
+		if len(p) == segments && slices.Contains([]string{"called", keyStatus, "error"}, p[2]) {
+			return viewValue
+		}
+		return viewType
 	default:
 		return viewType
 	}

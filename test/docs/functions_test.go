@@ -20,7 +20,7 @@ func functionTables() string {
 	for _, f := range expr.Funcs() {
 		if f.Group != group {
 			group = f.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| function | gives |\n|---|---|\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n| function | gives | example |\n|---|---|---|\n", group)
 		}
 		fmt.Fprintln(&b, functionRow(f))
 	}
@@ -32,7 +32,22 @@ func functionRow(f expr.Func) string {
 	if len(f.Aliases) > 0 {
 		doc += " Also `" + strings.Join(f.Aliases, "` `") + "`"
 	}
-	return fmt.Sprintf("| `%s` | %s |", f.Usage, doc)
+	return fmt.Sprintf("| `%s` | %s | %s → %s |", f.Usage, doc, cellCode(f.Example), cellCode(f.Result))
+}
+
+// cellCode writes a text as code in a cell of a table: a pipe would end the cell, and a backtick the code. Ends of lines are shown as ↵.
+func cellCode(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		text = " " + text + " "
+	}
+	return fence + strings.NewReplacer("|", `\|`, "\n", "↵").Replace(text) + fence
 }
 
 // TestFunctionReference compares the tables of the reference with the functions that there are; UPDATE_GOLDEN=true writes them.

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/tls"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -247,5 +248,33 @@ onReconcile:
 		w.website(ctx, "web", `{mode: x, max: 3}`)
 		w.settled(ctx, "web")
 		w.hasData(ctx, "web", map[string]string{"key": "xxx"})
+	})
+
+	It("make a certificate and its key in one go, and never again", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  secrets:
+  - name: "{{ .metadata.name }}-tls"
+    once: true
+    type: kubernetes.io/tls
+    data: '{{ genSelfSignedCert .metadata.name (list "10.0.0.1") (list (printf "%s.%s.svc" .metadata.name .metadata.namespace)) 30 | tlsData }}'
+`))
+		w.website(ctx, "web", `{mode: a}`)
+		w.settled(ctx, "web")
+		var secret corev1.Secret
+		w.child(ctx, Default, &secret, "web-tls")
+		Expect(secret.Type).To(Equal(corev1.SecretTypeTLS))
+		pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pair.Leaf.VerifyHostname("web." + w.namespace + ".svc")).To(Succeed())
+		Expect(pair.Leaf.NotAfter.Sub(pair.Leaf.NotBefore).Hours()).To(BeNumerically("==", 30*24))
+
+		version := secret.ResourceVersion
+		w.website(ctx, "web", `{mode: b}`)
+		w.settled(ctx, "web")
+		w.child(ctx, Default, &secret, "web-tls")
+		Expect(secret.ResourceVersion).To(Equal(version))
 	})
 })

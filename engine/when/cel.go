@@ -1,0 +1,103 @@
+package when
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// The lengths of what a message shows of a CEL expression.
+const (
+	maxReads   = 6   // values
+	maxValues  = 160 // runes of all values together
+	wantedTrue = "true"
+)
+
+// celTest is what a condition has in place of field and operator.
+type celTest struct {
+	predicate *expr.Predicate
+	views     []view // how much may be shown of what stands at each read
+	ours      bool   // all that it reads is the resource's own
+}
+
+// compileCEL checks a test that is an expression.
+func compileCEL(t v1alpha1.Test, s *expr.Scope, at *field.Path) (*Condition, field.ErrorList) {
+	if errs := besidesCEL(t, at); len(errs) > 0 {
+		return nil, errs
+	}
+	p, err := s.CompileCEL(t.CEL)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(at.Child("cel"), t.CEL, err.Error())}
+	}
+	label := "cel " + strconv.Quote(clip(oneLine(t.CEL), maxField))
+	c := &Condition{field: label, label: label, negate: t.Negate, wanted: wantedTrue, cel: &celTest{predicate: p, ours: true}}
+	if t.Negate {
+		c.wanted = "false"
+	}
+	for _, read := range p.Reads() {
+		c.paths = addPaths(c.paths, []expr.Path{read.Path})
+		c.cel.views = append(c.cel.views, viewOfPath(read.Path, true))
+		c.cel.ours = c.cel.ours && !othersAnswer(read.Path)
+	}
+	c.waits = slices.ContainsFunc(c.paths, waitsFor)
+	return c, nil
+}
+
+// besidesCEL refuses what says nothing beside an expression.
+func besidesCEL(t v1alpha1.Test, at *field.Path) field.ErrorList {
+	given := map[string]bool{"field": t.Field != "", "operator": t.Operator != "", "value": t.Value != nil, "valueType": t.ValueType != ""}
+	for i := range operators {
+		given[operators[i].short] = given[operators[i].short] || operators[i].form(&t.ShortForms) != nil
+	}
+	var errs field.ErrorList
+	for key, set := range given {
+		if set {
+			errs = append(errs, field.Forbidden(at.Child(key), "cel stands alone: write the comparison in it"))
+		}
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+// othersAnswer says whether it is not up to the resource whether there is something at a path.
+func othersAnswer(p expr.Path) bool { return waitsFor(p) || p[0] == rootObject }
+
+// evalCEL answers by the expression. What is not there yet, of what others answer for, makes it false; an absent field of the resource
+// itself is an error, because only has() says that its author thought of it.
+func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
+	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
+	truth, err := c.cel.predicate.Eval(ctx, d)
+	if expr.IsAbsent(err) && !c.cel.ours {
+		v.Absent, v.Actual = true, c.shown(d)
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.True, v.Actual = truth != c.negate, c.shown(d)
+	return v, nil
+}
+
+// shown says what the expression read: `self.spec.min is 5, self.spec.max is 3`.
+func (c *Condition) shown(d expr.Data) string {
+	var parts []string
+	for i, read := range c.cel.predicate.Reads() {
+		if i == maxReads {
+			parts = append(parts, "…")
+			break
+		}
+		value, _ := expr.Lookup(d, read.Path) // absent: nil
+		parts = append(parts, fmt.Sprintf("%s is %s", clip(read.Text, maxActual), showActual(normalize(value), c.cel.views[i])))
+	}
+	if len(parts) == 0 {
+		return strconv.FormatBool(c.negate)
+	}
+	return clip(strings.Join(parts, ", "), maxValues)
+}

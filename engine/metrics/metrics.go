@@ -31,6 +31,15 @@ const (
 	ReasonPrune  = "prune"  // no declaration stands for it any more
 )
 
+// Results of an external call.
+const (
+	CallSuccess = "success" // the host answered as expected
+	CallCached  = "cached"  // an answer was used again
+	CallFailed  = "failed"  // no answer, or one that may pass
+	CallRefused = "refused" // a retry can't mend it
+	CallHeld    = "held"    // not sent: the host failed before and is left alone
+)
+
 const (
 	labelBox    = "box"
 	labelResult = "result"
@@ -49,6 +58,9 @@ type Recorder struct {
 	states      *prometheus.GaugeVec
 	childWrites *prometheus.CounterVec
 	panics      *prometheus.CounterVec
+
+	externalCalls *prometheus.CounterVec
+	externalTimes *prometheus.HistogramVec
 }
 
 // vector is what all vectors can do.
@@ -77,6 +89,13 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		childWrites: counter("orkestra_child_writes_total",
 			"Writes of children by kind, verb and reason", labelBox, "kind", "verb", "reason"),
 		panics: counter("orkestra_panics_total", "Panics that were caught in reconciles", labelBox),
+		externalCalls: counter("orkestra_external_calls_total",
+			"External calls of a box by result: success, cached, failed, refused or held", labelBox, labelResult),
+		externalTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "orkestra_external_call_duration_seconds",
+			Help:    "Time that external calls took that were sent, retries included",
+			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 90},
+		}, []string{labelBox}),
 	}
 	for i, v := range r.vectors() {
 		if err := registry.Register(v); err != nil {
@@ -176,6 +195,17 @@ func (r *Recorder) Panicked(box string) {
 	r.panics.WithLabelValues(box).Inc()
 }
 
+// ExternalCalled counts one external call with one of the results above, and the time that it took where it was sent.
+func (r *Recorder) ExternalCalled(box, result string, took time.Duration) {
+	if r == nil {
+		return
+	}
+	r.externalCalls.WithLabelValues(box, result).Inc()
+	if result != CallCached && result != CallHeld {
+		r.externalTimes.WithLabelValues(box).Observe(took.Seconds())
+	}
+}
+
 // Forget deletes every series of a box but its state, which a box has also while it does not run. It is called when nothing of
 // the box runs any more: what is recorded later comes back.
 func (r *Recorder) Forget(box string) {
@@ -201,6 +231,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.queueDepth, r.workersBusy, r.workers, r.resources, r.states, r.childWrites, r.panics,
+		r.externalCalls, r.externalTimes,
 	}
 }
 

@@ -24,6 +24,7 @@ func recordAll(r *Recorder, box string) {
 	r.SetState(box, v1alpha1.HealthDegraded)
 	r.ChildWritten(box, "Deployment", "apply", ReasonDrift)
 	r.Panicked(box)
+	r.ExternalCalled(box, CallSuccess, time.Second)
 }
 
 // boxes counts the series of each box.

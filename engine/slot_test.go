@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// callerFunc makes a call by a function.
+type callerFunc func(ctx context.Context) (*external.Answer, error)
+
+func (f callerFunc) Call(ctx context.Context, _ *external.Request) (*external.Answer, error) {
+	return f(ctx)
+}
+
+// patience bounds a wait for something that happens at once, so that a test that fails does not hang.
+func patience(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestACallLeavesItsSlotToOthers(t *testing.T) {
+	g := NewWithT(t)
+	shared := make(chan struct{}, 1)
+	own, another := &slot{shared: shared}, &slot{shared: shared}
+	g.Expect(own.take(patience(t))).To(BeTrue())
+	g.Expect(own.take(patience(t))).To(BeTrue(), "it is held already")
+	want := &external.Answer{Status: 200}
+	answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
+		g.Expect(another.take(ctx)).To(BeTrue())
+		another.leave()
+		return want, nil
+	})}.Call(patience(t), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer).To(BeIdenticalTo(want))
+	g.Expect(own.held).To(BeTrue())
+	g.Expect(shared).To(HaveLen(1))
+	own.leave()
+	own.leave()
+	g.Expect(shared).To(BeEmpty())
+}
+
+func TestACallWhoseSlotIsTaken(t *testing.T) {
+	for name, failure := range map[string]error{"answered": nil, "failed": &external.Error{Text: "refused"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			shared := make(chan struct{}, 1)
+			own, another := &slot{shared: shared}, &slot{shared: shared}
+			g.Expect(own.take(patience(t))).To(BeTrue())
+			ctx, cancel := context.WithCancel(t.Context())
+			answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
+				g.Expect(another.take(ctx)).To(BeTrue())
+				cancel()
+				return &external.Answer{}, failure
+			})}.Call(ctx, nil)
+			if failure == nil {
+				g.Expect(err).To(MatchError(context.Canceled))
+				g.Expect(answer).To(BeNil())
+			} else {
+				g.Expect(err).To(BeIdenticalTo(failure), "what happened to the call says more")
+			}
+			own.leave()
+			g.Expect(shared).To(HaveLen(1), "nobody gives back what another one holds")
+		})
+	}
+}
+
+func TestACallThatPanicsHoldsNoSlot(t *testing.T) {
+	g := NewWithT(t)
+	shared := make(chan struct{}, 1)
+	own := &slot{shared: shared}
+	func() {
+		defer own.leave()
+		g.Expect(own.take(patience(t))).To(BeTrue())
+		g.Expect(func() {
+			_, _ = outside{slot: own, next: callerFunc(func(context.Context) (*external.Answer, error) { panic("bug") })}.Call(t.Context(), nil)
+		}).To(PanicWith("bug"))
+	}()
+	g.Expect(shared).To(BeEmpty())
+}
+
+// calling is a box whose resources call one URL, and a resource of it that needs no mark any more.
+func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructured) {
+	t.Helper()
+	kind := schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}
+	spec := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box"}}
+	spec.Spec.CRD.Name = "websites.demo.example.com"
+	spec.Spec.External = []v1alpha1.ExternalCall{{Name: "quota", URL: url}}
+	plan, errs := pipeline.Compile(spec, pipeline.Env{CRD: pipeline.CRD{
+		Name: "websites.demo.example.com", UID: "crd", Namespaced: true, Kind: kind, Resource: kind.GroupVersion().WithResource("websites"),
+		Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+	}})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	b, err := newBox(e, plan, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.queue.ShutDown)
+	resource := &unstructured.Unstructured{}
+	resource.SetGroupVersionKind(kind)
+	resource.SetNamespace("team-a")
+	resource.SetName("shop")
+	resource.SetUID("u1")
+	resource.SetFinalizers([]string{v1alpha1.Finalizer})
+	resource.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
+	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "website", v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z"})
+	return b, resource
+}
+
+func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {
+	g := NewWithT(t)
+	arrived := make(chan struct{})
+	host := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done() // the caller gives up
+	}))
+	t.Cleanup(host.Close)
+	guard, err := external.NewGuard([]string{"127.0.0.1"}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	e, err := New(Config{
+		REST: &rest.Config{Host: "https://127.0.0.1:1"}, Mapper: meta.NewDefaultRESTMapper(nil), MaxConcurrentReconciles: 1, Guard: guard,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	b, resource := calling(t, e, host.URL)
+	first, second := &slot{shared: e.slots}, &slot{shared: e.slots}
+	g.Expect(first.take(patience(t))).To(BeTrue())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer first.leave()
+		b.reconcile(ctx, b.plan.Load(), resource, &state{}, first)
+	}()
+	g.Eventually(arrived).WithContext(patience(t)).Should(Receive())
+	g.Expect(second.take(patience(t))).To(BeTrue())
+	cancel()
+	g.Eventually(ended).WithContext(patience(t)).Should(BeClosed())
+	g.Expect(e.slots).To(HaveLen(1), "the second one's")
+}

@@ -28,6 +28,7 @@ type informer struct {
 	name      string // of the kind, for messages
 	requests  dynamic.ResourceInterface
 	selector  string
+	fields    string
 	log       logr.Logger
 	shared    cache.SharedIndexInformer
 	synced    <-chan struct{} // closed when the store is filled and the handler has been told
@@ -48,6 +49,7 @@ type informerOptions struct {
 	resource  schema.GroupVersionResource
 	namespace string // all, if empty
 	selector  string
+	fields    string
 	indexers  cache.Indexers
 	transform cache.TransformFunc
 	handler   cache.ResourceEventHandler
@@ -58,6 +60,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		name:     options.name,
 		requests: cfg.Client.Resource(options.resource),
 		selector: options.selector,
+		fields:   options.fields,
 		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
 		done:     make(chan struct{}),
 		blocked:  make(chan struct{}),
@@ -259,7 +262,7 @@ func (i *informer) awaitKind(ctx context.Context) {
 func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	i.lists.RLock()
 	defer i.lists.RUnlock()
-	options.LabelSelector = i.selector
+	options.LabelSelector, options.FieldSelector = i.selector, i.fields
 	var list *unstructured.UnstructuredList
 	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
 		list, err = i.requests.List(ctx, options)
@@ -272,7 +275,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 }
 
 func (i *informer) watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-	options.LabelSelector = i.selector
+	options.LabelSelector, options.FieldSelector = i.selector, i.fields
 	passes := passing
 	if options.SendInitialEvents == nil {
 		passes = unavailable // a watch that goes on must not outlive its kind: the reflector has to list again

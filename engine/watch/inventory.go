@@ -15,8 +15,8 @@ import (
 // Owned gives the children of a kind that an owner has, by namespace and name. There are none of a kind that nobody has
 // acquired.
 func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
-	k := c.kind(gvk)
-	if k == nil {
+	k, ok := c.kind(gvk)
+	if !ok {
 		return nil
 	}
 	objects := k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner))
@@ -29,8 +29,8 @@ func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstru
 // Get gives the child with a name; the namespace is empty for cluster-scoped kinds. Only objects with the label
 // v1alpha1.LabelOwnerUID are known.
 func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool) {
-	k := c.kind(gvk)
-	if k == nil {
+	k, ok := c.kind(gvk)
+	if !ok {
 		return nil, false
 	}
 	obj := k.get(cache.NewObjectName(namespace, name).String())
@@ -42,8 +42,8 @@ func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*un
 
 // OfBox gives the number of children of a kind that a box has.
 func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int {
-	k := c.kind(gvk)
-	if k == nil {
+	k, ok := c.kind(gvk)
+	if !ok {
 		return 0
 	}
 	return len(k.selected(boxIndex, v1alpha1.LabelBox, box))
@@ -52,7 +52,7 @@ func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int {
 // Wrote says what the API server answered to a write of ours, so that it is read back even before the watch tells of it.
 // It is forgotten when the watch has. The object is copied.
 func (c *Children) Wrote(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
-	if k := c.kind(gvk); k != nil && obj != nil {
+	if k, ok := c.kind(gvk); ok && obj != nil {
 		k.wrote(copyOfChild(obj))
 	}
 }
@@ -60,13 +60,7 @@ func (c *Children) Wrote(gvk schema.GroupVersionKind, obj *unstructured.Unstruct
 // Gone says that a delete of ours has removed the object at once; obj is the newest version that is known of it. It is not
 // read any more, unless a newer version appears. The object is copied.
 func (c *Children) Gone(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
-	if k := c.kind(gvk); k != nil && obj != nil {
+	if k, ok := c.kind(gvk); ok && obj != nil {
 		k.gone(copyOfChild(obj))
 	}
-}
-
-func (c *Children) kind(gvk schema.GroupVersionKind) *kind {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.kinds[gvk]
 }

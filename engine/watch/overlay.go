@@ -27,6 +27,8 @@ func newOverlay(store *informer) *overlay {
 	return &overlay{store: store, entries: map[string]entry{}}
 }
 
+func (o *overlay) informer() *informer { return o.store }
+
 // wrote keeps the answer to a write. It takes the object over.
 func (o *overlay) wrote(obj *unstructured.Unstructured) {
 	o.mu.Lock()

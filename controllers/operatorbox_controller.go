@@ -58,6 +58,8 @@ type OperatorBoxReconciler struct {
 	Events events.EventRecorder
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
+	// ExternalOnly says that the operator names the only hosts that external calls may reach.
+	ExternalOnly bool
 }
 
 // SetupWithManager makes the controller.
@@ -241,7 +243,7 @@ func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.Operato
 // run compiles the box against its CRD and hands the plan to the engine. What can't be run leaves a plan that runs alone.
 func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
 	v.crd, v.compiled = crd, true
-	plan, errs := r.compile(box, crd)
+	plan, errs := r.compile(ctx, box, crd)
 	if len(errs) > 0 {
 		v.errors = append(v.errors, errs...)
 		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs)
@@ -269,17 +271,38 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 }
 
 // compile gives the plan of a box; the one that runs, where nothing changed.
-func (r *OperatorBoxReconciler) compile(box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
+func (r *OperatorBoxReconciler) compile(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
 	running := r.Engine.Plan(box.Name)
 	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
 		running.CRD.Same(*crd) {
 		return running, nil
 	}
-	return pipeline.Compile(box, r.env(*crd))
+	return pipeline.Compile(box, r.env(ctx, *crd))
 }
 
-func (r *OperatorBoxReconciler) env(crd pipeline.CRD) pipeline.Env {
-	return pipeline.Env{CRD: crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds}
+func (r *OperatorBoxReconciler) env(ctx context.Context, crd pipeline.CRD) pipeline.Env {
+	return pipeline.Env{
+		CRD: crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds, ExternalOnly: r.ExternalOnly,
+		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps { return r.schemaOf(ctx, name) },
+	}
+}
+
+// schemaOf gives the schema of the CRD that another box serves; nil where it can't be had. A box whose paths could not be
+// checked finds at run time what is wrong with them.
+func (r *OperatorBoxReconciler) schemaOf(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
+	other := &v1alpha1.OperatorBox{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
+		return nil
+	}
+	crd, err := r.readCRD(ctx, name, boxCRD(other))
+	if err != nil {
+		return nil
+	}
+	picked, ok := ownVersion(other, crd)
+	if !ok {
+		return nil
+	}
+	return picked.Schema
 }
 
 func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {

@@ -54,7 +54,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 	if err != nil || sameCRD(live, wanted, obj) {
 		return err == nil, err
 	}
-	if !r.fits(box, wanted, v) {
+	if !r.fits(ctx, box, wanted, v) {
 		return false, nil
 	}
 	err = r.applyCRD(ctx, live, obj)
@@ -167,13 +167,13 @@ func managedByUs(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // fits says whether the box compiles against the CRD that it defines; v says what does not. A schema that its own box does not
 // fit must not be installed: fields that it no longer has would be dropped from every resource.
-func (r *OperatorBoxReconciler) fits(box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition, v *view) bool {
+func (r *OperatorBoxReconciler) fits(ctx context.Context, box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition, v *view) bool {
 	picked, ok := ownVersion(box, wanted)
 	if !ok {
 		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, notServed(box, wanted))
 		return false
 	}
-	if _, errs := pipeline.Compile(box, r.env(picked)); len(errs) > 0 {
+	if _, errs := pipeline.Compile(box, r.env(ctx, picked)); len(errs) > 0 {
 		v.compiled, v.errors = true, errs
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
 		return false
@@ -185,7 +185,7 @@ func (r *OperatorBoxReconciler) fits(box *v1alpha1.OperatorBox, wanted *apiexten
 // goes on as it is; after a restart, a spec that fits that CRD runs.
 func (r *OperatorBoxReconciler) goOn(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
 	if len(v.errors) == 0 && r.running(box, v.live) == nil {
-		if _, errs := r.compile(box, crd); len(errs) == 0 {
+		if _, errs := r.compile(ctx, box, crd); len(errs) == 0 {
 			return r.run(ctx, box, crd, v)
 		}
 	}

@@ -139,7 +139,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	var plan *pipeline.Plan
 	if running != nil {
 		plan = running.ForCleanup()
-	} else if plan, err = r.cleanupPlan(box, picked); err != nil {
+	} else if plan, err = r.cleanupPlan(ctx, box, picked); err != nil {
 		return false, fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
 	}
 	if going {
@@ -175,7 +175,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 		}
 		return r.ensure(ctx, box, next)
 	}
-	bare, err := pipeline.CompileCleanup(box, r.env(*crd))
+	bare, err := pipeline.CompileCleanup(box, r.env(ctx, *crd))
 	if err != nil {
 		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
 		r.Engine.Remove(box.Name)
@@ -185,7 +185,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 		v.again = permissionInterval
 		return err
 	}
-	plan, err := r.cleanupPlan(box, *crd)
+	plan, err := r.cleanupPlan(ctx, box, *crd)
 	if err != nil {
 		return fmt.Errorf("compiling OperatorBox %q for deletions: %w", box.Name, err)
 	}
@@ -197,11 +197,11 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 }
 
 // cleanupPlan gives a plan that serves deletions alone: as the box declares them, where it compiles.
-func (r *OperatorBoxReconciler) cleanupPlan(box *v1alpha1.OperatorBox, crd pipeline.CRD) (*pipeline.Plan, error) {
-	if plan, errs := pipeline.Compile(box, r.env(crd)); len(errs) == 0 {
+func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD) (*pipeline.Plan, error) {
+	if plan, errs := pipeline.Compile(box, r.env(ctx, crd)); len(errs) == 0 {
 		return plan.ForCleanup(), nil
 	}
-	return pipeline.CompileCleanup(box, r.env(crd))
+	return pipeline.CompileCleanup(box, r.env(ctx, crd))
 }
 
 // deletesCRD says whether the box takes its CRD with it.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 )
 
@@ -33,6 +34,10 @@ type Options struct {
 	ReconcileTimeout time.Duration
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
+	// ExternalAllow names hosts, host:port and networks that external calls may reach although they are not public. Default: none.
+	ExternalAllow []string
+	// ExternalOnly names the only hosts, or host:port, that external calls may reach. Default: all may.
+	ExternalOnly []string
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
 	// Registry is where series are registered. Default: none are.
@@ -51,10 +56,14 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			return err
 		}
 	}
+	guard, err := external.NewGuard(o.ExternalAllow, o.ExternalOnly)
+	if err != nil {
+		return err
+	}
 	boxes, healths := &DirtyQueue{}, &DirtyQueue{}
 	c := mgr.GetClient()
 	permissions := NewPermissions(c, o.Clock)
-	eng, err := newEngine(mgr, o, recorder, permissions, boxes, healths)
+	eng, err := newEngine(mgr, o, guard, recorder, permissions, boxes, healths)
 	if err != nil {
 		return err
 	}
@@ -64,7 +73,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
 		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
 		Events:             mgr.GetEventRecorder("operatorbox"),
-		AllowGrantingKinds: o.AllowGrantingKinds,
+		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
 	}
 	if err := box.SetupWithManager(mgr); err != nil {
 		return err
@@ -82,7 +91,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func newEngine(
-	mgr ctrl.Manager, o Options, recorder *metrics.Recorder, permissions *Permissions, boxes, healths *DirtyQueue,
+	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, boxes, healths *DirtyQueue,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
@@ -93,7 +102,7 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout,
+		ReconcileTimeout: o.ReconcileTimeout, Guard: guard,
 		Changed: func(name string) {
 			boxes.Mark(name, true)
 			healths.Mark(name, true)

@@ -36,6 +36,7 @@ type box struct {
 	client    *apply.Client
 	writer    *apply.Writer
 	states    states
+	interests interests
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
 
@@ -92,6 +93,7 @@ func (b *box) serves(plan *pipeline.Plan, options Options) bool {
 func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
 	b.setKinds(plan, options.ManagedKinds)
+	b.setObserved(plan)
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
 	}
@@ -184,6 +186,12 @@ func (b *box) warmUp(ctx context.Context) error {
 			b.log.V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
 		}
 	}
+	for _, kind := range b.plan.Load().ObservedKinds {
+		// What is not there, or may not be read, is an error of the resource that needs it.
+		if err := b.Observe(ctx, kind); err != nil {
+			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
+		}
+	}
 	return b.resources.WaitForSync(ctx)
 }
 
@@ -226,6 +234,7 @@ func (b *box) stop() {
 	b.queue.ShutDown()
 	b.resources.Stop()
 	b.engine.children.Release(b.name)
+	b.engine.observed.Release(b.name)
 }
 
 // events queue resources as they change.

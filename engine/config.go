@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
 	// Default: nobody is told.
 	Denied func(box string, missing Right)
+	// Guard decides what external calls may reach. Default: what is public.
+	Guard *external.Guard
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
@@ -50,6 +53,9 @@ func withDefaults(c Config) Config {
 	}
 	if c.ReconcileTimeout <= 0 {
 		c.ReconcileTimeout = 2 * time.Minute
+	}
+	if c.Guard == nil {
+		c.Guard = &external.Guard{}
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

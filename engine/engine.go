@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -32,9 +34,11 @@ type Engine struct {
 	dynamic  dynamic.Interface
 	http     *http.Client
 	children *watch.Children
+	observed *watch.Observed
 	comparer *apply.Comparer
 	rights   *rights
 	schemas  schemas
+	calls    *calls
 	slots    chan struct{} // one per reconcile that may run, over all boxes
 	leading  chan struct{} // closed when this process leads
 
@@ -69,8 +73,10 @@ func New(config Config) (*Engine, error) {
 		boxes:   map[string]*box{},
 	}
 	e.rights = newRights(dyn, config.Clock)
+	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
 	e.comparer = apply.NewComparer(e.schemas.of)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
+	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
 	return e, nil
 }
 
@@ -92,9 +98,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	// What children show decides what is written, so they are there until the last worker is done.
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
-	var children sync.WaitGroup
-	var err error
-	children.Go(func() { err = e.children.Run(watching) })
+	var informers sync.WaitGroup
+	var errs [2]error
+	informers.Go(func() { errs[0] = e.children.Run(watching) })
+	informers.Go(func() { errs[1] = e.observed.Run(watching) })
 	<-ctx.Done()
 	e.mu.Lock()
 	e.closed = true
@@ -103,8 +110,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.mu.Unlock()
 	stopAll(boxes)
 	unwatch()
-	children.Wait()
-	return err
+	informers.Wait()
+	return errors.Join(errs[:]...)
 }
 
 func stopAll(boxes map[string]*box) {
@@ -156,33 +163,49 @@ var ErrNotStarted = errors.New("the engine does not run")
 // Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
 // version or namespaces changed is stopped and started. It does not wait for caches: Changed tells when they are full.
 func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
+	started, err := e.ensure(plan, options)
+	if started {
+		e.boxChanged(plan.Box)
+	}
+	return err
+}
+
+// ensure says whether a sub-controller was started.
+func (e *Engine) ensure(plan *pipeline.Plan, options Options) (started bool, err error) {
 	e.mu.Lock()
 	b := e.boxes[plan.Box]
 	ready := e.ctx != nil && !e.closed
 	e.mu.Unlock()
 	if !ready {
-		return ErrNotStarted
+		return false, ErrNotStarted
 	}
 	if b != nil && b.serves(plan, options) {
 		b.swap(plan, options)
-		return nil
+		return false, nil
 	}
 	if b != nil {
 		e.Remove(plan.Box)
 	}
-	b, err := newBox(e, plan, options)
+	b, err = newBox(e, plan, options)
 	if err != nil {
-		return err
+		return false, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		b.queue.ShutDown()
-		return ErrNotStarted
+		return false, ErrNotStarted
 	}
 	e.boxes[plan.Box] = b
 	b.start(e.ctx)
-	return nil
+	return true, nil
+}
+
+// all gives every box.
+func (e *Engine) all() []*box {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.boxes))
 }
 
 // Remove stops a box and waits until its workers, informer and goroutines are gone. Nothing in the cluster changes.
@@ -193,7 +216,9 @@ func (e *Engine) Remove(name string) {
 	e.mu.Unlock()
 	if b != nil {
 		b.stop()
+		e.calls.client.Forget(name)
 		e.config.Metrics.Forget(name)
+		e.boxChanged(name)
 	}
 }
 
@@ -258,6 +283,11 @@ func (e *Engine) childChanged(owner types.UID, name string, _ schema.GroupVersio
 	for _, other := range others {
 		other.queueOwner(owner)
 	}
+}
+
+// Schema implements pipeline.Kinds.
+func (e *Engine) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
+	return e.schemas.of(kind)
 }
 
 // Namespaced implements pipeline.Kinds.

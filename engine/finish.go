@@ -24,6 +24,7 @@ const statusTimeout = 5 * time.Second
 
 // finish does what is done after every cycle, whatever it came to: status, health, events, and the next look.
 func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
+	st.brake.note(run, run.Plan.Runtime.Resync)
 	missing, err := b.engine.rights.confirm(ctx, err)
 	result, err := run.Result(ctx, err)
 	before := st.readyBefore(run.Stored)
@@ -40,6 +41,9 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	if err != nil {
 		step = pipeline.AsStepError(err)
 		st.class = step.Class
+		if step.Reason == v1alpha1.ReasonInvalidChild || step.Reason == v1alpha1.ReasonTemplateError {
+			b.engine.schemas.forget(b.Kinds())
+		}
 		log.FromContext(ctx).Error(step.Err, "Reconcile failed", "stage", step.Step, "class", step.Class)
 	}
 	for _, w := range run.Writes {

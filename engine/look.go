@@ -28,12 +28,11 @@ const permissionInterval = 15 * time.Second
 
 // look looks at one resource: it decides whether there is anything to do, does it, and queues the next look.
 func (b *box) look(ctx context.Context, key types.NamespacedName) {
-	select {
-	case b.engine.slots <- struct{}{}:
-		defer func() { <-b.engine.slots }()
-	case <-ctx.Done():
+	place := &slot{shared: b.engine.slots}
+	if !place.take(ctx) {
 		return
 	}
+	defer place.leave()
 	defer b.gauge()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	stored, found := b.resources.Get(key)
@@ -44,6 +43,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	if !found {
 		b.states.forget(key)
 		b.tracker.Forget(key)
+		b.interests.replace(key, nil)
 		b.left()
 		return
 	}
@@ -62,11 +62,13 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		// Nothing of ours holds it.
 	case paused(stored):
 		b.showPaused(ctx, plan, stored, st)
+	case st.brake.holds(stored, b.engine.config.Clock.Now()):
+		b.queue.low(st.brake.until.Sub(b.engine.config.Clock.Now()), reconcile.Request{NamespacedName: key})
 	case b.settled(ctx, plan, stored, st):
 		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
 		b.await(plan, key, st)
 	default:
-		b.reconcile(ctx, plan, stored, st)
+		b.reconcile(ctx, plan, stored, st, place)
 	}
 }
 
@@ -110,6 +112,7 @@ func (b *box) settled(ctx context.Context, plan *pipeline.Plan, stored *unstruct
 func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
 	key := keyOf(stored)
 	b.tracker.Forget(key)
+	b.interests.replace(key, nil)
 	if !marked(stored) {
 		b.left()
 		return
@@ -127,20 +130,26 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 	log.FromContext(ctx).Info("Resource released: it left the selection")
 }
 
-// reconcile runs one cycle and passes its result on.
-func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
+// reconcile runs one cycle and passes its result on. It gives its place up while an external call is under way.
+func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
 	clk := b.engine.config.Clock
 	began := clk.Now()
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st, began)
-	ports := pipeline.Ports{Inventory: b, Applier: b.writer, Marker: b.writer, Kinds: b.engine}
+	var asked []interest
+	ports := pipeline.Ports{
+		Inventory: b, Applier: b.writer, Marker: b.writer, Kinds: b.engine,
+		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
+	}
 	run := plan.NewRun(stored, began, ports)
 	run.Orphan = b.states.orphan(stored.GetUID())
 	err := b.acquireKinds(ctx)
 	if err == nil {
 		err = b.execute(ctx, plan, run)
 	}
-	if ctx.Err() != nil {
+	b.interests.replace(keyOf(stored), asked)
+	// A call that ran into the deadline, or panicked, has left the place to others.
+	if !place.take(ctx) || ctx.Err() != nil {
 		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.
 		return
 	}

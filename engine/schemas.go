@@ -15,8 +15,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// schemas are the schemas of custom child kinds, which say how their lists are matched. They are read when a box begins to
-// watch a kind; a CRD that changes how its lists are matched is seen when the next box does.
+// schemas are the schemas of custom child kinds, which say of which types their fields are and how their lists are matched.
+// They are read when a box begins to watch a kind, and again after a child of it did not fit.
 type schemas struct {
 	mu  sync.RWMutex
 	all map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps // guarded by mu
@@ -44,6 +44,15 @@ func (s *schemas) knows(kind schema.GroupVersionKind) bool {
 	defer s.mu.RUnlock()
 	_, known := s.all[kind]
 	return known || scheme.Scheme.Recognizes(kind)
+}
+
+// forget lets schemas be read anew when they are next needed: what they say was refused, so they may be out of date.
+func (s *schemas) forget(kinds []schema.GroupVersionKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kind := range kinds {
+		delete(s.all, kind)
+	}
 }
 
 // learnSchema reads the schema of a child kind that Kubernetes itself does not have.

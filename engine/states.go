@@ -31,6 +31,7 @@ type state struct {
 	happened []pipeline.Event // those that were sent, so that each is sent once
 	shown    metav1.Condition // Ready as it was last found
 	released bool
+	brake    brake
 }
 
 // maxEchoes is how many status writes in a row may lead to a further cycle of a box that reads the status it writes. One that

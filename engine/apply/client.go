@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,8 +43,14 @@ func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 	return &Client{rest: r, mapper: mapper}, nil
 }
 
-// keyMetadata is the field of an object that its marks are in.
-const keyMetadata = "metadata"
+// Fields of every object.
+const (
+	keyKind        = "kind"
+	keyMetadata    = "metadata"
+	keyAnnotations = "annotations"
+	keyLabels      = "labels"
+	keyVersion     = "resourceVersion"
+)
 
 // target is where a request goes.
 type target struct {
@@ -55,6 +63,13 @@ func targetOf(obj *unstructured.Unstructured) target {
 }
 
 func (c *Client) path(t target, subresources ...string) ([]string, error) {
+	// What is no single segment would lead to another object, of any kind and in any namespace.
+	for _, segment := range []string{t.namespace, t.name} {
+		if problems := content.IsPathSegmentName(segment); len(problems) > 0 {
+			return nil, &RefusedError{Reason: v1alpha1.ReasonInvalidChild,
+				Message: fmt.Sprintf("%s %q: a name or namespace can't be a part of a path: it %s", t.kind.Kind, t.name, strings.Join(problems, ", "))}
+		}
+	}
 	mapping, err := c.mapper.RESTMapping(t.kind.GroupKind(), t.kind.Version)
 	if err != nil {
 		return nil, fmt.Errorf("finding kind %s: %w", t.kind.Kind, err)
@@ -75,8 +90,14 @@ func (c *Client) path(t target, subresources ...string) ([]string, error) {
 	return append(p, subresources...), nil
 }
 
-// apply is a server-side apply. created says whether the answer was a creation.
+// apply is a server-side apply by the manager of declarations. created says whether the answer was a creation.
 func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (answer *unstructured.Unstructured, created bool, err error) {
+	return c.applyAs(ctx, v1alpha1.FieldManager, obj, force)
+}
+
+func (c *Client) applyAs(
+	ctx context.Context, manager string, obj *unstructured.Unstructured, force bool,
+) (answer *unstructured.Unstructured, created bool, err error) {
 	path, err := c.path(targetOf(obj))
 	if err != nil {
 		return nil, false, err
@@ -87,7 +108,7 @@ func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, forc
 	}
 	var code int
 	raw, err := read(c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager, Force: &force}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(body).Do(ctx).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
@@ -117,6 +138,19 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 	return decode(raw)
 }
 
+// get reads an object, past every cache.
+func (c *Client) get(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	path, err := c.path(t)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := read(c.rest.Get().AbsPath(path...).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
 // metadata reads the metadata of an object, past every cache.
 func (c *Client) metadata(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	path, err := c.path(t)
@@ -138,17 +172,28 @@ func (c *Client) metadata(ctx context.Context, t target) (*unstructured.Unstruct
 
 // mergePatch sends a JSON merge patch, to a subresource where one is given.
 func (c *Client) mergePatch(ctx context.Context, t target, manager string, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
+	return c.patch(ctx, t, types.MergePatchType, manager, patch, subresources...)
+}
+
+func (c *Client) patch(
+	ctx context.Context, t target, kind types.PatchType, manager string, patch []byte, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	path, err := c.path(t, subresources...)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := read(c.rest.Patch(types.MergePatchType).AbsPath(path...).
+	raw, err := read(c.rest.Patch(kind).AbsPath(path...).
 		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(patch).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return decode(raw)
+}
+
+// jsonPatch sends a JSON patch.
+func (c *Client) jsonPatch(ctx context.Context, t target, manager string, patch []byte) (*unstructured.Unstructured, error) {
+	return c.patch(ctx, t, types.JSONPatchType, manager, patch)
 }
 
 // delete deletes exactly the object that was read: same UID, same resourceVersion. gone says that it is removed already.

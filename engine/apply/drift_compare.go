@@ -1,6 +1,9 @@
 package apply
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // comparison collects the differences between an expectation and a live object.
 type comparison struct {
@@ -52,7 +55,7 @@ func (c *comparison) surplusFields(e *expectation, fields map[string]any) {
 		wanted[e.children[i].name] = true
 	}
 	for name, value := range fields {
-		if value != nil && !wanted[name] {
+		if value != nil && !wanted[name] && !slices.Contains(e.place.filledIn, name) {
 			c.differences = append(c.differences, Difference{Path: joinPath(e.path(), name), Live: value})
 		}
 	}

@@ -41,7 +41,7 @@ const (
 )
 
 // comparedMetadata are the fields of an object's own metadata that a declaration can set and others can change.
-var comparedMetadata = map[string]bool{"labels": true, "annotations": true, "ownerReferences": true, "finalizers": true}
+var comparedMetadata = map[string]bool{keyLabels: true, keyAnnotations: true, "ownerReferences": true, "finalizers": true}
 
 // expectRoot takes in a whole object. All kinds have the same metadata.
 func (e *expectation) expectRoot(content map[string]any, root, metadata *place) {
@@ -49,7 +49,7 @@ func (e *expectation) expectRoot(content map[string]any, root, metadata *place) 
 	e.children = make([]expectation, 0, len(content))
 	for name, value := range content {
 		switch name {
-		case "apiVersion", "kind":
+		case "apiVersion", keyKind:
 		case keyMetadata:
 			if m, ok := value.(map[string]any); ok {
 				e.add(name, 0).expectMetadata(m, metadata)
@@ -70,7 +70,7 @@ func (e *expectation) expectMetadata(content map[string]any, p *place) {
 			continue
 		}
 		child := e.add(name, 0)
-		if m, ok := value.(map[string]any); ok && name == "annotations" {
+		if m, ok := value.(map[string]any); ok && name == keyAnnotations {
 			child.expectFields(m, p.field(name), v1alpha1.AnnotationApplied)
 		} else {
 			child.expect(value, p.field(name))

@@ -187,7 +187,7 @@ func TestEmptyAndZero(t *testing.T) {
 		"EmptyListOfWords":      {custom, "spec: {a: []}", "spec: {a: ''}", nil},
 		"EveryEmptyIsTheSame":   {custom, "spec: {a: '', b: {}, c: [], d: '', e: {}, f: []}", "spec: {a: [], b: [], c: '', d: {}}", nil},
 		"CustomFalseIsNoAbsent": {custom, "spec: {a: false}", "spec: {}", []string{"spec.a"}},
-		"EmptySelectorMeans":    {networkPolicy, "spec: {ingress: [{from: [{namespaceSelector: {}}]}]}", "spec: {ingress: [{from: [{podSelector: {}}]}]}", []string{"spec.ingress[0].from[0].namespaceSelector"}},
+		"EmptySelectorMeans":    {networkPolicy, "spec: {ingress: [{from: [{namespaceSelector: {}}]}]}", "spec: {ingress: [{from: [{podSelector: {}}]}]}", []string{"spec.ingress[0].from[0].namespaceSelector", "spec.ingress[0].from[0].podSelector"}},
 		"EmptySelectorEqual":    {networkPolicy, "spec: {podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", "spec: {ingress: [{from: [{namespaceSelector: {}}]}]}", nil},
 		"EmptyDirGone":          {deployment, pod("{volumes: [{name: a, emptyDir: {}}]}"), pod("{volumes: [{name: a, hostPath: {path: /}}]}"), []string{"spec.template.spec.volumes[name=a].emptyDir"}},
 		"EmptyValueOfKey":       {configMap, "data: {a: ''}", "data: {b: c}", []string{"data.a"}},

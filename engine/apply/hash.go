@@ -31,15 +31,15 @@ func Hash(desired *unstructured.Unstructured) string {
 // withoutHash gives the object without the annotation that holds its hash, copied as far as needed.
 func withoutHash(object map[string]any) map[string]any {
 	metadata, _ := object[keyMetadata].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations, _ := metadata[keyAnnotations].(map[string]any)
 	if _, marked := annotations[v1alpha1.AnnotationApplied]; !marked {
 		return object
 	}
 	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
 	delete(annotations, v1alpha1.AnnotationApplied)
-	metadata["annotations"] = annotations
+	metadata[keyAnnotations] = annotations
 	if len(annotations) == 0 {
-		delete(metadata, "annotations")
+		delete(metadata, keyAnnotations)
 	}
 	object = maps.Clone(object)
 	object[keyMetadata] = metadata

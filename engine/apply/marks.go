@@ -100,7 +100,7 @@ func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"uid": resource.GetUID(), "resourceVersion": resource.GetResourceVersion(), "finalizers": keep,
+		"uid": resource.GetUID(), keyVersion: resource.GetResourceVersion(), "finalizers": keep,
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding finalizers: %w", err)

@@ -27,8 +27,10 @@ type place struct {
 	zeroIsAbsent bool
 	// emptyIsSet: that something is there means something even when it is empty, as with a label or `namespaceSelector: {}`.
 	emptyIsSet bool
-	// exact: the map belongs to its declaration as a whole; entries of others are differences.
+	// exact: the map or struct belongs to its declaration as a whole; what others add is a difference.
 	exact bool
+	// filledIn are fields of an exact struct that the API server fills in.
+	filledIn []string
 
 	once   sync.Once
 	expand func() below

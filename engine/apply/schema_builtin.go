@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,6 +25,18 @@ type builtinPlace struct {
 	entryOfMap bool
 	// atomic: the struct around the place is one value to the API server.
 	atomic bool
+}
+
+// wholeTypes are structs that mean something else when somebody adds a field: an added port range or peer lets more through, an
+// empty selector selects all. The API server replaces them as one value. The names are of the fields that it fills in itself.
+var wholeTypes = map[reflect.Type][]string{
+	reflect.TypeFor[metav1.LabelSelector]():                  {},
+	reflect.TypeFor[networkingv1.IPBlock]():                  {},
+	reflect.TypeFor[networkingv1.NetworkPolicyPeer]():        {},
+	reflect.TypeFor[networkingv1.NetworkPolicyPort]():        {"protocol"},
+	reflect.TypeFor[networkingv1.NetworkPolicyEgressRule]():  {},
+	reflect.TypeFor[networkingv1.NetworkPolicyIngressRule](): {},
+	reflect.TypeFor[rbacv1.PolicyRule]():                     {},
 }
 
 // scalarTypes are the Go types with a spelling of their own.
@@ -47,6 +61,9 @@ func (b builtinPlace) place() *place {
 		p.emptyIsSet = b.entryOfMap || pointer && !own && b.goType.Kind() == reflect.Struct
 		p.zeroIsAbsent = !b.entryOfMap && !pointer
 		p.exact = b.goType.Kind() == reflect.Map && (b.atomic || b.isAtomicMap())
+		if filledIn, whole := wholeTypes[b.goType]; whole {
+			p.exact, p.filledIn = true, filledIn
+		}
 		if own || reflect.PointerTo(b.goType).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 			// What is inside is not what the fields of the Go type say.
 			b.goType = nil

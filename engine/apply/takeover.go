@@ -22,7 +22,13 @@ var (
 		v1alpha1.LabelManaged, v1alpha1.LabelOwner, v1alpha1.LabelOwnerUID, v1alpha1.LabelBox, v1alpha1.LabelManagedBy,
 	}
 	// OwnershipAnnotations say for which declaration a child stands.
-	OwnershipAnnotations = []string{v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationApplied, v1alpha1.AnnotationDeletionPolicy}
+	OwnershipAnnotations = []string{
+		v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationApplied, v1alpha1.AnnotationDeletionPolicy, v1alpha1.AnnotationInitial,
+		v1alpha1.AnnotationRun, v1alpha1.AnnotationLifeTime,
+	}
+	// keptAnnotations are those that a child has that is made once. The others tell of the declaration that it was made from,
+	// which it does not follow.
+	keptAnnotations = []string{v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationDeletionPolicy}
 )
 
 // Keep makes sure that a living child that is made once says whose it is. It sends nothing where it does.
@@ -40,10 +46,10 @@ func (w *Writer) Keep(ctx context.Context, owner Owner, child Child, live *unstr
 
 // reclaim takes back a child of a former resource of the same name. The old controller reference must go first: an object
 // can have only one.
-func (w *Writer) reclaim(ctx context.Context, prepared *Prepared, obj, live *unstructured.Unstructured) (Outcome, error) {
+func (w *Writer) reclaim(ctx context.Context, child Child, obj, live *unstructured.Unstructured) (Outcome, error) {
 	keep := slices.DeleteFunc(live.GetOwnerReferences(), isController)
 	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(), "ownerReferences": keep,
+		keyVersion: live.GetResourceVersion(), "uid": live.GetUID(), "ownerReferences": keep,
 	}})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encoding owner references: %w", err)
@@ -52,23 +58,22 @@ func (w *Writer) reclaim(ctx context.Context, prepared *Prepared, obj, live *uns
 	if err != nil {
 		return Outcome{}, err
 	}
-	// It may be another's since it was released.
-	obj.SetResourceVersion(released.GetResourceVersion())
-	return w.force(ctx, prepared, obj, released, Adopted, nil)
+	return w.take(ctx, child, obj, released, Adopted, nil)
 }
 
 // Orphan takes our labels, annotations and owner reference off a child and leaves the rest.
 func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Unstructured) error {
 	refs := slices.DeleteFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.UID() })
+	labels, annotations := map[string]any{}, map[string]any{}
+	for _, name := range OwnershipLabels {
+		labels[name] = nil
+	}
+	for _, name := range OwnershipAnnotations {
+		annotations[name] = nil
+	}
 	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
 		"uid": child.GetUID(), "resourceVersion": child.GetResourceVersion(), "ownerReferences": refs,
-		"labels": map[string]any{
-			v1alpha1.LabelManaged: nil, v1alpha1.LabelOwner: nil, v1alpha1.LabelOwnerUID: nil,
-			v1alpha1.LabelBox: nil, v1alpha1.LabelManagedBy: nil,
-		},
-		"annotations": map[string]any{
-			v1alpha1.AnnotationDeclaration: nil, v1alpha1.AnnotationApplied: nil, v1alpha1.AnnotationDeletionPolicy: nil,
-		},
+		keyLabels: labels, keyAnnotations: annotations,
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the release of %s %q: %w", child.GetKind(), child.GetName(), err)
@@ -91,9 +96,7 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 // differs.
 func (w *Writer) keep(ctx context.Context, obj, live *unstructured.Unstructured, action Action) (Outcome, error) {
 	labels := differing(OwnershipLabels, obj.GetLabels(), live.GetLabels())
-	annotations := differing(OwnershipAnnotations, obj.GetAnnotations(), live.GetAnnotations())
-	// What is declared may change: a child that is made once does not follow.
-	delete(annotations, v1alpha1.AnnotationApplied)
+	annotations := differing(keptAnnotations, obj.GetAnnotations(), live.GetAnnotations())
 	refs, same := references(obj, live)
 	if len(labels) == 0 && len(annotations) == 0 && same {
 		return Outcome{Action: None, Object: live}, nil
@@ -102,8 +105,8 @@ func (w *Writer) keep(ctx context.Context, obj, live *unstructured.Unstructured,
 		annotations[v1alpha1.AnnotationApplied] = obj.GetAnnotations()[v1alpha1.AnnotationApplied]
 	}
 	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
-		"resourceVersion": live.GetResourceVersion(), "uid": live.GetUID(),
-		"labels": labels, "annotations": annotations, "ownerReferences": refs,
+		keyVersion: live.GetResourceVersion(), "uid": live.GetUID(),
+		keyLabels: labels, keyAnnotations: annotations, "ownerReferences": refs,
 	}})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encoding ownership: %w", err)

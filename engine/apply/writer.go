@@ -41,6 +41,8 @@ type Child struct {
 	Orphan bool
 	// OwnerReference lets the garbage collector delete the child with its owner, where Kubernetes allows that.
 	OwnerReference bool
+	// Initial are the fields that have what Object says when the child is made, and are left alone from then on.
+	Initial []FieldPath
 }
 
 // Action is what was done to a child.
@@ -93,6 +95,10 @@ func NewWriter(client *Client, cache Cache, comparer *Comparer) *Writer {
 // what only people can mend is a *RefusedError.
 func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
 	obj := owner.claim(child)
+	err := w.comparer.checkInitial(child)
+	if err != nil {
+		return Outcome{}, err
+	}
 	out, err := w.write(ctx, owner, child, obj)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("applying %s %q: %w", obj.GetKind(), obj.GetName(), err)
@@ -119,6 +125,19 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 	if child.Once {
 		return w.keep(ctx, obj, live, Corrected)
 	}
+	live, leaving, err := w.handOver(ctx, child.Initial, live)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out, err := w.follow(ctx, withoutInitial(obj, child.Initial), live)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return w.letGo(ctx, child.Initial, leaving, out)
+}
+
+// follow applies what is declared, where something differs.
+func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructured) (Outcome, error) {
 	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
 	action, drift := Changed, []string(nil)
 	prepared := w.comparer.Prepare(obj)
@@ -136,6 +155,9 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstructured.Unstructured, action Action, drift []string) (Outcome, error) {
 	obj.SetUID(live.GetUID())
 	answer, _, err := w.client.apply(ctx, obj, true)
+	if err != nil {
+		answer, err = w.rekeyAndApply(ctx, obj, live, err)
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -172,22 +194,19 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 // off, so the API server is asked first.
 func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	live, err := w.client.metadata(ctx, targetOf(obj))
-	prepared := w.comparer.Prepare(obj)
 	switch {
 	case apierrors.IsNotFound(err):
-		return w.createByApply(ctx, prepared, obj)
+		return w.createByApply(ctx, child, obj)
 	case err != nil:
 		return Outcome{}, err
 	case live.GetDeletionTimestamp() != nil:
 		return Outcome{Action: Terminating, Object: live}, nil
 	case owner.owns(live):
-		return w.force(ctx, prepared, obj, live, Corrected, []string{"metadata.labels"})
+		return w.take(ctx, child, obj, live, Corrected, []string{"metadata.labels"})
 	case owner.lost(live, w.Lives):
-		return w.reclaim(ctx, prepared, obj, live)
+		return w.reclaim(ctx, child, obj, live)
 	case child.Adopt && free(live):
-		// It may be another's since it was read.
-		obj.SetResourceVersion(live.GetResourceVersion())
-		return w.force(ctx, prepared, obj, live, Adopted, nil)
+		return w.take(ctx, child, obj, live, Adopted, nil)
 	default:
 		return Outcome{}, notOwned(obj, live)
 	}
@@ -200,15 +219,15 @@ const noVersion = "1"
 // createByApply makes a child by an apply without force that must not find one. If someone was faster, that is a conflict,
 // and the next cycle sees whose it is. An apply that did change something, because the API server behind a kind does not
 // heed the version, has merged into an object that is not ours: it is taken back and refused.
-func (w *Writer) createByApply(ctx context.Context, prepared *Prepared, obj *unstructured.Unstructured) (Outcome, error) {
+func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	obj.SetResourceVersion(noVersion)
 	answer, created, err := w.client.apply(ctx, obj, false)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if created {
-		w.learn(prepared, obj, answer)
-		return Outcome{Action: Created, Object: answer}, nil
+		w.learn(w.comparer.Prepare(obj), obj, answer)
+		return w.leaveInitial(ctx, child, obj, answer)
 	}
 	released, _, err := w.client.apply(ctx, nothing(answer), false)
 	if err != nil {

@@ -141,9 +141,9 @@ func convertOne(value any, schema *apiextensionsv1.JSONSchemaProps) (any, error)
 		return toNumber(value)
 	case "boolean":
 		return toBool(value)
-	case "string":
+	case schemaText:
 		return toText(value)
-	case "array", "object":
+	case "array", schemaObject:
 		if got := typeName(value); got != schema.Type {
 			return nil, fmt.Errorf("wanted %s, got %s", schema.Type, got)
 		}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,13 +22,15 @@ type children struct {
 	noted  bool // the versions of the first read are in the run's inputs
 	loaded bool
 	list   []*unstructured.Unstructured
-	tree   map[string]any
+	byKey  map[childKey]*unstructured.Unstructured
+	tree   map[string]any // what templates see
+	whole  map[string]any // the same, with what Secrets hold
 }
 
 func newChildren(r *Run) *children { return &children{run: r} }
 
 // changed forgets what was read: something was written.
-func (c *children) changed() { c.loaded, c.list, c.tree = false, nil, nil }
+func (c *children) changed() { c.loaded, c.list, c.byKey, c.tree, c.whole = false, nil, nil, nil, nil }
 
 // all gives every child, in the order of the declarations that they stand for; those of none come last.
 func (c *children) all() []*unstructured.Unstructured {
@@ -51,17 +53,18 @@ func (c *children) all() []*unstructured.Unstructured {
 }
 
 func (c *children) place(child *unstructured.Unstructured) int {
-	if d := c.run.Plan.byID[idOf(child)]; d != nil {
+	if d := c.run.Plan.declared(idOf(child)); d != nil {
 		return d.order
 	}
 	return math.MaxInt
 }
 
-// find gives the living children of one declaration.
-func (c *children) find(id string) []*unstructured.Unstructured {
+// find gives the living children of one instance; for a declaration as a whole, those of all its items.
+func (c *children) find(in instance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, child := range c.all() {
-		if idOf(child) == id {
+		id := idOf(child)
+		if id == in.id || in.forEach != nil && in.item == nil && c.run.Plan.declared(id) == in.declaration {
 			out = append(out, child)
 		}
 	}
@@ -70,13 +73,25 @@ func (c *children) find(id string) []*unstructured.Unstructured {
 
 // view is .children: by singular (the first declared), by plural and name, and by explicit id.
 func (c *children) view() map[string]any {
-	if c.tree != nil && c.loaded {
-		return c.tree
+	if c.tree == nil || !c.loaded {
+		c.tree = c.treeOf(kinds.View)
 	}
+	return c.tree
+}
+
+// viewAll is view with what Secrets hold.
+func (c *children) viewAll() map[string]any {
+	if c.whole == nil || !c.loaded {
+		c.whole = c.treeOf(kinds.ViewAll)
+	}
+	return c.whole
+}
+
+func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
 	tree := map[string]any{}
-	for _, child := range c.all() {
+	for _, child := range c.withEnded() {
 		gvk := child.GroupVersionKind()
-		seen := kinds.View(child)
+		seen := view(child)
 		if _, taken := tree[kinds.SingularOf(gvk)]; !taken {
 			tree[kinds.SingularOf(gvk)] = seen
 		}
@@ -87,35 +102,48 @@ func (c *children) view() map[string]any {
 			tree[plural] = byName
 		}
 		byName[c.run.childName(child)] = seen
-		if d := c.run.Plan.byID[idOf(child)]; d != nil && d.explicit {
-			tree[d.id] = seen
+		if d := c.run.Plan.named(idOf(child)); d != nil && d.explicit {
+			addByID(tree, d, idOf(child), seen)
 		}
 	}
-	c.tree = tree
 	return tree
 }
 
-// childNames are the names that a box's declarations have under .children: singulars, plurals and explicit ids.
-func childNames(box *v1alpha1.OperatorBox) []string {
-	var out []string
-	for _, group := range []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete} {
-		for key, declarations := range group {
-			kind, ok := kinds.Lookup(key)
-			for i := range declarations {
-				gvk := kind.GVK
-				if gvk.Empty() {
-					gvk = manifestKind(&declarations[i])
-				}
-				if ok && !gvk.Empty() {
-					out = append(out, kinds.SingularOf(gvk), kinds.PluralOf(gvk))
-				}
-				if id := declarations[i].ID; id != "" {
-					out = append(out, id)
-				}
-			}
+// withEnded gives all children, and stand-ins for Jobs that have completed and are gone.
+func (c *children) withEnded() []*unstructured.Unstructured {
+	ended := c.run.ended()
+	if len(ended) == 0 {
+		return c.all()
+	}
+	all := slices.Concat(c.all(), ended)
+	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
+	return all
+}
+
+// at gives the living child in a place; nil where there is none.
+func (c *children) at(key childKey) *unstructured.Unstructured {
+	all := c.all()
+	if c.byKey == nil {
+		c.byKey = make(map[childKey]*unstructured.Unstructured, len(all))
+		for _, child := range all {
+			c.byKey[keyOf(child)] = child
 		}
 	}
-	return out
+	return c.byKey[key]
+}
+
+// addByID puts a child where templates find it by the explicit id of its declaration: itself, or below the item's key.
+func addByID(tree map[string]any, d *declaration, id string, seen map[string]any) {
+	if d.forEach == nil {
+		tree[d.id] = seen
+		return
+	}
+	byKey, ok := tree[d.id].(map[string]any)
+	if !ok {
+		byKey = map[string]any{}
+		tree[d.id] = byKey
+	}
+	byKey[strings.TrimPrefix(id, d.id+keyMark)] = seen
 }
 
 // manifestKind is the kind of a manifest as written; an empty one where it is wrong, which is reported elsewhere.
@@ -138,23 +166,6 @@ func (r *Run) childName(child *unstructured.Unstructured) string {
 	return child.GetName()
 }
 
-// notCurrent names the first child that has not settled, by kstatus; "" when all have.
-func (c *children) notCurrent() string {
-	for _, child := range c.all() {
-		if c.run.Plan.byID[idOf(child)] == nil {
-			continue
-		}
-		res, err := status.Compute(child)
-		if err != nil {
-			return fmt.Sprintf("%s %q: its status can't be read: %s", child.GetKind(), c.run.childName(child), oneLine(err.Error()))
-		}
-		if res.Status != status.CurrentStatus {
-			return fmt.Sprintf("%s %q: %s", child.GetKind(), c.run.childName(child), oneLine(res.Message))
-		}
-	}
-	return ""
-}
-
 func idOf(child *unstructured.Unstructured) string {
 	return child.GetAnnotations()[v1alpha1.AnnotationDeclaration]
 }
@@ -171,12 +182,16 @@ func keyOf(obj *unstructured.Unstructured) childKey {
 
 // standing is what the declarations of a cycle stand for. Everything else of this resource and box is pruned.
 type standing struct {
-	rendered map[childKey]string // the id that rendered an object
-	held     map[string]bool     // ids that did not render this time, and whose children stay
+	rendered map[childKey]string   // the id that rendered an object
+	held     map[string]bool       // ids that did not render this time, and whose children stay
+	wholly   map[*declaration]bool // declarations of which no item was rendered this time, and whose children stay
+	expanded map[*declaration]bool // declarations whose items are known this time
+	met      map[string]bool       // ids of the instances of those
 }
 
 func newStanding() standing {
-	return standing{rendered: map[childKey]string{}, held: map[string]bool{}}
+	return standing{rendered: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declaration]bool{},
+		expanded: map[*declaration]bool{}, met: map[string]bool{}}
 }
 
 // add notes a rendered object. Two that are the same are a mistake.
@@ -186,14 +201,37 @@ func (s standing) add(obj *unstructured.Unstructured, id string) error {
 		return permanent(v1alpha1.ReasonDuplicateChild,
 			fmt.Errorf("%q and %q both render %s %q; give one of them another name", other, id, obj.GetKind(), obj.GetName()))
 	}
+	if len(s.rendered) >= maxChildren {
+		return permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, id))
+	}
 	s.rendered[key] = id
 	return nil
 }
 
-// covers says whether a declaration stands for a living child.
-func (s standing) covers(child *unstructured.Unstructured) bool {
-	id := idOf(child)
-	return s.held[id] || s.rendered[keyOf(child)] == id && id != ""
+// meet notes the instances of a declaration.
+func (s standing) meet(d *declaration, instances []instance) {
+	s.expanded[d] = true
+	for _, in := range instances {
+		s.met[in.id] = true
+	}
 }
+
+// hold notes that an instance, or a declaration as a whole, does not act this time, and that its children stay.
+func (s standing) hold(in instance) {
+	if in.forEach != nil && in.item == nil {
+		s.wholly[in.declaration] = true
+		return
+	}
+	s.held[in.id] = true
+}
+
+// covers says whether a declaration stands for a living child.
+func (r *Run) covers(child *unstructured.Unstructured) bool {
+	id := idOf(child)
+	return r.stands.held[id] || r.stands.rendered[keyOf(child)] == id && id != "" || r.stands.wholly[r.Plan.declared(id)]
+}
+
+// RankOf is the place of an object's kind in the order inside a group.
+func RankOf(child *unstructured.Unstructured) int { return rankOf(child) }
 
 func rankOf(child *unstructured.Unstructured) int { return kinds.RankOf(child.GroupVersionKind()) }

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
@@ -38,8 +41,17 @@ type Env struct {
 	Mapper meta.RESTMapper
 	// AllKinds says that the mapper knows all kinds of an API server: others are not installed.
 	AllKinds bool
+	// Random is where the values of declarations with `once: true` come from. Default: the system's source.
+	Random io.Reader
+	// Now is the time at which certificates begin that such declarations make. Default: the system's clock.
+	Now func() time.Time
+	// BoxSchema gives the schema of the CRD that another box serves; nil where that is not known. Paths through cross are
+	// checked against it. nil: nothing is known of other boxes.
+	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
+	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
+	ExternalOnly bool
 }
 
 // compiler collects what a box compiles to, and every mistake.
@@ -48,8 +60,10 @@ type compiler struct {
 	env   Env
 	plan  *Plan
 	scope *expr.Scope
+	whole *expr.Scope // children and cross with what Secrets hold
 	errs  field.ErrorList
 
+	asksNamespaces                           bool       // a template may lead into another namespace
 	gate                                     *when.Gate // the box's own
 	createGroup, reconcileGroup, deleteGroup []*declaration
 	workloads, services                      []*declaration
@@ -57,11 +71,12 @@ type compiler struct {
 
 // Compile checks a box and freezes it. It says everything that is wrong, each with its field path; the plan is nil then.
 func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
-	c := &compiler{box: box, env: env, scope: expr.NewScope(env.CRD.Schema).WithChildren(childNames(box)...)}
+	env = withDefaults(env)
+	c := &compiler{box: box, env: env, scope: boxScope(box, env)}
 	c.plan = &Plan{
 		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), CRD: env.CRD,
 		Runtime: runtimeOf(box.Spec.RuntimeSpec), byID: map[string]*declaration{},
-		cleanupIDs: map[string]bool{},
+		cleanupOnly: map[string]*declaration{},
 	}
 	c.plan.boxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
@@ -85,6 +100,22 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 		return nil, c.errs
 	}
 	return c.plan, nil
+}
+
+// boxScope is what the templates of a box may read, but for what a forEach adds.
+func boxScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
+	return expr.NewScope(env.CRD.Schema).WithNames(rootChildren, childSchemas(box, false)).WithNames(rootCross, crossSchemas(box, env, false)).
+		WithNames(rootExternal, externalSchemas(box))
+}
+
+func withDefaults(env Env) Env {
+	if env.Random == nil {
+		env.Random = rand.Reader
+	}
+	if env.Now == nil {
+		env.Now = clock.RealClock{}.Now
+	}
+	return env
 }
 
 // CompileCleanup gives a plan that only lets go of deleted resources: for boxes that never compiled.
@@ -217,6 +248,7 @@ func (c *compiler) status() {
 			c.plan.readyPolicy = s.Ready
 		}
 		c.statusFields(s.Fields)
+		c.readyWhen(s.ReadyWhen, field.NewPath("spec", "status", "readyWhen"))
 	}
 }
 
@@ -237,7 +269,7 @@ func (c *compiler) read(paths []expr.Path) (usesChildren bool) {
 		switch p[0] {
 		case "children":
 			usesChildren = true
-		case "status":
+		case rootStatus:
 			c.plan.ReadsStatus = true
 		default:
 		}

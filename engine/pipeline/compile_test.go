@@ -29,6 +29,12 @@ func messages(errs field.ErrorList) []string {
 	return out
 }
 
+func TestANullShortFieldIsAbsent(t *testing.T) {
+	g := gomega.NewWithT(t)
+	_, errs := Compile(boxOf(t, `onReconcile: {deployments: [{image: nginx, replicas: null}]}`), Env{CRD: websites(t)})
+	g.Expect(messages(errs)).To(gomega.BeEmpty())
+}
+
 func TestMistakes(t *testing.T) {
 	const operatorNames = "equals, notEquals, gt, gte, lt, lte, between, notBetween, in, notIn, contains, notContains, prefix, suffix, regex, exists, notExists, typeOf, olderThan, youngerThan"
 	cases := map[string]struct {
@@ -43,9 +49,9 @@ func TestMistakes(t *testing.T) {
 			`onCreate: {wombats: [{}]}`,
 			[]string{`spec.onCreate.wombats: Invalid value: "wombats": unknown key`},
 		},
-		"group key that is planned": {
-			`onReconcile: {statefulsets: [{}]}`,
-			[]string{"spec.onReconcile.statefulsets: Forbidden: statefulsets are not supported yet by this version of Orkestra; write them under `resources` as a manifest"},
+		"manifest whose name is no text": {
+			`onReconcile: {resources: [{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: true}}}]}`,
+			[]string{`spec.onReconcile.resources[0].manifest.metadata.name: Invalid value: "boolean": wanted a string; YAML takes words such as y, no and on for booleans, so quote it`},
 		},
 		"unknown short field": {
 			`onReconcile: {deployments: [{imge: nginx, image: nginx}]}`,
@@ -142,6 +148,27 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 				`spec.finalizers[2]: Invalid value: "a b/c": prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 			},
 		},
+		"several workloads for what needs one": {
+			`onReconcile: {deployments: [{name: web, image: a}], statefulsets: [{name: db, image: a, serviceName: ""}], daemonsets: [{name: logs, image: a}],
+				hpas: [{maxReplicas: 3}], pdbs: [{minAvailable: 1}], networkpolicies: [{}]}`,
+			[]string{
+				`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/web", "statefulsets/db"); set target`,
+				`spec.onReconcile.networkpolicies[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set podSelector`,
+				`spec.onReconcile.pdbs[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set selector`,
+			},
+		},
+		"no workload that could be scaled": {
+			`onReconcile: {daemonsets: [{image: a}], hpas: [{maxReplicas: 3}]}`,
+			[]string{`spec.onReconcile.hpas[0]: Required value: this box declares no scalable workload that target could be taken from; set it`},
+		},
+		"a StatefulSet without a Service": {
+			`onReconcile: {statefulsets: [{image: a}]}`,
+			[]string{`spec.onReconcile.statefulsets[0]: Required value: this box declares no Service that serviceName could be taken from; set it`},
+		},
+		"a StatefulSet with several Services": {
+			`onReconcile: {statefulsets: [{image: a}], services: [{name: a}, {name: b}]}`,
+			[]string{`spec.onReconcile.statefulsets[0]: Required value: this box declares several Services ("services/a", "services/b"); set serviceName`},
+		},
 		"several workloads for the default of a Service": {
 			`onReconcile: {deployments: [{name: web, image: a}, {name: db, image: b}], services: [{port: 80}]}`,
 			[]string{`spec.onReconcile.services[0]: Required value: this box declares several workloads ("deployments/web", "deployments/db"); set selector`},
@@ -180,7 +207,7 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 		"status fields that Orkestra writes itself": {
 			`status: {fields: [{path: conditions, value: []}, {path: observedGeneration, value: 1}]}`,
 			[]string{
-				`spec.status.fields[0].path: Invalid value: "conditions": Orkestra writes this field itself`,
+				`spec.status.fields[0].path: Invalid value: "conditions": Orkestra writes this field itself; a condition of your own has the path conditions[Available]`,
 				`spec.status.fields[1].path: Invalid value: "observedGeneration": Orkestra writes this field itself`,
 			},
 		},
@@ -196,12 +223,34 @@ onDelete: {configmaps: [{reconcile: true}]}`,
 				"spec.onReconcile.configmaps[0].once: Forbidden: once and reconcile: true contradict each other",
 			},
 		},
-		"jobs that are kept reconciled": {
-			`onReconcile: {jobs: [{image: a}]}
-onCreate: {jobs: [{id: second, image: a, reconcile: true}]}`,
+		"replace on a Job that is made once": {
+			`onReconcile: {jobs: [{image: a, once: true, replace: true}]}
+onCreate: {jobs: [{id: second, image: a, replace: true}]}
+onDelete: {jobs: [{image: a, replace: true}]}`,
 			[]string{
-				"spec.onCreate.jobs[0]: Forbidden: jobs that are kept reconciled are not supported yet by this version of Orkestra; use onCreate without reconcile, or onDelete",
-				"spec.onReconcile.jobs[0]: Forbidden: jobs that are kept reconciled are not supported yet by this version of Orkestra; use onCreate without reconcile, or onDelete",
+				"spec.onCreate.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onDelete.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+			},
+		},
+		"initial fields": {
+			`onReconcile:
+  deployments:
+  - image: a
+    initialFields: [spec.replica, spec.template.spec.containers, "spec.template.spec.containers[0].image", spec.template.spec.containers.image, spec.replicas.x, spec.replicas, spec]
+  configmaps: [{initialFields: [kind, metadata.name, "metadata.labels['orkestra.orkspace.io/box']", "metadata.annotations['a/b']", data.x, "data['x']", "..", status.x]}]`,
+			[]string{
+				`spec.onReconcile.configmaps[0].initialFields[0]: Invalid value: "kind": kind can't be left to others; wanted a field such as spec.replicas`,
+				`spec.onReconcile.configmaps[0].initialFields[1]: Invalid value: "metadata.name": of metadata only labels and annotations can be named, one by one: metadata.annotations['example.com/note']`,
+				`spec.onReconcile.configmaps[0].initialFields[2]: Invalid value: "metadata.labels['orkestra.orkspace.io/box']": this is Orkestra's own; remove it`,
+				`spec.onReconcile.configmaps[0].initialFields[5]: Invalid value: "data['x']": data.x is in this list, and one of the two is part of the other`,
+				`spec.onReconcile.configmaps[0].initialFields[6]: Invalid value: "..": reading path "..": a name is missing beside a dot`,
+				`spec.onReconcile.configmaps[0].initialFields[7]: Invalid value: "status.x": status can't be left to others; wanted a field such as spec.replicas`,
+				`spec.onReconcile.deployments[0].initialFields[0]: Invalid value: "spec.replica": a Deployment has no such field, did you mean "replicas"?`,
+				`spec.onReconcile.deployments[0].initialFields[2]: Invalid value: "spec.template.spec.containers[0].image": fields in lists can't be named: an index is another entry when somebody adds one`,
+				`spec.onReconcile.deployments[0].initialFields[3]: Invalid value: "spec.template.spec.containers.image": spec.template.spec.containers is a list, and fields in lists can't be named`,
+				`spec.onReconcile.deployments[0].initialFields[4]: Invalid value: "spec.replicas.x": spec.replicas has no fields`,
+				`spec.onReconcile.deployments[0].initialFields[6]: Invalid value: "spec": spec.template.spec.containers is in this list, and one of the two is part of the other`,
 			},
 		},
 		"failure policy outside of onDelete": {
@@ -211,14 +260,6 @@ onCreate: {jobs: [{id: second, image: a, reconcile: true}]}`,
 		"unknown kind of a group that Kubernetes has": {
 			`onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}}]}`,
 			[]string{`spec.onReconcile.resources[0].manifest.kind: Invalid value: "Deploymnt": apps/v1 has no such kind, did you mean "Deployment"?`},
-		},
-		"a Job that may be gone before its end is seen": {
-			`onDelete: {jobs: [{image: a, spec: {ttlSecondsAfterFinished: 0}}]}`,
-			[]string{`spec.onDelete.jobs[0].spec.ttlSecondsAfterFinished: Forbidden: not supported yet by this version of Orkestra; remove it`},
-		},
-		"a Job's manifest that may be gone before its end is seen": {
-			`onDelete: {resources: [{manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 60}}}]}`,
-			[]string{`spec.onDelete.resources[0].manifest.spec.ttlSecondsAfterFinished: Forbidden: not supported yet by this version of Orkestra; remove it`},
 		},
 		"a gate that waits for its own child": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.a.data.x, equals: y}]}]}`,

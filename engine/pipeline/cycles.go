@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -77,18 +76,6 @@ func ringFrom(needs map[*declaration][]*declaration, d *declaration) []*declarat
 		return nil
 	}
 	return walk(d)
-}
-
-// label names a declaration in messages about one resource: by its id, with the name that it gives this resource's child.
-func (r *Run) label(ctx context.Context, d *declaration) string {
-	if d.explicit || d.name == nil {
-		return d.label()
-	}
-	name, err := d.name.Eval(ctx, r.data(d.usesChildren))
-	if text, ok := name.(string); err == nil && ok && text != "" {
-		return d.kind.Key + "/" + text
-	}
-	return d.label() // what is wrong with the name is an error of its own
 }
 
 // label names the declaration in messages: by its id, or by its place where the id holds a template.

@@ -30,10 +30,13 @@ type declaration struct {
 	written  map[string]any // the short fields as written: which of them are set decides where defaults come from
 	overlay  map[string]any // the spec as written
 
+	forEach             *forEach // nil: the declaration stands for one object
+	gateReadsItem       bool
 	name, namespace     *expr.Template
 	labels, annotations map[string]*expr.Template
 	short, spec         *expr.Value
 	gate                *when.Gate
+	readyWhen           *readyGate // nil: kstatus says when the object is current
 
 	once           bool
 	optional       bool
@@ -42,8 +45,11 @@ type declaration struct {
 	ownerReference bool
 	keepWhenFalse  map[bool]bool // by "the gate is a false choice"
 	failurePolicy  v1alpha1.JobFailurePolicy
+	replace        bool // a Job runs again when what is declared of it changes
+	initial        []apply.FieldPath
 
 	usesChildren bool
+	usesSecrets  bool         // a template may read what a Secret holds
 	workload     *declaration // the box's only workload, where a default needs it
 	service      *declaration // the box's only Service, where a default needs it
 	ports        *expr.Value  // the port fields alone, which others take defaults from
@@ -57,10 +63,22 @@ func (d *declaration) rank() int {
 	return d.kind.Rank
 }
 
-// render evaluates every template of the declaration and builds the object.
-func (d *declaration) render(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
-	data := r.data(d.usesChildren)
-	in := kinds.Declared{Instance: r.owner.Label}
+// errQuietFail stands for what a template says that fails by itself.
+var errQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
+
+// render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
+func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+	obj, err := d.build(ctx, r)
+	if _, said := errors.AsType[*expr.FailError](err); said && d.usesSecrets {
+		return nil, permanent(v1alpha1.ReasonTemplateError, errQuietFail)
+	}
+	return obj, err
+}
+
+// build is render with errors as they are.
+func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+	data := d.allData(r)
+	in := kinds.Declared{Instance: r.owner.Label, WithTTL: true}
 	var err error
 	if in.Name, err = d.objectName(ctx, r, data); err != nil {
 		return nil, err
@@ -87,33 +105,39 @@ func (d *declaration) render(ctx context.Context, r *Run) (*unstructured.Unstruc
 	if err != nil {
 		return nil, permanent(v1alpha1.ReasonTemplateError, err)
 	}
+	if d.phase == stepDeletion && d.isJob() {
+		rememberLifeTime(obj, takeLifeTime(obj))
+	}
+	if err := d.convertCustom(r, obj); err != nil {
+		return nil, err
+	}
 	return obj, nil
 }
 
 // defaults looks up the workload and the Service that the kind's defaults are taken from.
-func (d *declaration) defaults(ctx context.Context, r *Run, in *kinds.Declared) error {
+func (d instance) defaults(ctx context.Context, r *Run, in *kinds.Declared) error {
 	if d.workload != nil {
-		name, short, err := d.workload.face(ctx, r)
+		name, short, err := d.face(ctx, r, d.workload)
 		if err != nil {
 			return err
 		}
-		w := kinds.WorkloadOf(name, short)
+		w := d.workload.kind.WorkloadOf(name, short)
 		in.Workload = &w
 	}
 	if d.service == nil {
 		return nil
 	}
-	name, short, err := d.service.face(ctx, r)
+	name, short, err := d.face(ctx, r, d.service)
 	if err != nil {
 		return err
 	}
 	var workload *kinds.Workload
 	if d.service.workload != nil {
-		wName, wShort, err := d.service.workload.face(ctx, r)
+		wName, wShort, err := d.face(ctx, r, d.service.workload)
 		if err != nil {
 			return err
 		}
-		w := kinds.WorkloadOf(wName, wShort)
+		w := d.service.workload.kind.WorkloadOf(wName, wShort)
 		workload = &w
 	}
 	s := kinds.ServiceOf(name, short, workload)
@@ -121,13 +145,18 @@ func (d *declaration) defaults(ctx context.Context, r *Run, in *kinds.Declared) 
 	return nil
 }
 
-// face is what other declarations see of this one: its object's name and its ports.
-func (d *declaration) face(ctx context.Context, r *Run) (name string, short map[string]any, err error) {
-	data := r.data(d.usesChildren)
-	if name, err = d.objectName(ctx, r, data); err != nil {
+// face is what the instance sees of another declaration: its object's name and its ports. Of one that goes over the same
+// items it is the object of this item. Ports may come from a Secret, as in the content of the other object.
+func (d instance) face(ctx context.Context, r *Run, of *declaration) (name string, short map[string]any, err error) {
+	other := of.whole()
+	if of.forEach != nil {
+		other.item = d.item // the compiler has seen that both go over the same items
+	}
+	data := other.allData(r)
+	if name, err = other.objectName(ctx, r, data); err != nil {
 		return "", nil, err
 	}
-	short, err = tree(ctx, d.id, d.ports, data)
+	short, err = tree(ctx, of.id, of.ports, data)
 	return name, short, err
 }
 
@@ -138,6 +167,9 @@ func (d *declaration) objectName(ctx context.Context, r *Run, data expr.Data) (s
 	name, err := text(ctx, "name", d.name, data)
 	if err == nil && name == "" {
 		err = permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", d.name))
+	}
+	if err == nil {
+		err = checkName(name)
 	}
 	return name, err
 }
@@ -167,11 +199,13 @@ func (d *declaration) objectNamespace(ctx context.Context, r *Run, data expr.Dat
 	if err != nil {
 		return "", err
 	}
-	if _, literal := d.namespace.Literal(); !literal && own != "" && ns != own {
-		return "", permanent(v1alpha1.ReasonTemplateError,
-			fmt.Errorf("namespace: a template may only yield the resource's own namespace %q, got %q; write other namespaces literally", own, ns))
+	if err := checkNamespace(ns); err != nil {
+		return "", err
 	}
-	return ns, nil
+	if _, literal := d.namespace.Literal(); literal {
+		return ns, nil
+	}
+	return ns, r.mayReach(ctx, "namespace", ns)
 }
 
 func (d *declaration) namespaced(r *Run) (bool, error) {
@@ -182,7 +216,7 @@ func (d *declaration) namespaced(r *Run) (bool, error) {
 }
 
 // child says how a rendered object is to be written.
-func (d *declaration) child(obj *unstructured.Unstructured) apply.Child {
+func (d instance) child(obj *unstructured.Unstructured) apply.Child {
 	return apply.Child{
 		Object: obj, ID: d.id, Once: d.once, Adopt: d.adopt, Orphan: d.orphan, OwnerReference: d.ownerReference,
 	}

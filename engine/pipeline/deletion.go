@@ -10,8 +10,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -115,86 +113,6 @@ func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 	return false, nil
 }
 
-// steps runs the declarations, and says what is waited for.
-func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string) (waiting []string, err error) {
-	for _, decl := range d.cleanup {
-		message, err := d.step(ctx, r, decl, finished)
-		if err != nil {
-			return waiting, fmt.Errorf("%s: %w", r.label(ctx, decl), err)
-		}
-		if message == "" {
-			continue
-		}
-		waiting = append(waiting, message)
-		if d.ordered {
-			break
-		}
-	}
-	return waiting, nil
-}
-
-// step runs one onDelete declaration. A message says what is still waited for.
-func (d *deletion) step(ctx context.Context, r *Run, decl *declaration, finished map[string]string) (string, error) {
-	res, err := decl.gate.Eval(ctx, r.data(decl.usesChildren), r.Now)
-	if err != nil {
-		return "", evaluating("when", v1alpha1.ReasonConditionError, err)
-	}
-	r.flipAt(res.NextFlip)
-	if !res.Open {
-		if res.Choice || decl.optional {
-			return "", nil
-		}
-		return fmt.Sprintf("%s: %s", r.label(ctx, decl), res.Message()), nil
-	}
-	obj, err := decl.render(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	hash := apply.Hash(obj)
-	if finished[decl.id] == hash {
-		return "", nil
-	}
-	out, err := r.Ports.Applier.Apply(ctx, r.owner, decl.child(obj))
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		// Nor can an event be made there.
-		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
-		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
-			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, decl), obj.GetNamespace())})
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	r.note(out.Object, out.Action)
-	return d.outcome(decl, obj, out, finished, hash)
-}
-
-// outcome says what a clean-up object came to. Objects that are no Jobs are finished when they are made.
-func (d *deletion) outcome(decl *declaration, obj *unstructured.Unstructured, out apply.Outcome, finished map[string]string, hash string) (string, error) {
-	if out.Action == apply.Terminating {
-		return fmt.Sprintf("%s %q is being deleted", obj.GetKind(), obj.GetName()), nil
-	}
-	if decl.gvk.Kind != "Job" {
-		finished[decl.id] = hash
-		return "", nil
-	}
-	switch jobState(out.Object) {
-	case batchv1.JobComplete:
-		finished[decl.id] = hash
-		return "", nil
-	case batchv1.JobFailed:
-		if decl.failurePolicy == v1alpha1.JobFailureContinue {
-			finished[decl.id] = hash
-			return "", nil
-		}
-		return "", permanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
-			"clean-up Job %q failed and holds the deletion: mend the cause and delete the Job to run it again, or set the annotation %s: \"true\" on the resource",
-			obj.GetName(), v1alpha1.AnnotationSkipCleanup))
-	default:
-		return fmt.Sprintf("waiting for clean-up Job %q to finish", obj.GetName()), nil
-	}
-}
-
 // jobState is the condition that ended a Job, or "".
 func jobState(job *unstructured.Unstructured) batchv1.JobConditionType {
 	// A missing or odd status is that of a Job that has not ended.
@@ -211,7 +129,7 @@ func jobState(job *unstructured.Unstructured) batchv1.JobConditionType {
 	return ""
 }
 
-// doneMarks reads which Jobs of a resource have completed, by declaration and hash. A mark that someone broke is no mark.
+// doneMarks reads which Jobs of a resource have completed, by declaration and hash, and what of its clean-up is finished. A mark that someone broke is no mark.
 func doneMarks(resource *unstructured.Unstructured) map[string]string {
 	marks := map[string]string{}
 	if err := json.Unmarshal([]byte(resource.GetAnnotations()[v1alpha1.AnnotationDone]), &marks); err != nil {
@@ -268,7 +186,7 @@ func (r *Run) stays(child *unstructured.Unstructured) bool {
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
 		return true
 	}
-	return r.orphans() && !r.Plan.cleanupIDs[idOf(child)]
+	return r.orphans() && !r.Plan.onlyCleanup(idOf(child))
 }
 
 // deleteChildren deletes the last made of the children that are left. The others follow when these are gone.

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/external"
 )
 
 // Class says what may mend an error, and so when the resource is looked at again (design: semantics.md, "Errors").
@@ -101,6 +102,7 @@ func classify(step string, err error) *StepError {
 		child  *apply.RefusedError
 		noKind *meta.NoKindMatchError
 		noRes  *meta.NoResourceMatchError
+		call   *external.Error
 	)
 	switch {
 	case errors.As(err, new(*PanicError)):
@@ -111,6 +113,12 @@ func classify(step string, err error) *StepError {
 		e.Class, e.Reason = Permanent, own.reason
 	case errors.As(err, &child):
 		e.Class, e.Reason = Refused, child.Reason
+	case errors.As(err, &call):
+		e.Class = Transient
+		if call.Refused {
+			// What the host, or its operator, says no for is out of our sight.
+			e.Class, e.Reason = Refused, v1alpha1.ReasonExternalFailed
+		}
 	case errors.As(err, &noKind), errors.As(err, &noRes):
 		e.Class = Transient
 	default:
@@ -120,12 +128,16 @@ func classify(step string, err error) *StepError {
 }
 
 func classifyAPI(err error) (class Class, reason string) {
+	text := wordsOfAPI(err)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Transient, ""
 	case apierrors.IsForbidden(err):
-		return classifyForbidden(err)
-	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "denied request:"):
+		return classifyForbidden(err, text)
+	case strings.Contains(text, "failed to create typed patch object"):
+		// A field that the kind does not have, or one of another type: server-side apply says so with 500.
+		return Refused, v1alpha1.ReasonInvalidChild
+	case apierrors.IsInvalid(err) && strings.Contains(text, "denied request:"):
 		// A ValidatingAdmissionPolicy says no with 422 unless its author chose another code.
 		return Refused, v1alpha1.ReasonAdmissionDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
@@ -137,18 +149,29 @@ func classifyAPI(err error) (class Class, reason string) {
 
 // classifyForbidden tells the three meanings of 403 apart. Kubernetes has one code for all of them; quota says "exceeded
 // quota", the authorizer "cannot", and everything else is admission.
-func classifyForbidden(err error) (class Class, reason string) {
-	text := err.Error()
+func classifyForbidden(err error, text string) (class Class, reason string) {
 	switch {
-	case strings.Contains(text, "exceeded quota"):
+	case overQuota(text):
 		return Transient, ""
 	case hasCauses(err):
 		return Refused, v1alpha1.ReasonAdmissionDenied
-	case strings.Contains(text, " cannot "):
+	case deniedByAuthorizer(text):
 		return Permission, v1alpha1.ReasonForbidden
 	default:
 		return Refused, v1alpha1.ReasonAdmissionDenied
 	}
+}
+
+func overQuota(text string) bool          { return strings.Contains(text, "exceeded quota") }
+func deniedByAuthorizer(text string) bool { return strings.Contains(text, " cannot ") }
+
+// wordsOfAPI are the words of the API server, also where the error shows others.
+func wordsOfAPI(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
 }
 
 func hasCauses(err error) bool {

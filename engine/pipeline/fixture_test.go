@@ -12,8 +12,10 @@ import (
 
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -45,6 +47,7 @@ properties:
       tls: {type: boolean}
       tags: {type: array, items: {type: string}}
       database: {type: object, properties: {name: {type: string}, size: {type: integer}}}
+      any: {x-kubernetes-preserve-unknown-fields: true}
   status:
     type: object
     properties:
@@ -116,6 +119,11 @@ func website(tb testing.TB, spec string) *unstructured.Unstructured {
 type ports struct {
 	*world
 
+	others  []*unstructured.Unstructured // what the box does not own
+	boxes   map[string]schema.GroupVersionKind
+	schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
+	missing []string // kinds that are not installed
+
 	kinds      func() []schema.GroupVersionKind
 	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
 	apply      func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error)
@@ -135,13 +143,48 @@ func newPorts() *ports {
 	}
 }
 
-func (p *ports) ports() Ports { return Ports{Inventory: p, Applier: p, Marker: p, Kinds: p} }
+func (p *ports) ports() Ports {
+	return Ports{Inventory: p, Applier: p, Marker: p, Kinds: p, Observer: p}
+}
 
 // run executes a plan once.
 func (p *ports) run(plan *Plan, stored *unstructured.Unstructured) (*Run, error) {
 	r := plan.NewRun(stored, now, p.ports())
 	return r, plan.Execute(context.Background(), r)
 }
+
+func (p *ports) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
+	return p.schemas[kind]
+}
+
+// Observe, Get, Select and Box read what the box does not own.
+func (p *ports) Observe(_ context.Context, kind schema.GroupVersionKind) error {
+	if slices.Contains(p.missing, kind.Kind) {
+		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	}
+	return nil
+}
+
+func (p *ports) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	for _, obj := range p.others {
+		if obj.GroupVersionKind() == kind && obj.GetNamespace() == namespace && obj.GetName() == name {
+			return obj
+		}
+	}
+	return nil
+}
+
+func (p *ports) Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, obj := range p.others {
+		if obj.GroupVersionKind() == kind && (namespace == "" || obj.GetNamespace() == namespace) && selector.Matches(labels.Set(obj.GetLabels())) {
+			out = append(out, obj)
+		}
+	}
+	return out
+}
+
+func (p *ports) Box(name string) schema.GroupVersionKind { return p.boxes[name] }
 
 func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }
 
@@ -155,6 +198,16 @@ func (p *ports) Apply(ctx context.Context, owner apply.Owner, child apply.Child)
 
 func (p *ports) Keep(_ context.Context, _ apply.Owner, _ apply.Child, live *unstructured.Unstructured) (apply.Outcome, error) {
 	return apply.Outcome{Action: apply.None, Object: live}, nil
+}
+
+func (p *ports) Expire(_ context.Context, job *unstructured.Unstructured, seconds int64) (apply.Outcome, error) {
+	p.edit(job.GetName(), func(c *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(c.Object, seconds, "spec", "ttlSecondsAfterFinished"); err != nil {
+			panic(err)
+		}
+	})
+	p.wrote = append(p.wrote, fmt.Sprintf("expire Job/%s %d", job.GetName(), seconds))
+	return apply.Outcome{Action: apply.Changed, Object: job}, nil
 }
 
 func (p *ports) Delete(ctx context.Context, child *unstructured.Unstructured) error {

@@ -2,16 +2,19 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -66,10 +69,12 @@ func (g *group) Run(ctx context.Context, r *Run) (Outcome, error) {
 
 // pending is a rendered child that is about to be written.
 type pending struct {
-	declaration *declaration
-	child       apply.Child
-	outcome     apply.Outcome
-	err         error
+	of      instance
+	child   apply.Child
+	live    *unstructured.Unstructured // of an instance that acts once: what it has made
+	job     bool
+	outcome apply.Outcome
+	err     error
 }
 
 // runRank renders the declarations of one rank, then writes them at the same time.
@@ -78,12 +83,24 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	r.children.all()
 	var writes []*pending
 	for _, d := range rank {
-		obj, err := r.prepare(ctx, d)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.label(ctx, d), err)
+		instances, err := r.expand(ctx, d)
+		if r.awaitsChild(ctx, d.whole(), err) {
+			continue
 		}
-		if obj != nil {
-			writes = append(writes, &pending{declaration: d, child: d.child(obj)})
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.label(ctx, d.whole()), err)
+		}
+		for _, in := range instances {
+			w, err := r.prepare(ctx, in)
+			if r.awaitsChild(ctx, in, err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.label(ctx, in), err)
+			}
+			if w != nil {
+				writes = append(writes, w)
+			}
 		}
 	}
 	var eg errgroup.Group
@@ -91,7 +108,7 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	for _, w := range writes {
 		eg.Go(func() error {
 			// Not the group's error: all that are in flight finish, and the first one declared is reported.
-			w.outcome, w.err = r.write(ctx, w.child)
+			w.outcome, w.err = r.write(ctx, w)
 			return nil
 		})
 	}
@@ -101,20 +118,42 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	return r.settle(writes)
 }
 
+// awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
+// for this declaration alone: what it waits for may be made by the next.
+func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
+	absent, ok := errors.AsType[*expr.AbsentError](err)
+	if !ok || len(absent.Path) == 0 || absent.Path[0] != rootChildren {
+		return false
+	}
+	r.stands.hold(in)
+	if !in.optional {
+		r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
+		r.notActive = r.notActive || in.phase == stepOnCreate
+	}
+	return true
+}
+
 // write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
-func (r *Run) write(ctx context.Context, child apply.Child) (out apply.Outcome, err error) {
+func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	return r.Ports.Applier.Apply(ctx, r.owner, child)
+	if w.live != nil {
+		return r.writeKept(ctx, w)
+	}
+	return r.Ports.Applier.Apply(ctx, r.owner, w.child)
 }
 
 // settle notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
 func (r *Run) settle(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
+		w.err = refusedJob(w, w.err)
+		if w.err != nil && w.of.usesSecrets {
+			w.err = withoutValues(w.err, fmt.Sprintf("%s %q", w.child.Object.GetKind(), w.child.Object.GetName()))
+		}
 		if w.err != nil {
 			errs = append(errs, w.err)
 			continue
@@ -126,7 +165,7 @@ func (r *Run) settle(writes []*pending) error {
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.UID()) {
 				r.flipAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
-			r.notActive = r.notActive || w.declaration.phase == stepOnCreate
+			r.notActive = r.notActive || w.of.phase == stepOnCreate
 		}
 	}
 	if len(errs) > 0 {
@@ -149,50 +188,115 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 	r.Inputs.children[child.GetUID()] = written
 }
 
-// prepare decides whether a declaration acts now, and renders it. nil: it does not act.
-func (r *Run) prepare(ctx context.Context, d *declaration) (*unstructured.Unstructured, error) {
+// expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
+// what it waits for may be what the loop goes over.
+func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
+	whole := d.whole()
 	if d.phase == stepOnCreate && d.once && r.isActive {
-		r.stands.held[d.id] = true
-		return nil, r.keep(ctx, d)
+		r.stands.hold(whole)
+		return nil, r.keep(ctx, whole)
 	}
-	res, err := d.gate.Eval(ctx, r.data(d.usesChildren), r.Now)
-	if err != nil {
-		return nil, evaluating("when", v1alpha1.ReasonConditionError, err)
+	if !d.gateReadsItem {
+		if open, err := r.open(ctx, whole); err != nil || !open {
+			return nil, err
+		}
 	}
-	r.flipAt(res.NextFlip)
-	if !res.Open {
-		r.closed(ctx, d, res)
+	if r.notInstalled(d) {
+		r.stands.hold(whole)
 		return nil, nil
 	}
-	obj, err := d.render(ctx, r)
+	instances, err := d.instances(ctx, r)
+	if err == nil {
+		r.stands.meet(d, instances)
+	}
+	return instances, err
+}
+
+// notInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
+// kind is installed, so it is asked for again at the next resync.
+func (r *Run) notInstalled(d *declaration) bool {
+	if !d.optional || !d.kind.GVK.Empty() {
+		return false
+	}
+	// Any other error comes up again when the child is written.
+	if _, err := r.Ports.Kinds.Namespaced(d.gvk); !meta.IsNoMatchError(err) {
+		return false
+	}
+	r.flipAt(nextRead(r))
+	return true
+}
+
+// open asks the gate of an instance, and does what a false one asks for.
+func (r *Run) open(ctx context.Context, in instance) (bool, error) {
+	res, err := r.ask(ctx, in)
+	if err == nil && !res.Open {
+		r.closed(ctx, in, res)
+	}
+	return res.Open, err
+}
+
+// ask evaluates the gate of an instance.
+func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
+	res, err := in.gate.Eval(ctx, in.data(r), r.Now)
+	if err != nil {
+		return when.Result{}, evaluating("when", v1alpha1.ReasonConditionError, err)
+	}
+	r.flipAt(res.NextFlip)
+	return res, nil
+}
+
+// prepare renders an instance. nil: it does not act.
+func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
+	if in.gateReadsItem {
+		if open, err := r.open(ctx, in); err != nil || !open {
+			return nil, err
+		}
+	}
+	if in.once {
+		if w, found, err := r.kept(ctx, in); err != nil || found {
+			return w, err
+		}
+	}
+	obj, err := in.render(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return obj, r.stands.add(obj, d.id)
+	if in.isJob() {
+		return r.prepareJob(ctx, in, obj)
+	}
+	w := &pending{of: in, child: in.child(obj)}
+	w.child.Initial = r.initialOf(ctx, in, obj)
+	return w, r.stands.add(obj, in.id)
 }
 
 // keep lets the children of a declaration that does not act any more follow a change of how the box owns its children.
-func (r *Run) keep(ctx context.Context, d *declaration) error {
-	for _, child := range r.children.find(d.id) {
+func (r *Run) keep(ctx context.Context, d instance) error {
+	for _, child := range r.children.find(d) {
 		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
 			continue
 		}
-		out, err := r.Ports.Applier.Keep(ctx, r.owner, d.child(nil), child)
+		in := instance{declaration: d.declaration, id: idOf(child)} // its item may be gone from the loop
+		out, err := r.Ports.Applier.Keep(ctx, r.owner, in.child(nil), child)
 		if err != nil {
 			return err
 		}
 		r.note(out.Object, out.Action)
+		if d.isJob() {
+			if err := r.finishKept(ctx, in, out.Object); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
 // closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (r *Run) closed(ctx context.Context, d *declaration, res when.Result) {
-	existing := r.children.find(d.id)
-	keep := d.keepWhenFalse[res.Choice] || d.once && d.phase == stepOnCreate
+func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
+	existing := r.children.find(d)
+	keep := d.keepsWhen(res)
 	if keep || len(existing) == 0 {
-		r.stands.held[d.id] = true
+		r.stands.hold(d)
 	}
 	if res.Choice || d.optional {
 		return
@@ -203,4 +307,9 @@ func (r *Run) closed(ctx context.Context, d *declaration, res when.Result) {
 	}
 	r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
 	r.notActive = r.notActive || d.phase == stepOnCreate
+}
+
+// keepsWhen says whether a false gate leaves the children of a declaration.
+func (d *declaration) keepsWhen(res when.Result) bool {
+	return d.keepWhenFalse[res.Choice] || d.once && d.phase == stepOnCreate
 }

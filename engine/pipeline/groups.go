@@ -41,6 +41,9 @@ func (c *compiler) groups() {
 		if d.kind.IsWorkload() {
 			c.workloads = append(c.workloads, d)
 		}
+		if d.gvk.Group == "autoscaling" && d.gvk.Kind == "HorizontalPodAutoscaler" {
+			c.plan.scalers = append(c.plan.scalers, d)
+		}
 		if d.kind.Key == keyServices {
 			c.services = append(c.services, d)
 		}
@@ -49,7 +52,9 @@ func (c *compiler) groups() {
 		}
 	}
 	for _, d := range c.deleteGroup {
-		c.plan.cleanupIDs[d.id] = c.plan.byID[d.id] == nil
+		if c.plan.byID[d.id] == nil {
+			c.plan.cleanupOnly[d.id] = d
+		}
 	}
 	c.defaultSources(slices.Concat(live, c.deleteGroup))
 	c.childKinds(slices.Concat(live, c.deleteGroup))
@@ -91,13 +96,11 @@ func sortedKeys(g v1alpha1.ResourceGroup) []string {
 }
 
 func (c *compiler) unknownKind(at *field.Path, key string) *field.Error {
-	planned := slices.Contains(kinds.PlannedKeys(), key)
-	return unknownKey(at, key, planned, suggest.DidYouMean(key, append(kinds.Keys(), kinds.PlannedKeys()...)))
+	return unknownKey(at, key, suggest.DidYouMean(key, kinds.Keys()))
 }
 
 // declaration compiles one entry; it is nil when its kind can't be told.
 func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase string, at *field.Path) *declaration {
-	c.unsupportedIn(in, at)
 	d := &declaration{
 		kind: kind, gvk: kind.GVK, phase: phase, where: at.String(),
 		optional: in.Optional, adopt: in.Adopt == v1alpha1.AdoptIfUnowned, orphan: in.DeletionPolicy == v1alpha1.ChildOrphan,
@@ -114,9 +117,12 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	c.templates(d, in, short, spec, at)
 	c.mode(d, in, at)
 	c.jobs(d, short, at)
-	c.whenFalse(d, in.WhenFalse)
+	c.initialFields(d, in.InitialFields, at)
+	c.whenFalse(d, in.WhenFalse, at)
 	c.identify(d, in, short, at)
 	c.mayMake(d, at)
+	c.place(d, in, short, at)
+	c.literals(d, in, short, at)
 	return d
 }
 
@@ -124,7 +130,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 func (c *compiler) short(in *v1alpha1.Declaration, at *field.Path) map[string]any {
 	out := make(map[string]any, len(in.Short))
 	for name, raw := range in.Short {
-		v, err := decodeRaw(raw.Raw)
+		v, err := decodeJSON(&raw) // null has no raw JSON
 		if err != nil {
 			c.fail(field.Invalid(at.Child(name), string(raw.Raw), err.Error()))
 			continue
@@ -183,47 +189,70 @@ func (c *compiler) installed(gvk schema.GroupVersionKind) bool {
 
 // templates compiles everything that may hold templates.
 func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, spec map[string]any, at *field.Path) {
-	d.name = c.template(in.Name, at.Child("name"))
-	d.namespace = c.template(in.Namespace, at.Child("namespace"))
+	base := c.scope
+	if d.phase == stepDeletion {
+		base = base.WithoutRoots(rootCross, rootExternal) // nothing but children is read when a resource goes
+	}
+	scope := c.forEach(d, in.ForEach, base, at)
+	d.name = c.template(scope, in.Name, at.Child("name"))
+	d.namespace = c.template(scope, in.Namespace, at.Child("namespace"))
 	if d.kind.GVK.Empty() {
-		c.manifestIdentity(d, short, at.Child("manifest", "metadata"))
+		c.manifestIdentity(scope, d, short, at.Child("manifest", "metadata"))
 	}
 	reserved(c, in.Labels, apply.OwnershipLabels, at.Child("labels"))
 	reserved(c, in.Annotations, apply.OwnershipAnnotations, at.Child("annotations"))
+	// A name that is drawn anew each time would be another object each time.
+	content := c.contentScope(scope, d)
+	if in.Once {
+		content = content.WithRandom(c.env.Random, c.env.Now)
+	}
 	for k, v := range c.box.Spec.CommonLabels {
-		d.labels[k] = c.template(string(v), field.NewPath("spec", "commonLabels").Key(k))
+		d.labels[k] = c.template(base, string(v), field.NewPath("spec", "commonLabels").Key(k))
 	}
 	for k, v := range c.box.Spec.CommonAnnotations {
-		d.annotations[k] = c.template(string(v), field.NewPath("spec", "commonAnnotations").Key(k))
+		d.annotations[k] = c.template(base, string(v), field.NewPath("spec", "commonAnnotations").Key(k))
 	}
 	for k, v := range in.Labels {
-		d.labels[k] = c.template(string(v), at.Child("labels").Key(k))
+		d.labels[k] = c.template(content, string(v), at.Child("labels").Key(k))
 	}
 	for k, v := range in.Annotations {
-		d.annotations[k] = c.template(string(v), at.Child("annotations").Key(k))
+		d.annotations[k] = c.template(content, string(v), at.Child("annotations").Key(k))
 	}
-	d.short = c.tree(short, at)
-	d.ports = c.tree(only(short, "type", "port", "ports", "targetPort"), at)
-	d.spec = c.tree(spec, at.Child("spec"))
+	d.short = c.tree(content, short, at)
+	d.ports = c.tree(content, only(short, "type", "port", "ports", "targetPort"), at)
+	d.spec = c.tree(content, spec, at.Child("spec"))
 
 	if d.phase != stepDeletion {
 		d.gate = c.gate
 	}
-	own, errs := when.CompileGate(in.Gate, c.scope, at)
+	own, errs := when.CompileGate(in.Gate, scope, at)
 	c.errs = append(c.errs, errs...)
 	d.gate = when.Join(d.gate, own)
+	d.gateReadsItem = d.forEach != nil && slices.ContainsFunc(own.Paths(), d.forEach.readsItem)
+	c.currentWhen(d, in.ReadyWhen, scope, at)
 	d.usesChildren = c.read(d.paths())
+	d.usesSecrets = slices.ContainsFunc(d.paths(), c.leadsToSecret)
+	if d.namespace != nil {
+		if _, literal := d.namespace.Literal(); !literal {
+			c.asksNamespaces = true
+		}
+	}
 }
 
 // manifestIdentity takes name and namespace from a manifest that has its own.
-func (c *compiler) manifestIdentity(d *declaration, short map[string]any, at *field.Path) {
+func (c *compiler) manifestIdentity(scope *expr.Scope, d *declaration, short map[string]any, at *field.Path) {
 	m, _ := short["manifest"].(map[string]any)
 	meta, _ := m["metadata"].(map[string]any)
+	for _, part := range []string{"name", "namespace"} {
+		if v := meta[part]; v != nil && typeName(v) != schemaText {
+			c.fail(field.TypeInvalid(at.Child(part), typeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
+		}
+	}
 	if name, ok := meta["name"].(string); ok && d.name == nil {
-		d.name = c.template(name, at.Child("name"))
+		d.name = c.template(scope, name, at.Child("name"))
 	}
 	if ns, ok := meta["namespace"].(string); ok && d.namespace == nil {
-		d.namespace = c.template(ns, at.Child("namespace"))
+		d.namespace = c.template(scope, ns, at.Child("namespace"))
 	}
 	labels, _ := meta["labels"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
@@ -254,15 +283,21 @@ func (d *declaration) paths() []expr.Path {
 	if d.gate != nil {
 		out = append(out, d.gate.Paths()...)
 	}
+	if d.forEach != nil && d.forEach.field != nil {
+		out = append(out, d.forEach.field.Paths()...)
+		if d.forEach.key != nil {
+			out = append(out, d.forEach.key.Paths()...)
+		}
+	}
 	return out
 }
 
 // template compiles one string; an empty one is nil.
-func (c *compiler) template(s string, at *field.Path) *expr.Template {
+func (c *compiler) template(scope *expr.Scope, s string, at *field.Path) *expr.Template {
 	if s == "" {
 		return nil
 	}
-	t, err := c.scope.Compile(s)
+	t, err := scope.Compile(s)
 	if err != nil {
 		c.fail(field.Invalid(at, s, err.Error()))
 		return nil
@@ -271,11 +306,11 @@ func (c *compiler) template(s string, at *field.Path) *expr.Template {
 }
 
 // tree compiles a JSON tree; an empty one is nil.
-func (c *compiler) tree(v map[string]any, at *field.Path) *expr.Value {
+func (c *compiler) tree(scope *expr.Scope, v map[string]any, at *field.Path) *expr.Value {
 	if len(v) == 0 {
 		return nil
 	}
-	value, errs := c.scope.CompileValue(v, at)
+	value, errs := scope.CompileValue(v, at)
 	// The port fields are compiled a second time for those who take defaults from them: one report is enough.
 	for _, e := range errs {
 		if !slices.ContainsFunc(c.errs, func(known *field.Error) bool { return known.Error() == e.Error() }) {

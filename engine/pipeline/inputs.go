@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -22,6 +25,7 @@ type Inputs struct {
 	plan     *Plan
 	resource string
 	children map[types.UID]string
+	observed []observation
 	// readChildren says whether any step read the children. One that failed before that is not helped by their changes.
 	readChildren bool
 	expires      time.Time
@@ -35,20 +39,62 @@ func newInputs(p *Plan, stored *unstructured.Unstructured) *Inputs {
 	return &Inputs{plan: p, resource: fingerprint(p, stored), children: map[types.UID]string{}}
 }
 
+// observation is something that a cycle read of what the box does not own: one object, a list, or whether a box runs.
+type observation struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+	selector        labels.Selector // of a list
+	box             string
+	seen            string // what was found: the versions, or nothing
+}
+
+// now says what there is to be found at this moment.
+func (o *observation) now(observer Observer) string {
+	switch {
+	case o.box != "":
+		return observer.Box(o.box).String()
+	case o.selector != nil:
+		return versionsOf(observer.Select(o.kind, o.namespace, o.selector))
+	default:
+		return versionOf(observer.Get(o.kind, o.namespace, o.name))
+	}
+}
+
+func versionOf(obj *unstructured.Unstructured) string {
+	if obj == nil {
+		return ""
+	}
+	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
+}
+
+func versionsOf(objects []*unstructured.Unstructured) string {
+	// A list may be long, and each resource keeps what it has read.
+	sum := sha256.New()
+	for _, obj := range objects {
+		sum.Write([]byte(versionOf(obj) + "\n"))
+	}
+	return string(sum.Sum(nil))
+}
+
 // Unchanged says whether everything that was read is still the same.
-func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, inventory Inventory, now time.Time) bool {
+func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Reader, now time.Time) bool {
 	if in == nil || in.plan != p || !in.expires.IsZero() && !now.Before(in.expires) {
 		return false
 	}
 	if in.resource != fingerprint(p, stored) {
 		return false
 	}
+	for i := range in.observed {
+		if o := &in.observed[i]; o.now(read) != o.seen {
+			return false
+		}
+	}
 	if !in.readChildren {
 		return true
 	}
 	count := 0
-	for _, kind := range inventory.Kinds() {
-		for _, child := range inventory.Owned(kind, stored.GetUID()) {
+	for _, kind := range read.Kinds() {
+		for _, child := range read.Owned(kind, stored.GetUID()) {
 			count++
 			if v := in.children[child.GetUID()]; v == written || v != child.GetResourceVersion() {
 				return false
@@ -118,6 +164,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationManagedSince: true,
 	v1alpha1.AnnotationActiveSince:  true,
 	v1alpha1.AnnotationDone:         true,
+	v1alpha1.AnnotationCalled:       true,
 	v1alpha1.AnnotationFinalizers:   true,
 	v1alpha1.AnnotationOrphan:       true,
 }

@@ -40,8 +40,10 @@ func compileNormalize(c *compiler) Stage {
 	return s
 }
 
-// resourceScope is what templates may read before there are children.
-func (c *compiler) resourceScope() *expr.Scope { return c.scope.WithoutRoots(rootChildren) }
+// resourceScope is what templates may read before anything else is read.
+func (c *compiler) resourceScope() *expr.Scope {
+	return c.scope.WithoutRoots(rootChildren, rootCross, rootExternal)
+}
 
 const rootChildren = "children"
 

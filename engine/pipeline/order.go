@@ -38,6 +38,8 @@ func order() []stageEntry {
 		{stepNormalize, compileNormalize},
 		{stepMutation, compileMutation},
 		{stepValidation, compileValidation},
+		{stepCross, compileCross},
+		{stepExternal, compileExternal},
 		{stepOnCreate, compileOnCreate},
 		{stepOnReconcile, compileOnReconcile},
 		{stepPrune, compilePrune},
@@ -52,6 +54,8 @@ const (
 	stepNormalize   = "normalize"
 	stepMutation    = "mutation"
 	stepValidation  = "validation"
+	stepCross       = "cross"
+	stepExternal    = "external"
 	stepOnCreate    = "onCreate"
 	stepOnReconcile = "onReconcile"
 	stepPrune       = "prune"

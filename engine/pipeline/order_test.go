@@ -17,6 +17,8 @@ var goldenOrder = []string{
 	"normalize",
 	"mutation",
 	"validation",
+	"cross",
+	"external",
 	"onCreate",
 	"onReconcile",
 	"prune",
@@ -30,6 +32,8 @@ const fullBox = `
 normalize: {spec: {image: "{{ .spec.image | lower }}"}}
 mutation: {rules: [{field: spec.replicas, default: 1}]}
 validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}
+cross: [{name: other, box: other}]
+external: [{name: other, url: "https://example.com"}]
 onCreate: {configmaps: [{name: first}]}
 onReconcile: {configmaps: [{name: second}]}
 onDelete: {configmaps: [{name: last}]}

@@ -37,6 +37,10 @@ type Plan struct {
 	Finalizers []string
 	// ChildKinds are the kinds that the plan may make, in a fixed order.
 	ChildKinds []schema.GroupVersionKind
+	// ObservedKinds are the kinds that the plan reads without owning them.
+	ObservedKinds []schema.GroupVersionKind
+	// CrossBoxes are the boxes whose resources the plan reads.
+	CrossBoxes []string
 	// Rules are the rights that the plan needs.
 	Rules []rbacv1.PolicyRule
 	// Notes are things to know that are no mistakes.
@@ -53,8 +57,10 @@ type Plan struct {
 	stages       []Stage
 	declarations []*declaration // onCreate, then onReconcile, as declared
 	byID         map[string]*declaration
-	cleanupIDs   map[string]bool // of onDelete alone
+	cleanupOnly  map[string]*declaration // of onDelete alone
+	scalers      []*declaration          // those of HorizontalPodAutoscalers
 	fields       []*statusField
+	readyWhen    *readyGate // nil: nothing but the ready policy
 	readyPolicy  v1alpha1.ReadyPolicy
 	boxData      map[string]any
 }

@@ -3,11 +3,14 @@ package pipeline
 import (
 	"context"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/external"
 )
 
 // Inventory reads the children of resources from the watch cache. What it gives is shared memory: read only.
@@ -25,6 +28,8 @@ type Applier interface {
 	// Keep makes sure that a living child that is made once says whose it is, and changes nothing else of it. Of the child
 	// that is given, only how it is to be owned is read.
 	Keep(ctx context.Context, owner apply.Owner, child apply.Child, live *unstructured.Unstructured) (apply.Outcome, error)
+	// Expire lets a Job that is made once, and that has completed, go this many seconds after it finished.
+	Expire(ctx context.Context, job *unstructured.Unstructured, seconds int64) (apply.Outcome, error)
 	// Delete deletes a child, unless it changed since it was read.
 	Delete(ctx context.Context, child *unstructured.Unstructured) error
 	// Orphan takes labels and owner references off a child and leaves it.
@@ -43,6 +48,34 @@ type Marker interface {
 type Kinds interface {
 	// Namespaced says whether objects of that kind live in namespaces; an error where the kind is not installed.
 	Namespaced(kind schema.GroupVersionKind) (bool, error)
+	// Schema gives the schema of a custom kind; nil where it is not known.
+	Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps
+}
+
+// Observer reads objects that the box does not own, from watch caches. What it gives is shared memory: read only. A change of
+// what was read, also its arrival, queues the resource that read it.
+type Observer interface {
+	// Observe returns when the objects of a kind are known. meta.IsNoMatchError holds for the error where the kind is not
+	// installed; one that may not be read gives the API server's 403.
+	Observe(ctx context.Context, kind schema.GroupVersionKind) error
+	// Get gives an object, or nil. The namespace is empty for cluster-scoped kinds.
+	Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured
+	// Select gives the objects of a namespace, or of all if it is empty, by namespace and name.
+	Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured
+	// Box gives the kind that another box serves; an empty one while that does not run.
+	Box(name string) schema.GroupVersionKind
+}
+
+// Caller calls HTTP services.
+type Caller interface {
+	// Call sends a request, or gives an answer that was kept. Failures of the call are *external.Error.
+	Call(ctx context.Context, request *external.Request) (*external.Answer, error)
+}
+
+// Reader reads what the inputs of a cycle are made of.
+type Reader interface {
+	Inventory
+	Observer
 }
 
 // Ports are all side effects of a run.
@@ -51,4 +84,6 @@ type Ports struct {
 	Applier   Applier
 	Marker    Marker
 	Kinds     Kinds
+	Observer  Observer
+	Caller    Caller
 }

@@ -25,7 +25,7 @@ func (prune) Name() string { return stepPrune }
 // Run implements Stage.
 func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 	for _, child := range r.children.all() {
-		if child.GetDeletionTimestamp() != nil || r.stands.covers(child) {
+		if child.GetDeletionTimestamp() != nil || r.covers(child) {
 			continue
 		}
 		if child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
@@ -37,7 +37,7 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 			return Hold, fmt.Errorf("%s: %w", idOf(child), err)
 		}
 	}
-	return Next, nil
+	return Next, r.forget(ctx)
 }
 
 // discard deletes a child, or lets it go where its declaration said so.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,13 +79,21 @@ type Run struct {
 	// Inputs are what this cycle read.
 	Inputs *Inputs
 
-	children   *children
-	stands     standing
-	notActive  bool
-	newMarks   map[string]string
-	owner      apply.Owner
-	isActive   bool
-	finalizers []string
+	children *children
+	cross    map[string]any // by source; filled by its stage
+	// secretCross is cross with what Secrets hold, for the templates of children alone (design: security.md).
+	secretCross map[string]any
+	external    map[string]any // by call; filled by its stage
+	// known are the sources and calls that this cycle has come to: also what is absent is known then.
+	known     map[outsideName]bool
+	stands    standing
+	notActive bool
+	newMarks  map[string]string
+	// scaleTargets are the objects that autoscalers of this box scale; nil until it is asked.
+	scaleTargets map[childKey]bool
+	owner        apply.Owner
+	isActive     bool
+	finalizers   []string
 }
 
 // NewRun gives a run for a resource.
@@ -98,6 +105,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		isActive:   stored.GetAnnotations()[v1alpha1.AnnotationActiveSince] != "",
 		finalizers: p.Finalizers,
 		newMarks:   map[string]string{},
+		known:      map[outsideName]bool{},
 		stands:     newStanding(),
 		Inputs:     newInputs(p, stored),
 	}
@@ -129,8 +137,14 @@ func (r *Run) data(usesChildren bool) expr.Data {
 		"kind":       r.Object["kind"],
 		"metadata":   r.Object["metadata"],
 		"spec":       r.Object["spec"],
-		"status":     r.Object["status"],
+		rootStatus:   r.Object[rootStatus],
 		"box":        r.Plan.boxData,
+	}
+	if r.cross != nil {
+		d[rootCross] = r.cross
+	}
+	if r.external != nil {
+		d[rootExternal] = r.external
 	}
 	if usesChildren {
 		d["children"] = r.children.view()
@@ -153,7 +167,7 @@ func (r *Run) flipAt(t time.Time) {
 func (r *Run) marks() apply.Marks {
 	stored := r.Stored.GetAnnotations()
 	annotations := map[string]string{v1alpha1.AnnotationManagedBy: r.Plan.Box}
-	for _, k := range []string{v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationOrphan} {
+	for _, k := range []string{v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled, v1alpha1.AnnotationOrphan} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v
 		}
@@ -182,31 +196,34 @@ func (r *Run) mark(ctx context.Context) error {
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 	res := status.Result{Generation: r.Stored.GetGeneration()}
-	fields, fieldsErr := r.Plan.statusFields(ctx, r)
+	fields, conditions, fieldsErr := r.Plan.statusFields(ctx, r)
 	if err == nil && fieldsErr != nil {
 		err = classify(stepStatus, fieldsErr)
 	}
-	res.Fields = fields
-	notCurrent := ""
+	res.Fields, res.Conditions = fields, conditions
+	var left readiness
 	if err == nil && !r.Deleting {
-		notCurrent = r.children.notCurrent()
+		var unknown error
+		if left, unknown = r.readiness(ctx); unknown != nil {
+			err = classify(stepStatus, unknown)
+		}
 	}
-	r.conditions(&res, err, notCurrent)
+	r.conditions(&res, err, left)
 	return res, err
 }
 
 // Unstorable gives the result of a cycle whose declared fields the API server refuses to store: all else, and the refusal
 // where err is nil. The CRD's schema says more than Compile can check, such as enums and patterns.
 func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
-	res.Fields = nil
+	res.Fields, res.Conditions = nil, nil
 	if err == nil {
 		err = classify(stepStatus, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("fields: %w", refused)))
-		r.conditions(&res, err, "")
+		r.conditions(&res, err, readiness{})
 	}
 	return res, err
 }
 
-func (r *Run) conditions(res *status.Result, err error, notCurrent string) {
+func (r *Run) conditions(res *status.Result, err error, left readiness) {
 	res.Stalled = status.NotStalled()
 	switch {
 	case err != nil:
@@ -225,23 +242,33 @@ func (r *Run) conditions(res *status.Result, err error, notCurrent string) {
 		res.Ready = status.NotReady(v1alpha1.ReasonDeleting, message)
 		res.Reconciling = status.Progressing(v1alpha1.ReasonDeleting, message)
 	case len(r.Waits) > 0:
-		res.Ready = r.readyWhile(r.Waits[0].Reason, r.Waits[0].Message)
-		res.Reconciling = status.Progressing(r.Waits[0].Reason, r.Waits[0].Message)
-	case notCurrent != "":
-		res.Ready = r.readyWhile(v1alpha1.ReasonChildrenNotCurrent, notCurrent)
-		res.Reconciling = status.Progressing(v1alpha1.ReasonChildrenNotCurrent, notCurrent)
+		r.progressing(res, left, r.Waits[0])
+	case left.notCurrent != "":
+		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonChildrenNotCurrent, Message: left.notCurrent})
+	case left.failed != "":
+		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonChildFailed, Message: left.failed})
+		res.Reconciling = status.Settled()
+		res.Stalled = status.StalledBy(v1alpha1.ReasonChildFailed, left.failed)
+	case left.unmet != "":
+		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: left.unmet})
 	default:
 		res.Ready = status.Succeeded()
 		res.Reconciling = status.Settled()
 	}
 }
 
-// readyWhile says whether the resource is Ready although something is still under way.
-func (r *Run) readyWhile(reason, message string) metav1.Condition {
-	if r.Plan.readyPolicy == v1alpha1.ReadyCurrent {
-		return status.NotReady(reason, message)
+// progressing says that something is under way, and whether the resource is Ready nevertheless. What does not meet
+// status.readyWhen is always under way: tools would otherwise take a resource that is not Ready for one that never will be.
+func (r *Run) progressing(res *status.Result, left readiness, first Wait) {
+	res.Reconciling = status.Progressing(first.Reason, first.Message)
+	switch {
+	case r.Plan.readyPolicy == v1alpha1.ReadyCurrent:
+		res.Ready = status.NotReady(first.Reason, first.Message)
+	case left.unmet != "":
+		res.Ready = status.NotReady(v1alpha1.ReasonWaitingForGate, left.unmet)
+	default:
+		res.Ready = status.Succeeded()
 	}
-	return status.Succeeded()
 }
 
 // oneLine makes a message fit for a condition.

@@ -18,18 +18,41 @@ import (
 // author must say which.
 func (c *compiler) defaultSources(all []*declaration) {
 	for _, d := range all {
-		if d.kind.NeedsWorkload(d.written) {
-			d.workload = c.onlyOne(d, c.workloads, "workload", "selector")
+		if fields, scalable, needs := d.kind.NeedsWorkload(d.written, d.overlay); needs && scalable {
+			d.workload = c.onlyOne(d, scalableOf(c.workloads), "scalable workload", fields)
+		} else if needs {
+			d.workload = c.onlyOne(d, c.workloads, "workload", fields)
 		}
-		if d.kind.NeedsService(d.written) {
-			d.service = c.onlyOne(d, c.services, "Service", "serviceName and servicePort")
+		if fields, needs := d.kind.NeedsService(d.written, d.overlay); needs {
+			d.service = c.onlyOne(d, c.services, "Service", fields)
 		}
 	}
+	for _, d := range all {
+		d.usesSecrets = d.usesSecrets || d.takesSecrets()
+	}
+}
+
+// takesSecrets says whether a default may come from a Secret, through the declaration that it is taken from.
+func (d *declaration) takesSecrets() bool {
+	if d.service != nil && (d.service.usesSecrets || d.service.takesSecrets()) {
+		return true
+	}
+	return d.workload != nil && d.workload.usesSecrets
+}
+
+// scalableOf gives those workloads that an HPA can scale.
+func scalableOf(workloads []*declaration) []*declaration {
+	return slices.DeleteFunc(slices.Clone(workloads), func(d *declaration) bool { return !d.kind.IsScalable() })
 }
 
 func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, fields string) *declaration {
 	if len(candidates) == 1 {
-		return candidates[0]
+		if candidates[0].forEach == nil || sameLoop(d, candidates[0]) {
+			return candidates[0]
+		}
+		c.fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: fmt.Sprintf(
+			"the %s %q stands for several objects: go over the same items with the same forEach, or set %s", what, candidates[0].id, fields)})
+		return nil
 	}
 	detail := fmt.Sprintf("this box declares no %s that %s could be taken from; set it", what, fields)
 	if len(candidates) > 1 {
@@ -87,7 +110,7 @@ func (c *compiler) mayMake(d *declaration, at *field.Path) {
 	if d.gvk.GroupKind() == c.env.CRD.Kind.GroupKind() && c.env.CRD.Name != "" {
 		c.fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", d.gvk.Kind)))
 	}
-	if c.clusterScoped(d) && c.env.CRD.Namespaced && !readsNamespace(d) {
+	if c.scopeOf(d.gvk) == meta.RESTScopeNameRoot && c.env.CRD.Namespaced && !readsNamespace(d) {
 		written := ""
 		if d.name != nil {
 			written = d.name.String()
@@ -99,18 +122,6 @@ func (c *compiler) mayMake(d *declaration, at *field.Path) {
 // sharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
 func sharedName(d *declaration) string {
 	return fmt.Sprintf("%s is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it", d.gvk.Kind)
-}
-
-func (c *compiler) clusterScoped(d *declaration) bool {
-	if !d.kind.GVK.Empty() {
-		return d.kind.ClusterScoped
-	}
-	if c.env.Mapper == nil {
-		return false
-	}
-	m, err := c.env.Mapper.RESTMapping(d.gvk.GroupKind(), d.gvk.Version)
-	// A kind that is not installed yet is checked when it is written.
-	return err == nil && m.Scope.Name() == meta.RESTScopeNameRoot
 }
 
 func readsNamespace(d *declaration) bool {
@@ -131,7 +142,8 @@ func (c *compiler) rules() {
 	if crd.Resource == "" {
 		return
 	}
-	verbs := []string{"get", "list", "watch", "patch"}
+	reading := []string{"get", "list", "watch"}
+	verbs := append(slices.Clone(reading), "patch")
 	if c.box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
 		verbs = append(verbs, "delete") // the resources go before their CRD
 	}
@@ -142,10 +154,18 @@ func (c *compiler) rules() {
 	if c.env.CRD.HasStatus {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/status"}, Verbs: []string{"patch"}})
 	}
+	if c.asksNamespaces && c.env.CRD.Namespaced {
+		c.observes(namespaceKind)
+	}
+	for _, gvk := range c.plan.ObservedKinds {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{gvk.Group}, Resources: []string{c.resourceOf(gvk)}, Verbs: reading,
+		})
+	}
 	for _, gvk := range c.plan.ChildKinds {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{gvk.Group}, Resources: []string{c.resourceOf(gvk)},
-			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+			Verbs: append(slices.Clone(reading), "create", "patch", "delete"),
 		})
 	}
 	c.plan.Rules = rules

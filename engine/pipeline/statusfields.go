@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,7 +16,9 @@ import (
 
 // statusField is one path of a resource's status, with the values that it may get: the first one whose gate holds.
 type statusField struct {
-	path       expr.Path
+	path       expr.Path // below status; empty for a condition
+	condition  string    // the type of a condition of the box's own; empty for a field
+	at         *field.Path
 	candidates []statusCandidate
 }
 
@@ -23,10 +26,11 @@ type statusCandidate struct {
 	value        *expr.Value
 	gate         *when.Gate
 	usesChildren bool
+	outside      []outsideName // that value and gate read
 }
 
 // reservedStatus are fields of the status that Orkestra itself writes.
-var reservedStatus = map[string]bool{"conditions": true, "observedGeneration": true}
+var reservedStatus = map[string]bool{statusConditions: true, "observedGeneration": true}
 
 func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 	at := field.NewPath("spec", "status", "fields")
@@ -34,14 +38,15 @@ func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 	gated := map[string]bool{}
 	for i := range fields {
 		where := at.Index(i)
-		path, candidate, ok := c.statusField(&fields[i], where)
+		in, candidate, ok := c.statusField(&fields[i], where)
 		if !ok {
 			continue
 		}
-		key := path.String()
+		key := in.label()
 		f := byPath[key]
 		if f == nil {
-			f = &statusField{path: path}
+			f = in
+			c.overwritten(f, fields[i].Path)
 			byPath[key], gated[key] = f, true
 			c.plan.fields = append(c.plan.fields, f)
 		}
@@ -54,13 +59,24 @@ func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 	}
 }
 
-func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (expr.Path, statusCandidate, bool) {
-	p, err := expr.ParsePath("status." + in.Path)
-	if err == nil && reservedStatus[p[1]] {
-		err = errors.New("Orkestra writes this field itself") //nolint:staticcheck // a product's name begins with a capital
+// overwritten reports a field that takes with it what an earlier one has written below it.
+func (c *compiler) overwritten(f *statusField, written string) {
+	for _, other := range c.plan.fields {
+		if n := len(f.path); n > 0 && len(other.path) > n && slices.Equal(other.path[:n], f.path) {
+			c.fail(field.Invalid(f.at.Child("path"), written, fmt.Sprintf(
+				"it is written after %s, and as a whole: the value of %s would be lost; put it in front of that", other.label(), other.at.Child("path"))))
+		}
 	}
-	if err == nil {
-		_, err = c.scope.SchemaAt(p)
+}
+
+// statusField compiles one entry: its path, or the condition that it stands for, and its value.
+func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (*statusField, statusCandidate, bool) {
+	f := &statusField{at: at}
+	var err error
+	if kind, is := ownCondition(in.Path); is {
+		f.condition, err = kind, c.checkCondition(kind)
+	} else {
+		f.path, err = c.statusPath(in.Path)
 	}
 	if err != nil {
 		c.fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
@@ -78,29 +94,64 @@ func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (expr.P
 	if len(errs)+len(gateErrs) > 0 {
 		return nil, statusCandidate{}, false
 	}
-	if literal, ok := value.Literal(); ok {
-		if _, misfit := c.plan.Status.Fit(p[1:], literal); misfit != nil {
-			c.fail(field.Invalid(at.Child("value"), string(in.Value.Raw), misfit.Error()))
-		}
+	if f.condition != "" {
+		err = checkOwn(f.condition, tree)
+	} else if literal, ok := value.Literal(); ok {
+		_, err = c.plan.Status.Fit(f.path, literal)
+	}
+	if err != nil {
+		c.fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
 	}
 	paths := value.Paths()
 	if gate != nil {
 		paths = append(paths, gate.Paths()...)
 	}
-	return p[1:], statusCandidate{value: value, gate: gate, usesChildren: c.read(paths)}, true
+	return f, statusCandidate{value: value, gate: gate, usesChildren: c.read(paths), outside: c.outside(paths)}, true
 }
 
-// statusFields evaluates the fields against what the children are now.
-func (p *Plan) statusFields(ctx context.Context, r *Run) ([]status.Field, error) {
-	if r.Deleting {
-		return nil, nil
+// statusPath reads the path of a field, below status.
+func (c *compiler) statusPath(written string) (expr.Path, error) {
+	p, err := expr.ParsePath("status." + written)
+	if err != nil {
+		return nil, err
 	}
-	var (
-		out   []status.Field
-		first error
-	)
+	if reservedStatus[p[1]] {
+		hint := ""
+		if p[1] == statusConditions {
+			hint = "; a condition of your own has the path conditions[Available]"
+		}
+		return nil, errors.New("Orkestra writes this field itself" + hint)
+	}
+	if _, err = c.scope.SchemaAt(p); err != nil {
+		return nil, err
+	}
+	for i := 2; i < len(p); i++ {
+		if node, err := c.scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
+			return nil, fmt.Errorf("%s is a list, which is written as a whole", p[:i])
+		}
+	}
+	return p[1:], nil
+}
+
+// statusFields evaluates the fields against what the children are now. Those that can be evaluated are given, and the first
+// error.
+func (p *Plan) statusFields(ctx context.Context, r *Run) (fields []status.Field, conditions []status.Own, first error) {
+	if r.Deleting {
+		return nil, nil, nil
+	}
 	for _, f := range p.fields {
 		value, found, err := f.evaluate(ctx, r)
+		if errors.Is(err, errNotKnown) {
+			continue // what is stored stays
+		}
+		if err == nil && f.condition != "" {
+			var own status.Own
+			if own, err = status.NewOwn(f.condition, value); err == nil {
+				conditions = append(conditions, own)
+				continue
+			}
+			err = permanent(v1alpha1.ReasonTemplateError, err)
+		}
 		if err != nil {
 			// The others are still worth showing.
 			if first == nil {
@@ -108,14 +159,18 @@ func (p *Plan) statusFields(ctx context.Context, r *Run) ([]status.Field, error)
 			}
 			continue
 		}
-		out = append(out, status.Field{Path: f.path, Value: value, Remove: !found})
+		fields = append(fields, status.Field{Path: f.path, Value: value, Remove: !found})
 	}
-	return out, first
+	return fields, conditions, first
 }
 
-// evaluate gives the value of the first candidate whose gate holds. A value that reads something absent is left out.
+// evaluate gives the value of the first candidate whose gate holds. A value that reads something absent is left out. The error is
+// errNotKnown where a candidate reads what this cycle has not come to.
 func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bool, err error) {
 	for _, c := range f.candidates {
+		if !r.knows(c.outside) {
+			return nil, false, errNotKnown
+		}
 		data := r.data(c.usesChildren)
 		open, err := r.isOpen(ctx, c.gate, data)
 		if err != nil {
@@ -131,6 +186,9 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 		if err != nil {
 			return nil, false, permanent(v1alpha1.ReasonTemplateError, err)
 		}
+		if f.condition != "" {
+			return v, v != nil, nil
+		}
 		if v, err = r.Plan.Status.Fit(f.path, v); err != nil {
 			return nil, false, permanent(v1alpha1.ReasonTemplateError, err)
 		}
@@ -144,5 +202,13 @@ func (f *statusField) wrap(err error) error {
 	if _, named := errors.AsType[*status.FieldError](err); named {
 		return fmt.Errorf("fields: %w", err)
 	}
-	return fmt.Errorf("fields: %s: %w", f.path, err)
+	return fmt.Errorf("fields: %s: %w", f.label(), err)
+}
+
+// label names the field as boxes do.
+func (f *statusField) label() string {
+	if f.condition != "" {
+		return status.OwnPath(f.condition)
+	}
+	return f.path.String()
 }

@@ -65,7 +65,7 @@ func TestStepErrors(t *testing.T) {
 		},
 		"a template leads into another namespace": {
 			`onReconcile: {configmaps: [{id: c, namespace: "{{ .spec.host }}"}]}`, `{host: kube-system}`, stepOnReconcile, v1alpha1.ReasonTemplateError,
-			`onReconcile: c: namespace: a template may only yield the resource's own namespace "team-a", got "kube-system"; write other namespaces literally`,
+			`onReconcile: c: namespace: namespace "kube-system" does not exist`,
 		},
 		"two declarations render one object": {
 			`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: "{{ .spec.host }}"}]}`, `{host: x}`, stepOnReconcile, v1alpha1.ReasonDuplicateChild,

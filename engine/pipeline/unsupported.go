@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -21,8 +19,6 @@ func (c *compiler) unsupported() {
 		"dependsOn":            len(s.DependsOn) > 0,
 		"autoscale":            s.Autoscale != nil,
 		"apiTypes":             s.APITypes != nil,
-		"cross":                len(s.Cross) > 0,
-		"external":             len(s.External) > 0,
 		"providers":            s.Providers != nil,
 		"rollBackOnError":      s.RollBackOnError,
 		"rollback":             s.Rollback != nil,
@@ -34,9 +30,6 @@ func (c *compiler) unsupported() {
 	}
 	if s.Queue.MaxDepth > 0 {
 		c.notYet(at.Child("queue", "maxDepth"))
-	}
-	if s.Status != nil && len(s.Status.ReadyWhen) > 0 {
-		c.notYet(at.Child("status", "readyWhen"))
 	}
 	c.unsupportedCode(s.Reconciler, at.Child("reconciler"))
 }
@@ -56,23 +49,7 @@ func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
 	}
 }
 
-// unsupportedIn reports the fields of a declaration that this version does not act on.
-func (c *compiler) unsupportedIn(d *v1alpha1.Declaration, at *field.Path) {
-	if d.ForEach != nil {
-		c.notYet(at.Child("forEach"))
-	}
-	if len(d.InitialFields) > 0 {
-		c.notYet(at.Child("initialFields"))
-	}
-	if len(d.ReadyWhen) > 0 {
-		c.notYet(at.Child("readyWhen"))
-	}
-}
-
 // unknownKey reports a key of a group that no kind has.
-func unknownKey(at *field.Path, key string, planned bool, hint string) *field.Error {
-	if planned {
-		return field.Forbidden(at, fmt.Sprintf("%s are not supported yet by this version of Orkestra; write them under `resources` as a manifest", key))
-	}
+func unknownKey(at *field.Path, key, hint string) *field.Error {
 	return field.Invalid(at, key, "unknown key"+hint)
 }

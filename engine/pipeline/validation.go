@@ -28,12 +28,13 @@ func compileValidation(c *compiler) Stage {
 		return nil
 	}
 	at := field.NewPath("spec", "validation", "rules")
+	scope := c.resourceScope() // one for all, because what CEL needs is made once for each
 	var v validation
 	for i, in := range c.box.Spec.Validation.Rules {
 		where := at.Index(i)
-		gate, errs := when.CompileGate(in.Gate, c.resourceScope(), where)
+		gate, errs := when.CompileGate(in.Gate, scope, where)
 		c.fail(errs...)
-		test, errs := when.Compile(in.Test, c.resourceScope(), where)
+		test, errs := when.Compile(in.Test, scope, where)
 		c.fail(errs...)
 		if test == nil {
 			continue
@@ -57,7 +58,7 @@ func (validation) Name() string { return stepValidation }
 func (v validation) Run(ctx context.Context, r *Run) (Outcome, error) {
 	data := r.data(false)
 	var denied []string
-	for _, rule := range v.rules {
+	for i, rule := range v.rules {
 		open, err := r.isOpen(ctx, rule.gate, data)
 		if err != nil {
 			return Hold, err
@@ -67,7 +68,7 @@ func (v validation) Run(ctx context.Context, r *Run) (Outcome, error) {
 		}
 		verdict, err := rule.test.Eval(ctx, data, r.Now)
 		if err != nil {
-			return Hold, evaluating("rule", v1alpha1.ReasonConditionError, err)
+			return Hold, evaluating(fmt.Sprintf("rules[%d]", i), v1alpha1.ReasonConditionError, err)
 		}
 		r.flipAt(verdict.NextFlip)
 		// A rule speaks of a field that is there, unless it asks for just that.
@@ -88,8 +89,5 @@ func (v validation) Run(ctx context.Context, r *Run) (Outcome, error) {
 
 // text says which field broke the rule, what its author says of that, and what was found.
 func (r validationRule) text(v when.Verdict) string {
-	if r.message != "" {
-		return fmt.Sprintf("%s: %s (found %s)", v.Field, oneLine(r.message), v.Actual)
-	}
-	return fmt.Sprintf("%s: wanted %s, found %s", v.Field, v.Wanted, v.Actual)
+	return v.Broken(oneLine(r.message))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -190,8 +191,13 @@ func FuzzDesired(f *testing.F) {
 	f.Add(`{"conditions":[{"type":"Ready","lastTransitionTime":3},null]}`, "labels", "a", `[1,null,{"b":null}]`)
 	f.Add(`{"free":{"a":1}}`, "free", "a", `"x"`)
 	f.Add(`{"nullable":null,"names":["a"]}`, "nullable", "", `1e400`)
+	f.Add(`{"conditions":[{"type":"Up","status":"False","lastTransitionTime":3},3]}`, "conditions", "Up", `{"status":true,"reason":"A"}`)
+	f.Add(`{"conditions":{}}`, "conditions", "a/Up", `null`)
 	w := newWriter(f, aStatus)
 	f.Fuzz(func(t *testing.T, status, first, second, value string) {
+		if !utf8.ValidString(first + second) {
+			return // no JSON, and so no box, can hold such a path
+		}
 		obj := &unstructured.Unstructured{}
 		if obj.UnmarshalJSON([]byte(`{"apiVersion":"a/v1","kind":"K","status":`+status+`}`)) != nil {
 			return
@@ -204,13 +210,21 @@ func FuzzDesired(f *testing.F) {
 		if second == "" {
 			names = path(first)
 		}
-		if first == "conditions" || first == "observedGeneration" {
+		if first == "observedGeneration" || first == "conditions" && CheckType(second) != nil {
 			return // reserved: Compile refuses them
 		}
 		// What is stored has passed the schema.
 		clean, _, _ := w.Desired(obj, Result{}, early)
 		obj.Object["status"] = clean
 		result := success(Field{Path: names, Value: tree})
+		if first == "conditions" {
+			own, err := NewOwn(second, tree)
+			if err != nil {
+				return
+			}
+			result = success()
+			result.Conditions = []Own{own}
+		}
 		if _, _, err := w.Desired(obj, result, early); err != nil {
 			return
 		}

@@ -23,6 +23,8 @@ type Result struct {
 	Ready, Reconciling, Stalled metav1.Condition
 	// Fields are the declared fields, in the order in which they are written.
 	Fields []Field
+	// Conditions are those that the box declares.
+	Conditions []Own
 }
 
 // Field is one declared field of the status.

@@ -156,30 +156,47 @@ func storedStatus(stored *unstructured.Unstructured) map[string]any {
 	return status
 }
 
-// conditionsOf puts our conditions among those that are there. The time of a transition stays while the status does.
+// KeepsConditions says whether the API server would store conditions.
+func (w *Writer) KeepsConditions() bool { return w.keepsConditions }
+
+// conditionsOf puts our conditions, and those that the box declares, among those that are there.
 func conditionsOf(stored any, r Result, now metav1.Time) []any {
 	list, _ := stored.([]any)
 	for _, c := range []metav1.Condition{r.Ready, r.Reconciling, r.Stalled} {
-		if c.Type == "" {
+		if c.Type != "" {
+			c.Message = Truncate(c.Message)
+			list = withCondition(list, c, r.Generation, now)
+		}
+	}
+	for _, own := range r.Conditions {
+		if own.Remove {
+			list = slices.DeleteFunc(list, func(e any) bool { return isCondition(e, own.Condition.Type) })
 			continue
 		}
-		c.ObservedGeneration, c.LastTransitionTime = r.Generation, now
-		entry := encode(c)
-		at := slices.IndexFunc(list, func(e any) bool {
-			m, ok := e.(map[string]any)
-			return ok && m[fieldType] == c.Type
-		})
-		if at < 0 {
-			list = append(list, entry)
-			continue
-		}
-		before, _ := list[at].(map[string]any)
-		if since, ok := before[fieldTransition].(string); ok && before[fieldStatus] == string(c.Status) && isTime(since) {
-			entry[fieldTransition] = since
-		}
-		list[at] = entry
+		list = withCondition(list, own.Condition, r.Generation, now)
 	}
 	return list
+}
+
+// withCondition puts one condition into a list. The time of a transition stays while the status does.
+func withCondition(list []any, c metav1.Condition, generation int64, now metav1.Time) []any {
+	c.ObservedGeneration, c.LastTransitionTime = generation, now
+	entry := encode(c)
+	at := slices.IndexFunc(list, func(e any) bool { return isCondition(e, c.Type) })
+	if at < 0 {
+		return append(list, entry)
+	}
+	before, _ := list[at].(map[string]any)
+	if since, ok := before[fieldTransition].(string); ok && before[fieldStatus] == string(c.Status) && isTime(since) {
+		entry[fieldTransition] = since
+	}
+	list[at] = entry
+	return list
+}
+
+func isCondition(entry any, kind string) bool {
+	m, ok := entry.(map[string]any)
+	return ok && m[fieldType] == kind
 }
 
 func isTime(text string) bool {
@@ -189,7 +206,7 @@ func isTime(text string) bool {
 
 func encode(c metav1.Condition) map[string]any {
 	return map[string]any{
-		fieldType: c.Type, fieldStatus: string(c.Status), "reason": c.Reason, "message": Truncate(c.Message),
+		fieldType: c.Type, fieldStatus: string(c.Status), fieldReason: c.Reason, fieldMessage: c.Message,
 		fieldObservedGeneration: c.ObservedGeneration,
 		fieldTransition:         c.LastTransitionTime.UTC().Format(time.RFC3339),
 	}

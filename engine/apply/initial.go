@@ -1,0 +1,215 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Initial fields are set when a child is made and left alone from then on. They are applied by a manager of their own. What
+// that manager holds is written in an annotation, in the same apply: the cache keeps no managed fields.
+//
+// Server-side apply removes a field that nobody applies any more, and the API server then fills in its default: a Deployment
+// would go to one replica. So whoever takes a field over applies it, with the value that it has, before the other lets go.
+// Each step can be the last one of a process: the next cycle goes on from what the annotation says.
+
+// handOver sees to it that all initial fields of a living child are held, and so are those that are none any more: leaving.
+// It gives the child as it is then.
+func (w *Writer) handOver(ctx context.Context, wanted []FieldPath, live *unstructured.Unstructured) (
+	after *unstructured.Unstructured, leaving []FieldPath, err error,
+) {
+	held, left := initialOn(live)
+	leaving = without(slices.Concat(held, left), wanted)
+	if samePaths(held, wanted) && samePaths(left, leaving) {
+		return live, leaving, nil
+	}
+	after, err = w.hold(ctx, live, wanted, leaving)
+	return after, leaving, err
+}
+
+// letGo ends what handOver began, when what is declared has been applied.
+func (w *Writer) letGo(ctx context.Context, wanted, leaving []FieldPath, out Outcome) (Outcome, error) {
+	if len(leaving) == 0 {
+		return out, nil
+	}
+	answer, err := w.hold(ctx, out.Object, wanted, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out.Object = answer
+	if out.Action == None {
+		out.Action = Changed
+	}
+	return out, nil
+}
+
+// leaveInitial hands the initial fields of a child over that was just made with them.
+func (w *Writer) leaveInitial(ctx context.Context, child Child, obj, made *unstructured.Unstructured) (Outcome, error) {
+	if len(child.Initial) == 0 {
+		return Outcome{Action: Created, Object: made}, nil
+	}
+	obj.SetResourceVersion("")
+	return w.takeLive(ctx, child, obj, made, Created, nil)
+}
+
+// take brings an object to what is declared of which only the metadata was read. It is refused if the object has changed
+// since.
+func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drift []string) (Outcome, error) {
+	version := live.GetResourceVersion()
+	if held, leaving := initialOn(live); !samePaths(held, child.Initial) || len(leaving) > 0 {
+		full, err := w.client.get(ctx, targetOf(live))
+		if err != nil {
+			return Outcome{}, err
+		}
+		if full.GetUID() != live.GetUID() || full.GetResourceVersion() != version {
+			return Outcome{}, apierrors.NewConflict(schema.GroupResource{Group: live.GroupVersionKind().Group, Resource: live.GetKind()},
+				live.GetName(), fmt.Errorf("the object has changed since it was read"))
+		}
+		live = full
+	}
+	if action == Adopted {
+		// It may be another's since it was read.
+		obj.SetResourceVersion(version)
+	}
+	return w.takeLive(ctx, child, obj, live, action, drift)
+}
+
+// takeLive hands the initial fields over, applies the rest by force, and lets go of what is not initial any more.
+func (w *Writer) takeLive(
+	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drift []string,
+) (Outcome, error) {
+	after, leaving, err := w.handOver(ctx, child.Initial, live)
+	if err != nil {
+		return Outcome{}, err
+	}
+	obj = withoutInitial(obj, child.Initial)
+	if obj.GetResourceVersion() != "" {
+		obj.SetResourceVersion(after.GetResourceVersion())
+	}
+	out, err := w.force(ctx, w.comparer.Prepare(obj), obj, after, action, drift)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return w.letGo(ctx, child.Initial, leaving, out)
+}
+
+// hold applies initial fields with the values that they have. Where someone has changed one just now, it is read again.
+func (w *Writer) hold(ctx context.Context, live *unstructured.Unstructured, wanted, leaving []FieldPath) (*unstructured.Unstructured, error) {
+	obj, err := initialPart(live, wanted, leaving)
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, false)
+	if apierrors.IsConflict(err) {
+		answer, err = w.holdLive(ctx, live, wanted, leaving, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.cache.Wrote(answer.GroupVersionKind(), answer)
+	return answer, nil
+}
+
+// holdLive is hold past the cache. By force it takes nothing from anybody: the values are those of the version that it names.
+func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []FieldPath, conflict error) (*unstructured.Unstructured, error) {
+	live, err := w.client.get(ctx, targetOf(seen))
+	switch {
+	case err != nil:
+		return nil, err
+	case live.GetUID() != seen.GetUID():
+		return nil, conflict
+	}
+	obj, err := initialPart(live, wanted, leaving)
+	if err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(live.GetResourceVersion())
+	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, true)
+	return answer, err
+}
+
+// initialPart is what the manager of initial fields applies: the fields with their live values, and what it holds. With no
+// fields it is nothing.
+func initialPart(live *unstructured.Unstructured, wanted, leaving []FieldPath) (*unstructured.Unstructured, error) {
+	obj := nothing(live)
+	for _, path := range slices.Concat(wanted, leaving) {
+		value, found, err := unstructured.NestedFieldNoCopy(live.Object, path...)
+		if err != nil {
+			return nil, badInitial(live.GetKind(), path, "it leads through something that is not an object")
+		}
+		if !found || value == nil {
+			continue
+		}
+		if err := unstructured.SetNestedField(obj.Object, runtime.DeepCopyJSONValue(value), path...); err != nil {
+			return nil, badInitial(live.GetKind(), path, "it is part of another initial field")
+		}
+	}
+	if len(wanted)+len(leaving) == 0 {
+		return obj, nil
+	}
+	text, err := initialText(wanted, leaving)
+	if err != nil {
+		return nil, fmt.Errorf("encoding initial fields: %w", err)
+	}
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationInitial] = text
+	obj.SetAnnotations(annotations)
+	return obj, nil
+}
+
+// withoutInitial gives what the manager of declarations applies to a child that has initial fields. The hash is that of what
+// is applied, so that it tells whether the fields have been let go.
+func withoutInitial(obj *unstructured.Unstructured, initial []FieldPath) *unstructured.Unstructured {
+	if len(initial) == 0 {
+		return obj
+	}
+	rest := obj.DeepCopy()
+	if isSecret(rest) {
+		rest.Object = foldStringData(rest.Object)
+	}
+	for _, path := range initial {
+		unstructured.RemoveNestedField(rest.Object, path...)
+	}
+	annotations := rest.GetAnnotations()
+	annotations[v1alpha1.AnnotationApplied] = Hash(rest)
+	rest.SetAnnotations(annotations)
+	return rest
+}
+
+// checkInitial refuses initial fields that can't be handed over: a map that belongs to one manager as a whole has no parts.
+func (c *Comparer) checkInitial(child Child) error {
+	for _, path := range child.Initial {
+		at := c.schemas.root(child.Object.GroupVersionKind())
+		for i, name := range path[:len(path)-1] {
+			if i == 0 && name == keyMetadata {
+				at = c.schemas.metadata
+			} else {
+				at = at.field(name)
+			}
+			if at.exact {
+				return badInitial(child.Object.GetKind(), path, fmt.Sprintf("%s has one owner as a whole; name that instead", path[:i+1]))
+			}
+			if at.list != listByPosition || at.below().element != nil {
+				return badInitial(child.Object.GetKind(), path, fmt.Sprintf("%s is a list; name that instead", path[:i+1]))
+			}
+		}
+	}
+	return nil
+}
+
+func badInitial(kind string, path FieldPath, why string) *RefusedError {
+	return &RefusedError{
+		Reason:  v1alpha1.ReasonInvalidChild,
+		Message: fmt.Sprintf("initialFields: %s of a %s can't be left alone: %s", path, kind, why),
+	}
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func TestTheBrakeSlowsDownWhatNeverRests(t *testing.T) {
+	g := NewWithT(t)
+	resource := &unstructured.Unstructured{Object: map[string]any{}}
+	resource.SetGeneration(1)
+	now := time.Unix(0, 0)
+	var b brake
+	cycle := func(action apply.Action) *pipeline.Run {
+		run := &pipeline.Run{Stored: resource, Now: now, Writes: []pipeline.Written{{Kind: "ConfigMap", Name: "c", Action: action}}}
+		b.note(run, time.Minute)
+		return run
+	}
+	pause := func() time.Duration {
+		for range maxRewrites - 1 {
+			g.Expect(cycle(apply.Changed).Waits).To(BeEmpty())
+		}
+		g.Expect(cycle(apply.Changed).Waits).To(ConsistOf(pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: `ConfigMap "c" gets new content in every cycle, ` +
+			`so that cycles are slowed down: do its templates read what they write?`}))
+		g.Expect(b.holds(resource, now)).To(BeTrue())
+		return b.until.Sub(now)
+	}
+	for range 3 * maxRewrites {
+		g.Expect(cycle(apply.Corrected).Waits).To(BeEmpty(), "putting back what others changed is something else")
+		now = now.Add(rewriteWindow)
+		g.Expect(cycle(apply.Changed).Waits).To(BeEmpty(), "now and then is no loop")
+	}
+	now = now.Add(time.Hour)
+	cycle(apply.None)
+	g.Expect(pause()).To(Equal(rewriteWindow))
+	now = b.until
+	g.Expect(b.holds(resource, now)).To(BeFalse())
+	g.Expect(pause()).To(Equal(2*rewriteWindow), "it did not rest")
+	for range 5 {
+		now = b.until
+		g.Expect(pause()).To(BeNumerically("<=", time.Minute), "resync is the longest")
+	}
+	resource.SetGeneration(2)
+	g.Expect(b.holds(resource, now)).To(BeFalse(), "an edit is seen at once")
+	g.Expect(cycle(apply.Changed).Waits).To(BeEmpty(), "and begins anew")
+}

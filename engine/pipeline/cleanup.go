@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// steps runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
+// first error is the one that people read.
+func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string) (waiting []string, first error) {
+	for _, decl := range d.cleanup {
+		messages, err := d.declared(ctx, r, decl, finished)
+		waiting, first = append(waiting, messages...), cmp.Or(first, err)
+		if d.ordered && (len(waiting) > 0 || first != nil) {
+			break
+		}
+	}
+	return waiting, first
+}
+
+// declared runs one onDelete declaration, for each of its items.
+func (d *deletion) declared(ctx context.Context, r *Run, decl *declaration, finished map[string]string) (waiting []string, first error) {
+	whole := decl.whole()
+	if decl.forEach == nil && isFinished(finished, whole) {
+		return nil, r.expireFinished(ctx, whole) // what its gate and its templates read may be gone
+	}
+	if !decl.gateReadsItem {
+		// As in the other groups: what the gate waits for may be what the loop goes over.
+		open, message, err := d.enters(ctx, r, whole, finished)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.label(ctx, whole), err)
+		}
+		if !open {
+			return nonEmpty(message), nil
+		}
+	}
+	if r.notInstalled(decl) {
+		return nil, nil
+	}
+	instances, err := decl.instances(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.label(ctx, whole), err)
+	}
+	for _, in := range instances {
+		message, err := d.step(ctx, r, in, finished)
+		if err != nil {
+			first = cmp.Or(first, fmt.Errorf("%s: %w", r.label(ctx, in), err))
+		}
+		waiting = append(waiting, nonEmpty(message)...)
+		if d.ordered && (len(waiting) > 0 || first != nil) {
+			break
+		}
+	}
+	return waiting, first
+}
+
+func nonEmpty(message string) []string {
+	if message == "" {
+		return nil
+	}
+	return []string{message}
+}
+
+// enters asks the gate of an instance. A message says what a closed one waits for.
+func (d *deletion) enters(ctx context.Context, r *Run, in instance, finished map[string]string) (open bool, message string, err error) {
+	res, err := r.ask(ctx, in)
+	if err != nil || res.Open || res.Choice || in.optional {
+		return res.Open, "", err
+	}
+	message, err = d.held(ctx, r, in, finished, fmt.Sprintf("%s: %s", r.label(ctx, in), res.Message()))
+	return false, message, err
+}
+
+// held says what a closed gate that waits still holds back. What was made before it closed is seen to its end: the children that
+// the gate reads may be gone since.
+func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[string]string, why string) (string, error) {
+	all := []instance{in}
+	if in.forEach != nil && in.item == nil {
+		var err error
+		if all, err = in.instances(ctx, r); err != nil || len(all) == 0 {
+			return why, nil //nolint:nilerr // what the gate waits for may be what the loop goes over
+		}
+	}
+	for _, one := range all {
+		if isFinished(finished, one) {
+			continue
+		}
+		begun := r.children.find(one)
+		if len(begun) == 0 || !r.Plan.onlyCleanup(one.id) {
+			return why, nil
+		}
+		message, err := d.outcome(ctx, r, one, begun[0])
+		if err != nil || message != "" {
+			return message, err
+		}
+		finish(finished, one, cmp.Or(begun[0].GetAnnotations()[v1alpha1.AnnotationApplied], v1alpha1.True))
+	}
+	return "", nil
+}
+
+// step runs one instance. A message says what is still waited for.
+func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[string]string) (string, error) {
+	if isFinished(finished, in) {
+		return "", r.expireFinished(ctx, in)
+	}
+	if in.gateReadsItem {
+		if open, message, err := d.enters(ctx, r, in, finished); err != nil || !open {
+			return message, err
+		}
+	}
+	obj, err := in.render(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	out, err := r.Ports.Applier.Apply(ctx, r.owner, in.child(obj))
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// Nor can an event be made there.
+		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
+		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, in), obj.GetNamespace())})
+		finish(finished, in, apply.Hash(obj)) // a namespace does not come back from there
+		return "", nil
+	}
+	if err != nil && in.usesSecrets {
+		err = withoutValues(err, fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName()))
+	}
+	if err != nil {
+		return "", err
+	}
+	r.note(out.Object, out.Action)
+	if out.Action == apply.Terminating {
+		return beingDeleted(r, obj), nil
+	}
+	message, err := d.outcome(ctx, r, in, out.Object)
+	if err == nil && message == "" {
+		finish(finished, in, apply.Hash(obj))
+	}
+	return message, err
+}
+
+// cleanUpMark stands before the id in the mark of what onDelete has finished. Marks of Jobs that ran while the resource lived say
+// nothing of its clean-up, although they may have the same id.
+const cleanUpMark = "onDelete:"
+
+func isFinished(finished map[string]string, in instance) bool {
+	return finished[cleanUpMark+in.id] != ""
+}
+
+func finish(finished map[string]string, in instance, hash string) { finished[cleanUpMark+in.id] = hash }
+
+// outcome says what an object of the clean-up is still waited for. One that is no Job, and has no readyWhen, is finished when it is
+// made.
+func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstructured.Unstructured) (string, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return beingDeleted(r, live), nil
+	}
+	if !in.isJob() {
+		why, err := r.unmet(ctx, in, live)
+		if why != "" {
+			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.childName(live), why)
+		}
+		return why, err
+	}
+	switch jobState(live) {
+	case batchv1.JobComplete:
+		return "", nil
+	case batchv1.JobFailed:
+		if in.failurePolicy == v1alpha1.JobFailureContinue {
+			return "", nil
+		}
+		return "", permanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
+			"clean-up Job %q failed and holds the deletion: mend the cause and delete the Job to run it again, or set the annotation %s: \"true\" on the resource",
+			r.childName(live), v1alpha1.AnnotationSkipCleanup))
+	default:
+		return fmt.Sprintf("waiting for clean-up Job %q to finish", r.childName(live)), nil
+	}
+}
+
+func beingDeleted(r *Run, child *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), r.childName(child))
+}
+
+func (d *declaration) isJob() bool { return d.gvk.Group == "batch" && d.gvk.Kind == "Job" }

@@ -1,0 +1,306 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+)
+
+// cross reads objects that the box does not own, from a watch cache: the resources of another box, or any kind (design:
+// semantics.md, "The pipeline").
+type cross struct{ sources []crossSource }
+
+// crossSource is one entry of spec.cross, compiled.
+type crossSource struct {
+	name     string
+	box      string                  // a box whose resources are read, or:
+	kind     schema.GroupVersionKind // a kind
+	optional bool
+
+	object, namespace *expr.Template // object nil: all that the labels select
+	labels            map[string]*expr.Template
+}
+
+func compileCross(c *compiler) Stage {
+	var s cross
+	at := field.NewPath("spec", "cross")
+	seen := map[string]bool{}
+	for i := range c.box.Spec.Cross {
+		in, where := &c.box.Spec.Cross[i], at.Index(i)
+		if seen[in.Name] {
+			c.fail(field.Duplicate(where.Child("name"), in.Name))
+		}
+		seen[in.Name] = true
+		s.sources = append(s.sources, c.crossSource(in, where))
+	}
+	if len(s.sources) == 0 {
+		return nil
+	}
+	return s
+}
+
+func (c *compiler) crossSource(in *v1alpha1.CrossSource, at *field.Path) crossSource {
+	scope := c.resourceScope()
+	s := crossSource{name: in.Name, box: in.Box, optional: in.Optional, labels: map[string]*expr.Template{}}
+	c.crossKind(&s, in, at)
+	at = at.Child("selector")
+	s.object = c.template(scope, in.Selector.Name, at.Child("name"))
+	s.namespace = c.template(scope, in.Selector.Namespace, at.Child("namespace"))
+	for k, v := range in.Selector.MatchLabels {
+		s.labels[k] = c.template(scope, string(v), at.Child("matchLabels").Key(k))
+	}
+	if s.object != nil && len(s.labels) > 0 {
+		c.fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
+	}
+	c.crossPlace(&s, in, at)
+	for _, t := range slices.Concat([]*expr.Template{s.object, s.namespace}, slices.Collect(maps.Values(s.labels))) {
+		if t != nil {
+			c.read(t.Paths())
+		}
+	}
+	if s.namespace != nil {
+		if _, literal := s.namespace.Literal(); !literal {
+			c.asksNamespaces = true
+		}
+	}
+	return s
+}
+
+// crossKind says what a source reads, and notes the right to read it.
+func (c *compiler) crossKind(s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
+	switch {
+	case (in.Box != "") == (in.Kind != ""):
+		c.fail(field.Invalid(at, in.Name, "give exactly one of box and kind"))
+	case in.Box != "":
+		if in.APIVersion != "" {
+			c.fail(field.Forbidden(at.Child("apiVersion"), "belongs to kind; the box says it itself"))
+		}
+		c.plan.CrossBoxes = append(c.plan.CrossBoxes, in.Box)
+	case in.APIVersion == "":
+		c.fail(field.Required(at.Child("apiVersion"), "such as v1, or apps/v1"))
+	default:
+		gv, err := schema.ParseGroupVersion(in.APIVersion)
+		if err != nil {
+			c.fail(field.Invalid(at.Child("apiVersion"), in.APIVersion, "wanted group/version"))
+			return
+		}
+		s.kind = gv.WithKind(in.Kind)
+		if hint, unknown := kinds.Unknown(s.kind); unknown && !c.installed(s.kind) {
+			c.fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
+		}
+		c.observes(s.kind)
+	}
+}
+
+// observes notes a kind that the plan reads without owning it.
+func (c *compiler) observes(kind schema.GroupVersionKind) {
+	if !slices.Contains(c.plan.ObservedKinds, kind) {
+		c.plan.ObservedKinds = append(c.plan.ObservedKinds, kind)
+	}
+}
+
+// crossSchemas are the names below .cross, with what is known of the objects there: a list of them where no name is given.
+// whole: with what Secrets hold.
+func crossSchemas(box *v1alpha1.OperatorBox, env Env, whole bool) map[string]*apiextensionsv1.JSONSchemaProps {
+	names := make(map[string]*apiextensionsv1.JSONSchemaProps, len(box.Spec.Cross))
+	for i := range box.Spec.Cross {
+		in := &box.Spec.Cross[i]
+		var object *apiextensionsv1.JSONSchemaProps
+		switch {
+		case in.Box == "":
+			object = objectSchema(schema.FromAPIVersionAndKind(in.APIVersion, in.Kind), whole)
+		case env.BoxSchema != nil:
+			object = resourceSchema(env.BoxSchema(in.Box))
+		}
+		if object != nil && in.Selector.Name == "" {
+			object = &apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: object}}
+		}
+		names[in.Name] = object
+	}
+	return names
+}
+
+// resourceSchema is a CRD's schema with what every object has besides.
+func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if crd == nil || crd.XPreserveUnknownFields != nil && *crd.XPreserveUnknownFields {
+		return nil
+	}
+	whole := *crd
+	whole.Type = schemaObject
+	whole.Properties = maps.Clone(crd.Properties)
+	if whole.Properties == nil {
+		whole.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+	}
+	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: schemaText}
+	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: schemaText}
+	whole.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: schemaObject, XPreserveUnknownFields: new(true)}
+	return &whole
+}
+
+// Name implements Stage.
+func (cross) Name() string { return stepCross }
+
+// Run implements Stage. A required source that is absent ends the cycle; its arrival queues the resource.
+func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
+	r.cross, r.secretCross = map[string]any{}, map[string]any{}
+	outcome := Next
+	for i := range s.sources {
+		absent, err := s.sources[i].read(ctx, r)
+		if err != nil {
+			return Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
+		}
+		r.known[outsideName{rootCross, s.sources[i].name}] = true
+		if absent != "" && !s.sources[i].optional {
+			r.wait(v1alpha1.ReasonWaitingForCross, fmt.Sprintf("cross %s: %s", s.sources[i].name, absent))
+			outcome = Hold
+		}
+	}
+	return outcome, nil
+}
+
+// read puts what the source selects where templates find it. absent says why there is nothing. An optional source may also
+// be one that this resource does not name, or whose namespace does not let it in.
+func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err error) {
+	absent, err = s.find(ctx, r)
+	unreachable, isUnreachable := errors.AsType[*unreachableError](err)
+	switch {
+	case isUnreachable && (s.optional || unreachable.absent), s.optional && expr.IsAbsent(err):
+		return err.Error(), nil
+	default:
+		return absent, err
+	}
+}
+
+func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err error) {
+	kind := s.kind
+	if s.box != "" {
+		if kind = r.observedBox(s.box); kind.Empty() {
+			return fmt.Sprintf("box %q does not run", s.box), nil
+		}
+	}
+	namespaced, err := r.Ports.Kinds.Namespaced(kind)
+	if err == nil {
+		err = r.Ports.Observer.Observe(ctx, kind)
+	}
+	if s.optional && meta.IsNoMatchError(err) {
+		r.flipAt(r.Now.Add(r.Plan.Runtime.Resync)) // nobody tells when a kind is installed
+		return fmt.Sprintf("kind %s is not installed", kind.Kind), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	data := r.data(false)
+	namespace, err := s.namespaceOf(ctx, r, data, namespaced)
+	if err != nil {
+		return "", err
+	}
+	if s.object == nil {
+		return s.list(ctx, r, kind, namespace, data)
+	}
+	name, err := text(ctx, "selector.name", s.object, data)
+	if err != nil || name == "" {
+		return "selector.name is empty", err
+	}
+	obj := r.observed(kind, namespace, name)
+	if obj == nil {
+		return describe(kind, namespace, name) + " does not exist", nil
+	}
+	r.cross[s.name], r.secretCross[s.name] = kinds.View(obj), kinds.ViewAll(obj)
+	return "", nil
+}
+
+// list gives all that the labels select, as a list.
+func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
+	wanted, err := texts(ctx, "selector.matchLabels", s.labels, data)
+	if err != nil {
+		return "", err
+	}
+	selector, err := labels.ValidatedSelectorFromSet(wanted)
+	if err != nil {
+		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.matchLabels: %w", err))
+	}
+	objects := r.observedAll(kind, namespace, selector)
+	if len(objects) > maxCross {
+		return "", permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("selects %d objects; at most %d can be read: select fewer by matchLabels", len(objects), maxCross))
+	}
+	seen, all := make([]any, 0, len(objects)), make([]any, 0, len(objects))
+	for _, obj := range objects {
+		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewAll(obj))
+	}
+	r.cross[s.name], r.secretCross[s.name] = seen, all
+	if len(objects) == 0 {
+		return fmt.Sprintf("no %s has the labels %q", describe(kind, namespace, ""), selector.String()), nil
+	}
+	return "", nil
+}
+
+// maxCross is how many objects one source may give.
+const maxCross = 1000
+
+// namespaceOf is where the source reads. Empty: the kind has no namespaces, or a cluster-scoped resource reads all of them.
+func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, namespaced bool) (string, error) {
+	if !namespaced {
+		return "", nil
+	}
+	if s.namespace == nil {
+		return r.Stored.GetNamespace(), nil
+	}
+	namespace, err := text(ctx, "selector.namespace", s.namespace, data)
+	if err != nil {
+		return "", err
+	}
+	if _, literal := s.namespace.Literal(); literal {
+		return namespace, nil
+	}
+	if namespace == "" {
+		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
+	}
+	return namespace, r.mayReach(ctx, "selector.namespace", namespace)
+}
+
+func describe(kind schema.GroupVersionKind, namespace, name string) string {
+	out := kind.Kind
+	switch {
+	case name != "" && namespace != "":
+		out += fmt.Sprintf(" %q", namespace+"/"+name)
+	case name != "":
+		out += fmt.Sprintf(" %q", name)
+	case namespace != "":
+		out += fmt.Sprintf(" in namespace %q", namespace)
+	}
+	return out
+}
+
+// observed gives an object that the run does not own, or nil, and makes it an input.
+func (r *Run) observed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	obj := r.Ports.Observer.Get(kind, namespace, name)
+	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, name: name, seen: versionOf(obj)})
+	return obj
+}
+
+// observedAll gives the objects that a selector selects, and makes them an input.
+func (r *Run) observedAll(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	objects := r.Ports.Observer.Select(kind, namespace, selector)
+	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, selector: selector, seen: versionsOf(objects)})
+	return objects
+}
+
+// observedBox gives the kind that another box serves, an empty one while it does not run, and makes that an input.
+func (r *Run) observedBox(name string) schema.GroupVersionKind {
+	kind := r.Ports.Observer.Box(name)
+	r.Inputs.observed = append(r.Inputs.observed, observation{box: name, seen: kind.String()})
+	return kind
+}

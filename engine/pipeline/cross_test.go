@@ -1,0 +1,258 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+var databaseKind = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Database"}
+
+// other is an object that the box does not own.
+func other(kind schema.GroupVersionKind, namespace, name string, content map[string]any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	maps.Copy(obj.Object, content)
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	obj.SetUID(types.UID(namespace + name))
+	obj.SetResourceVersion("1")
+	return obj
+}
+
+func database(namespace, name, host string, labels map[string]string) *unstructured.Unstructured {
+	obj := other(databaseKind, namespace, name, map[string]any{"status": map[string]any{"host": host}})
+	obj.SetLabels(labels)
+	return obj
+}
+
+const byName = `
+cross: [{name: db, box: database, selector: {name: "{{ .spec.database.name }}"}}]
+onReconcile: {configmaps: [{name: made, data: {v: "{{ .cross.db.status.host }}"}}]}
+`
+
+func withDatabase(objects ...*unstructured.Unstructured) *ports {
+	p := newPorts()
+	p.boxes = map[string]schema.GroupVersionKind{"database": databaseKind}
+	p.others = objects
+	return p
+}
+
+func TestCrossByName(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := withDatabase(database("team-a", "main", "db.local", nil), database("team-b", "main", "no", nil))
+	_, err := p.run(planOf(t, byName), website(t, `{database: {name: main}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.Equal([]string{"made=db.local configmaps/made"}))
+}
+
+func TestCrossByLabelsIsAList(t *testing.T) {
+	g := gomega.NewWithT(t)
+	web := map[string]string{"app": "web"}
+	p := withDatabase(database("team-a", "a", "one", web), database("team-a", "b", "two", nil), database("team-a", "c", "three", web),
+		database("team-b", "d", "four", web))
+	_, err := p.run(planOf(t, `
+cross: [{name: dbs, box: database, selector: {matchLabels: {app: "{{ .spec.host }}"}}}]
+onReconcile: {configmaps: [{name: "{{ .item.metadata.name }}", forEach: {field: cross.dbs, key: "{{ .item.metadata.name }}"}, data: {v: "{{ .item.status.host }}"}}]}
+`), website(t, `{host: web}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.Equal([]string{
+		"a=one configmaps/{{ .item.metadata.name }}#a", "c=three configmaps/{{ .item.metadata.name }}#c",
+	}))
+}
+
+func TestAbsentCrossSources(t *testing.T) {
+	const optional = "cross: [{name: db, %s, optional: true}]\n" +
+		"onReconcile: {configmaps: [{name: made, data: {v: '{{ default \"none\" .cross.db.status.host }}'}}]}"
+	cases := map[string]struct {
+		box     string
+		ports   *ports
+		waits   string // empty: it goes on
+		missing []string
+	}{
+		"required object":    {box: byName, ports: withDatabase(), waits: `cross db: Database "team-a/main" does not exist`},
+		"box that runs not":  {box: byName, ports: newPorts(), waits: `cross db: box "database" does not run`},
+		"required list":      {box: `cross: [{name: db, box: database, selector: {matchLabels: {a: b}}}]`, ports: withDatabase(), waits: `cross db: no Database in namespace "team-a" has the labels "a=b"`},
+		"optional object":    {box: fmt.Sprintf(optional, `box: database, selector: {name: main}`), ports: withDatabase()},
+		"optional box":       {box: fmt.Sprintf(optional, `box: database, selector: {name: main}`), ports: newPorts()},
+		"optional kind":      {box: fmt.Sprintf(optional, `apiVersion: a.example.com/v1, kind: Thing, selector: {name: main}`), ports: newPorts(), missing: []string{"Thing"}},
+		"optional, no name":  {box: fmt.Sprintf(optional, `box: database, selector: {name: '{{ default "" .spec.host }}'}`), ports: withDatabase()},
+		"required, no name":  {box: `cross: [{name: db, box: database, selector: {name: '{{ default "" .spec.host }}'}}]`, ports: withDatabase(), waits: `cross db: selector.name is empty`},
+		"several, the first": {box: "cross: [{name: a, box: one}, {name: b, box: two}]", ports: newPorts(), waits: `cross a: box "one" does not run`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			tc.ports.missing = tc.missing
+			r, err := tc.ports.run(planOf(t, tc.box), website(t, `{database: {name: main}}`))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			if tc.waits == "" {
+				g.Expect(r.Waits).To(gomega.BeEmpty())
+				g.Expect(made(tc.ports)).To(gomega.Equal([]string{"made=none configmaps/made"}))
+				return
+			}
+			g.Expect(r.Waits[0]).To(gomega.Equal(Wait{Reason: v1alpha1.ReasonWaitingForCross, Message: tc.waits}))
+			g.Expect(tc.ports.children).To(gomega.BeEmpty(), "no group runs")
+			g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
+		})
+	}
+}
+
+func TestARequiredKindThatIsNotInstalledIsRetried(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.missing = []string{"Thing"}
+	_, err := p.run(planOf(t, `cross: [{name: db, apiVersion: a.example.com/v1, kind: Thing, selector: {name: x}}]`), website(t, ""))
+	expectStep(g, err, stepCross, Transient, "")
+}
+
+func TestWhatCrossReadsIsAnInput(t *testing.T) {
+	cases := map[string]struct {
+		box    string
+		change func(p *ports)
+		want   bool
+	}{
+		"nothing":               {byName, func(*ports) {}, true},
+		"another object":        {byName, func(p *ports) { p.others = append(p.others, database("team-a", "new", "x", nil)) }, true},
+		"the object":            {byName, func(p *ports) { p.others[0].SetResourceVersion("2") }, false},
+		"the object goes":       {byName, func(p *ports) { p.others = nil }, false},
+		"the object is another": {byName, func(p *ports) { p.others[0].SetUID("new") }, false},
+		"the box serves another kind": {byName, func(p *ports) {
+			p.boxes["database"] = schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"}
+		}, false},
+		"a list gets longer": {`cross: [{name: dbs, box: database}]`, func(p *ports) {
+			p.others = append(p.others, database("team-a", "new", "x", nil))
+		}, false},
+		"a list elsewhere gets longer": {`cross: [{name: dbs, box: database}]`, func(p *ports) {
+			p.others = append(p.others, database("team-b", "new", "x", nil))
+		}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := withDatabase(database("team-a", "main", "db.local", nil))
+			plan := planOf(t, tc.box)
+			r := settledRun(g, p, plan, website(t, `{database: {name: main}}`))
+			tc.change(p)
+			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.Equal(tc.want))
+		})
+	}
+}
+
+func TestTheArrivalOfAnAbsentObjectIsAnInput(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := withDatabase()
+	plan := planOf(t, byName)
+	r, err := p.run(plan, website(t, `{database: {name: main}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	p.others = append(p.others, database("team-a", "main", "x", nil))
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+}
+
+func TestCrossMistakes(t *testing.T) {
+	known := func(string) *apiextensionsv1.JSONSchemaProps {
+		return &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"host": {Type: "string"}}},
+		}}
+	}
+	cases := map[string]struct{ box, want string }{
+		"box and kind":               {`cross: [{name: db, box: a, kind: B, apiVersion: v1}]`, "give exactly one of box and kind"},
+		"neither":                    {`cross: [{name: db}]`, "give exactly one of box and kind"},
+		"no version":                 {`cross: [{name: db, kind: B}]`, "spec.cross[0].apiVersion: Required value: such as v1, or apps/v1"},
+		"a version beside box":       {`cross: [{name: db, box: a, apiVersion: v1}]`, "spec.cross[0].apiVersion: Forbidden"},
+		"a kind there is not":        {`cross: [{name: db, kind: Secrt, apiVersion: v1}]`, `v1 has no such kind, did you mean "Secret"?`},
+		"name and labels":            {`cross: [{name: db, box: a, selector: {name: x, matchLabels: {a: b}}}]`, "name and matchLabels contradict each other"},
+		"one name twice":             {`cross: [{name: db, box: a}, {name: db, box: b}]`, `spec.cross[1].name: Duplicate value: "db"`},
+		"it reads children":          {`cross: [{name: db, box: a, selector: {name: "{{ .children.deployment.metadata.name }}"}}]`, "children is not available here"},
+		"it reads cross":             {`cross: [{name: db, box: a, selector: {name: "{{ .cross.db.x }}"}}]`, "cross is not available here"},
+		"an unknown source":          {`{cross: [{name: db, box: a}], onReconcile: {configmaps: [{data: {a: "{{ .cross.dbx.y }}"}}]}}`, `did you mean "db"?`},
+		"an unknown field":           {`{cross: [{name: db, box: a, selector: {name: x}}], onReconcile: {configmaps: [{data: {a: "{{ .cross.db.status.hots }}"}}]}}`, `did you mean "host"?`},
+		"an unknown field of a list": {`{cross: [{name: db, box: a}], onReconcile: {configmaps: [{forEach: {field: cross.db}, data: {a: "{{ .item.status.hots }}"}}]}}`, `did you mean "host"?`},
+		"in validation":              {`{cross: [{name: db, box: a}], validation: {rules: [{field: cross.db, operator: exists}]}}`, "cross is not available here"},
+		"in onDelete":                {`{cross: [{name: db, box: a}], onDelete: {configmaps: [{data: {a: "{{ .cross.db.x }}"}}]}}`, "cross is not available here"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, tc.box), Env{CRD: websites(t), BoxSchema: known})
+			g.Expect(messages(errs)).To(gomega.ConsistOf(gomega.ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestReachingOtherNamespaces(t *testing.T) {
+	const box = `onReconcile: {configmaps: [{name: made, namespace: "{{ .spec.host }}"}]}`
+	cases := map[string]struct{ allow, want string }{
+		"its own name":     {"team-a", ""},
+		"among others":     {"x, team-a ,y", ""},
+		"everybody":        {"*", ""},
+		"others":           {"team-b", `namespace: namespace "shared" does not let resources of "team-a" in: add "team-a" to its annotation orkestra.orkspace.io/allow-from`},
+		"a part of a name": {"team", "does not let resources"},
+		"nobody":           {"", "does not let resources"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			ns := other(namespaceKind, "", "shared", nil)
+			ns.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowFrom: tc.allow})
+			p.others = append(p.others, ns)
+			plan := planOf(t, box)
+			g.Expect(plan.ObservedKinds).To(gomega.Equal([]schema.GroupVersionKind{namespaceKind}))
+			r, err := p.run(plan, website(t, `{host: shared}`))
+			if tc.want == "" {
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(p.children[0].GetNamespace()).To(gomega.Equal("shared"))
+			} else {
+				expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
+				g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
+			}
+			ns.SetResourceVersion("2")
+			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the annotation is an input")
+		})
+	}
+}
+
+const copies = `
+cross: [{name: source, apiVersion: v1, kind: Secret, selector: {name: creds}}]
+onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Secret, metadata: {name: copy}, data: "{{ .cross.source.data }}"}}]}
+status: {fields: [{path: message, value: "{{ toJson .cross.source }}"}]}
+`
+
+func TestOnlyChildrenSeeWhatASecretHolds(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
+	r, err := p.run(planOf(t, copies), website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.children[0].Object["data"]).To(gomega.Equal(map[string]any{"password": "aHVudGVyMg=="}))
+	result, err := r.Result(context.Background(), nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	shown := fmt.Sprint(result.Fields)
+	g.Expect(shown).To(gomega.And(gomega.ContainSubstring("creds"), gomega.Not(gomega.ContainSubstring("aHVudGVyMg"))))
+}
+
+func TestARefusalQuotesNothingThatASecretHolds(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
+	p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
+		return apply.Outcome{}, apierrors.NewInvalid(secretKind.GroupKind(), "copy", field.ErrorList{field.Invalid(field.NewPath("data", "password"), "aHVudGVyMg==", "too short")})
+	}
+	_, err := p.run(planOf(t, copies), website(t, ""))
+	expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
+	g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring("data.password (FieldValueInvalid)"), gomega.Not(gomega.ContainSubstring("aHVudGVyMg=="))))
+}

@@ -1,0 +1,49 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
+// types do for built-in kinds (design: api.md, "Templates").
+func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
+	if !d.kind.GVK.Empty() {
+		return nil
+	}
+	props := r.Ports.Kinds.Schema(d.gvk)
+	if props == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(obj.Object)) {
+		part, known := props.Properties[name]
+		if name == "metadata" || !known {
+			continue
+		}
+		value, err := toSchema(obj.Object[name], &part)
+		if err != nil {
+			return permanent(v1alpha1.ReasonTemplateError, d.misfit(name, err))
+		}
+		obj.Object[name] = value
+	}
+	return nil
+}
+
+// misfit says where a manifest does not fit its schema, and what stands there, unless a Secret may.
+func (d instance) misfit(name string, err error) error {
+	where := "manifest." + name
+	misfit, ok := errors.AsType[*misfitError](err)
+	if !ok {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	if d.usesSecrets {
+		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because the templates read a Secret", where, misfit.at, d.gvk.Kind)
+	}
+	return fmt.Errorf("%s%s: %w", where, misfit.at, misfit.problem)
+}

@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+var gadgetKind = schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Gadget"}
+
+// withGadgets knows the schema of a custom child kind.
+func withGadgets(t *testing.T) *ports {
+	t.Helper()
+	var props apiextensionsv1.JSONSchemaProps
+	if err := yaml.UnmarshalStrict([]byte(`{type: object, properties: {spec: {type: object, properties: {
+		size: {type: integer}, name: {type: string}, enabled: {type: boolean}, list: {type: array, items: {type: integer}}}}}}`), &props); err != nil {
+		t.Fatal(err)
+	}
+	p := newPorts()
+	p.schemas = map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps{gadgetKind: &props}
+	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"word": "aHVudGVyMg=="}})}
+	return p
+}
+
+const gadget = `
+cross: [{name: s, apiVersion: v1, kind: Secret, selector: {name: creds}}]
+onReconcile: {resources: [{manifest: {apiVersion: test.example.com/v1, kind: Gadget, spec: `
+
+func TestCustomKindsGetTheTypesOfTheirSchema(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := withGadgets(t)
+	_, err := p.run(planOf(t, gadget+`{size: "{{ .spec.host }}", name: "{{ .spec.replicas }}", enabled: "true", list: ["{{ .spec.host }}", 2]}}}]}`),
+		website(t, `{host: "13", replicas: 3}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.children[0].Object["spec"]).To(gomega.Equal(map[string]any{"size": int64(13), "name": "3", "enabled": true, "list": []any{int64(13), int64(2)}}))
+}
+
+func TestACustomKindThatDoesNotFitItsSchema(t *testing.T) {
+	for name, tc := range map[string]struct{ spec, want string }{
+		"shows the value":              {`{list: [1, "{{ .spec.host }}"]}`, `manifest.spec.list[1]: wanted integer, got string "many"`},
+		"shows nothing that is secret": {`{size: "{{ .cross.s.data.word }}"}`, `manifest.spec.size: does not fit the schema of Gadget; what stands there is not shown`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, err := withGadgets(t).run(planOf(t, gadget+tc.spec+`}}]}`), website(t, `{host: many}`))
+			expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
+			g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(tc.want), gomega.Not(gomega.ContainSubstring("hunter2"))))
+		})
+	}
+}
+
+// The answers of an API server that may quote the object: by server-side apply with 500, by admission with 403, and by validation.
+func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
+	status := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+	}
+	for name, tc := range map[string]struct {
+		answer error
+		class  Class
+		reason string
+		shows  string
+	}{
+		"another type": {
+			status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "failed to create typed patch object (a/b; v1, Kind=X): .spec.flag: expected boolean, got &{hunter2}"),
+			Refused, v1alpha1.ReasonInvalidChild, "not shown",
+		},
+		"admission":  {status(http.StatusForbidden, metav1.StatusReasonForbidden, `policy "p" denied request: data.a is hunter2`), Refused, v1alpha1.ReasonAdmissionDenied, "not shown"},
+		"a bug":      {status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "hunter2 broke it"), Transient, "", "not shown"},
+		"a conflict": {status(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"), Transient, "", "has been modified"},
+		"no right": {
+			status(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "x" is forbidden: User "u" cannot patch resource "secrets"`), Permission, v1alpha1.ReasonForbidden, "cannot patch",
+		},
+		"quota":                      {status(http.StatusForbidden, metav1.StatusReasonForbidden, "exceeded quota: none"), Transient, "", "exceeded quota"},
+		"no answer of an API server": {errors.New("connection refused"), Transient, "", "connection refused"},
+	} {
+		for group, box := range map[string]string{
+			stepOnReconcile: copies,
+			stepDeletion:    `onDelete: {configmaps: [{data: {a: "{{ .children.secret.data.word }}"}}]}` + "\n" + `onReconcile: {secrets: [{name: kept, data: {word: x}}]}`,
+		} {
+			t.Run(group+": "+name, func(t *testing.T) {
+				g := gomega.NewWithT(t)
+				p := withGadgets(t)
+				stored := website(t, "")
+				if group == stepDeletion {
+					p.put(secretKind, "kept", "secrets/kept", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
+					p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{secretKind, configMapKind} }
+					stored.SetDeletionTimestamp(&metav1.Time{Time: now})
+					stored.SetFinalizers([]string{v1alpha1.Finalizer})
+				}
+				p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
+					return apply.Outcome{}, tc.answer
+				}
+				_, err := p.run(planOf(t, box), stored)
+				expectStep(g, err, group, tc.class, tc.reason)
+				g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(tc.shows), gomega.Not(gomega.ContainSubstring("hunter2"))))
+			})
+		}
+	}
+}
+
+func TestACrossSourceGivesALimitedNumberOfObjects(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := withDatabase()
+	for i := range maxCross + 1 {
+		p.others = append(p.others, database("team-a", "db-"+string(rune('a'+i%26))+string(rune('a'+i/26)), "x", nil))
+	}
+	_, err := p.run(planOf(t, `cross: [{name: dbs, box: database}]`), website(t, ""))
+	expectStep(g, err, stepCross, Permanent, v1alpha1.ReasonBudgetExceeded)
+	g.Expect(err.Error()).To(gomega.ContainSubstring("dbs: selects 1001 objects; at most 1000 can be read: select fewer by matchLabels"))
+}

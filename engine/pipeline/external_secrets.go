@@ -1,0 +1,186 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/external"
+)
+
+// The types of credentials.
+const (
+	authBearer = "Bearer"
+	authBasic  = "Basic"
+	authHeader = "Header"
+)
+
+// The keys that are read where a reference names none.
+const (
+	defaultTokenKey = corev1.ServiceAccountTokenKey
+	defaultCAKey    = corev1.ServiceAccountRootCAKey
+)
+
+// externalAuth says which credentials a call sends.
+type externalAuth struct {
+	kind   string
+	header string // of authHeader
+	secret *secretKey
+}
+
+// secretKey names a key of a Secret.
+type secretKey struct {
+	what      string // for messages
+	name      *expr.Template
+	namespace string // empty: the resource's
+	key       string // empty: username and password
+}
+
+// secretError says that a Secret, or what is wanted of it, is not there. Its arrival queues the resource.
+type secretError struct{ text string }
+
+// Error gives one line without any value.
+func (e *secretError) Error() string { return e.text }
+
+// secrets puts credentials and CA bundle into a request.
+func (c *externalCall) secrets(ctx context.Context, r *Run, q *external.Request) error {
+	data := r.data(c.usesChildren)
+	if c.ca != nil {
+		values, err := c.ca.read(ctx, r, data, c.ca.key)
+		if err != nil {
+			return err
+		}
+		q.CABundle = []byte(values[0])
+	}
+	if c.auth == nil {
+		return nil
+	}
+	credential, err := c.auth.credential(ctx, r, data)
+	q.Credential = credential
+	return err
+}
+
+// credential gives the header that a call is authenticated by. Space around what a Secret holds is none of it: files end in line
+// breaks.
+func (a *externalAuth) credential(ctx context.Context, r *Run, data expr.Data) (*external.Credential, error) {
+	keys := []string{a.secret.key}
+	if a.secret.key == "" {
+		keys = []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
+	}
+	values, err := a.secret.read(ctx, r, data, keys...)
+	if err != nil {
+		return nil, err
+	}
+	value := strings.TrimSpace(values[0])
+	switch a.kind {
+	case authHeader:
+		return &external.Credential{Header: a.header, Value: value}, nil
+	case authBasic:
+		if len(values) > 1 {
+			value += ":" + strings.TrimSpace(values[1])
+		} else if !strings.Contains(value, ":") {
+			return nil, &secretError{fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.what, a.secret.key)}
+		}
+		return &external.Credential{Header: external.HeaderAuthorization, Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(value))}, nil
+	default:
+		return &external.Credential{Header: external.HeaderAuthorization, Value: "Bearer " + value}, nil
+	}
+}
+
+// read gives the values of keys of the Secret, as it is now in the watch cache. A change of it is an input.
+func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...string) ([]string, error) {
+	name, err := text(ctx, s.what+".name", s.name, data)
+	if err != nil {
+		return nil, err
+	}
+	namespace := s.namespace
+	if namespace == "" {
+		namespace = r.Stored.GetNamespace()
+	}
+	if err := r.Ports.Observer.Observe(ctx, secretKind); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.what, err)
+	}
+	secret := r.observed(secretKind, namespace, name)
+	if secret == nil {
+		return nil, &secretError{fmt.Sprintf("%s: %s does not exist", s.what, describe(secretKind, namespace, name))}
+	}
+	values := make([]string, 0, len(keys))
+	for _, key := range keys {
+		// A Secret of another shape has no such key.
+		encoded, _, _ := unstructured.NestedString(secret.Object, fieldData, key)
+		value, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || strings.TrimSpace(string(value)) == "" {
+			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, describe(secretKind, namespace, name), key)}
+		}
+		values = append(values, string(value))
+	}
+	return values, nil
+}
+
+// callAuth compiles the references to the Secrets of a call.
+func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
+	if in.CABundle != nil {
+		call.ca = c.secretOf(scope, in.CABundle, "caBundle", defaultCAKey, at.Child("caBundle"))
+	}
+	if in.Auth == nil {
+		return
+	}
+	at = at.Child("auth")
+	auth := &externalAuth{kind: in.Auth.Type, header: in.Auth.Header}
+	if auth.kind == "" {
+		auth.kind = authBearer
+	}
+	c.oneOf(auth.kind, authTypes, at.Child("type"))
+	fallback := ""
+	switch {
+	case auth.kind == authBearer:
+		fallback = defaultTokenKey
+	case auth.kind == authHeader && in.Auth.SecretRef.Key == "":
+		c.fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
+	}
+	switch {
+	case auth.kind != authHeader && auth.header != "":
+		c.fail(field.Forbidden(at.Child("header"), fmt.Sprintf("belongs to type Header; %s is sent as Authorization", auth.kind)))
+	case auth.kind == authHeader && auth.header == "":
+		c.fail(field.Required(at.Child("header"), "say which header holds the credentials"))
+	case auth.kind == authHeader && !strings.EqualFold(auth.header, external.HeaderAuthorization):
+		if problem := external.CheckHeader(auth.header); problem != "" {
+			c.fail(field.Invalid(at.Child("header"), auth.header, problem))
+		}
+	}
+	if auth.secret = c.secretOf(scope, &in.Auth.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret != nil {
+		call.auth = auth
+	}
+}
+
+// secretOf compiles a reference to a key of a Secret.
+func (c *compiler) secretOf(scope *expr.Scope, in *v1alpha1.SecretKeyReference, what, fallback string, at *field.Path) *secretKey {
+	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: c.template(scope, in.Name, at.Child("name"))}
+	if s.key == "" {
+		s.key = fallback
+	}
+	where := at.Child("namespace")
+	switch {
+	case in.Name == "":
+		c.fail(field.Required(at.Child("name"), "say which Secret"))
+	case expr.IsTemplate(in.Namespace):
+		c.fail(field.Invalid(where, in.Namespace, "must be literal: a template would lead resources to the Secrets of others"))
+	case in.Namespace != "" && len(apivalidation.IsDNS1123Label(in.Namespace)) > 0:
+		c.fail(field.Invalid(where, in.Namespace, "not the name of a namespace"))
+	case in.Namespace == "" && !c.env.CRD.Namespaced && c.env.CRD.Name != "":
+		c.fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
+	}
+	c.observes(secretKind)
+	if s.name == nil {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,223 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+const loop = `onReconcile: {configmaps: [{id: map, name: "%s", forEach: %s, data: {v: "%s"}}]}`
+
+// made gives the children as "<name>=<data.v> <id>".
+func made(p *ports) []string {
+	var out []string
+	for _, c := range p.children {
+		v, _, _ := unstructured.NestedString(c.Object, "data", "v")
+		out = append(out, fmt.Sprintf("%s=%s %s", c.GetName(), v, idOf(c)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestForEach(t *testing.T) {
+	cases := map[string]struct {
+		name, loop, value, spec string
+		want                    []string
+	}{
+		"list": {
+			"m-{{ .item }}", `{field: spec.tags}`, "{{ .index }}/{{ .key }}", `{tags: [a, b]}`,
+			[]string{"m-a=0/0 map#0", "m-b=1/1 map#1"},
+		},
+		"list with keys": {
+			"m-{{ .key }}", `{field: spec.tags, key: "{{ .item | upper }}"}`, "{{ .item }}", `{tags: [a, b]}`,
+			[]string{"m-A=a map#A", "m-B=b map#B"},
+		},
+		"a name of its own for the item": {
+			"m-{{ .tag }}", `{field: spec.tags, as: tag}`, "{{ .item }}", `{tags: [a]}`,
+			[]string{"m-a=a map#0"},
+		},
+		"map, in the order of its keys": {
+			"m-{{ .key }}", `{field: spec.database}`, "{{ .item }}/{{ .index }}", `{database: {size: 3, name: x}}`,
+			[]string{"m-name=x/0 map#name", "m-size=3/1 map#size"},
+		},
+		"number":              {"m-{{ .item }}", `{field: spec.replicas}`, "{{ .key }}", `{replicas: 2}`, []string{"m-0=0 map#0", "m-1=1 map#1"}},
+		"template":            {"m-{{ .item }}", `{field: "{{ until 2 }}"}`, "x", `{}`, []string{"m-0=x map#0", "m-1=x map#1"}},
+		"absent":              {"m-{{ .item }}", `{field: spec.tags}`, "x", `{}`, nil},
+		"null":                {"m-{{ .item }}", `{field: spec.tags}`, "x", `{tags: null}`, nil},
+		"empty":               {"m-{{ .item }}", `{field: spec.tags}`, "x", `{tags: []}`, nil},
+		"a key with the mark": {"m-{{ .index }}", `{field: spec.tags, key: "{{ .item }}#x"}`, "x", `{tags: [a]}`, []string{"m-0=x map#a#x"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := planOf(t, fmt.Sprintf(loop, tc.name, tc.loop, tc.value))
+			r, err := p.run(plan, website(t, tc.spec))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(made(p)).To(gomega.Equal(tc.want))
+			p.done()
+			_, err = p.run(plan, r.Stored)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(p.done()).To(gomega.BeEmpty(), "what stands is neither written again nor pruned")
+		})
+	}
+}
+
+func TestForEachRefusesAtRunTime(t *testing.T) {
+	long := strings.Repeat("x", maxItemKey+1)
+	cases := map[string]struct{ loop, spec, reason, want string }{
+		"not a list": {
+			`{field: "{{ upper .spec.image }}"}`, `{image: x}`, v1alpha1.ReasonTemplateError,
+			`map: forEach: {{ upper .spec.image }}: wanted a list, a map or a number, got string`,
+		},
+		"a fraction":        {`{field: "{{ divf 3 2 }}"}`, `{}`, v1alpha1.ReasonTemplateError, "got a fraction"},
+		"a negative number": {`{field: spec.replicas}`, `{replicas: -1}`, v1alpha1.ReasonTemplateError, "wanted a number that is not negative, got -1"},
+		"too many":          {`{field: spec.replicas}`, `{replicas: 100000}`, v1alpha1.ReasonBudgetExceeded, "spec.replicas has more than 1000 items"},
+		"one key twice": {
+			`{field: spec.tags, key: "{{ .item }}"}`, `{tags: [a, b, a]}`, v1alpha1.ReasonDuplicateChild,
+			`items 0 and 2 of spec.tags both have the key "a"; give ` + "`key`" + ` a template that tells them apart`,
+		},
+		"an empty key": {`{field: spec.tags, key: "{{ .item }}"}`, `{tags: [""]}`, v1alpha1.ReasonTemplateError, "the key of item 0 is empty"},
+		"a long key":   {`{field: spec.tags, key: "{{ .item }}"}`, `{tags: [` + long + `]}`, v1alpha1.ReasonTemplateError, "longer than 253 characters"},
+		"one name twice": {
+			`{field: spec.tags}`, `{tags: [a, b]}`, v1alpha1.ReasonDuplicateChild,
+			`"map#0" and "map#1" both render ConfigMap "same"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			p.put(configMapKind, "old", "map#7")
+			_, err := p.run(planOf(t, fmt.Sprintf(loop, "same", tc.loop, "x")), website(t, tc.spec))
+			expectStep(g, err, stepOnReconcile, Permanent, tc.reason)
+			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
+			g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "nothing is made, and nothing pruned")
+		})
+	}
+}
+
+func TestForEachMistakes(t *testing.T) {
+	cases := map[string]struct{ box, want string }{
+		"item outside of a loop": {`onReconcile: {configmaps: [{data: {a: "{{ .item }}"}}]}`, `.item: there is one only inside a forEach`},
+		"unknown field":          {`onReconcile: {configmaps: [{forEach: {field: spec.tagz}}]}`, `did you mean "tags"?`},
+		"a text":                 {`onReconcile: {configmaps: [{forEach: {field: spec.image}}]}`, `spec.image is a string; wanted a list, a map or a number`},
+		"a name that is taken":   {`onReconcile: {configmaps: [{forEach: {field: spec.tags, as: spec}}]}`, `forEach.as: Invalid value: "spec": templates know this name already`},
+		"a key that is literal":  {`onReconcile: {configmaps: [{forEach: {field: spec.tags, key: a}}]}`, `every item would have this key`},
+		"a path through an item": {`onReconcile: {configmaps: [{forEach: {field: spec.tags}, data: {a: "{{ .item.name }}"}}]}`, `.item.name`},
+		"a workload that is many": {
+			`onReconcile: {deployments: [{id: web, image: x, forEach: {field: spec.tags}}], services: [{port: 80}]}`,
+			`the workload "web" stands for several objects: go over the same items with the same forEach, or set selector`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, tc.box), Env{CRD: websites(t)})
+			g.Expect(messages(errs)).To(gomega.ConsistOf(gomega.ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestAShrinkingListPrunesExactlyWhatIsGone(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, fmt.Sprintf(loop, "m-{{ .item }}", `{field: spec.tags, key: "{{ .item }}"}`, "x"))
+	r, err := p.run(plan, website(t, `{tags: [a, b, c]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	p.done()
+	g.Expect(unstructured.SetNestedStringSlice(r.Stored.Object, []string{"c", "a"}, "spec", "tags")).To(gomega.Succeed())
+	_, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/m-b"}), "the others have their keys, wherever they stand")
+}
+
+func TestGatesOfALoop(t *testing.T) {
+	const box = `
+onReconcile:
+  configmaps:
+  - {id: map, name: "m-{{ .item }}", forEach: {field: "%s", key: "{{ .item }}"}, when: [{%s}], whenFalse: %s}
+`
+	run := func(g *gomega.WithT, p *ports, field, when, whenFalse, spec string) []string {
+		_, err := p.run(planOf(t, fmt.Sprintf(box, field, when, whenFalse)), website(t, spec))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		return p.done()[1:]
+	}
+	t.Run("are asked for each item that they read", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		p := newPorts()
+		p.put(configMapKind, "m-b", "map#b")
+		p.put(configMapKind, "m-d", "map#d")
+		g.Expect(run(g, p, "spec.tags", "field: item, notEquals: b", "Keep", `{tags: [a, b, c]}`)).To(gomega.ContainElements(
+			"create ConfigMap/m-a", "create ConfigMap/m-c", "delete ConfigMap/m-d"))
+		g.Expect(made(p)).To(gomega.ContainElement("m-b= map#b"), "its gate is false, and it is kept")
+	})
+	t.Run("are asked before the loop where they read none", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		p := newPorts()
+		p.put(configMapKind, "m-a", "map#a")
+		g.Expect(run(g, p, "{{ .spec.database.name | fail }}", "field: spec.tls, equals: true", "Keep", `{tls: false}`)).NotTo(
+			gomega.ContainElement("delete ConfigMap/m-a"), "nothing is evaluated, and all are kept")
+	})
+	t.Run("delete all items where they say so", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		p := newPorts()
+		p.put(configMapKind, "m-a", "map#a")
+		g.Expect(run(g, p, "spec.tags", "field: spec.tls, equals: true", "Delete", `{tls: false, tags: [a]}`)).To(
+			gomega.ContainElement("delete ConfigMap/m-a"))
+	})
+}
+
+func TestDefaultsOfALoopComeFromTheSameItem(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	const same = `forEach: {field: spec.tags, key: "{{ .item }}"}, name: "{{ .item }}"`
+	_, err := p.run(planOf(t, `
+onReconcile:
+  deployments: [{image: x, port: 8080, `+same+`}]
+  services: [{`+same+`}]
+`), website(t, `{tags: [a, b]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	var names []any
+	for _, c := range p.children {
+		if name, found, _ := unstructured.NestedString(c.Object, "spec", "selector", v1alpha1.LabelAppName); found {
+			names = append(names, c.GetName()+"="+name)
+		}
+	}
+	g.Expect(names).To(gomega.ConsistOf("a=a", "b=b"))
+}
+
+func TestChildrenOfALoopAreReadByTheirKey(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	r, err := p.run(planOf(t, fmt.Sprintf(loop, "m-{{ .item }}", `{field: spec.tags, key: "{{ .item }}"}`, "{{ .item }}")+
+		"\nstatus: {fields: [{path: message, value: '{{ .children.map.b.data.v }}'}]}"), website(t, `{tags: [a, b]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	result, err := r.Result(context.Background(), nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(result.Fields[0].Value).To(gomega.Equal("b"))
+}
+
+func TestAResourceHasALimitedNumberOfChildren(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.apply = func(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
+		return apply.Outcome{Action: apply.None, Object: child.Object}, nil
+	}
+	_, err := p.run(planOf(t, `
+onReconcile:
+  configmaps:
+  - {id: a, name: "a-{{ .item }}", forEach: {field: "{{ until 600 }}"}}
+  - {id: b, name: "b-{{ .item }}", forEach: {field: "{{ until 600 }}"}}
+`), website(t, ""))
+	expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonBudgetExceeded)
+	g.Expect(err.Error()).To(gomega.ContainSubstring(`a resource may have at most 1000 children, and "b#400" is one more`))
+}

@@ -1,0 +1,286 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/kinds"
+)
+
+// lifeTimeField is the life time of a finished Job, in its spec.
+const lifeTimeField = "ttlSecondsAfterFinished"
+
+// fieldStatus is the status of an object, and of a condition.
+const fieldStatus = "status"
+
+// Replaced is the action of a Job that is deleted to run again with what is declared now.
+const Replaced apply.Action = "replace"
+
+// jobs reads the options of Jobs.
+func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
+	if !d.isJob() || d.kind.GVK.Empty() {
+		return
+	}
+	replace, policy, _, err := kinds.JobOptions(only(short, "replace", "failurePolicy"))
+	if err != nil {
+		c.fail(field.Invalid(at, "", err.Error()))
+		return
+	}
+	if replace && d.once {
+		c.fail(field.Forbidden(at.Child("replace"),
+			"this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace"))
+	}
+	if short["failurePolicy"] != nil && d.phase != stepDeletion {
+		c.fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
+	}
+	d.replace, d.failurePolicy = replace, policy
+}
+
+// takeLifeTime removes the life time from a rendered Job: it would go before its end was seen, and run again. nil: it has none.
+func takeLifeTime(job *unstructured.Unstructured) any {
+	spec, _ := job.Object["spec"].(map[string]any)
+	seconds := spec[lifeTimeField]
+	delete(spec, lifeTimeField)
+	return seconds
+}
+
+// runMark stands between the hash and the name in what a Job's completion is noted with.
+const runMark = " "
+
+// runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
+func (r *Run) runOf(job *unstructured.Unstructured) string {
+	return apply.Hash(job) + runMark + r.childName(job)
+}
+
+// jobNameOf gives the object of a run, as childName does. A Job under another name is another Job.
+func jobNameOf(run string) string {
+	_, name, _ := strings.Cut(run, runMark)
+	return name
+}
+
+// prepareJob decides what becomes of a rendered Job. nil: nothing.
+func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Unstructured) (*pending, error) {
+	seconds := takeLifeTime(obj)
+	run := r.runOf(obj)
+	annotate(obj, v1alpha1.AnnotationRun, run)
+	if err := r.stands.add(obj, in.id); err != nil {
+		return nil, err
+	}
+	live := r.children.at(keyOf(obj))
+	done, err := r.completion(ctx, in, live, run)
+	if err != nil {
+		return nil, err
+	}
+	w := &pending{of: in, child: in.child(obj), job: true}
+	ran := ""
+	if live != nil {
+		ran = live.GetAnnotations()[v1alpha1.AnnotationRun]
+	}
+	switch {
+	case in.once:
+		rememberLifeTime(obj, seconds)
+		return w, nil
+	case done == run:
+		if live == nil {
+			return nil, nil
+		}
+		giveLifeTime(obj, seconds)
+		return w, nil
+	case jobNameOf(done) == jobNameOf(run) && !in.replace:
+		return nil, nil // it is left as it is, and is not run again
+	case in.replace && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
+		return nil, r.replaceJob(ctx, in, live)
+	default:
+		return w, nil
+	}
+}
+
+func annotate(obj *unstructured.Unstructured, name, value string) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	obj.SetAnnotations(annotations)
+}
+
+// rememberLifeTime notes on a Job that is made once how long it is to stay when it has finished.
+func rememberLifeTime(job *unstructured.Unstructured, seconds any) {
+	if n, ok := seconds.(int64); ok {
+		annotate(job, v1alpha1.AnnotationLifeTime, strconv.FormatInt(n, 10))
+	}
+}
+
+func giveLifeTime(job *unstructured.Unstructured, seconds any) {
+	if spec, ok := job.Object["spec"].(map[string]any); ok && seconds != nil {
+		spec[lifeTimeField] = seconds
+	}
+}
+
+// completion gives the run with which a Job has completed, and notes it on the resource when it is seen for the first time. It is
+// "" for one that has not.
+func (r *Run) completion(ctx context.Context, in instance, live *unstructured.Unstructured, run string) (string, error) {
+	marks := doneMarks(r.Stored)
+	if live == nil || jobState(live) != batchv1.JobComplete {
+		return marks[in.id], nil
+	}
+	ran := cmp.Or(live.GetAnnotations()[v1alpha1.AnnotationRun], run)
+	if marks[in.id] == ran {
+		return ran, nil
+	}
+	marks[in.id] = ran
+	return ran, r.remember(ctx, marks)
+}
+
+// replaceJob deletes a Job that runs, or ran, with something else than what is declared now. It is made again when it is gone.
+func (r *Run) replaceJob(ctx context.Context, in instance, live *unstructured.Unstructured) error {
+	if err := r.Ports.Applier.Delete(ctx, live); err != nil {
+		return err
+	}
+	r.note(live, Replaced)
+	r.wait(v1alpha1.ReasonChildTerminating, fmt.Sprintf("Job %q is deleted, to run again with what is declared now", r.childName(live)))
+	r.notActive = r.notActive || in.phase == stepOnCreate
+	return nil
+}
+
+// finishKept does for a living Job that is made once what its end asks for: it is noted, and then it gets its life time.
+func (r *Run) finishKept(ctx context.Context, in instance, live *unstructured.Unstructured) error {
+	if live.GetDeletionTimestamp() != nil || jobState(live) != batchv1.JobComplete {
+		return nil
+	}
+	if _, err := r.completion(ctx, in, live, r.runOf(live)); err != nil {
+		return err
+	}
+	return r.expire(ctx, live)
+}
+
+// expireFinished gives what onDelete has finished, and noted, its life time.
+func (r *Run) expireFinished(ctx context.Context, in instance) error {
+	if !in.isJob() {
+		return nil
+	}
+	for _, live := range r.children.find(in) {
+		if live.GetDeletionTimestamp() == nil && jobState(live) == batchv1.JobComplete {
+			if err := r.expire(ctx, live); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expire gives a Job that is made once, and whose end is noted, the life time that it was made with.
+func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error {
+	text, promised := live.GetAnnotations()[v1alpha1.AnnotationLifeTime]
+	if _, found, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", lifeTimeField); found || !promised {
+		return nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("annotation %s of Job %q: wanted seconds, got %q: remove it, or mend it",
+			v1alpha1.AnnotationLifeTime, r.childName(live), text))
+	}
+	out, err := r.Ports.Applier.Expire(ctx, live, seconds)
+	if err != nil {
+		return err
+	}
+	r.note(out.Object, out.Action)
+	return nil
+}
+
+// forget drops the marks of Jobs whose declaration, or item, is gone. It runs in cycles without error only.
+func (r *Run) forget(ctx context.Context) error {
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" {
+		return nil
+	}
+	marks := doneMarks(r.Stored)
+	before := len(marks)
+	for id := range marks {
+		d := r.Plan.declared(id)
+		if d == nil || !d.isJob() || d.forEach != nil && r.stands.expanded[d] && !r.stands.met[id] {
+			delete(marks, id)
+		}
+	}
+	if len(marks) == before {
+		return nil
+	}
+	return r.remember(ctx, marks)
+}
+
+// ended gives stand-ins for the Jobs of the resource that have completed and are gone, as their life time asks for: what waits for
+// their end must not close again.
+func (r *Run) ended() []*unstructured.Unstructured {
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" {
+		return nil
+	}
+	marks := doneMarks(r.Stored)
+	for _, child := range r.children.all() {
+		delete(marks, idOf(child))
+	}
+	var out []*unstructured.Unstructured
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
+		if d := r.Plan.declared(id); d != nil && d.isJob() {
+			out = append(out, r.endedJob(d, id, jobNameOf(marks[id])))
+		}
+	}
+	return out
+}
+
+// endedJob is what templates see of a Job that has completed and is gone.
+func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
+	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
+		"succeeded":  int64(1),
+		"conditions": []any{map[string]any{"type": string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
+	}}}
+	job.SetGroupVersionKind(d.gvk)
+	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
+	if namespace, rest, elsewhere := strings.Cut(name, "/"); elsewhere {
+		job.SetNamespace(namespace)
+		job.SetName(rest)
+	} else {
+		job.SetNamespace(r.Stored.GetNamespace())
+		job.SetName(name)
+	}
+	return job
+}
+
+// immutable is how the API server ends what it says of a field that can't be changed.
+const immutable = "field is immutable"
+
+// refusedJob says what to do where the API server refuses to change a Job: most of one can't be changed. Its own words hold the
+// whole pod template, so that only the places are passed on.
+func refusedJob(w *pending, err error) error {
+	var answer apierrors.APIStatus
+	if !w.job || !errors.As(err, &answer) || answer.Status().Details == nil {
+		return err
+	}
+	var fields []string
+	for _, cause := range answer.Status().Details.Causes {
+		if strings.HasSuffix(cause.Message, immutable) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	if len(fields) == 0 {
+		return err
+	}
+	way := "set replace: true to delete the Job and run it again with what is declared now, or give it another name"
+	if w.of.kind.GVK.Empty() {
+		way = "give the Job another name, or declare it under `jobs` with replace: true"
+	}
+	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying Job %q: %s: %s; %s",
+		w.child.Object.GetName(), strings.Join(fields, ", "), immutable, way)}
+}

@@ -1,0 +1,37 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// checkName refuses a rendered name that can't be a part of the path under which the API server is asked for an object: it
+// would lead to another one. What else is wrong with a name depends on the kind, and the API server says it.
+func checkName(name string) error {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("name: %q can't name an object: it %s", shownName(name), strings.Join(problems, ", ")))
+	}
+	return nil
+}
+
+// checkNamespace refuses what can't be the name of a namespace.
+func checkNamespace(name string) error {
+	if problems := apivalidation.IsDNS1123Label(name); len(problems) > 0 {
+		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("namespace: %q can't name a namespace: %s", shownName(name), problems[0]))
+	}
+	return nil
+}
+
+// shownName keeps a name that is far too long from filling a message.
+func shownName(name string) string {
+	const most = 64
+	if runes := []rune(name); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return name
+}

@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// A name that holds a path would lead the manager to another object, of any kind and in any namespace.
+func TestNamesThatArePathsAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ box, host, want string }{
+		"a way out": {
+			`onReconcile: {secrets: [{name: "x-{{ .spec.host }}"}]}`, "x/../../../kube-system/secrets/y",
+			`onReconcile: secrets/x-x/../../../kube-system/secrets/y: name: "x-x/../../../kube-system/secrets/y" can't name an object: it may not contain '/'`,
+		},
+		"dots alone":     {`onReconcile: {secrets: [{name: "{{ .spec.host }}"}]}`, "..", `name: ".." can't name an object: it may not be '..'`},
+		"an escape":      {`onReconcile: {secrets: [{name: "{{ .spec.host }}"}]}`, "a%2Fb", `can't name an object: it may not contain '%'`},
+		"a long one":     {`onReconcile: {secrets: [{name: "{{ .spec.host }}"}]}`, strings.Repeat("/", 1000), `name: "` + strings.Repeat("/", 64) + `…" can't`},
+		"a manifest's":   {`onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Secret, metadata: {name: "{{ .spec.host }}"}}}]}`, "a/b", `may not contain '/'`},
+		"a namespace":    {`onReconcile: {secrets: [{namespace: "{{ .spec.host }}"}]}`, "a/../b", `namespace: "a/../b" can't name a namespace`},
+		"made only once": {`onCreate: {secrets: [{name: "{{ .spec.host }}"}]}`, "a/b", `may not contain '/'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			r, err := p.run(planOf(t, tc.box), website(t, `{host: "`+tc.host+`"}`))
+			expectStep(g, err, r.Plan.declarations[0].phase, Permanent, v1alpha1.ReasonInvalidChild)
+			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
+			g.Expect(p.children).To(gomega.BeEmpty())
+		})
+	}
+}
+
+func TestADeclarationWaitsForTheChildThatItReads(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `
+onReconcile:
+  configmaps:
+  - {id: reader, name: reader, data: {v: "{{ .children.source.data.v }}"}}
+  - {id: source, name: source, data: {v: x}}
+  - {name: maybe, optional: true, data: {v: "{{ .children.later.metadata.name }}"}}
+  - {id: later, name: later, when: [{field: spec.tls, equals: true}]}
+`)
+	r, err := p.run(plan, website(t, `{tls: false}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.Equal([]string{"source=x source"}), "the others are made")
+	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet"}}))
+	_, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.Equal([]string{"reader=x reader", "source=x source"}))
+}
+
+func TestAnOptionalSourceMayBeOutOfReach(t *testing.T) {
+	const box = `
+cross: [{name: db, box: database, selector: {name: main, namespace: "{{ .spec.host }}"}, optional: %s}]
+onReconcile: {configmaps: [{name: made}]}
+`
+	for name, tc := range map[string]struct {
+		optional, spec string
+		waits, fails   string
+	}{
+		"optional, no such namespace": {"true", `{host: nowhere}`, "", ""},
+		"optional, nothing named":     {"true", `{}`, "", ""},
+		"required, no such namespace": {"false", `{host: nowhere}`, `cross db: selector.namespace: namespace "nowhere" does not exist`, ""},
+		"required, nothing named":     {"false", `{}`, "", "spec.host: no such field"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := withDatabase()
+			r, err := p.run(planOf(t, strings.ReplaceAll(box, "%s", tc.optional)), website(t, tc.spec))
+			switch {
+			case tc.fails != "":
+				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(tc.fails)))
+			case tc.waits != "":
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(r.Waits[0].Message).To(gomega.Equal(tc.waits))
+			default:
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(made(p)).To(gomega.HaveLen(1))
+			}
+		})
+	}
+}

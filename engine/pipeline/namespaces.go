@@ -1,0 +1,46 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// namespaceKind is the kind that is asked whether resources of other namespaces may reach into it.
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+// mayReach says whether a template may lead from a resource into a namespace: its own, any for a cluster-scoped resource, and
+// one that allows it by annotation (design: security.md). The annotation is an input: a change queues the resource.
+func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
+	own := r.Stored.GetNamespace()
+	if own == "" || namespace == own {
+		return nil
+	}
+	if err := r.Ports.Observer.Observe(ctx, namespaceKind); err != nil {
+		return err
+	}
+	target := r.observed(namespaceKind, "", namespace)
+	if target == nil {
+		return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf("%s: namespace %q does not exist", what, namespace), absent: true})
+	}
+	for allowed := range strings.SplitSeq(target.GetAnnotations()[v1alpha1.AnnotationAllowFrom], ",") {
+		if allowed = strings.TrimSpace(allowed); allowed == own || allowed == "*" {
+			return nil
+		}
+	}
+	return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf(
+		"%s: namespace %q does not let resources of %q in: add %q to its annotation %s, or write the namespace literally in the box",
+		what, namespace, own, own, v1alpha1.AnnotationAllowFrom)})
+}
+
+// unreachableError says that a template may not lead into a namespace.
+type unreachableError struct {
+	text   string
+	absent bool // there is no such namespace
+}
+
+func (e *unreachableError) Error() string { return e.text }

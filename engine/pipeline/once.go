@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// kept looks for what an instance that acts once has made already. found says that there is nothing to make; w is then the living
+// child, or nil where it is a Job that has completed and is gone. Only the name is rendered: all else would be drawn and
+// evaluated for nothing, and may not even be possible any more.
+func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, err error) {
+	data := in.data(r)
+	same := &unstructured.Unstructured{Object: map[string]any{}}
+	same.SetGroupVersionKind(in.gvk)
+	name, err := in.objectName(ctx, r, data)
+	if err != nil {
+		return nil, false, err
+	}
+	namespace, err := in.objectNamespace(ctx, r, data)
+	if err != nil {
+		return nil, false, err
+	}
+	same.SetNamespace(namespace)
+	same.SetName(name)
+	live := r.children.at(keyOf(same))
+	switch {
+	case live != nil && apply.ManagedByUs(live):
+		w = &pending{of: in, child: in.child(same), live: live}
+	case live == nil && in.isJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same):
+	default:
+		return nil, false, nil
+	}
+	if w != nil && in.isJob() {
+		if err := r.finishKept(ctx, in, live); err != nil {
+			return nil, false, err
+		}
+	}
+	return w, true, r.stands.add(same, in.id)
+}
+
+// writeKept leaves a child alone that is made once, but for what says whose it is.
+func (r *Run) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
+	if w.live.GetDeletionTimestamp() != nil {
+		return apply.Outcome{Action: apply.Terminating, Object: w.live}, nil
+	}
+	return r.Ports.Applier.Keep(ctx, r.owner, w.child, w.live)
+}

@@ -28,7 +28,7 @@ TEST_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -72,12 +72,13 @@ run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen ## Write deep copies, CRDs, RBAC and the chart's share of them.
+generate: $(BIN)/chartgen $(BIN)/docgen ## Write deep copies, CRDs, RBAC, the chart's share of them, and the texts of `orkestra explain`.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(GO) tool controller-gen rbac:roleName=orkestra-manager paths=./controllers/... paths=./engine/... paths=./cmd/... \
 		output:rbac:artifacts:config=config/rbac
 	$(BIN)/chartgen -config config -chart charts/orkestra
+	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod files are not as they should be.
@@ -124,6 +125,17 @@ e2e: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Run the end-to-end t
 bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(TEST_FLAGS) ./test/bench/...
 
+# Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
+FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/apply:FuzzDifferences engine/expr:FuzzParsePath engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
+	engine/external:FuzzGuardURL engine/kinds:FuzzBuild engine/pipeline:FuzzCompile engine/pipeline:FuzzForEach engine/status:FuzzDesired \
+	engine/when:FuzzCEL engine/when:FuzzCondition
+FUZZTIME ?= 10m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
+	@for target in $(FUZZ_TARGETS); do \
+		echo "==> $$target"; $(GO) test ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}\$$" -fuzztime $(FUZZTIME) || exit 1; done
+
 ##@ Build
 
 $(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
@@ -143,6 +155,9 @@ $(BIN)/helm: test/tools/go.mod test/tools/go.sum
 
 $(BIN)/chartgen: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/chartgen)
 	cd test/tools && $(GO) build -o ../../$@ ./chartgen
+
+$(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
+	cd test/tools && $(GO) build -o ../../$@ ./docgen
 
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum

@@ -67,6 +67,6 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newManagerCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newExplainCommand(), newManagerCommand(), newRenderCommand(), newValidateCommand(), newVersionCommand())
 	return root
 }

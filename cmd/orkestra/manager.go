@@ -48,6 +48,8 @@ type managerFlags struct {
 	pprofAddress        string
 	logLevel, logFormat string
 	allowGranting       bool
+	externalAllow       []string
+	externalOnly        []string
 	maxConcurrent       int
 	qps                 float32
 	burst               int
@@ -80,8 +82,11 @@ func (f *managerFlags) bind(cmd *cobra.Command) {
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	fs.StringVar(&f.pprofAddress, "pprof-bind-address", "", "where pprof is served; default: nowhere")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error")
-	fs.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	fs.StringVar(&f.logFormat, "log-format", formatJSON, "json or text")
 	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "let boxes make roles, bindings, webhooks and CRDs")
+	fs.StringSliceVar(&f.externalAllow, "external-allow", nil,
+		"host, host:port or network that external calls may reach although it is private, loopback or link-local; repeatable")
+	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "the only host, or host:port, that external calls may reach; repeatable")
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
 	fs.Float32Var(&f.qps, "kube-api-qps", 100, "requests per second of each box")
 	fs.IntVar(&f.burst, "kube-api-burst", 200, "requests of each box that may come at once")
@@ -115,7 +120,7 @@ func (f *managerFlags) run(ctx context.Context) error {
 func (f *managerFlags) setup(mgr ctrl.Manager) error {
 	err := controllers.Setup(mgr, controllers.Options{
 		MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
-		AllowGrantingKinds: f.allowGranting, Registry: metrics.Registry,
+		AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
 	})
 	if err != nil {
 		return err
@@ -186,7 +191,7 @@ func (f *managerFlags) logger() (logr.Logger, error) {
 	// A stack says nothing about what a user wrote. Panics are logged with theirs.
 	options := []zap.Opts{zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
 	switch strings.ToLower(f.logFormat) {
-	case "json":
+	case formatJSON:
 		options = append(options, zap.JSONEncoder())
 	case "text":
 		options = append(options, zap.ConsoleEncoder())

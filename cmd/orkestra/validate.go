@@ -40,6 +40,7 @@ type validateFlags struct {
 	kubeconfig, context string
 	output              string
 	allowGranting       bool
+	externalOnly        []string
 }
 
 func newValidateCommand() *cobra.Command {
@@ -62,6 +63,11 @@ func newValidateCommand() *cobra.Command {
 }
 
 func (f *validateFlags) bind(cmd *cobra.Command) error {
+	return f.bindBoxes(cmd, formatText, formatNames())
+}
+
+// bindBoxes are the flags of every command that compiles boxes.
+func (f *validateFlags) bindBoxes(cmd *cobra.Command, standard string, formats []string) error {
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "files or directories that hold boxes; -: standard input (repeatable)")
 	fs.StringSliceVar(&f.crds, "crd", nil, "files or directories that hold CRDs; -: standard input (repeatable)")
@@ -69,14 +75,15 @@ func (f *validateFlags) bind(cmd *cobra.Command) error {
 	fs.BoolVar(&f.cluster, "cluster", false, "read CRDs that the files do not hold, and kinds, from the API server")
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
 	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
-	fs.StringVarP(&f.output, "output", "o", formatText, strings.Join(formatNames(), ", "))
+	fs.StringVarP(&f.output, "output", "o", standard, strings.Join(formats, ", "))
 	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "as the manager's flag: boxes may make roles, bindings, webhooks and CRDs")
+	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "as the manager's flag: with it, the host of a URL may come from a template")
 	return errors.Join(
 		cmd.MarkFlagRequired("filename"),
 		cmd.MarkFlagFilename("filename", "yaml", "yml", "json"),
 		cmd.MarkFlagFilename("crd", "yaml", "yml", "json"),
 		cmd.MarkFlagFilename("kubeconfig"),
-		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)),
+		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)),
 	)
 }
 
@@ -93,21 +100,14 @@ func (f *validateFlags) run(ctx context.Context, in io.Reader, out, notes io.Wri
 	if !ok {
 		return fmt.Errorf("--output %q: wanted %s", f.output, strings.Join(formatNames(), ", "))
 	}
-	if !f.cluster && (f.kubeconfig != "" || f.context != "") {
-		return errors.New("--kubeconfig and --context go with --cluster")
+	if err := f.checkCluster(); err != nil {
+		return err
 	}
-	docs, crds, err := f.read(in)
+	v, docs, err := f.validator(in)
 	if err != nil {
 		return err
 	}
-	v := &validator{crds: crds, allowGranting: f.allowGranting, known: newKnownBoxes()}
-	if err := f.connect(v); err != nil {
-		return &failure{err}
-	}
-	if v.schema, err = newBoxSchema(); err != nil {
-		return &failure{fmt.Errorf("reading the schema of OperatorBox: %w", err)}
-	}
-	results := crds.wrong
+	results := v.crds.wrong
 	for _, doc := range docs {
 		result, err := v.document(ctx, doc)
 		if err != nil {
@@ -121,6 +121,30 @@ func (f *validateFlags) run(ctx context.Context, in io.Reader, out, notes io.Wri
 		return fmt.Errorf("no OperatorBox in %s", spoken(f.files))
 	}
 	return report(results, write, out, notes)
+}
+
+// checkCluster refuses flags that have no effect.
+func (f *validateFlags) checkCluster() error {
+	if !f.cluster && (f.kubeconfig != "" || f.context != "") {
+		return errors.New("--kubeconfig and --context go with --cluster")
+	}
+	return nil
+}
+
+// validator reads the files, and gives what checks the boxes in them.
+func (f *validateFlags) validator(in io.Reader) (*validator, []document, error) {
+	docs, crds, err := f.read(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &validator{crds: crds, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, known: newKnownBoxes(), docs: docs}
+	if err := f.connect(v); err != nil {
+		return nil, nil, &failure{err}
+	}
+	if v.schema, err = newBoxSchema(); err != nil {
+		return nil, nil, &failure{fmt.Errorf("reading the schema of OperatorBox: %w", err)}
+	}
+	return v, docs, nil
 }
 
 // read reads the documents of -f, and the CRDs of all files.

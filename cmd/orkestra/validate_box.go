@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,13 +31,17 @@ const (
 
 // validator checks one box after the other.
 type validator struct {
-	schema        *boxSchema
+	schema        *versionSchema
 	crds          *crdSet
 	cluster       *cluster // nil: not asked
 	mapper        meta.RESTMapper
 	allKinds      bool // the mapper asks a cluster
 	allowGranting bool
+	externalOnly  bool
 	known         *knownBoxes
+	random        io.Reader     // nil: the system's
+	docs          []document    // of -f, which may hold the boxes that others read
+	plans         []compiledBox // the boxes that compiled
 }
 
 // document gives the result for one document, or nil for one that is no business of this command.
@@ -146,7 +151,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *findings, r *boxResult) error {
-	env := pipeline.Env{Mapper: v.mapper, AllKinds: v.allKinds, AllowGrantingKinds: v.allowGranting}
+	env := pipeline.Env{Mapper: v.mapper, AllKinds: v.allKinds, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Random: v.random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err
@@ -168,11 +173,33 @@ func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.schemaNote = v.unknownSchema(box.Spec.CRD.Name)
 		r.Notes = append(r.Notes, r.schemaNote)
 	}
+	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
 	plan, errs := pipeline.Compile(box, env)
 	found.add(fromCompile, errs...)
 	if plan != nil {
 		r.Revision = plan.Revision
+		v.plans = append(v.plans, compiledBox{name: box.Name, plan: plan})
 		r.Notes = append(r.Notes, plan.Notes...)
+	}
+	return nil
+}
+
+// boxSchema gives the schema of the CRD that another box of the files serves; nil where that is not known.
+func (v *validator) boxSchema(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
+	for _, doc := range v.docs {
+		if doc.kind() != kindBox || doc.name() != name {
+			continue
+		}
+		other, _ := decode(doc.content)
+		if other == nil {
+			return nil
+		}
+		crd, err := v.findCRD(ctx, other, &findings{written: doc.content})
+		if err != nil || crd == nil {
+			return nil
+		}
+		picked, _ := pipeline.NewCRD(crd, other.Spec.CRD.Version)
+		return picked.Schema
 	}
 	return nil
 }

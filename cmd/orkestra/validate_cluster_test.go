@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiServer answers as an API server does that has the CRD of the websites and the kind PriorityClass. It gives a kubeconfig.
+// apiServer answers as an API server does that has the CRD of the websites and the kind Region, which is cluster-scoped. It gives a kubeconfig.
 func apiServer(t *testing.T, status int) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -30,14 +30,14 @@ func apiServer(t *testing.T, status int) string {
 	resources := func(groupVersion string, r metav1.APIResource) metav1.APIResourceList {
 		return metav1.APIResourceList{GroupVersion: groupVersion, APIResources: []metav1.APIResource{r}}
 	}
-	const groupCRD, groupScheduling = apiextensionsv1.GroupName, "scheduling.k8s.io"
+	const groupCRD, groupRegions = apiextensionsv1.GroupName, "infra.example.com"
 	answers := map[string]any{
 		"/api":  metav1.APIVersions{},
-		"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{group(groupCRD, "v1"), group(groupScheduling, "v1")}},
+		"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{group(groupCRD, "v1"), group(groupRegions, "v1")}},
 		"/apis/" + groupCRD + "/v1": resources(groupCRD+"/v1",
 			metav1.APIResource{Name: "customresourcedefinitions", SingularName: "customresourcedefinition", Kind: kindCRD}),
-		"/apis/" + groupScheduling + "/v1": resources(groupScheduling+"/v1",
-			metav1.APIResource{Name: "priorityclasses", SingularName: "priorityclass", Kind: "PriorityClass"}),
+		"/apis/" + groupRegions + "/v1": resources(groupRegions+"/v1",
+			metav1.APIResource{Name: "regions", SingularName: "region", Kind: "Region"}),
 		"/apis/" + groupCRD + "/v1/customresourcedefinitions/" + crd.Name: crd,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,12 +86,12 @@ func TestValidateAsksTheCluster(t *testing.T) {
 func TestValidateTakesKindsFromTheCluster(t *testing.T) {
 	g := NewWithT(t)
 	box := read(g, fixtures+"granting.yaml")
-	box = strings.ReplaceAll(box, "rbac.authorization.k8s.io/v1, kind: Role, rules: []", "scheduling.k8s.io/v1, kind: PriorityClass, value: 1")
+	box = strings.ReplaceAll(box, "rbac.authorization.k8s.io/v1, kind: Role, rules: []", "infra.example.com/v1, kind: Region")
 	stdout, _, code := orkestra(t, box, "validate", "-f", "-", "--crd", websites)
 	g.Expect(code).To(BeZero(), stdout)
 	stdout, _, code = orkestra(t, box, "validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK))
 	g.Expect(code).To(Equal(exitNo))
-	g.Expect(stdout).To(ContainSubstring("PriorityClass is cluster-scoped and the resources are not"))
+	g.Expect(stdout).To(ContainSubstring("Region is cluster-scoped and the resources are not"))
 }
 
 func TestValidateTakesKindsFromFiles(t *testing.T) {

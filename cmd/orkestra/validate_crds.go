@@ -60,6 +60,21 @@ func (s *crdSet) fail(doc document, wrong ...mistake) {
 	s.wrong = append(s.wrong, r)
 }
 
+// schema gives the schema of a kind; nil where no file holds its CRD.
+func (s *crdSet) schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
+	for _, crd := range s.byName {
+		if crd.Spec.Group != kind.Group || crd.Spec.Names.Kind != kind.Kind {
+			continue
+		}
+		for _, v := range crd.Spec.Versions {
+			if v.Name == kind.Version && v.Schema != nil {
+				return v.Schema.OpenAPIV3Schema
+			}
+		}
+	}
+	return nil
+}
+
 // mapper knows the kinds of the CRDs.
 func (s *crdSet) mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)

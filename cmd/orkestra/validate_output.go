@@ -53,10 +53,15 @@ func (r *boxResult) add(mistakes ...mistake) {
 // printer writes all results in one format.
 type printer func(io.Writer, []boxResult) error
 
-const formatText = "text"
+// The formats of --output.
+const (
+	formatText = "text"
+	formatJSON = "json"
+	formatYAML = "yaml"
+)
 
 // formats are the values of --output.
-var formats = map[string]printer{formatText: printText, "json": printJSON, "yaml": printYAML}
+var formats = map[string]printer{formatText: printText, formatJSON: printJSON, formatYAML: printYAML}
 
 func printText(w io.Writer, results []boxResult) error {
 	var b strings.Builder

@@ -22,24 +22,30 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// boxSchema checks boxes against the schema of their kind, with the API server's own code.
-type boxSchema struct {
+// versionSchema checks objects against the schema of a CRD's version, with the API server's own code.
+type versionSchema struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-func newBoxSchema() (*boxSchema, error) {
+// newBoxSchema reads the schema of OperatorBox.
+func newBoxSchema() (*versionSchema, error) {
 	var own apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(crd.BoxDefinition(), &own); err != nil {
 		return nil, err
 	}
+	return newVersionSchema(own.Spec.Versions[0].Schema.OpenAPIV3Schema)
+}
+
+// newVersionSchema reads the schema of a version of a CRD.
+func newVersionSchema(schema *apiextensionsv1.JSONSchemaProps) (*versionSchema, error) {
 	var props apiextensions.JSONSchemaProps
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(own.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil)
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &props, nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &boxSchema{}
+	s := &versionSchema{}
 	if s.structural, err = structuralschema.NewStructural(&props); err != nil {
 		return nil, err
 	}
@@ -50,9 +56,9 @@ func newBoxSchema() (*boxSchema, error) {
 	return s, nil
 }
 
-// admit does to a box what the API server does before it stores one: it removes unknown fields, fills in defaults, and finds
+// admit does to an object what the API server does before it stores one: it removes unknown fields, fills in defaults, and finds
 // what is wrong. The API server refuses a box for the unknown fields only when its client asks for that, as kubectl does.
-func (s *boxSchema) admit(ctx context.Context, box map[string]any, found *findings) {
+func (s *versionSchema) admit(ctx context.Context, box map[string]any, found *findings) {
 	found.add(fromSchema, unknownFields(box, s.structural, nil, true)...)
 	pruning.Prune(box, s.structural, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(box, s.structural)
@@ -96,8 +102,8 @@ func unknownFields(value any, s *structuralschema.Structural, at *field.Path, ro
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			property, known := s.Properties[name]
 			switch {
-			case root && (name == "metadata" || name == "status"):
-				// The one has no schema here, the other is dropped.
+			case root && slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, name):
+				// The status is dropped, and the others have no schema here, or one that says nothing.
 			case known:
 				errs = append(errs, unknownFields(value[name], &property, child(at, name), false)...)
 			case s.AdditionalProperties != nil:

@@ -37,11 +37,11 @@ func newVersionCommand() *cobra.Command {
 			case "":
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", info.Version, info.Commit, info.Go, info.Kubernetes)
 				return err
-			case "json":
+			case formatJSON:
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
 				return e.Encode(info)
-			case "yaml":
+			case formatYAML:
 				b, err := yaml.Marshal(info)
 				if err != nil {
 					return err

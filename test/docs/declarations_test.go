@@ -3,13 +3,11 @@ package docs_test
 import (
 	"fmt"
 	"maps"
-	"reflect"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
@@ -17,27 +15,202 @@ import (
 
 const (
 	declarationsPage = "docs/reference/declarations.md"
-	examplesCRD      = "docs/examples/crd.yaml"
-	probes           = "probes"
+	generatedBegin   = "from the comments in api/v1alpha1 -->\n"
+	generatedEnd     = "<!-- end of what is written -->"
 )
 
-// shortFields are the types behind the tables of the page, by heading.
-var shortFields = map[string]reflect.Type{
-	"configmaps":  reflect.TypeFor[v1alpha1.ConfigMapFields](),
-	"deployments": reflect.TypeFor[v1alpha1.DeploymentFields](),
-	"ingresses":   reflect.TypeFor[v1alpha1.IngressFields](),
-	"jobs":        reflect.TypeFor[v1alpha1.JobFields](),
-	"resources":   reflect.TypeFor[v1alpha1.ManifestFields](),
-	"services":    reflect.TypeFor[v1alpha1.ServiceFields](),
-	probes:        reflect.TypeFor[v1alpha1.Probes](),
+// declarationTables is what the reference says of the keys: a table for each, the common fields, and our own types in them.
+func declarationTables(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	common := map[string]kinds.FieldDoc{}
+	for _, key := range kinds.Keys() {
+		kind := lookup(t, key)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", key, kind.Text(), fieldTable(kind.ShortFields(), true))
+		for _, f := range kind.CommonFields() {
+			common[f.Name] = f
+		}
+	}
+	b.WriteString("\n## Common fields\n\nWhat every declaration may have, whatever its key.\n\n")
+	b.WriteString(fieldTable(inOrder(common, v1alpha1.CommonFieldNames()), false))
+	for _, f := range ownTypes(t) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s", f.Name, fieldTable(f.Fields(), true))
+	}
+	return b.String() + "\n"
 }
 
-// shortField is one row of such a table.
-type shortField struct {
-	name, kind, standard, example string
+func lookup(t *testing.T, key string) kinds.Kind {
+	t.Helper()
+	kind, ok := kinds.Lookup(key)
+	if !ok {
+		t.Fatalf("there is no kind %q", key)
+	}
+	return kind
 }
 
-func (f shortField) supported() bool { return f.standard != "not yet" }
+func inOrder(fields map[string]kinds.FieldDoc, names []string) []kinds.FieldDoc {
+	var out []kinds.FieldDoc
+	for _, name := range names {
+		out = append(out, fields[name])
+	}
+	return out
+}
+
+// ownTypes are the fields whose types are ours and have fields of their own, each once, by name.
+func ownTypes(t *testing.T) []kinds.FieldDoc {
+	t.Helper()
+	found := map[string]kinds.FieldDoc{}
+	for _, key := range kinds.Keys() {
+		kind := lookup(t, key)
+		for _, f := range slices.Concat(kind.ShortFields(), kind.CommonFields()) {
+			if f.Fields() != nil && !f.IsKubernetes() && f.Type != "list of Condition" {
+				found[f.Name] = f
+			}
+		}
+	}
+	return inOrder(found, slices.Sorted(maps.Keys(found)))
+}
+
+// fieldTable has a row for each field.
+func fieldTable(fields []kinds.FieldDoc, examples bool) string {
+	var b strings.Builder
+	b.WriteString("| field | type | default | meaning |")
+	separator := "|---|---|---|---|"
+	if examples {
+		b.WriteString(" example |")
+		separator += "---|"
+	}
+	b.WriteString("\n" + separator + "\n")
+	for _, f := range fields {
+		standard, meaning := f.Default, strings.TrimSuffix(f.Text, ".")
+		if standard == "" {
+			standard = "none"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |", f.Name, typeCell(f), cell(standard), cell(meaning))
+		if examples {
+			fmt.Fprintf(&b, " %s |", code(f.Example))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// typeCell marks the types of Kubernetes, and leads to ours.
+func typeCell(f kinds.FieldDoc) string {
+	switch {
+	case f.Name == "spec":
+		return "object"
+	case strings.HasSuffix(f.Type, "Condition"):
+		return "[conditions](box.md#conditions)"
+	case f.IsKubernetes():
+		i := strings.LastIndex(f.Type, " ") + 1
+		return f.Type[:i] + "`" + f.Type[i:] + "`"
+	case f.Fields() != nil:
+		return "[object](#" + strings.ToLower(f.Name) + ")"
+	default:
+		return f.Type
+	}
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + cell(text) + "`"
+}
+
+// TestDeclarationReference compares the tables of the reference with what the types say; UPDATE_GOLDEN=true writes them.
+func TestDeclarationReference(t *testing.T) {
+	page, want := read(t, declarationsPage), declarationTables(t)
+	before, rest, foundBegin := strings.Cut(page, generatedBegin)
+	have, after, foundEnd := strings.Cut(rest, generatedEnd)
+	if !foundBegin || !foundEnd {
+		t.Fatalf("%s lacks the comments between which it is written", declarationsPage)
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "true" {
+		write(t, filepath.Join(root, declarationsPage), before+generatedBegin+want+generatedEnd+after)
+		return
+	}
+	if have == want {
+		return
+	}
+	haveRows, wantRows := strings.Split(have, "\n"), strings.Split(want, "\n")
+	for _, row := range wantRows {
+		if !slices.Contains(haveRows, row) {
+			t.Errorf("%s lacks the line\n\t%s", declarationsPage, row)
+		}
+	}
+	for _, row := range haveRows {
+		if !slices.Contains(wantRows, row) {
+			t.Errorf("%s: the types give no line\n\t%s", declarationsPage, row)
+		}
+	}
+	t.Errorf("%s is not what the types say; UPDATE_GOLDEN=true go test ./test/docs -run TestDeclarationReference writes it", declarationsPage)
+}
+
+// TestDeclarationDocs checks that every field says what it means, and every short field shows it.
+func TestDeclarationDocs(t *testing.T) {
+	for _, key := range kinds.Keys() {
+		kind := lookup(t, key)
+		if kind.Text() == "" {
+			t.Errorf("%s: nothing says what it makes", key)
+		}
+		for _, f := range kind.ShortFields() {
+			if f.Text == "" || f.Example == "" {
+				t.Errorf("%s.%s: the comment lacks a meaning or an example", key, f.Name)
+			}
+			if !slices.Contains(kind.FieldNames(), f.Name) {
+				t.Errorf("%s.%s is described, and is no short field", key, f.Name)
+			}
+		}
+		if n := len(kind.FieldNames()); len(kind.ShortFields()) != n {
+			t.Errorf("%s: %d short fields are described, there are %d", key, len(kind.ShortFields()), n)
+		}
+		for _, f := range kind.CommonFields() {
+			if f.Text == "" {
+				t.Errorf("%s: the comment lacks a meaning", f.Name)
+			}
+		}
+	}
+}
+
+// TestKubernetesTypes checks that the page explains each type of Kubernetes that it names, with fields that there are.
+func TestKubernetesTypes(t *testing.T) {
+	types := map[string]kinds.FieldDoc{}
+	var collect func([]kinds.FieldDoc)
+	collect = func(fields []kinds.FieldDoc) {
+		for _, f := range fields {
+			switch {
+			case f.IsKubernetes():
+				types[f.Type[strings.LastIndex(f.Type, " ")+1:]] = f
+			case f.Fields() != nil:
+				collect(f.Fields())
+			}
+		}
+	}
+	for _, key := range kinds.Keys() {
+		collect(lookup(t, key).ShortFields())
+	}
+	for _, row := range tables(t, declarationsPage)["Types"] {
+		name := strings.Trim(row[0], "`")
+		of, exists := types[name]
+		if !exists {
+			t.Errorf("%s: no short field is a %s, or it is listed twice", declarationsPage, name)
+			continue
+		}
+		delete(types, name)
+		for field := range strings.FieldsSeq(strings.ReplaceAll(row[1], "`", "")) {
+			if !slices.ContainsFunc(of.Fields(), func(f kinds.FieldDoc) bool { return f.Name == field }) {
+				t.Errorf("%s: a %s has no field %q", declarationsPage, name, field)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		t.Errorf("%s does not explain the type %s", declarationsPage, name)
+	}
+}
 
 // tables are the rows of all tables of a page, without their headings, by the heading above them.
 func tables(t *testing.T, page string) map[string][][]string {
@@ -58,201 +231,4 @@ func tables(t *testing.T, page string) map[string][][]string {
 		}
 	}
 	return out
-}
-
-func documented(t *testing.T, heading string) []shortField {
-	t.Helper()
-	var out []shortField
-	for _, row := range tables(t, declarationsPage)[heading] {
-		if len(row) != 5 {
-			t.Fatalf("%s: %s: this row has not five cells: %q", declarationsPage, heading, row)
-		}
-		out = append(out, shortField{name: strings.Trim(row[0], "`"), kind: row[1], standard: row[2], example: strings.Trim(row[4], "`")})
-	}
-	return out
-}
-
-// TestDeclarations checks that the reference has every short field of every key, and no other, with its type.
-func TestDeclarations(t *testing.T) {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(shortFields)), func(key string) bool { return key == probes })
-	if !slices.Equal(keys, kinds.Keys()) {
-		t.Errorf("the types behind the tables are of the keys %q, there are %q", keys, kinds.Keys())
-	}
-	for heading, of := range shortFields {
-		t.Run(heading, func(t *testing.T) {
-			want := typeWords(of)
-			for _, f := range documented(t, heading) {
-				word, exists := want[f.name]
-				switch {
-				case !exists:
-					t.Errorf("%s: %s has no field %q, or it is listed twice", declarationsPage, heading, f.name)
-				case f.kind != word:
-					t.Errorf("%s: %s.%s is %q, it says %q", declarationsPage, heading, f.name, word, f.kind)
-				}
-				delete(want, f.name)
-			}
-			for _, name := range slices.Sorted(maps.Keys(want)) {
-				t.Errorf("%s: the table of %s lacks the field %q", declarationsPage, heading, name)
-			}
-		})
-	}
-}
-
-// typeWords says of each JSON field of a struct what type the page must give it.
-func typeWords(of reflect.Type) map[string]string {
-	out := map[string]string{}
-	for f := range of.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			maps.Copy(out, typeWords(f.Type))
-			continue
-		}
-		out[name] = typeWord(f.Type)
-	}
-	return out
-}
-
-func typeWord(of reflect.Type) string {
-	switch {
-	case of.Kind() == reflect.Pointer:
-		return typeWord(of.Elem())
-	case of == reflect.TypeFor[intstr.IntOrString]():
-		return "integer or string"
-	case of == reflect.TypeFor[[]byte]():
-		return "base64 string"
-	case of.Kind() == reflect.Slice:
-		return "list of " + several(of.Elem())
-	case of == reflect.TypeFor[map[string]any](), of == shortFields[probes]:
-		return "object"
-	case of.Kind() == reflect.Map:
-		return "map of " + several(of.Elem())
-	case of.Kind() == reflect.Struct:
-		return "`" + of.Name() + "`"
-	case of.Kind() == reflect.Bool:
-		return "boolean"
-	case of.Kind() == reflect.Int32, of.Kind() == reflect.Int64:
-		return "integer"
-	default:
-		return of.Kind().String()
-	}
-}
-
-func several(of reflect.Type) string {
-	word := typeWord(of)
-	if strings.HasSuffix(word, "`") {
-		return word
-	}
-	return word + "s"
-}
-
-// TestKubernetesTypes checks that the page explains each type of Kubernetes that it names, with fields that there are.
-func TestKubernetesTypes(t *testing.T) {
-	types := map[string]reflect.Type{}
-	for _, of := range shortFields {
-		kubernetesTypes(of, types)
-	}
-	for _, row := range tables(t, declarationsPage)["Types"] {
-		name := strings.Trim(row[0], "`")
-		of, exists := types[name]
-		if !exists {
-			t.Errorf("%s: no short field is a %s, or it is listed twice", declarationsPage, name)
-			continue
-		}
-		delete(types, name)
-		for field := range strings.FieldsSeq(strings.ReplaceAll(row[1], "`", "")) {
-			if !slices.Contains(jsonNames(of), field) {
-				t.Errorf("%s: a %s has no field %q", declarationsPage, name, field)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		t.Errorf("%s does not explain the type %s", declarationsPage, name)
-	}
-}
-
-// kubernetesTypes collects the structs of Kubernetes that fields of ours have as their type, or as that of their elements.
-func kubernetesTypes(of reflect.Type, found map[string]reflect.Type) {
-	for f := range of.Fields() {
-		elem := f.Type
-		for elem.Kind() == reflect.Pointer || elem.Kind() == reflect.Slice {
-			elem = elem.Elem()
-		}
-		switch {
-		case elem.Kind() != reflect.Struct || elem == reflect.TypeFor[intstr.IntOrString]():
-		case elem.PkgPath() == of.PkgPath():
-			kubernetesTypes(elem, found)
-		default:
-			found[elem.Name()] = elem
-		}
-	}
-}
-
-// declarationExamples checks that every example of the tables compiles in a declaration of its key, and that what the page
-// calls "not yet" is refused as such.
-func declarationExamples(t *testing.T, bin string) {
-	t.Helper()
-	crd := read(t, examplesCRD)
-	for heading := range shortFields {
-		t.Run(heading, func(t *testing.T) {
-			var accepted []any
-			for i, f := range documented(t, heading) {
-				d := f.declaration(t, heading, i)
-				if f.supported() {
-					accepted = append(accepted, d)
-					continue
-				}
-				block := &fence{page: declarationsPage, invalid: "." + f.name + ": not supported yet"}
-				block.validate(t, bin, exampleBox(t, heading, d), []string{crd})
-			}
-			block := &fence{page: declarationsPage}
-			block.validate(t, bin, exampleBox(t, heading, accepted...), []string{crd})
-		})
-	}
-}
-
-// declaration gives the example of a field with what a declaration of its key needs besides.
-func (f shortField) declaration(t *testing.T, heading string, i int) map[string]any {
-	t.Helper()
-	var example map[string]any
-	if err := yaml.UnmarshalStrict([]byte(f.example), &example); err != nil || len(example) != 1 || example[f.name] == nil {
-		t.Fatalf("%s: the example of %s.%s does not give that field alone: %q (%v)", declarationsPage, heading, f.name, f.example, err)
-	}
-	out := map[string]any{"name": fmt.Sprintf("example-%d", i)}
-	switch heading {
-	case probes:
-		example = map[string]any{probes: example}
-		fallthrough
-	case "deployments", "jobs":
-		out["image"] = "registry.example.com/app:1"
-	}
-	maps.Copy(out, example)
-	return out
-}
-
-// exampleBox is a box with these declarations under one key, and what their defaults are taken from.
-func exampleBox(t *testing.T, heading string, declarations ...any) string {
-	t.Helper()
-	create, remove := map[string]any{}, map[string]any{}
-	switch heading {
-	case probes:
-		create["deployments"] = declarations
-	case "jobs":
-		remove[heading] = declarations
-	case "ingresses":
-		create["services"] = []any{map[string]any{"name": "web"}}
-		fallthrough
-	case "services":
-		create["deployments"] = []any{map[string]any{"image": "registry.example.com/app:1", "port": 8080}}
-		fallthrough
-	default:
-		create[heading] = declarations
-	}
-	box, err := yaml.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": "example"},
-		"spec": map[string]any{"crd": map[string]any{"name": "shops.shop.example.com"}, "onReconcile": create, "onDelete": remove},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(box)
 }

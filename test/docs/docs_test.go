@@ -171,6 +171,7 @@ func orkestra(t *testing.T) string {
 func TestBinary(t *testing.T) {
 	bin := orkestra(t)
 	t.Run("boxes", func(t *testing.T) { boxes(t, bin) })
+	t.Run("samples", func(t *testing.T) { sampleBoxes(t, bin) })
 	t.Run("flags", func(t *testing.T) { namedFlags(t, bin) })
 	t.Run("declarations", func(t *testing.T) { declarationExamples(t, bin) })
 }
@@ -197,10 +198,10 @@ func boxes(t *testing.T, bin string) {
 	}
 }
 
-func (f *fence) validate(t *testing.T, bin, box string, others []string) {
+func (f *fence) validate(t *testing.T, bin, box string, others []string, flags ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"validate", "-f", filepath.Join(dir, "box.yaml")}
+	args := append([]string{"validate", "-f", filepath.Join(dir, "box.yaml")}, flags...)
 	write(t, args[2], box)
 	for i, other := range others {
 		file := filepath.Join(dir, fmt.Sprintf("other%d.yaml", i))

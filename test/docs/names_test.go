@@ -137,7 +137,7 @@ func TestFields(t *testing.T) {
 		expectNames(t, boxPage, "field", jsonNames(nested))
 	}
 	expectNames(t, boxPage, "field of declarations", v1alpha1.CommonFieldNames())
-	expectNames(t, boxPage, "key", append(kinds.Keys(), kinds.PlannedKeys()...))
+	expectNames(t, boxPage, "key", kinds.Keys())
 	for _, key := range kinds.Keys() {
 		kind, _ := kinds.Lookup(key)
 		expectNames(t, boxPage, "short field of "+key, kind.FieldNames())

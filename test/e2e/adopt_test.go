@@ -8,7 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -89,6 +92,47 @@ var _ = Describe("Adoption", func() {
 		w.child(ctx, Default, d, "web")
 		Expect(d.Spec.Template.Spec.Containers[0].Image).To(Equal("nginx:1"))
 		Expect(d.OwnerReferences).To(BeEmpty())
+	})
+
+	It("leaves a child in another namespace where it is, when that is to be orphaned", func(ctx context.Context) {
+		w := newWorld(ctx)
+		other := w.anotherNamespace(ctx)
+		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: w.namespace + "-web"}, Data: map[string]string{"mine": "stays"}}
+		Expect(kube.Create(ctx, theirs)).To(Succeed())
+		w.running(ctx, w.box(ctx, fmt.Sprintf(`{onReconcile: {configmaps: [{name: "{{ .metadata.namespace }}-{{ .metadata.name }}", namespace: %s,
+			adopt: IfUnowned, deletionPolicy: Orphan, data: {key: declared, left: declared}, initialFields: [data.left]}]}}`, other)))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		c := &corev1.ConfigMap{}
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), c)).To(Succeed())
+		Expect(c.Labels).To(HaveKey(v1alpha1.LabelOwnerUID))
+		Expect(c.OwnerReferences).To(BeEmpty())
+		w.removed(ctx, "web")
+		*c = corev1.ConfigMap{}
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), c)).To(Succeed())
+		Expect(c.UID).To(Equal(theirs.UID))
+		Expect(c.Labels).To(BeEmpty())
+		Expect(c.Annotations).To(BeEmpty())
+		Expect(c.Data).To(Equal(map[string]string{"mine": "stays", "key": "declared"}), "left was theirs to set, and they had not")
+	})
+
+	It("of a cluster-scoped object begins when the box says so, and ends with the resource", func(ctx context.Context) {
+		w := newWorld(ctx)
+		const class = `{onReconcile: {resources: [{%s manifest: {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "{{ .metadata.namespace }}-{{ .metadata.name }}"}, value: 7, description: ours}}]}}`
+		theirs := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-web"}, Value: 7}
+		Expect(kube.Create(ctx, theirs)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(kube.Delete(ctx, theirs))).To(Succeed()) })
+		w.running(ctx, w.box(ctx, fmt.Sprintf(class, "")))
+		w.website(ctx, "web", `{}`)
+		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned, "set adopt: IfUnowned")
+		w.box(ctx, fmt.Sprintf(class, "adopt: IfUnowned,"))
+		w.settled(ctx, "web")
+		now := &schedulingv1.PriorityClass{}
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), now)).To(Succeed())
+		Expect(now.UID).To(Equal(theirs.UID))
+		Expect(now.Description).To(Equal("ours"))
+		w.removed(ctx, "web")
+		Expect(apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(theirs), now))).To(BeTrue())
 	})
 
 	It("ends with the resource: what was adopted goes, unless it is to be orphaned", func(ctx context.Context) {

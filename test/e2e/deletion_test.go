@@ -179,7 +179,7 @@ var _ = Describe("Deletion of a resource", func() {
 			mark := w.get(ctx, g, "web").GetAnnotations()[v1alpha1.AnnotationDone]
 			g.Expect(json.Unmarshal([]byte(mark), &marks)).To(Succeed(), mark)
 		}).WithContext(ctx).Should(Succeed())
-		Expect(marks).To(And(HaveLen(1), HaveKeyWithValue("jobs/{{ .metadata.name }}-first", Not(BeEmpty()))))
+		Expect(marks).To(And(HaveLen(1), HaveKeyWithValue("onDelete:jobs/{{ .metadata.name }}-first", Not(BeEmpty()))))
 
 		manager.stop()
 		first := &batchv1.Job{}

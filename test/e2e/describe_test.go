@@ -115,7 +115,7 @@ var _ = Describe("What kubectl shows", func() {
 		w.box(ctx, severalMistakes.spec)
 		boxShows(ctx, w.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCompileFailed, "mistakes")
 		Expect(table(ctx, "obox", w.id, "-o", "wide")).To(HaveExactElements(And(
-			HaveKeyWithValue("READY", "False"), HaveKeyWithValue("REASON", "CompileFailed"), HaveKeyWithValue("MESSAGE", HavePrefix("9 mistakes: spec.cross: ")))))
+			HaveKeyWithValue("READY", "False"), HaveKeyWithValue("REASON", "CompileFailed"), HaveKeyWithValue("MESSAGE", HavePrefix("10 mistakes: spec.cross[0].apiVersion: ")))))
 		out, err := cluster.Kubectl(ctx, "describe", "obox", w.id)
 		Expect(err).NotTo(HaveOccurred())
 		GinkgoWriter.Println(out)

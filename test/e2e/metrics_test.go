@@ -92,7 +92,7 @@ var _ = Describe("The series of a box", func() {
 			each.website(ctx, "web", `{}`)
 			each.settled(ctx, "web")
 			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
-			Expect(manager.series(Default, each.id)).To(HaveLen(9), "one of each family")
+			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(9), "one of each family") }).WithContext(ctx).Should(Succeed())
 		}
 		all := manager.series(Default, other.id)
 

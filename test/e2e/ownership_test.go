@@ -266,7 +266,7 @@ var _ = Describe("Ownership", func() {
 			other := w.anotherNamespace(ctx)
 			w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{namespace: "{{ .spec.host }}", data: {key: declared}}]}}`))
 			w.website(ctx, "web", fmt.Sprintf(`{host: %s}`, other))
-			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, fmt.Sprintf("got %q", other))
+			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, fmt.Sprintf("namespace %q does not let resources of", other))
 			w.website(ctx, "web", fmt.Sprintf(`{host: %s}`, w.namespace))
 			w.settled(ctx, "web")
 			list := &corev1.ConfigMapList{}

@@ -107,7 +107,10 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 			Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 			Logger: log.Log, NewClient: controllers.NewClient,
 		},
-		orkestra: controllers.Options{QPS: -1, Registry: p.registry},
+		orkestra: controllers.Options{
+			QPS: -1, Registry: p.registry,
+			ExternalAllow: []string{"127.0.0.1"}, // where specs have their services
+		},
 	}
 	for _, change := range changes {
 		change(s)

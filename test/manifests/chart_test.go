@@ -138,6 +138,8 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"metrics over http":  {`metrics.secure=false`, "metrics-secure", "false"},
 		"port of the probes": {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
 		"pprof":              {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"allowed hosts":      {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
+		"only hosts":         {`external.only=["example.com"]`, "external-only", "example.com"},
 		"another flag":       {`extraArgs=["--context=other"]`, "context", "other"},
 	}
 	for name, c := range cases {
@@ -158,7 +160,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `pprof.bindAddress=":1"`)
+	rendered := helm(t, `pprof.bindAddress=":1"`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

@@ -1,0 +1,125 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// withTiers adds lists and a map to loop over.
+func withTiers(v *apiextensionsv1.CustomResourceDefinitionVersion) {
+	GinkgoHelper()
+	for name, schema := range map[string]string{
+		"tiers":  `{type: array, items: {type: object, properties: {name: {type: string}, size: {type: integer}}}}`,
+		"values": `{type: object, additionalProperties: {type: string}}`,
+		"count":  `{type: integer}`,
+	} {
+		var property apiextensionsv1.JSONSchemaProps
+		Expect(yaml.UnmarshalStrict([]byte(schema), &property)).To(Succeed())
+		v.Schema.OpenAPIV3Schema.Properties["spec"].Properties[name] = property
+	}
+}
+
+const tierBox = `
+onReconcile:
+  configmaps:
+  - {name: "{{ .metadata.name }}-{{ .tier.name }}", forEach: {field: spec.tiers, as: tier, key: "{{ .item.name }}"}, data: {size: "{{ .tier.size }}"}}
+`
+
+// maps gives the UIDs of the world's ConfigMaps that Orkestra made, by name.
+func (w *world) maps(ctx context.Context, g Gomega) map[string]string {
+	var list corev1.ConfigMapList
+	g.Expect(kube.List(ctx, &list, client.InNamespace(w.namespace), client.HasLabels{v1alpha1.LabelManaged})).To(Succeed())
+	out := map[string]string{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = string(list.Items[i].UID)
+	}
+	return out
+}
+
+var _ = Describe("forEach", func() {
+	var w *world
+	BeforeEach(func(ctx context.Context) { w = newWorldOf(ctx, withTiers) })
+
+	It("makes one child for each item, and a second cycle sends nothing", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, tierBox))
+		w.website(ctx, "shop", `{tiers: [{name: web, size: 1}, {name: api, size: 2}, {name: db, size: 3}]}`)
+		w.settled(ctx, "shop")
+		Expect(w.maps(ctx, Default)).To(And(HaveLen(3), HaveKey("shop-web"), HaveKey("shop-api"), HaveKey("shop-db")))
+		w.hasData(ctx, "shop-api", map[string]string{"size": "2"})
+		nothingSent(ctx, w, "shop")
+	})
+
+	It("prunes exactly what is gone, wherever it stood, and leaves the others as they are", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, tierBox))
+		w.website(ctx, "shop", `{tiers: [{name: web, size: 1}, {name: api, size: 2}, {name: db, size: 3}]}`)
+		w.settled(ctx, "shop")
+		before := w.maps(ctx, Default)
+		w.website(ctx, "shop", `{tiers: [{name: db, size: 3}, {name: web, size: 1}]}`)
+		w.settled(ctx, "shop")
+		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(Equal(map[string]string{"shop-web": before["shop-web"], "shop-db": before["shop-db"]}))
+	})
+
+	It("goes over a map and over a number", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `
+onReconcile:
+  configmaps:
+  - {id: value, name: "v-{{ .key }}", forEach: {field: spec.values}, data: {v: "{{ .item }}"}}
+  - {id: number, name: "n-{{ .item }}", forEach: {field: spec.count}, data: {v: "{{ .index }}"}}
+status: {fields: [{path: phase, value: "{{ .children.value.b.data.v }}"}]}
+`))
+		w.website(ctx, "shop", `{values: {a: one, b: two}, count: 2}`)
+		w.settled(ctx, "shop")
+		Expect(w.maps(ctx, Default)).To(And(HaveLen(4), HaveKey("v-a"), HaveKey("v-b"), HaveKey("n-0"), HaveKey("n-1")))
+		w.hasData(ctx, "v-b", map[string]string{"v": "two"})
+		Expect(w.get(ctx, Default, "shop").Object["status"]).To(HaveKeyWithValue("phase", "two"))
+	})
+
+	It("says which items collide, and changes nothing until they no longer do", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, tierBox))
+		w.website(ctx, "shop", `{tiers: [{name: web, size: 1}]}`)
+		w.settled(ctx, "shop")
+		w.website(ctx, "shop", `{tiers: [{name: api, size: 1}, {name: api, size: 2}]}`)
+		w.shows(ctx, "shop", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDuplicateChild,
+			"items 0 and 1 of spec.tiers both have the key \"api\"; give `key` a template that tells them apart")
+		Expect(w.maps(ctx, Default)).To(And(HaveLen(1), HaveKey("shop-web")))
+		w.website(ctx, "shop", `{tiers: [{name: api, size: 1}]}`)
+		w.settled(ctx, "shop")
+		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(And(HaveLen(1), HaveKey("shop-api")))
+	})
+
+	It("names the limit of children", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: "n-{{ .item }}", forEach: {field: spec.count}}]}}`))
+		w.website(ctx, "shop", `{count: 100000}`)
+		w.shows(ctx, "shop", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonBudgetExceeded,
+			"spec.count has more than 1000 items, which is as many children as a resource may have")
+		Expect(w.maps(ctx, Default)).To(BeEmpty())
+	})
+
+	It("runs in onCreate until the resource is Active, and in onDelete", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, fmt.Sprintf(`
+onCreate: {configmaps: [%s]}
+onDelete: {configmaps: [{id: bye, name: "bye-{{ .item.name }}", namespace: %s, forEach: {field: spec.tiers, key: "{{ .item.name }}"}}]}
+`, `{name: "first-{{ .item.name }}", forEach: {field: spec.tiers, key: "{{ .item.name }}"}}`, w.namespace)))
+		w.website(ctx, "shop", `{tiers: [{name: web}, {name: api}]}`)
+		w.settled(ctx, "shop")
+		w.active(ctx, "shop")
+		first := w.maps(ctx, Default)
+		Expect(first).To(And(HaveLen(2), HaveKey("first-web"), HaveKey("first-api")))
+		w.website(ctx, "shop", `{tiers: [{name: web}]}`)
+		w.settled(ctx, "shop")
+		Expect(w.maps(ctx, Default)).To(Equal(first), "what onCreate made is left alone")
+		w.removed(ctx, "shop")
+		w.vanished(ctx, "shop")
+		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(BeEmpty())
+	})
+})

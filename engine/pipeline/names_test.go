@@ -1,10 +1,15 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -84,4 +89,23 @@ onReconcile: {configmaps: [{name: made}]}
 			}
 		})
 	}
+}
+
+func TestAChildThatChangedSinceItWasReadIsPrunedByTheNextCycle(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	stale := p.put(configMapKind, "old", "configmaps/old")
+	p.delete = func(context.Context, *unstructured.Unstructured) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "old", errors.New("the resourceVersion does not match"))
+	}
+	plan := planOf(t, `onReconcile: {configmaps: [{name: new}]}`)
+	r, err := p.run(plan, website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred(), "nothing has failed")
+	p.edit(stale.GetName(), func(*unstructured.Unstructured) {})
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the change that was on the way is seen")
+	p.delete = p.deleteChild
+	p.done()
+	_, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/old"}))
 }

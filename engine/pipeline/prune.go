@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -47,6 +48,10 @@ func (r *Run) discard(ctx context.Context, child *unstructured.Unstructured) err
 		err = r.Ports.Applier.Orphan(ctx, r.owner, child)
 	} else {
 		err = r.Ports.Applier.Delete(ctx, child)
+	}
+	if apierrors.IsConflict(err) {
+		// It has changed since it was read. Its event is on the way, and the next cycle decides by what it is then.
+		return nil
 	}
 	if err == nil {
 		r.note(child, Pruned)

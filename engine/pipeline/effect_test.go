@@ -23,13 +23,14 @@ func TestWhatHasNoEffectIsRefused(t *testing.T) {
 		want []string
 	}{
 		"whenFalse where no gate deletes": {
-			`onCreate: {configmaps: [{name: a, whenFalse: Delete}, {name: b, whenFalse: Keep}, {name: c, reconcile: true, whenFalse: Delete}]}
-onReconcile: {configmaps: [{name: d, once: true, whenFalse: Delete}]}
+			`onCreate: {configmaps: [{name: a, whenFalse: Delete}, {name: b, whenFalse: Keep, when: [{field: spec.tls, equals: true}]}, {name: c, reconcile: true, whenFalse: Delete, when: [{field: spec.tls, equals: true}]}]}
+onReconcile: {configmaps: [{name: d, once: true, whenFalse: Delete, when: [{field: spec.tls, equals: true}]}, {name: g, whenFalse: Keep}]}
 onDelete: {configmaps: [{name: e, whenFalse: Delete}, {name: f, whenFalse: Keep}]}`,
 			[]string{
 				"spec.onCreate.configmaps[0].whenFalse: Forbidden: this object is made once, and no gate deletes it; move it to onReconcile, or set reconcile: true, or remove whenFalse",
 				"spec.onDelete.configmaps[0].whenFalse: Forbidden: a gate of onDelete says whether its object is made, and deletes none; remove it",
 				"spec.onDelete.configmaps[1].whenFalse: Forbidden: a gate of onDelete says whether its object is made, and deletes none; remove it",
+				"spec.onReconcile.configmaps[1].whenFalse: Forbidden: there is no gate that could be false; write when or anyOf, or remove whenFalse",
 			},
 		},
 		"initial fields of what is made once": {

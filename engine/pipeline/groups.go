@@ -118,7 +118,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	c.mode(d, in, at)
 	c.jobs(d, short, at)
 	c.initialFields(d, in.InitialFields, at)
-	c.whenFalse(d, in.WhenFalse, at)
+	c.whenFalse(d, in, at)
 	c.identify(d, in, short, at)
 	c.mayMake(d, at)
 	c.place(d, in, short, at)

@@ -12,7 +12,7 @@ import (
 func TestFilesThatAreBombs(t *testing.T) {
 	const head = "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: x}\n"
 	var aliases strings.Builder
-	aliases.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	aliases.WriteString("a0: &a0 [a, b, c, d, e, f, g, h, i, j]\n")
 	for i := 1; i < 12; i++ {
 		fmt.Fprintf(&aliases, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}

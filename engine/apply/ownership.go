@@ -39,10 +39,7 @@ func (o Owner) reference() metav1.OwnerReference {
 }
 
 // Claimed gives a rendered child with everything on it that says whose it is: as it is sent.
-func (o Owner) Claimed(child Child) *unstructured.Unstructured { return o.claim(child) }
-
-// claim puts everything on a rendered child that says whose it is.
-func (o Owner) claim(child Child) *unstructured.Unstructured {
+func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 	obj := child.Object.DeepCopy()
 	labels := obj.GetLabels()
 	if labels == nil {

@@ -63,7 +63,7 @@ func TestClaim(t *testing.T) {
 	g := NewWithT(t)
 	given := live("team-a", labeled("a", "b"))
 	before := given.DeepCopy()
-	got := testOwner("team-a").claim(Child{Object: given, ID: "configmaps/web", Orphan: true, OwnerReference: true})
+	got := testOwner("team-a").Claimed(Child{Object: given, ID: "configmaps/web", Orphan: true, OwnerReference: true})
 	g.Expect(given).To(Equal(before), "what is rendered is not changed")
 	g.Expect(got.GetLabels()).To(Equal(map[string]string{
 		"a": "b", v1alpha1.LabelManaged: "true", v1alpha1.LabelOwner: "shop", v1alpha1.LabelOwnerUID: "u1",
@@ -92,7 +92,7 @@ func TestOwnerReferencesWhereKubernetesAllowsThem(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := testOwner(tc.owner).claim(Child{Object: live(tc.child), OwnerReference: tc.asked})
+			got := testOwner(tc.owner).Claimed(Child{Object: live(tc.child), OwnerReference: tc.asked})
 			if tc.want {
 				g.Expect(got.GetOwnerReferences()).To(HaveLen(1))
 			} else {
@@ -106,7 +106,7 @@ func TestTheHashCoversTheClaim(t *testing.T) {
 	g := NewWithT(t)
 	hash := func(o Owner, c Child) string {
 		c.Object = live("team-a")
-		return o.claim(c).GetAnnotations()[v1alpha1.AnnotationApplied]
+		return o.Claimed(c).GetAnnotations()[v1alpha1.AnnotationApplied]
 	}
 	base := hash(testOwner("team-a"), Child{ID: "a"})
 	other := testOwner("team-a")
@@ -255,7 +255,7 @@ func TestDiffering(t *testing.T) {
 
 func TestReferencesKeepThoseOfOthers(t *testing.T) {
 	g := NewWithT(t)
-	wanted := testOwner("team-a").claim(Child{Object: live("team-a"), OwnerReference: true})
+	wanted := testOwner("team-a").Claimed(Child{Object: live("team-a"), OwnerReference: true})
 	theirs := metav1.OwnerReference{Kind: "Other", UID: "u7"}
 	now := live("team-a", func(o *unstructured.Unstructured) {
 		o.SetOwnerReferences([]metav1.OwnerReference{theirs, {Kind: "Website", UID: "u0", Controller: new(true)}})

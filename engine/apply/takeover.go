@@ -37,7 +37,7 @@ func (w *Writer) Keep(ctx context.Context, owner Owner, child Child, live *unstr
 	child.Object.SetGroupVersionKind(live.GroupVersionKind())
 	child.Object.SetNamespace(live.GetNamespace())
 	child.Object.SetName(live.GetName())
-	out, err := w.keep(ctx, owner.claim(child), live, Changed)
+	out, err := w.keep(ctx, owner.Claimed(child), live, Changed)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("marking %s %q: %w", live.GetKind(), live.GetName(), err)
 	}

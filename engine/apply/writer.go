@@ -94,7 +94,7 @@ func NewWriter(client *Client, cache Cache, comparer *Comparer) *Writer {
 // Apply makes or corrects a child. It sends nothing where nothing differs. Errors of the API server come back wrapped;
 // what only people can mend is a *RefusedError.
 func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
-	obj := owner.claim(child)
+	obj := owner.Claimed(child)
 	err := w.comparer.checkInitial(child)
 	if err != nil {
 		return Outcome{}, err

@@ -232,6 +232,4 @@ func (r *Run) covers(child *unstructured.Unstructured) bool {
 }
 
 // RankOf is the place of an object's kind in the order inside a group.
-func RankOf(child *unstructured.Unstructured) int { return rankOf(child) }
-
-func rankOf(child *unstructured.Unstructured) int { return kinds.RankOf(child.GroupVersionKind()) }
+func RankOf(child *unstructured.Unstructured) int { return kinds.RankOf(child.GroupVersionKind()) }

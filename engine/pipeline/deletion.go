@@ -174,7 +174,7 @@ func (r *Run) leftChildren(ctx context.Context) (map[int][]*unstructured.Unstruc
 			}
 		case r.collected(child):
 		default:
-			rank := rankOf(child)
+			rank := RankOf(child)
 			left[rank] = append(left[rank], child)
 		}
 	}

@@ -16,6 +16,8 @@ const (
 	ConditionPermissionsGranted = "PermissionsGranted"
 	// ConditionStatusWritable (box) says whether results can be written to the resources' status.
 	ConditionStatusWritable = "StatusWritable"
+	// ConditionRolledBack (resource) is True while its children are those of an earlier spec. Only boxes with rollback show it.
+	ConditionRolledBack = "RolledBack"
 	// ConditionStarted (CRDHealth) is True while the box's workers run.
 	ConditionStarted = "Started"
 	// ConditionHealthy (CRDHealth) is True in state Healthy.
@@ -62,6 +64,8 @@ const (
 
 // Reasons of events.
 const (
+	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
+	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
 )
 

@@ -16,6 +16,10 @@ const (
 	LabelAppName = "app.kubernetes.io/name"
 	// LabelAppInstance is the recommended Kubernetes label that names the resource; selectors use it.
 	LabelAppInstance = "app.kubernetes.io/instance"
+	// LabelRevisionOf is the name of the box whose spec a ControllerRevision holds.
+	LabelRevisionOf = GroupName + "/revision-of"
+	// LabelSnapshot is "true" on a ControllerRevision that holds the last good spec of a resource. It has LabelOwnerUID too.
+	LabelSnapshot = GroupName + "/snapshot"
 	// ManagedByValue is the value of LabelManagedBy on every child.
 	ManagedByValue = "orkestra"
 )
@@ -47,6 +51,10 @@ const (
 	AnnotationInitial = GroupName + "/initial"
 	// AnnotationRun is the hash that a Job runs with; when it has completed, AnnotationDone of the resource holds it.
 	AnnotationRun = GroupName + "/run"
+	// AnnotationRolledBack holds, as JSON, what a resource was rolled back from and to, while it is.
+	AnnotationRolledBack = GroupName + "/rolled-back"
+	// AnnotationDrain, on the Lease of the leader, asks it to let go of everything before Orkestra is uninstalled.
+	AnnotationDrain = GroupName + "/drain"
 	// AnnotationLifeTime is how many seconds a Job that is made once stays when it has completed.
 	AnnotationLifeTime = GroupName + "/life-time"
 )

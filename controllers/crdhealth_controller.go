@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +55,8 @@ type CRDHealthReconciler struct {
 	Client client.Client
 	// Reports is asked at every reconcile.
 	Reports HealthReporter
+	// Standalones is asked for CRDHealths that belong to no box.
+	Standalones *Standalones
 	// Clock tells the time of transitions and of the last write.
 	Clock clock.PassiveClock
 	// Events is told when a box degrades and recovers. Default: SetupWithManager asks the manager for one; without either,
@@ -83,6 +85,7 @@ func (r *CRDHealthReconciler) SetupWithManager(mgr ctrl.Manager, dirty source.So
 		Named("crdhealth").
 		For(&v1alpha1.CRDHealth{}).
 		Watches(&v1alpha1.OperatorBox{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.standaloneFor)).
 		WatchesRawSource(dirty).
 		WithOptions(controller.Options{MaxConcurrentReconciles: healthWorkers}).
 		Complete(r)
@@ -106,7 +109,13 @@ func (r *CRDHealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	result, err := r.reconcile(ctx, box, current)
+	var result ctrl.Result
+	if box == nil && standsAlone(current) {
+		result, err = r.standalone(ctx, current)
+	} else {
+		r.Standalones.Forget(req.Name)
+		result, err = r.reconcile(ctx, box, current)
+	}
 	if stale(err) {
 		log.FromContext(ctx).V(1).Info("Read an old CRDHealth", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
@@ -197,28 +206,8 @@ func (r *CRDHealthReconciler) writeStatus(
 		return ctrl.Result{}, fmt.Errorf("writing status of CRDHealth %q: %w", current.Name, err)
 	}
 	r.remember(base, next, true)
-	r.announce(ctx, box, current.Status.State, next)
+	r.announce(ctx, box, &current.Status, next)
 	return again, nil
-}
-
-// announce logs a change of state, and makes an event of one to or from Degraded.
-func (r *CRDHealthReconciler) announce(
-	ctx context.Context, box *v1alpha1.OperatorBox, was v1alpha1.HealthState, now *v1alpha1.CRDHealth,
-) {
-	state := now.Status.State
-	if was == state {
-		return
-	}
-	log.FromContext(ctx).Info("Health changed", "state", state, "before", was)
-	if box == nil || r.Events == nil {
-		return
-	}
-	switch {
-	case state == v1alpha1.HealthDegraded:
-		r.Events.Eventf(box, now, corev1.EventTypeWarning, v1alpha1.ReasonDegraded, "Reconcile", "%s", readyMessage(now))
-	case state == v1alpha1.HealthHealthy && was == v1alpha1.HealthDegraded:
-		r.Events.Eventf(box, now, corev1.EventTypeNormal, v1alpha1.ReasonHealthy, "Reconcile", "a reconcile succeeded again")
-	}
 }
 
 // read gives the object, or nil. While the cache has not seen our last write, it gives the answer to that: the next status is

@@ -42,8 +42,14 @@ func desiredHealth(
 	return wanted, nil
 }
 
-// withoutBox says what a CRDHealth shows for which there is no box of its name. It gives false where nothing is to be
-// written: there is no object, or the garbage collector is about to take it.
+// standsAlone says whether a person made a CRDHealth for a CRD that another operator runs, where there is no box of its name. One
+// that a box controls goes with that.
+func standsAlone(h *v1alpha1.CRDHealth) bool {
+	return h != nil && h.Spec.OperatorBoxRef == nil && metav1.GetControllerOf(h) == nil
+}
+
+// withoutBox says what a CRDHealth shows that belongs to a box, where there is no box of its name. It gives false where nothing is
+// to be written: there is no object, or the garbage collector is about to take it.
 func withoutBox(current *v1alpha1.CRDHealth) (health.Report, bool) {
 	if current == nil || metav1.GetControllerOf(current) != nil {
 		return health.Report{}, false
@@ -63,12 +69,7 @@ func withoutBox(current *v1alpha1.CRDHealth) (health.Report, bool) {
 			CRD:     current.Spec.CRD.Name,
 		}, true
 	}
-	return health.Report{
-		Phase:   health.Pending,
-		Reason:  health.ReasonNotSupported,
-		Message: "a CRDHealth without an OperatorBox is not supported yet: CRDs that another operator runs are not looked at",
-		CRD:     current.Spec.CRD.Name,
-	}, true
+	return health.Report{}, false
 }
 
 func readyMessage(h *v1alpha1.CRDHealth) string {

@@ -133,6 +133,28 @@ func TestDesiredCRD(t *testing.T) {
 	}
 }
 
+func TestStandsAlone(t *testing.T) {
+	own := v1alpha1.CRDHealth{Spec: v1alpha1.CRDHealthSpec{CRD: v1alpha1.CRDName{Name: "a.b.c"}}}
+	referring, owned, controlled := own, own, own
+	referring.Spec.OperatorBoxRef = &v1alpha1.OperatorBoxReference{Name: "website"}
+	owned.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
+	controlled.OwnerReferences = []metav1.OwnerReference{boxOwner("website", "box-uid")}
+	for name, tc := range map[string]struct {
+		h    *v1alpha1.CRDHealth
+		want bool
+	}{
+		"nothing is there":               {nil, false},
+		"made by a person":               {&own, true},
+		"made by a person for a box":     {&referring, false},
+		"owned by others":                {&owned, true},
+		"of a box that was just deleted": {&controlled, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(standsAlone(tc.h)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestWithoutBox(t *testing.T) {
 	standalone := func(ref string, owners ...metav1.OwnerReference) *v1alpha1.CRDHealth {
 		h := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "website", OwnerReferences: owners}}
@@ -147,12 +169,10 @@ func TestWithoutBox(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"nothing is there":                  {nil, "", "", ""},
-		"its box has just been deleted":     {standalone("website", boxOwner("website", "box-uid")), "", "", ""},
-		"made by a person":                  {standalone(""), health.Pending, health.ReasonNotSupported, "not supported yet"},
-		"left behind by a box":              {standalone("website"), health.Stopped, "", `there is no OperatorBox "website"`},
-		"named otherwise than its box":      {standalone("other"), health.Stopped, health.ReasonNotSupported, `names "other"`},
-		"made by a person, owned by others": {standalone("", metav1.OwnerReference{Name: "x"}), health.Pending, health.ReasonNotSupported, ""},
+		"nothing is there":              {nil, "", "", ""},
+		"its box has just been deleted": {standalone("website", boxOwner("website", "box-uid")), "", "", ""},
+		"left behind by a box":          {standalone("website"), health.Stopped, "", `there is no OperatorBox "website"`},
+		"named otherwise than its box":  {standalone("other"), health.Stopped, health.ReasonNotSupported, `names "other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,18 +1,16 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -52,14 +50,21 @@ type OperatorBoxReconciler struct {
 	CRDs *CRDs
 	// Claims says which box runs a CRD.
 	Claims *Claims
+	// Revisions keeps the specs that ran.
+	Revisions *Revisions
 	// Boxes queues boxes that must be looked at.
 	Boxes *DirtyQueue
 	// Events is told what happens to a box. nil: there are no events.
 	Events events.EventRecorder
+	// Drain says whether everything is to be let go. nil: it never is.
+	Drain *Drain
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
 	// ExternalOnly says that the operator names the only hosts that external calls may reach.
 	ExternalOnly bool
+
+	plans   plans
+	account *account
 }
 
 // SetupWithManager makes the controller.
@@ -70,6 +75,7 @@ func (r *OperatorBoxReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.OperatorBox{}).
 		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}).
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.boxesOf)).
+		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.dependants), builder.WithPredicates(judged{})).
 		WatchesRawSource(r.Boxes.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &everywhere}).
 		Complete(r)
@@ -95,45 +101,6 @@ func (r *OperatorBoxReconciler) boxesOf(ctx context.Context, crd client.Object) 
 	return out
 }
 
-// boxCRD is the name of the CRD that a box serves; empty while nobody knows it. One that the box has installed stays its CRD
-// when the definition can't be read any more, or names another.
-func boxCRD(box *v1alpha1.OperatorBox) string {
-	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
-		return box.Status.CRD.Name
-	}
-	return cmp.Or(box.Spec.CRD.Name, definedCRD(box))
-}
-
-// definedCRD is the name of the CRD that a box defines; empty where it defines none that can be read.
-func definedCRD(box *v1alpha1.OperatorBox) string {
-	if box.Spec.CRD.Definition == nil {
-		return ""
-	}
-	crd, errs := pipeline.Definition(box)
-	if len(errs) > 0 {
-		return ""
-	}
-	return crd.Name
-}
-
-// view is what one look at a box found: all that its status shows.
-type view struct {
-	crdName    string
-	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
-	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
-	crdReason  string                                    // why there is none, or Established
-	crdMessage string
-	refused    bool // crd.definition was, and the CRD is the one of before
-	compiled   bool // a compile was tried
-	errors     field.ErrorList
-	plan       *pipeline.Plan // what was compiled; nil with errors
-	missing    []string       // rights
-	phase      health.Phase   // where a box without a sub-controller is
-	reason     string         // of not being Ready
-	message    string
-	again      time.Duration // when to look again without an event
-}
-
 // Reconcile brings one box to what its spec says. It is idempotent.
 func (r *OperatorBoxReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
@@ -149,6 +116,7 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	box := &v1alpha1.OperatorBox{}
 	err := r.Client.Get(ctx, req.NamespacedName, box)
 	if apierrors.IsNotFound(err) {
+		r.dropRevisions(ctx, req.Name)
 		return ctrl.Result{}, r.forget(ctx, req.Name)
 	}
 	if err != nil {
@@ -156,6 +124,13 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	}
 	if box.DeletionTimestamp != nil {
 		return r.finalize(ctx, box)
+	}
+	draining, err := r.draining(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if draining {
+		return r.drain(ctx, box)
 	}
 	if err := r.hold(ctx, box); err != nil {
 		return ctrl.Result{}, err
@@ -231,6 +206,9 @@ func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.Operato
 		v.message = fmt.Sprintf("box %q runs %s; delete that box, or let this one name another CRD", holder, v.crdName)
 		return v, nil
 	}
+	if err := r.recall(ctx, box, v.live); err != nil {
+		return nil, err
+	}
 	switch {
 	case crd == nil:
 		return v, r.serveOtherVersion(ctx, box, v)
@@ -264,45 +242,11 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 		v.phase, v.reason, v.message = health.Suspended, v1alpha1.ReasonSuspended, "spec.suspend is true; deletions are still served"
 		plan = plan.ForCleanup()
 	}
+	r.keep(ctx, box, v)
 	if err := r.remember(ctx, box, plan); err != nil {
 		return err
 	}
 	return r.ensure(ctx, box, plan)
-}
-
-// compile gives the plan of a box; the one that runs, where nothing changed.
-func (r *OperatorBoxReconciler) compile(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
-	running := r.Engine.Plan(box.Name)
-	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
-		running.CRD.Same(*crd) {
-		return running, nil
-	}
-	return pipeline.Compile(box, r.env(ctx, *crd))
-}
-
-func (r *OperatorBoxReconciler) env(ctx context.Context, crd pipeline.CRD) pipeline.Env {
-	return pipeline.Env{
-		CRD: crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds, ExternalOnly: r.ExternalOnly,
-		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps { return r.schemaOf(ctx, name) },
-	}
-}
-
-// schemaOf gives the schema of the CRD that another box serves; nil where it can't be had. A box whose paths could not be
-// checked finds at run time what is wrong with them.
-func (r *OperatorBoxReconciler) schemaOf(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
-	other := &v1alpha1.OperatorBox{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
-		return nil
-	}
-	crd, err := r.readCRD(ctx, name, boxCRD(other))
-	if err != nil {
-		return nil
-	}
-	picked, ok := ownVersion(other, crd)
-	if !ok {
-		return nil
-	}
-	return picked.Schema
 }
 
 func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {
@@ -316,23 +260,6 @@ func (r *OperatorBoxReconciler) ensure(ctx context.Context, box *v1alpha1.Operat
 	}
 	if err := r.Engine.Ensure(plan, options); err != nil {
 		return fmt.Errorf("starting OperatorBox %q: %w", box.Name, err)
-	}
-	return nil
-}
-
-// report is what CRDHealth shows of a box, beside what the engine says of it.
-func (v *view) report() health.Report {
-	return health.Report{Phase: v.phase, Reason: v.reason, Message: v.message, CRD: v.crdName}
-}
-
-// markAll queues every box.
-func (r *OperatorBoxReconciler) markAll(ctx context.Context) error {
-	var list v1alpha1.OperatorBoxList
-	if err := r.Client.List(ctx, &list); err != nil {
-		return fmt.Errorf("listing boxes: %w", err)
-	}
-	for i := range list.Items {
-		r.Boxes.Mark(list.Items[i].Name, true)
 	}
 	return nil
 }

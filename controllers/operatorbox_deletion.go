@@ -24,6 +24,9 @@ import (
 // is let go, and the watch of CRDs when one is gone; this is for what neither of them sees.
 const finalizeInterval = 30 * time.Second
 
+// whileDeleted begins what a deleted box says of what holds it up.
+const whileDeleted = "the box is being deleted and "
+
 // finalize lets go of everything that a deleted box holds: its resources lose Orkestra's marks, their children stay, unless
 // the box asks for more. Then the box goes.
 func (r *OperatorBoxReconciler) finalize(ctx context.Context, box *v1alpha1.OperatorBox) (ctrl.Result, error) {
@@ -50,11 +53,9 @@ func (r *OperatorBoxReconciler) finalize(ctx context.Context, box *v1alpha1.Oper
 		return ctrl.Result{}, err
 	}
 	r.Engine.Remove(box.Name)
-	base := box.DeepCopy()
-	controllerutil.RemoveFinalizer(box, v1alpha1.Finalizer)
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil && !apierrors.IsNotFound(err) {
-		return ctrl.Result{}, fmt.Errorf("removing the finalizer of OperatorBox %q: %w", box.Name, err)
+	r.dropRevisions(ctx, box.Name)
+	if err := r.unhold(ctx, box); err != nil {
+		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.forget(ctx, box.Name)
 }
@@ -75,7 +76,7 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		}
 		left, err := r.Engine.Release(ctx, box.Name, how)
 		if errors.Is(err, engine.ErrFilling) {
-			v.message = "the box is being deleted and waits for its caches to fill"
+			v.message = whileDeleted + "waits for its caches to fill"
 			return false, nil
 		}
 		if err != nil {
@@ -87,7 +88,7 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		}
 	}
 	gone, err := r.removeCRD(ctx, box)
-	v.message = fmt.Sprintf("the box is being deleted and waits for CustomResourceDefinition %q to be gone", v.crdName)
+	v.message = fmt.Sprintf(whileDeleted+"waits for CustomResourceDefinition %q to be gone", v.crdName)
 	return gone, err
 }
 
@@ -101,7 +102,7 @@ func awaiting(left []types.NamespacedName) string {
 	if more := len(left) - most; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("the box is being deleted and waits for resources that are not let go yet: %s", strings.Join(names, ", "))
+	return whileDeleted + "waits for resources that are not let go yet: " + strings.Join(names, ", ")
 }
 
 // serveRelease makes sure that the box runs a plan that serves deletions alone. The old plan is stopped first, and waited
@@ -120,6 +121,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	if err != nil {
 		return false, err
 	}
+	v.live = live
 	v.established()
 	if _, ok := ownVersion(box, live); !ok {
 		v.crdReason, v.crdMessage = v1alpha1.ReasonCRDVersionNotServed, notServed(box, live)
@@ -127,7 +129,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	picked, ok := r.anyVersion(box, live)
 	if !ok {
 		r.Engine.Remove(box.Name)
-		v.message = fmt.Sprintf("the box is being deleted and waits for CustomResourceDefinition %q to serve a version again: "+
+		v.message = fmt.Sprintf(whileDeleted+"waits for CustomResourceDefinition %q to serve a version again: "+
 			"without one, its resources can't be let go", live.Name)
 		return len(box.Status.WatchedNamespaces) == 0, nil // in none of them may a resource be marked
 	}
@@ -139,7 +141,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	var plan *pipeline.Plan
 	if running != nil {
 		plan = running.ForCleanup()
-	} else if plan, err = r.cleanupPlan(ctx, box, picked); err != nil {
+	} else if plan, err = r.cleanupPlan(ctx, box, picked, v); err != nil {
 		return false, fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
 	}
 	if going {
@@ -160,9 +162,16 @@ func (r *OperatorBoxReconciler) serveOtherVersion(ctx context.Context, box *v1al
 }
 
 // serveDeletions keeps resources of a box that can't run deletable. A plan that runs goes on as it is, unless the box is to
-// be suspended, or the version that it works in is no longer served.
+// be suspended, or the version that it works in is no longer served. In a process that never ran it, the revision that ran
+// last goes on.
 func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD, v *view) error {
-	if running := r.running(box, v.live); running != nil {
+	running := r.running(box, v.live)
+	if running == nil || running.CleanupOnly {
+		if revived, err := r.revive(ctx, box, v); err != nil || revived {
+			return err
+		}
+	}
+	if running != nil {
 		next := running
 		if box.Spec.Suspend {
 			next = next.ForCleanup()
@@ -185,7 +194,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 		v.again = permissionInterval
 		return err
 	}
-	plan, err := r.cleanupPlan(ctx, box, *crd)
+	plan, err := r.cleanupPlan(ctx, box, *crd, v)
 	if err != nil {
 		return fmt.Errorf("compiling OperatorBox %q for deletions: %w", box.Name, err)
 	}
@@ -196,10 +205,15 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 	return r.ensure(ctx, box, plan)
 }
 
-// cleanupPlan gives a plan that serves deletions alone: as the box declares them, where it compiles.
-func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD) (*pipeline.Plan, error) {
+// cleanupPlan gives a plan that serves deletions alone: as the box declares them, or as it did when it last compiled.
+func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD, v *view) (*pipeline.Plan, error) {
 	if plan, errs := pipeline.Compile(box, r.env(ctx, crd)); len(errs) == 0 {
 		return plan.ForCleanup(), nil
+	}
+	if last, err := r.lastPlan(ctx, box, v, crd.Kind.Version); err != nil {
+		return nil, err
+	} else if last != nil {
+		return last.ForCleanup(), nil
 	}
 	return pipeline.CompileCleanup(box, r.env(ctx, crd))
 }

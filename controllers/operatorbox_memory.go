@@ -48,6 +48,20 @@ func (r *OperatorBoxReconciler) remember(ctx context.Context, box *v1alpha1.Oper
 		return nil
 	}
 	base := box.DeepCopy()
+	noteMade(box, plan)
+	s := &box.Status
+	if len(base.Status.ManagedKinds) == len(s.ManagedKinds) && slices.Equal(base.Status.WatchedNamespaces, s.WatchedNamespaces) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		return fmt.Errorf("writing what OperatorBox %q manages to its status: %w", box.Name, err)
+	}
+	return nil
+}
+
+// noteMade adds to a box's status what a plan may make, and where.
+func noteMade(box *v1alpha1.OperatorBox, plan *pipeline.Plan) {
 	s := &box.Status
 	for _, kind := range plan.ChildKinds {
 		if k := v1alpha1.GroupVersionKind(kind); !slices.Contains(s.ManagedKinds, k) {
@@ -58,12 +72,4 @@ func (r *OperatorBoxReconciler) remember(ctx context.Context, box *v1alpha1.Oper
 	if s.WatchedNamespaces == nil {
 		s.WatchedNamespaces = []string{allNamespaces}
 	}
-	if len(base.Status.ManagedKinds) == len(s.ManagedKinds) && slices.Equal(base.Status.WatchedNamespaces, s.WatchedNamespaces) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-		return fmt.Errorf("writing what OperatorBox %q manages to its status: %w", box.Name, err)
-	}
-	return nil
 }

@@ -148,6 +148,8 @@ var unchecked = map[string]string{
 	v1alpha1.ReasonCRDNotOwned:         "the spec is not checked while the CRD is not the box's own",
 	v1alpha1.ReasonCRDVersionNotServed: "the spec is checked when the version that the box asks for is served",
 	v1alpha1.ReasonDeletionBlocked:     "the spec is no longer checked: the box is being deleted",
+	v1alpha1.ReasonDraining:            "the spec is not checked while the manager is being drained",
+	v1alpha1.ReasonDrained:             "the spec is not checked while the manager is drained",
 }
 
 func (v *view) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.Condition {
@@ -155,13 +157,16 @@ func (v *view) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.Co
 	switch {
 	case len(v.errors) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, mistakes(v.errors)
-		if runs && box.Status.Revision != "" {
-			c.Message += fmt.Sprintf("; revision %s goes on", box.Status.Revision)
-		}
 	case v.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCompiled, strings.Join(append([]string{specIsValid}, v.plan.Notes...), noteSeparator)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, cmp.Or(v.reason, v1alpha1.ReasonStopped), cmp.Or(unchecked[v.reason], "the spec is checked against the CRD's schema when the CRD is there")
+	}
+	if runs && box.Status.Revision != "" && (v.plan == nil || v.plan.Revision != box.Status.Revision) {
+		c.Message += noteSeparator + fmt.Sprintf("revision %s goes on", box.Status.Revision)
+	}
+	if len(v.notes) > 0 {
+		c.Message += noteSeparator + strings.Join(slices.Compact(v.notes), noteSeparator)
 	}
 	return c
 }
@@ -208,13 +213,15 @@ func (v *view) summary(report health.Report, runs bool) []metav1.Condition {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.reason, v.message
 		if stalling[v.reason] {
 			stalled = status.StalledBy(v.reason, v.message)
-		} else if v.reason != v1alpha1.ReasonSuspended {
+		} else if v.reason != v1alpha1.ReasonSuspended && v.reason != v1alpha1.ReasonDrained {
 			reconciling = status.Progressing(v.reason, v.message)
 		}
 	case !runs || report.Phase != health.Running:
 		message := cmp.Or(report.Message, "caches are filling")
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStarting, message
 		reconciling = status.Progressing(v1alpha1.ReasonStarting, message)
+	case report.Awaits != "":
+		ready.Message += "; new resources wait: " + report.Awaits
 	}
 	return []metav1.Condition{ready, reconciling, stalled}
 }

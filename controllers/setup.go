@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -19,10 +20,14 @@ import (
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // Options say how boxes are run. The zero value is that of the manager's flags.
 type Options struct {
+	// Namespace is the manager's own: what is kept of boxes and of other cluster-scoped objects lives there. Default:
+	// orkestra-system.
+	Namespace string
 	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
 	MaxConcurrentReconciles int
 	// QPS and Burst limit the requests of each box. Default: 100 and 200.
@@ -32,6 +37,8 @@ type Options struct {
 	ShutdownTimeout time.Duration
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
+	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
+	QuietWatch time.Duration
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
 	// ExternalAllow names hosts, host:port and networks that external calls may reach although they are not public. Default: none.
@@ -44,11 +51,15 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
+// defaultNamespace is where Orkestra is installed, unless somebody says otherwise.
+const defaultNamespace = "orkestra-system"
+
 // Setup adds Orkestra's controllers and its engine to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	var recorder *metrics.Recorder
 	if o.Registry != nil {
 		var err error
@@ -63,22 +74,31 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	boxes, healths := &DirtyQueue{}, &DirtyQueue{}
 	c := mgr.GetClient()
 	permissions := NewPermissions(c, o.Clock)
-	eng, err := newEngine(mgr, o, guard, recorder, permissions, boxes, healths)
+	box := &OperatorBoxReconciler{}
+	eng, err := newEngine(mgr, o, guard, recorder, permissions, boxes, healths, box.PlanOf)
 	if err != nil {
 		return err
 	}
 	claims := NewClaims(c, o.Clock)
 	reports := &Reports{Engine: eng, Claims: claims, Changed: healths.Mark}
-	box := &OperatorBoxReconciler{
+	*box = OperatorBoxReconciler{
 		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
 		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
+		Revisions:          NewRevisions(c, mgr.GetAPIReader(), o.Namespace),
 		Events:             mgr.GetEventRecorder("operatorbox"),
 		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
+	}
+	if err := setupDrain(mgr, o.Namespace, box); err != nil {
+		return err
 	}
 	if err := box.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	health := &CRDHealthReconciler{Client: c, Reports: reports, Clock: o.Clock, Metrics: recorder}
+	if err := (&DependencyReconciler{Client: c, Engine: eng}).SetupWithManager(mgr); err != nil {
+		return err
+	}
+	standalones := &Standalones{Client: c, CRDs: NewCRDs(mgr.GetAPIReader()), Permissions: permissions, Engine: eng}
+	health := &CRDHealthReconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
 	if err := health.SetupWithManager(mgr, healths.Source()); err != nil {
 		return err
 	}
@@ -92,6 +112,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 
 func newEngine(
 	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, boxes, healths *DirtyQueue,
+	planOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error),
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
@@ -101,8 +122,8 @@ func newEngine(
 	return engine.New(engine.Config{
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
-		MaxConcurrentReconciles: o.MaxConcurrentReconciles, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Guard: guard,
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
+		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: planOf,
 		Changed: func(name string) {
 			boxes.Mark(name, true)
 			healths.Mark(name, true)

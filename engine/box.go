@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
@@ -31,11 +32,14 @@ type box struct {
 	kinds     atomic.Pointer[[]schema.GroupVersionKind]
 	resources *watch.Resources
 	queue     *queue
+	share     *share
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
 	client    *apply.Client
 	writer    *apply.Writer
 	states    states
+	snapshots *rollback.Store
+	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
 	interests interests
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
@@ -43,6 +47,10 @@ type box struct {
 	cancel  context.CancelFunc // ends everything of the box
 	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
 	working sync.WaitGroup     // the goroutines of the box
+	turn    chan struct{}      // closed when a box that waits for leadership may start
+	begun   chan struct{}      // closed when the workers run, or never will
+	begin   sync.Once          // closes begun
+	waits   bool               // for its turn; guarded by the engine's lock
 
 	mu        sync.Mutex
 	started   time.Time // when the workers started; zero: they do not run. Guarded by mu
@@ -52,16 +60,23 @@ type box struct {
 }
 
 func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
-	b := &box{engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box)}
-	client, err := apply.NewClient(rest.CopyConfig(e.config.REST), e.http, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
+	b := &box{
+		engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box),
+		turn: make(chan struct{}), begun: make(chan struct{}),
+	}
+	writing := rest.CopyConfig(e.config.REST)
+	writing.RateLimiter = newLimiter(writing, e.requests)
+	client, err := apply.NewClient(writing, e.http, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}
 	b.client = client
 	b.writer = apply.NewWriter(client, e.children, e.comparer)
+	b.snapshots = b.snapshotStore()
 	b.plan.Store(plan)
 	b.setKinds(plan, options.ManagedKinds)
 	b.queue = newQueue(plan.Runtime.Workers)
+	b.share = newShare(writing, e.config.Clock)
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
 		b.known.Store(options.Health)
@@ -72,13 +87,15 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		return lives
 	}
 	b.namespaces = options.Namespaces
-	b.resources = watch.NewResources(e.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
+	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
 	return b, nil
 }
 
 // healthChanged passes changed counts on.
 func (b *box) healthChanged(urgent bool) {
-	b.engine.config.Metrics.SetResources(b.name, b.tracker.Snapshot().Resources)
+	known := b.tracker.Snapshot()
+	b.engine.config.Metrics.SetResources(b.name, known.Resources)
+	b.engine.config.Metrics.SetRolledBack(b.name, known.Rollback.Count)
 	b.engine.config.HealthChanged(b.name, urgent)
 }
 
@@ -120,7 +137,7 @@ func (b *box) setKinds(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
 	}
 	b.kinds.Store(&kinds)
 	for _, k := range b.engine.children.Acquired(b.name) {
-		if !slices.Contains(kinds, k) {
+		if !slices.Contains(watched(plan, kinds), k) {
 			b.engine.children.Release(b.name, k)
 		}
 	}
@@ -133,7 +150,7 @@ func (b *box) Kinds() []schema.GroupVersionKind { return *b.kinds.Load() }
 // somebody made of a child: nobody may take it for one, let alone delete it.
 func (b *box) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
 	return slices.DeleteFunc(b.engine.children.Owned(kind, owner), func(child *unstructured.Unstructured) bool {
-		return !watch.OursByFields(child)
+		return !watch.OursByFields(child) || rollback.Is(child)
 	})
 }
 
@@ -145,15 +162,17 @@ func (b *box) hasChildren(kind schema.GroupVersionKind) bool {
 	})
 }
 
-// start starts the box's goroutines on the engine's context.
+// start starts the box's goroutines on the engine's context, whose end does not stop them: the engine stops one box after the other.
 func (b *box) start(parent context.Context) {
+	parent = context.WithoutCancel(parent)
 	ctx, cancel := context.WithCancel(parent)
-	// What is under way when the process is told to stop is finished: stop gives it time, and then cancels it.
-	work, quit := context.WithCancel(context.WithoutCancel(parent))
+	// What is under way when the box is told to stop is finished: stop gives it time, and then cancels it.
+	work, quit := context.WithCancel(parent)
 	b.cancel, b.quit = cancel, quit
 	b.resources.Start(ctx)
 	b.working.Go(func() {
 		defer quit()
+		defer b.hasBegun()
 		b.guard(func() { b.run(ctx, work) })
 	})
 }
@@ -169,10 +188,8 @@ func (b *box) run(ctx, work context.Context) {
 		return
 	}
 	b.engine.config.Changed(b.name)
-	select {
-	case <-ctx.Done():
+	if !b.awaitTurn(ctx) {
 		return
-	case <-b.engine.leading:
 	}
 	b.takeOver()
 	b.work(ctx, work)
@@ -181,7 +198,7 @@ func (b *box) run(ctx, work context.Context) {
 // warmUp fills the caches. A child kind that is not installed does not hold the box back: it is asked for again when a
 // resource needs it.
 func (b *box) warmUp(ctx context.Context) error {
-	for _, kind := range b.Kinds() {
+	for _, kind := range watched(b.plan.Load(), b.Kinds()) {
 		if err := b.acquire(ctx, kind); err != nil {
 			b.log.V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
 		}
@@ -210,19 +227,20 @@ func (b *box) takeOver() {
 		if obj, ok := b.resources.Get(key); ok && plan.Selection.Selects(obj) {
 			ready, waiting, failing := shows(obj)
 			b.tracker.Seed(key, ready, waiting, failing)
+			b.seedRolledBack(key, obj)
 		}
 	}
 }
 
-// stop ends the box and waits for all of it: first the workers, up to the shutdown timeout, then everything else.
-func (b *box) stop() {
+// stop ends the box and waits for all of it: first the workers, until their time is over, then everything else.
+func (b *box) stop(over <-chan time.Time) {
 	b.cancel()
 	done := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		select {
 		case <-done:
-		case <-b.engine.config.Clock.After(b.engine.config.ShutdownTimeout):
+		case <-over:
 			b.log.Info("Workers are canceled: they did not finish in time")
 			b.quit()
 		}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,52 +20,72 @@ const (
 	rewriteWindow = 10 * time.Second
 )
 
-// brake slows a resource down whose children get new content again and again: mostly their templates read what they write,
-// such as a counter. Nothing else would end that, since each write is a change to what the next cycle reads.
+// brake slows a resource down that would otherwise be written for ever: loops, which it goes round by itself, and fights, which
+// it has with others. Both begin anew when somebody edits the resource: whoever does is not made to wait.
 type brake struct {
-	generation int64
-	since      time.Time // the first of the writes that count
-	writes     int
-	pauses     int
-	until      time.Time // the next cycle is not before
+	edition string
+	loop    loop
+	fights  fights
 }
 
-// holds says whether a resource must wait. Whoever edits it is not made to.
+// renew forgets everything where the resource was edited.
+func (b *brake) renew(stored *unstructured.Unstructured) {
+	edition := strconv.FormatInt(stored.GetGeneration(), 10) + stored.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
+	if edition != b.edition {
+		*b = brake{edition: edition}
+	}
+}
+
+// holds says whether a resource must wait.
 func (b *brake) holds(stored *unstructured.Unstructured, now time.Time) bool {
-	return now.Before(b.until) && stored.GetGeneration() == b.generation && stored.GetDeletionTimestamp() == nil
+	b.renew(stored)
+	return now.Before(b.loop.until) && stored.GetDeletionTimestamp() == nil
 }
 
 // note counts a cycle, and says of it where there are too many.
 func (b *brake) note(run *pipeline.Run, resync time.Duration) {
+	b.renew(run.Stored)
+	b.loop.note(run, resync)
+	if run.Stored.GetDeletionTimestamp() == nil {
+		b.fights.note(run)
+	}
+}
+
+// loop slows a resource down whose children get new content again and again: mostly their templates read what they write,
+// such as a counter. Nothing else would end that, since each write is a change to what the next cycle reads.
+type loop struct {
+	since  time.Time // the first of the writes that count
+	writes int
+	pauses int
+	until  time.Time // the next cycle is not before
+}
+
+func (l *loop) note(run *pipeline.Run, resync time.Duration) {
 	name := rewritten(run)
 	now := run.Now
-	if generation := run.Stored.GetGeneration(); generation != b.generation {
-		*b = brake{generation: generation}
-	}
-	if now.Sub(b.since) > rewriteWindow {
-		b.since, b.writes = now, 0
+	if now.Sub(l.since) > rewriteWindow {
+		l.since, l.writes = now, 0
 		if name == "" {
-			b.pauses = 0
+			l.pauses = 0
 		}
 	}
 	if name == "" {
 		return
 	}
-	if b.writes++; b.writes < maxRewrites {
+	if l.writes++; l.writes < maxRewrites {
 		return
 	}
-	b.until = now.Add(min(rewriteWindow<<min(b.pauses, maxRewrites), max(resync, rewriteWindow)))
-	b.since, b.writes, b.pauses = b.until, 0, b.pauses+1
+	l.until = now.Add(min(rewriteWindow<<min(l.pauses, maxRewrites), max(resync, rewriteWindow)))
+	l.since, l.writes, l.pauses = l.until, 0, l.pauses+1
 	run.Waits = append(run.Waits, pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf(
 		"%s gets new content in every cycle, so that cycles are slowed down: do its templates read what they write?", name)})
 }
 
 // rewritten names the first child that got new content.
 func rewritten(run *pipeline.Run) string {
-	for _, w := range run.Writes {
-		if w.Action == apply.Changed {
-			return fmt.Sprintf("%s %q", w.Kind, w.Name)
-		}
+	at := slices.IndexFunc(run.Writes, func(w pipeline.Written) bool { return w.Action == apply.Changed })
+	if at < 0 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%s %q", run.Writes[at].Kind, run.Writes[at].Name)
 }

@@ -30,7 +30,7 @@ func TestTheBrakeSlowsDownWhatNeverRests(t *testing.T) {
 		g.Expect(cycle(apply.Changed).Waits).To(ConsistOf(pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: `ConfigMap "c" gets new content in every cycle, ` +
 			`so that cycles are slowed down: do its templates read what they write?`}))
 		g.Expect(b.holds(resource, now)).To(BeTrue())
-		return b.until.Sub(now)
+		return b.loop.until.Sub(now)
 	}
 	for range 3 * maxRewrites {
 		g.Expect(cycle(apply.Corrected).Waits).To(BeEmpty(), "putting back what others changed is something else")
@@ -40,11 +40,11 @@ func TestTheBrakeSlowsDownWhatNeverRests(t *testing.T) {
 	now = now.Add(time.Hour)
 	cycle(apply.None)
 	g.Expect(pause()).To(Equal(rewriteWindow))
-	now = b.until
+	now = b.loop.until
 	g.Expect(b.holds(resource, now)).To(BeFalse())
 	g.Expect(pause()).To(Equal(2*rewriteWindow), "it did not rest")
 	for range 5 {
-		now = b.until
+		now = b.loop.until
 		g.Expect(pause()).To(BeNumerically("<=", time.Minute), "resync is the longest")
 	}
 	resource.SetGeneration(2)

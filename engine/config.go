@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // Config is what an engine is made of.
@@ -34,10 +37,18 @@ type Config struct {
 	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
 	// Default: nobody is told.
 	Denied func(box string, missing Right)
+	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
+	QuietWatch time.Duration
 	// Guard decides what external calls may reach. Default: what is public.
 	Guard *external.Guard
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
+	// Namespace is the manager's own: what is kept of cluster-scoped objects lives there.
+	Namespace string
+	// PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It reads from the API
+	// server unless the plan was asked for before. Errors say which revision of which box, and why it can't be had. Default: it
+	// fails, since no revisions are kept.
+	PlanOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error)
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
 	Changed func(box string)
 	// HealthChanged is told when a box's counts have changed. It must not block.
@@ -62,6 +73,11 @@ func withDefaults(c Config) Config {
 	}
 	if c.Denied == nil {
 		c.Denied = func(string, Right) {}
+	}
+	if c.PlanOf == nil {
+		c.PlanOf = func(_ context.Context, box, revision string) (*pipeline.Plan, error) {
+			return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
+		}
 	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -30,17 +31,20 @@ const RequestTimeout = 4 * time.Second
 
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
-	config   Config
-	dynamic  dynamic.Interface
-	http     *http.Client
-	children *watch.Children
-	observed *watch.Observed
-	comparer *apply.Comparer
-	rights   *rights
-	schemas  schemas
-	calls    *calls
-	slots    chan struct{} // one per reconcile that may run, over all boxes
-	leading  chan struct{} // closed when this process leads
+	config     Config
+	dynamic    dynamic.Interface
+	http       *http.Client
+	children   *watch.Children
+	observed   *watch.Observed
+	comparer   *apply.Comparer
+	rights     *rights
+	schemas    schemas
+	standings  standings
+	foreigners foreigners
+	calls      *calls
+	requests   flowcontrol.RateLimiter // the cap over all boxes
+	slots      chan struct{}           // one per reconcile that may run, over all boxes
+	leading    chan struct{}           // closed when this process leads
 
 	lead   sync.Once
 	mu     sync.Mutex
@@ -68,9 +72,10 @@ func New(config Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: config, dynamic: dyn, http: httpClient,
-		slots:   make(chan struct{}, config.MaxConcurrentReconciles),
-		leading: make(chan struct{}),
-		boxes:   map[string]*box{},
+		requests: bucket(config.REST, fullSpeed),
+		slots:    make(chan struct{}, config.MaxConcurrentReconciles),
+		leading:  make(chan struct{}),
+		boxes:    map[string]*box{},
 	}
 	e.rights = newRights(dyn, config.Clock)
 	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
@@ -78,10 +83,6 @@ func New(config Config) (*Engine, error) {
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
 	return e, nil
-}
-
-func (e *Engine) watchConfig() watch.Config {
-	return watch.Config{Client: e.dynamic, Mapper: e.config.Mapper, Log: e.config.Log.WithName("watch")}
 }
 
 // Start runs the engine until ctx ends, then stops every box and waits for it. It implements manager.Runnable and runs on
@@ -100,33 +101,23 @@ func (e *Engine) Start(ctx context.Context) error {
 	defer unwatch()
 	var informers sync.WaitGroup
 	var errs [2]error
-	informers.Go(func() { errs[0] = e.children.Run(watching) })
-	informers.Go(func() { errs[1] = e.observed.Run(watching) })
+	informers.Go(func() { e.guard(func() { errs[0] = e.children.Run(watching) }) })
+	informers.Go(func() { e.guard(func() { errs[1] = e.observed.Run(watching) }) })
 	<-ctx.Done()
 	e.mu.Lock()
 	e.closed = true
 	boxes := e.boxes
 	e.boxes = map[string]*box{}
 	e.mu.Unlock()
-	stopAll(boxes)
+	e.stopAll(boxes)
+	e.untrackAll()
 	unwatch()
 	informers.Wait()
 	return errors.Join(errs[:]...)
 }
 
-func stopAll(boxes map[string]*box) {
-	var wg sync.WaitGroup
-	for _, b := range boxes {
-		wg.Go(b.stop)
-	}
-	wg.Wait()
-}
-
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Engine) NeedLeaderElection() bool { return false }
-
-// Lead starts the workers of all boxes, now and in future. It is called once this process leads.
-func (e *Engine) Lead() { e.lead.Do(func() { close(e.leading) }) }
 
 // Leading says whether this process leads.
 func (e *Engine) Leading() bool {
@@ -183,13 +174,15 @@ func (e *Engine) ensure(plan *pipeline.Plan, options Options) (started bool, err
 		b.swap(plan, options)
 		return false, nil
 	}
-	if b != nil {
+	former := b
+	if former != nil {
 		e.Remove(plan.Box)
 	}
 	b, err = newBox(e, plan, options)
 	if err != nil {
 		return false, err
 	}
+	b.inherit(former)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -215,7 +208,7 @@ func (e *Engine) Remove(name string) {
 	delete(e.boxes, name)
 	e.mu.Unlock()
 	if b != nil {
-		b.stop()
+		b.stop(e.config.Clock.After(e.config.ShutdownTimeout))
 		e.calls.client.Forget(name)
 		e.config.Metrics.Forget(name)
 		e.boxChanged(name)
@@ -269,7 +262,7 @@ func (e *Engine) box(name string) *box {
 
 // childChanged queues the owner of a child that changed. A child of a box that runs no more may belong to a resource of
 // another one: that box counts it.
-func (e *Engine) childChanged(owner types.UID, name string, _ schema.GroupVersionKind) {
+func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVersionKind) {
 	e.mu.Lock()
 	b := e.boxes[name]
 	var others []*box
@@ -277,7 +270,7 @@ func (e *Engine) childChanged(owner types.UID, name string, _ schema.GroupVersio
 		others = slices.Collect(maps.Values(e.boxes))
 	}
 	e.mu.Unlock()
-	if b != nil {
+	if b != nil && b.heeds(kind) {
 		b.queueOwner(owner)
 	}
 	for _, other := range others {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/status"
@@ -27,8 +28,12 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	st.brake.note(run, run.Plan.Runtime.Resync)
 	missing, err := b.engine.rights.confirm(ctx, err)
 	result, err := run.Result(ctx, err)
-	before := st.readyBefore(run.Stored)
+	before := b.readyBefore(run, st)
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
+	st.version = run.Stored.GetResourceVersion()
+	if err == nil {
+		result = b.keepSnapshot(ctx, run, result)
+	}
 	var unwritten error
 	if !run.Released {
 		unwritten = b.writeStatus(ctx, run, result, st)
@@ -60,6 +65,7 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	same := before.Status == result.Ready.Status && before.Reason == result.Ready.Reason && before.Message == result.Ready.Message
 	st.repeats = st.repeats && same && len(run.Writes) == 0 && (step == nil || step.Stalls())
 	b.observe(run, result, step, st)
+	b.noteAttempt(run, step, st)
 	b.sendEvents(run, result, before, st)
 	b.schedule(run, st)
 }
@@ -111,7 +117,7 @@ func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unst
 	}
 	answer, err := b.client.WriteStatus(ctx, stored, patch)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.IsGone(err, stored):
 		return nil // the resource is gone; its event is on the way
 	case err != nil:
 		return err
@@ -162,15 +168,19 @@ func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st
 	if !st.looked.IsZero() {
 		return st.class == pipeline.Refused && st.inputs.Unchanged(plan, stored, b, now)
 	}
+	if b.recovered(stored) {
+		return false
+	}
 	known := b.known.Load()
-	return known != nil && known.Revision == plan.Revision && observed(stored) == stored.GetGeneration()
+	of := observed(stored) // 0: its schema has no room for it; then readyBefore knows what the former process found
+	return known != nil && known.Revision == plan.Revision && (of == 0 || of == stored.GetGeneration())
 }
 
 // observed is the generation that the status of a resource speaks of.
 func observed(obj *unstructured.Unstructured) int64 {
-	// A status of another shape speaks of none.
+	// A status of another shape speaks of none, and so does the -1 that a CRD may give as a default.
 	n, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
-	return n
+	return max(0, n)
 }
 
 // observe counts the cycle.
@@ -178,8 +188,8 @@ func (b *box) observe(run *pipeline.Run, result status.Result, step *pipeline.St
 	st.ready = result.Ready.Status == metav1.ConditionTrue && result.Reconciling.Status != metav1.ConditionTrue
 	st.waiting = result.Reconciling.Status == metav1.ConditionTrue
 	o := health.Observation{
-		Resource: keyOf(run.Stored), Ready: st.ready, Waiting: st.waiting, Counts: !st.repeats, Revision: run.Plan.Revision,
-		LeftBehind: run.LeftBehind,
+		Resource: keyOf(run.Stored), Ready: st.ready, Waiting: st.waiting, Counts: !st.repeats && (step != nil || !run.AwaitsDependency),
+		Revision: run.Plan.Revision, LeftBehind: run.LeftBehind,
 	}
 	if step != nil {
 		o.Failed, o.Step, o.Message = true, step.Step, strings.TrimPrefix(step.Error(), step.Step+": ")
@@ -201,11 +211,8 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 	case run.Deleting && after.Reason != v1alpha1.ReasonReconcileError:
 	case after.Status == before.Status && after.Message == before.Message:
 	case after.Status == metav1.ConditionTrue:
-		note := "everything that box " + b.name + " declares is so"
-		if result.Reconciling.Status == metav1.ConditionTrue {
-			note = "reconciled by box " + b.name + "; " + result.Reconciling.Message
-		}
-		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, "Reconciled", "Reconcile", "%s", strings.ToValidUTF8(note[:min(len(note), maxNote)], ""))
+		reason, note := b.wentWell(before, result)
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, reason, "Reconcile", "%s", note)
 	case after.Reason == v1alpha1.ReasonReconcileError:
 		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonReconcileError, "Reconcile", "%s", after.Message)
 	}
@@ -248,29 +255,6 @@ func merged(all []pipeline.Event) []pipeline.Event {
 		}
 	}
 	return out
-}
-
-// schedule queues the next look.
-func (b *box) schedule(run *pipeline.Run, st *state) {
-	key := keyOf(run.Stored)
-	if run.Released {
-		return
-	}
-	switch st.class {
-	case "":
-		st.backoff.forget()
-		b.again(key, st, b.resync(run.Plan))
-	case pipeline.Transient, pipeline.Panic:
-		delay, look := st.backoff.next(run.Plan.Runtime.Resync)
-		st.due = b.engine.config.Clock.Now().Add(delay)
-		if look {
-			b.again(key, st, delay)
-			return
-		}
-		b.soon(key, delay)
-	default:
-		b.await(run.Plan, key, st)
-	}
 }
 
 // shows reads from a resource's own status what it last came to.

@@ -101,6 +101,7 @@ func TestReconciled(t *testing.T) {
 		"never reconciled":        {map[string]any{"observedGeneration": int64(3), "conditions": []any{condition("Paused", int64(3))}}, 5},
 		"generation in Ready":     {map[string]any{"conditions": []any{condition("Any", int64(3))}}, 3},
 		"no conditions":           {map[string]any{"observedGeneration": int64(3)}, 3},
+		"the default of a CRD":    {map[string]any{"observedGeneration": int64(-1)}, 5},
 		"no generation":           {map[string]any{"conditions": []any{condition("Any", nil)}}, 0},
 		"another shape than ours": {map[string]any{"observedGeneration": "3", "conditions": "none"}, 5},
 	} {

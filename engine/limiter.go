@@ -2,6 +2,8 @@ package engine
 
 import (
 	"time"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // The backoff of a resource that fails for a reason that may go away by itself (design: semantics.md, "Errors").
@@ -43,4 +45,27 @@ func shifted(d time.Duration, n int) time.Duration {
 		d *= 2
 	}
 	return d
+}
+
+// schedule queues the next look.
+func (b *box) schedule(run *pipeline.Run, st *state) {
+	key := keyOf(run.Stored)
+	if run.Released {
+		return
+	}
+	switch st.class {
+	case "":
+		st.backoff.forget()
+		b.again(key, st, b.resync(run.Plan))
+	case pipeline.Transient, pipeline.Panic:
+		delay, look := st.backoff.next(run.Plan.Runtime.Resync)
+		st.due = b.engine.config.Clock.Now().Add(delay)
+		if look {
+			b.again(key, st, delay)
+			return
+		}
+		b.soon(key, delay)
+	default:
+		b.await(run.Plan, key, st)
+	}
 }

@@ -42,6 +42,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	}
 	if !found {
 		b.states.forget(key)
+		b.share.forget(key)
 		b.tracker.Forget(key)
 		b.interests.replace(key, nil)
 		b.left()
@@ -63,10 +64,11 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	case paused(stored):
 		b.showPaused(ctx, plan, stored, st)
 	case st.brake.holds(stored, b.engine.config.Clock.Now()):
-		b.queue.low(st.brake.until.Sub(b.engine.config.Clock.Now()), reconcile.Request{NamespacedName: key})
-	case b.settled(ctx, plan, stored, st):
+		b.queue.low(st.brake.loop.until.Sub(b.engine.config.Clock.Now()), reconcile.Request{NamespacedName: key})
+	case !b.hurriesBack(plan, stored, st) && b.settled(ctx, plan, stored, st):
 		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
 		b.await(plan, key, st)
+	case b.goesBack(ctx, plan, stored, st, place), b.heldBack(plan, key, stored, st):
 	default:
 		b.reconcile(ctx, plan, stored, st, place)
 	}
@@ -134,20 +136,25 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
 	clk := b.engine.config.Clock
 	began := clk.Now()
+	ctx, sent := countSent(ctx)
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st, began)
 	var asked []interest
 	ports := pipeline.Ports{
-		Inventory: b, Applier: b.writer, Marker: b.writer, Kinds: b.engine,
+		Inventory: b, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
 	}
+	ports.DryRun = b.dryRun(plan, stored, st)
 	run := plan.NewRun(stored, began, ports)
 	run.Orphan = b.states.orphan(stored.GetUID())
 	err := b.acquireKinds(ctx)
+	if err == nil && stored.GetDeletionTimestamp() != nil {
+		err = b.writer.Settle(ctx, stored.GetUID())
+	}
 	if err == nil {
 		err = b.execute(ctx, plan, run)
 	}
-	b.interests.replace(keyOf(stored), asked)
+	b.interests.replace(keyOf(stored), stillAsked(run, asked))
 	// A call that ran into the deadline, or panicked, has left the place to others.
 	if !place.take(ctx) || ctx.Err() != nil {
 		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.
@@ -157,6 +164,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 		st.written = v
 	}
 	b.finish(ctx, run, st, err)
+	b.settle(st, sent.Load())
 	b.engine.config.Metrics.Reconciled(b.name, resultOf(run, st), clk.Since(began))
 }
 
@@ -167,26 +175,31 @@ func (b *box) gauge() {
 }
 
 // execute runs the plan under a deadline. A panic is an error of this resource alone.
-func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run) (err error) {
+func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run) error {
+	return b.within(ctx, func(ctx context.Context) error { return plan.Execute(ctx, run) })
+}
+
+// within runs a part of a cycle under a deadline. A panic is an error of this resource alone.
+func (b *box) within(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.engine.config.ReconcileTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			b.panicked(p, debug.Stack())
-			err = &pipeline.StepError{Step: "reconcile", Class: pipeline.Panic, Err: fmt.Errorf("panic: %v", p)}
+			err = &pipeline.StepError{Step: stepReconcile, Class: pipeline.Panic, Err: fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	err = plan.Execute(ctx, run)
+	err = f(ctx)
 	if p, ok := errors.AsType[*pipeline.PanicError](err); ok {
 		b.panicked(p.Value, p.Stack)
 	}
-	return err
+	return b.named(ctx, err)
 }
 
 // acquireKinds asks again for child kinds that were not installed when the box started. An error is one of the API server:
 // what children there are is not known then, and nothing may be decided without them.
 func (b *box) acquireKinds(ctx context.Context) error {
-	for _, kind := range b.Kinds() {
+	for _, kind := range watched(b.plan.Load(), b.Kinds()) {
 		if b.engine.children.Settled(b.name, kind) && b.engine.schemas.knows(kind) {
 			continue
 		}

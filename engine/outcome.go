@@ -18,11 +18,14 @@ func resultOf(run *pipeline.Run, st *state) string {
 	}
 }
 
+// verbCreate is the verb of a request that makes something.
+const verbCreate = "create"
+
 // verbOf names the request behind an action, for metrics.
 func verbOf(action apply.Action) string {
 	switch action {
 	case apply.Created:
-		return "create"
+		return verbCreate
 	case pipeline.Pruned:
 		return "delete"
 	default:

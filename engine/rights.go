@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,9 @@ func (r Right) String() string {
 	return r.Verb + " " + name
 }
 
+// key tells rights apart.
+func (r Right) key() string { return r.Namespace + " " + r.String() }
+
 // denial is how the API server's authorizer says no. Admission has the same code, and other words.
 var denial = regexp.MustCompile(`User ".*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 
@@ -62,6 +66,7 @@ func rightOf(err error) *Right {
 type rights struct {
 	client dynamic.Interface
 	clock  clock.PassiveClock
+	asking singleflight.Group // by right: whoever asks for the same one at this moment waits for one answer
 
 	mu     sync.Mutex
 	denied map[Right]time.Time // when the API server last said so; guarded by mu
@@ -97,22 +102,40 @@ func (r *rights) granted(ctx context.Context, want *Right) bool {
 	if want == nil {
 		return true
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock() // Whoever asks for the same right at this moment waits for one answer.
-	now := r.clock.Now()
-	if at, ok := r.denied[*want]; ok && now.Sub(at) < permissionInterval {
+	if r.known(want) {
 		return false
 	}
-	allowed, err := r.review(ctx, want)
+	allowed, err, _ := r.asking.Do(want.key(), func() (any, error) {
+		if r.known(want) {
+			return false, nil // it was asked since
+		}
+		// Others wait for the answer too, whatever becomes of the look that asks.
+		allowed, err := r.review(context.WithoutCancel(ctx), want)
+		r.answered(want, allowed)
+		return allowed, err
+	})
 	if err != nil {
 		log.FromContext(ctx).Error(err, "A missing right could not be reviewed")
 	}
+	return allowed == true
+}
+
+// known says whether the API server has just said that the manager has not got a right.
+func (r *rights) known(want *Right) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.denied[*want]
+	return ok && r.clock.Since(at) < permissionInterval
+}
+
+func (r *rights) answered(want *Right, allowed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if allowed {
 		delete(r.denied, *want)
-		return true
+		return
 	}
-	r.denied[*want] = now
-	return false
+	r.denied[*want] = r.clock.Now()
 }
 
 func (r *rights) review(ctx context.Context, want *Right) (bool, error) {

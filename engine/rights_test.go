@@ -1,17 +1,24 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -84,4 +91,66 @@ func TestRights(t *testing.T) {
 	other := &pipeline.StepError{Step: "s", Class: pipeline.Transient, Err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("y"))}
 	_, err = r.confirm(t.Context(), other)
 	g.Expect(err).To(BeIdenticalTo(error(other)))
+}
+
+func TestOneSlowReviewHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		slow := make(chan struct{})
+		var asked atomic.Int64
+		client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+		client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+			asked.Add(1)
+			return true, nil, errors.New("away")
+		})
+		// The fake client answers one request at a time, so the slow one waits before it.
+		r := newRights(slowly{Interface: client, verb: "create", wait: slow}, clock.RealClock{})
+		pods := &Right{Verb: "create", Resource: "pods"}
+		var waiting sync.WaitGroup
+		for range 3 {
+			waiting.Go(func() { g.Expect(r.granted(t.Context(), pods)).To(BeFalse()) })
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		waiting.Go(func() { r.granted(gone, pods) })
+		synctest.Wait()
+		cancel()
+		for _, other := range []Right{{Verb: "delete", Resource: "pods"}, {Verb: "delete", Resource: "pods", Namespace: "a"}} {
+			g.Expect(r.granted(t.Context(), &other)).To(BeFalse())
+		}
+		g.Expect(asked.Load()).To(BeEquivalentTo(2), "two rights, while the first waits for its answer")
+		close(slow)
+		waiting.Wait()
+		g.Expect(asked.Load()).To(BeEquivalentTo(3), "one review for all who asked for the same")
+	})
+}
+
+// slowly is a client whose reviews of one verb wait.
+type slowly struct {
+	dynamic.Interface
+
+	verb string
+	wait chan struct{}
+}
+
+func (s slowly) Resource(kind schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return slowReviews{NamespaceableResourceInterface: s.Interface.Resource(kind), slowly: s}
+}
+
+type slowReviews struct {
+	dynamic.NamespaceableResourceInterface
+
+	slowly slowly
+}
+
+func (s slowReviews) Create(
+	ctx context.Context, obj *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	verb, _, err := unstructured.NestedString(obj.Object, "spec", "resourceAttributes", "verb")
+	if err != nil {
+		return nil, err
+	}
+	if verb == s.slowly.verb {
+		<-s.slowly.wait
+	}
+	return s.NamespaceableResourceInterface.Create(ctx, obj, options, subresources...)
 }

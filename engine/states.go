@@ -32,6 +32,9 @@ type state struct {
 	shown    metav1.Condition // Ready as it was last found
 	released bool
 	brake    brake
+	version  string   // of the resource after the last cycle
+	admitted bool     // this cycle is one that only time asked for, at a resource that fails
+	attempts attempts // of a box with rollback
 }
 
 // maxEchoes is how many status writes in a row may lead to a further cycle of a box that reads the status it writes. One that

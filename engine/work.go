@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -28,6 +27,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.SetWorkers(b.name, n)
 	b.engine.config.Changed(b.name)
+	b.hasBegun()
 	b.runWorkers(ctx, work, n)
 	b.mu.Lock()
 	b.started = time.Time{}
@@ -54,7 +54,7 @@ func (b *box) runWorkers(ctx, work context.Context, n int) {
 		SkipNameValidation:      new(true),
 		MaxConcurrentReconciles: n,
 		Reconciler: reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
-			b.look(work, req.NamespacedName)
+			b.safely(req.NamespacedName, func() { b.look(work, req.NamespacedName) })
 			return reconcile.Result{}, nil
 		}),
 		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
@@ -69,22 +69,6 @@ func (b *box) runWorkers(ctx, work context.Context, n int) {
 	if err := c.Start(ctx); err != nil {
 		b.stuck(fmt.Errorf("running workers: %w", err))
 	}
-}
-
-// guard runs f and turns a panic into a logged, counted problem of this box alone.
-func (b *box) guard(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			b.panicked(p, debug.Stack())
-			b.stuck(fmt.Errorf("panic: %v", p))
-		}
-	}()
-	f()
-}
-
-func (b *box) panicked(p any, stack []byte) {
-	b.engine.config.Metrics.Panicked(b.name)
-	b.log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
 }
 
 // stuck notes why the box does not run, and tells.
@@ -110,7 +94,9 @@ func (b *box) report() health.Report {
 	r := health.Report{
 		Phase: health.Starting, Message: "caches are filling", Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
+		RollsBack: plan.Rollback != nil,
 	}
+	r.Dependencies, r.Awaits = b.dependencies(plan)
 	switch {
 	case problem != "":
 		r.Phase, r.Message = health.Pending, problem

@@ -40,6 +40,7 @@ const (
 	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled
 	ReasonChildTerminating     = "ChildTerminating"     // a child of the same name is being deleted
 	ReasonRetrying             = "Retrying"             // the last attempt failed and will be repeated
+	ReasonFighting             = "Fighting"             // somebody else keeps changing a child
 	ReasonDeleting             = "Deleting"             // clean-up runs
 	ReasonPaused               = "Paused"               // the paused annotation is set
 	ReasonSettled              = "Settled"              // nothing is left to do
@@ -62,8 +63,17 @@ const (
 	ReasonExternalFailed   = "ExternalFailed"   // an external call fails in a way that a retry can't mend
 )
 
+// Reasons of RolledBack, besides ReasonRolledBack and ReasonSettled.
+const (
+	ReasonNoSnapshot      = "NoSnapshot"      // there is nothing to go back to
+	ReasonSnapshotRefused = "SnapshotRefused" // the newest snapshot can't be trusted
+	ReasonSnapshotFailed  = "SnapshotFailed"  // a snapshot could not be kept
+	ReasonRollbackFailed  = "RollbackFailed"  // going back has failed, and is tried again
+)
+
 // Reasons of events.
 const (
+	ReasonReconciled     = "Reconciled"     // a resource is Ready
 	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
@@ -91,4 +101,6 @@ const (
 	ReasonDegraded            = "Degraded"            // failureThreshold was reached
 	ReasonHealthy             = "Healthy"             // the box works
 	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it
+	ReasonDraining            = "Draining"            // the manager is being drained, and something of the box is still held
+	ReasonDrained             = "Drained"             // the manager is drained: it holds nothing of the box any more
 )

@@ -31,6 +31,8 @@ type CRDHealth struct {
 	Spec CRDHealthSpec `json:"spec"`
 
 	// Status is the health.
+	// An object that nobody has looked at yet observes generation -1, so that tools which wait do not take it for one that is done.
+	// +kubebuilder:default={"observedGeneration":-1,"successCount":0,"failureCount":0,"consecutiveFailures":0,"workers":0,"queueDepth":0}
 	// +optional
 	Status CRDHealthStatus `json:"status,omitempty"`
 }
@@ -45,6 +47,8 @@ type CRDHealthList struct {
 }
 
 // CRDHealthSpec says whose health an object holds.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.operatorBoxRef) || !has(self.healthyWhen) || size(self.healthyWhen) == 0",message="healthyWhen goes without operatorBoxRef: the health of a box follows from its reconciles"
 type CRDHealthSpec struct {
 	// OperatorBoxRef names the box. Absent: the CRD is run by another operator.
 	// +optional

@@ -30,6 +30,8 @@ type OperatorBox struct {
 	Spec OperatorBoxSpec `json:"spec"`
 
 	// Status says what Orkestra makes of it.
+	// An object that nobody has looked at yet observes generation -1, so that tools which wait do not take it for one that is done.
+	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status OperatorBoxStatus `json:"status,omitempty"`
 }

@@ -67,6 +67,6 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newExplainCommand(), newManagerCommand(), newRenderCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newDrainCommand(), newExplainCommand(), newManagerCommand(), newRenderCommand(), newValidateCommand(), newVersionCommand())
 	return root
 }

@@ -17,6 +17,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -27,14 +28,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers"
-)
-
-// The lease of the leader (design: semantics.md, "High availability").
-const (
-	leaseName     = "orkestra-leader"
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
+	"github.com/orkspace/orkestra/engine"
 )
 
 // managerFlags are the flags of `orkestra manager`.
@@ -75,7 +69,7 @@ func (f *managerFlags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: in-cluster, else KUBECONFIG")
 	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
-	fs.StringVar(&f.namespace, "namespace", "", "the manager's own namespace: lease; default: POD_NAMESPACE, else orkestra-system")
+	fs.StringVar(&f.namespace, "namespace", "", "the manager's own namespace: lease, revisions of boxes; default: POD_NAMESPACE, else orkestra-system")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "of several managers only one writes")
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0: nowhere")
 	fs.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the API server lets read them")
@@ -103,9 +97,9 @@ func (f *managerFlags) run(ctx context.Context) error {
 	if err != nil {
 		return &failure{fmt.Errorf("finding the API server: %w", err)}
 	}
-	mgr, err := ctrl.NewManager(config, f.options(logger))
+	mgr, err := f.newManager(config, logger)
 	if err != nil {
-		return &failure{fmt.Errorf("making the manager: %w", err)}
+		return &failure{err}
 	}
 	if err := f.setup(mgr); err != nil {
 		return &failure{err}
@@ -117,9 +111,38 @@ func (f *managerFlags) run(ctx context.Context) error {
 	return nil
 }
 
+// newManager makes a manager whose clients write only while this process leads.
+func (f *managerFlags) newManager(config *rest.Config, logger logr.Logger) (ctrl.Manager, error) {
+	options := f.options(logger)
+	if !f.leaderElect {
+		return makeManager(config, options)
+	}
+	lock, err := newLeaderLock(config, f.ownNamespace())
+	if err != nil {
+		return nil, err
+	}
+	fence := controllers.NewFence(clock.RealClock{}, leaseDuration, engine.RequestTimeout)
+	options.LeaderElectionResourceLockInterface = fence.Guard(lock)
+	config.Wrap(fence.Wrap)
+	mgr, err := makeManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	lock.events = mgr.GetEventRecorder("leader-election")
+	return mgr, nil
+}
+
+func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	return mgr, nil
+}
+
 func (f *managerFlags) setup(mgr ctrl.Manager) error {
 	err := controllers.Setup(mgr, controllers.Options{
-		MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
+		Namespace: f.ownNamespace(), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
 		AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
 	})
 	if err != nil {
@@ -165,13 +188,13 @@ func (f *managerFlags) options(logger logr.Logger) ctrl.Options {
 	return ctrl.Options{
 		Scheme: newScheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient,
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
-		LeaderElection: f.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: f.ownNamespace(),
+		LeaderElection: f.leaderElect, LeaderElectionID: controllers.LeaseName, LeaderElectionNamespace: f.ownNamespace(),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}
 }
 
-// ownNamespace is where the lease is.
+// ownNamespace is where the lease is, and what is kept of boxes.
 func (f *managerFlags) ownNamespace() string {
 	if f.namespace != "" {
 		return f.namespace

@@ -221,6 +221,11 @@ func (m *memory) Select(kind schema.GroupVersionKind, namespace string, selector
 	return m.known.list(kind, namespace, selector)
 }
 
+// Standing implements pipeline.Observer. What a box depends on is there: else nothing could be shown.
+func (m *memory) Standing(string) pipeline.Standing {
+	return pipeline.Standing{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}
+}
+
 // Box implements pipeline.Observer.
 func (m *memory) Box(name string) schema.GroupVersionKind {
 	for _, b := range m.boxes {

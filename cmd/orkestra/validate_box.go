@@ -174,6 +174,7 @@ func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, r.schemaNote)
 	}
 	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
+	env.DependsOn = v.dependsOn
 	plan, errs := pipeline.Compile(box, env)
 	found.add(fromCompile, errs...)
 	if plan != nil {

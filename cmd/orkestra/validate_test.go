@@ -79,6 +79,7 @@ func TestValidateGolden(t *testing.T) {
 		"crd-field":        withCRD("crd-field.yaml"),
 		"definition":       {"-f", fixtures + "definition.yaml"},
 		"not-supported":    {"-f", fixtures + "not-supported.yaml"},
+		"ring":             {"-f", fixtures + "ring.yaml"},
 		"syntax":           withCRD("syntax.yaml"),
 		"list":             withCRD("list.yaml"),
 		"json-file":        withCRD("box.json"),

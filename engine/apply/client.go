@@ -27,6 +27,7 @@ const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.
 type Client struct {
 	rest   rest.Interface
 	mapper meta.RESTMapper
+	dryRun []string // as the API server's option: nil, or that nothing is stored
 }
 
 // NewClient gives a client for a configuration. The HTTP client is shared by all boxes, the rate limiter of config is not.
@@ -108,7 +109,7 @@ func (c *Client) applyAs(
 	}
 	var code int
 	raw, err := read(c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(body).Do(ctx).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
@@ -130,7 +131,7 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 		return nil, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	raw, err := read(c.rest.Post().AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.CreateOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		SpecificallyVersionedParams(&metav1.CreateOptions{FieldManager: v1alpha1.FieldManager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(body).Do(ctx))
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (c *Client) patch(
 		return nil, err
 	}
 	raw, err := read(c.rest.Patch(kind).AbsPath(path...).
-		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
+		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(patch).Do(ctx))
 	if err != nil {
 		return nil, err
@@ -208,6 +209,7 @@ func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured) (go
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &background,
+		DryRun:            c.dryRun,
 	})
 	if err != nil {
 		return false, fmt.Errorf("encoding delete options: %w", err)

@@ -52,8 +52,8 @@ func (w *Writer) letGo(ctx context.Context, wanted, leaving []FieldPath, out Out
 
 // leaveInitial hands the initial fields of a child over that was just made with them.
 func (w *Writer) leaveInitial(ctx context.Context, child Child, obj, made *unstructured.Unstructured) (Outcome, error) {
-	if len(child.Initial) == 0 {
-		return Outcome{Action: Created, Object: made}, nil
+	if len(child.Initial) == 0 || w.client.isDry() {
+		return Outcome{Action: Created, Object: made}, nil // what is not stored can't be handed over
 	}
 	obj.SetResourceVersion("")
 	return w.takeLive(ctx, child, obj, made, Created, nil)

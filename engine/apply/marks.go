@@ -35,9 +35,11 @@ func (m Marks) On(resource *unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	if annotations[v1alpha1.AnnotationFinalizers] != m.Annotations[v1alpha1.AnnotationFinalizers] {
-		// Finalizers that the box has dropped go with the next apply.
-		return false
+	for _, k := range []string{v1alpha1.AnnotationFinalizers, v1alpha1.AnnotationRolledBack} {
+		// Finalizers that the box has dropped go with the next apply, and so does what a resource is no longer rolled back from.
+		if annotations[k] != m.Annotations[k] {
+			return false
+		}
 	}
 	return resource.GetLabels()[v1alpha1.LabelManaged] == v1alpha1.True
 }
@@ -78,7 +80,7 @@ func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, 
 func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
 	answer, _, err := w.client.apply(ctx, nothing(resource), true)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err) && w.isGone(ctx, resource):
+	case IsGone(err, resource), apierrors.IsConflict(err) && w.isGone(ctx, resource):
 		return nil
 	case err != nil:
 		return fmt.Errorf("releasing %s %q: %w", resource.GetKind(), resource.GetName(), err)
@@ -90,7 +92,7 @@ func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructure
 // isGone says whether a resource no longer exists. An apply that names a UID answers 409, not 404, when it is gone.
 func (w *Writer) isGone(ctx context.Context, resource *unstructured.Unstructured) bool {
 	live, err := w.client.metadata(ctx, targetOf(resource))
-	return apierrors.IsNotFound(err) || err == nil && live.GetUID() != resource.GetUID()
+	return IsGone(err, resource) || err == nil && live.GetUID() != resource.GetUID()
 }
 
 // Finish removes finalizers from a resource, in one patch.
@@ -106,7 +108,7 @@ func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
 	_, err = w.client.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManager, patch)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !IsGone(err, resource) {
 		return fmt.Errorf("removing finalizers of %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
 	return nil

@@ -45,8 +45,8 @@ func (w *Writer) rekeyAndApply(ctx context.Context, obj, live *unstructured.Unst
 		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
 	restored, err := w.client.mergePatch(ctx, targetOf(live), v1alpha1.FieldManagerRepair, body)
-	if err != nil {
-		return nil, err
+	if err != nil || w.client.isDry() {
+		return restored, err // what is not stored can't be applied to
 	}
 	if err := w.unite(ctx, restored); err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ type customRoot struct {
 func newSchemas(ask ListSchema) *schemas {
 	s := &schemas{ask: ask, converter: applyconfigurations.NewTypeConverter(scheme.Scheme)}
 	// Any built-in kind will do: all have the same metadata.
-	s.metadata = s.root(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}).field(keyMetadata)
+	s.metadata = s.root(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}).field(keyMetadata)
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,7 +79,7 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 	}
 	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
 	switch {
-	case apierrors.IsNotFound(err):
+	case IsGone(err, child):
 		w.cache.Gone(child.GroupVersionKind(), child)
 		return nil
 	case err != nil:

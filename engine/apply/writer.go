@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,6 +83,7 @@ type Writer struct {
 	cache    Cache
 	comparer *Comparer
 	normal   *lru.Cache
+	unsure   unsure
 }
 
 // NewWriter gives a writer.
@@ -100,6 +100,7 @@ func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, 
 		return Outcome{}, err
 	}
 	out, err := w.write(ctx, owner, child, obj)
+	w.unsure.note(owner.UID(), targetOf(obj), err)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("applying %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
@@ -195,14 +196,14 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	live, err := w.client.metadata(ctx, targetOf(obj))
 	switch {
-	case apierrors.IsNotFound(err):
+	case IsGone(err, obj):
 		return w.createByApply(ctx, child, obj)
 	case err != nil:
 		return Outcome{}, err
 	case live.GetDeletionTimestamp() != nil:
 		return Outcome{Action: Terminating, Object: live}, nil
 	case owner.owns(live):
-		return w.take(ctx, child, obj, live, Corrected, []string{"metadata.labels"})
+		return w.take(ctx, child, obj, live, Corrected, []string{LabelsPath})
 	case owner.lost(live, w.Lives):
 		return w.reclaim(ctx, child, obj, live)
 	case child.Adopt && free(live):
@@ -240,7 +241,7 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
 	gone, err := w.client.delete(ctx, child)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && gone:
+	case IsGone(err, child), err == nil && gone:
 		w.cache.Gone(child.GroupVersionKind(), child)
 		return nil
 	case err != nil:
@@ -248,46 +249,6 @@ func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) e
 	default:
 		return nil
 	}
-}
-
-// learn hands the answer to the cache and remembers what the server made of our values: that is no drift.
-func (w *Writer) learn(prepared *Prepared, obj, answer *unstructured.Unstructured) {
-	w.cache.Wrote(obj.GroupVersionKind(), answer)
-	left := w.comparer.Differences(prepared, answer)
-	if len(left) == 0 {
-		w.normal.Remove(answer.GetUID())
-		return
-	}
-	w.normal.Add(answer.GetUID(), normalForm{hash: obj.GetAnnotations()[v1alpha1.AnnotationApplied], differences: left})
-}
-
-// normalForm is what the server made of one child.
-type normalForm struct {
-	hash        string
-	differences []Difference
-}
-
-// withoutNormalForm leaves out differences that our own last apply left as well.
-func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string, found []Difference) []Difference {
-	if len(found) == 0 {
-		return nil
-	}
-	v, ok := w.normal.Get(live.GetUID())
-	form, isForm := v.(normalForm)
-	if !ok || !isForm || form.hash != hash {
-		return found
-	}
-	return slices.DeleteFunc(found, func(d Difference) bool {
-		return slices.ContainsFunc(form.differences, d.Equal)
-	})
-}
-
-func pathsOf(differences []Difference) []string {
-	paths := make([]string, 0, len(differences))
-	for _, d := range differences {
-		paths = append(paths, d.Path)
-	}
-	return paths
 }
 
 // nothing is the empty configuration of an object: applying it gives up every field.

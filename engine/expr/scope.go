@@ -118,6 +118,14 @@ func (s *Scope) WithoutRoots(names ...string) *Scope {
 	return c
 }
 
+// WithoutBox gives the scope of a resource that no box serves: it has no children, and knows no box.
+func (s *Scope) WithoutBox() *Scope {
+	c := s.clone()
+	delete(c.roots, rootChildren)
+	delete(c.roots, rootBox)
+	return c
+}
+
 // SchemaAt gives the schema of a path, or nil where nothing is known of what is there. The error of a path that the schema
 // rules out names the nearest valid field.
 func (s *Scope) SchemaAt(path Path) (*apiextensionsv1.JSONSchemaProps, error) {

@@ -45,7 +45,7 @@ func conditions(
 	old []metav1.Condition, generation int64, r Report, next v1alpha1.CRDHealthStatus, now time.Time,
 ) []metav1.Condition {
 	why := summary(old, r, next)
-	stalled := stalling[r.Reason]
+	stalled := stalling[r.Reason] || next.State == v1alpha1.HealthDegraded && !r.Foreign // its own operator may be at work
 	reconciling := !stalled && (next.State == v1alpha1.HealthPending || next.State == v1alpha1.HealthStarting ||
 		(next.State == v1alpha1.HealthStopped && awaited[r.Reason]))
 	healthy := next.State == v1alpha1.HealthHealthy
@@ -57,7 +57,8 @@ func conditions(
 	plain := verdict{reason: why.reason}
 	set(v1alpha1.ConditionReady, healthy, why)
 	set(v1alpha1.ConditionReconciling, reconciling, pick(reconciling, why, plain))
-	set(v1alpha1.ConditionStalled, stalled, pick(stalled, report(r, why), plain))
+	// A box whose reconciles keep failing makes no progress: tools would otherwise wait for it as for one that starts.
+	set(v1alpha1.ConditionStalled, stalled, pick(stalled, pick(stalling[r.Reason], report(r, why), why), plain))
 	set(v1alpha1.ConditionStarted, r.Phase == Running, pick(r.Phase == Running, verdict{reason: v1alpha1.ReasonRunning}, why))
 	set(v1alpha1.ConditionHealthy, healthy, why)
 	return out
@@ -104,7 +105,13 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 // works says that all is well, and what is not: a spec that can't run leaves the one before it at work, and a right may have
 // been taken away since.
 func works(r Report) string {
-	if !stalling[r.Reason] {
+	switch {
+	case r.Foreign:
+		return "every resource is healthy"
+	case stalling[r.Reason]:
+	case r.Awaits != "":
+		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
+	default:
 		return "the box works"
 	}
 	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
@@ -114,6 +121,9 @@ func works(r Report) string {
 // before as long as that one is listed: a message that changes with every retry would be written with every retry.
 func degraded(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	first := fmt.Sprintf("%d reconciles in a row failed", positive(r.FailureThreshold))
+	if r.Foreign {
+		first = "not every resource is healthy"
+	}
 	if len(failing) == 0 {
 		return first
 	}

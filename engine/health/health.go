@@ -68,6 +68,8 @@ type Snapshot struct {
 	Failing []v1alpha1.FailingResource
 	// GoodRevision names the plan of the last success that told its plan; empty: unknown.
 	GoodRevision string
+	// Rollback says which resources are rolled back.
+	Rollback v1alpha1.RollbackStatus
 }
 
 // Report is all that CRDHealth shows of a box. The engine makes it.
@@ -86,6 +88,14 @@ type Report struct {
 	FailureThreshold int32
 	// StartedAt is when the workers started, ClaimedAt when the box claimed its CRD. Zero: it is not so.
 	StartedAt, ClaimedAt time.Time
+	// Dependencies of the box, and whether they are met.
+	Dependencies []v1alpha1.DependencyStatus
+	// Awaits says what the first dependency lacks that is not met; empty: all are met.
+	Awaits string
+	// Foreign says that another operator runs the CRD: its resources are looked at, and nothing else.
+	Foreign bool
+	// RollsBack says that the box has rollback.
+	RollsBack bool
 	// CRD is the CRD's name; empty: not known yet.
 	CRD string
 }

@@ -25,6 +25,7 @@ type resource struct {
 	step, message           string
 	since                   time.Time // of the first failure in this row
 	listed                  bool      // in worstList.list
+	rolledBack              bool
 }
 
 // recount changes a resource and keeps the counts in step.
@@ -121,13 +122,21 @@ func (t *Tracker) unlist(r *resource) notice {
 	return quiet
 }
 
+// Fails says whether the last counted reconciles of a resource have failed, be it in a former process.
+func (t *Tracker) Fails(name types.NamespacedName) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.resources[name]
+	return r != nil && r.failures > 0
+}
+
 func (t *Tracker) remove(name types.NamespacedName) notice {
 	r := t.resources[name]
 	if r == nil {
 		return quiet
 	}
 	told := t.recount(r, func() { r.known = false })
-	told = max(told, t.unlist(r))
+	told = max(told, t.unlist(r), r.goBack(t, ""))
 	delete(t.resources, name)
 	return told
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,15 +19,17 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 	next.ObservedGeneration = generation
 	next.State = State(r.Phase, r.Snapshot.Degraded)
 	next.StartedAt, next.ClaimedAt = stamp(r.StartedAt), stamp(r.ClaimedAt)
-	next.FailureThreshold = r.FailureThreshold
+	if r.FailureThreshold > 0 || r.Foreign { // a box without a plan keeps that of its last one
+		next.FailureThreshold = r.FailureThreshold
+	}
 	next.Workers, next.QueueDepth = r.Workers, r.QueueDepth
 	next.Revision = r.Revision
-	next.Rollback, next.Dependencies = nil, nil
+	next.Rollback, next.Dependencies = rollbackOf(old.Rollback, r), slices.Clone(r.Dependencies)
 	if r.Phase == Running || !r.Snapshot.blank() {
 		count(&next, r.Snapshot)
 	}
 	if r.Phase == Stopped {
-		next.Resources = r.Snapshot.Resources
+		next.Resources, next.Failing = r.Snapshot.Resources, nil
 	}
 	next.LastKnownGood = knownGood(old.LastKnownGood, next.State, r, now)
 	next.Conditions = conditions(old.Conditions, generation, r, next, now)
@@ -53,7 +56,7 @@ func count(next *v1alpha1.CRDHealthStatus, s Snapshot) {
 // the other one was: it needs a success of its own, or nothing to reconcile. It never moves back.
 func knownGood(old *v1alpha1.KnownGood, state v1alpha1.HealthState, r Report, now time.Time) *v1alpha1.KnownGood {
 	s := r.Snapshot
-	succeeded := s.GoodRevision == "" || s.GoodRevision == r.Revision
+	succeeded := s.GoodRevision == r.Revision || s.GoodRevision == "" && !s.LastSuccess.IsZero()
 	good := state == v1alpha1.HealthHealthy && r.Revision != "" && (succeeded || s.Resources.Total == 0)
 	switch {
 	case good && succeeded && !s.LastSuccess.IsZero():

@@ -72,12 +72,12 @@ func TestConditions(t *testing.T) {
 		},
 		"degraded": {
 			degradedBy("web", "api"),
-			"-Degraded", "-Degraded", "-Degraded", "+Running", "-Degraded",
+			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded",
 			"5 reconciles in a row failed; websites default/web: validation: replicas of web",
 		},
 		"degraded, and all that failed are gone": {
 			running(Snapshot{Degraded: true}),
-			"-Degraded", "-Degraded", "-Degraded", "+Running", "-Degraded", "5 reconciles in a row failed",
+			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded", "5 reconciles in a row failed",
 		},
 		"pending": {
 			Report{Phase: Pending, Reason: v1alpha1.ReasonCRDMissing, Message: "no such CRD"},
@@ -215,7 +215,7 @@ func TestCountsAreCarriedOver(t *testing.T) {
 	}{
 		"a tracker that was not restored, before the box runs": {Report{Phase: Pending}, 10, 1, 3},
 		"the same while suspended":                             {Report{Phase: Suspended}, 10, 1, 3},
-		"a stopped box has no resources":                       {Report{Phase: Stopped}, 10, 1, 0},
+		"a stopped box has no resources, and none that fails":  {Report{Phase: Stopped}, 10, 0, 0},
 		"the truth of a running box, whatever a person wrote":  {running(Snapshot{}), 0, 0, 0},
 		"what the tracker knows": {
 			Report{Phase: Suspended, Snapshot: Snapshot{SuccessCount: 11}}, 11, 0, 0,
@@ -270,6 +270,9 @@ func TestLastKnownGood(t *testing.T) {
 		"no resources":       {nil, running(Snapshot{}), at("rev-1", later)},
 		"the plan is told":   {old, running(Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-1"}), at("rev-1", later)},
 		"no plan is told":    {old, running(Snapshot{Resources: counts, LastSuccess: later}), at("rev-1", later)},
+		"nothing succeeded":  {old, running(Snapshot{Resources: counts, ConsecutiveFailures: 1, FailureCount: 1}), old},
+		"it is the first":    {nil, running(Snapshot{Resources: counts, ConsecutiveFailures: 1, FailureCount: 1}), nil},
+		"edited back":        {old, Report{Phase: Running, Revision: "rev-0", Snapshot: Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-0"}}, at("rev-0", later)},
 		"it has only begun":  {old, running(Snapshot{Resources: counts, LastSuccess: later, GoodRevision: "rev-0"}), old},
 		"the same, and idle": {at("rev-1", start), running(Snapshot{}), at("rev-1", start)},
 		"never back": {
@@ -331,6 +334,7 @@ func TestUrgentAndWait(t *testing.T) {
 			g.Expect(Wait(old, next, 0)).To(Equal(tc.wait))
 			g.Expect(Wait(old, next, 50*time.Millisecond)).To(Equal(tc.wait - 50*time.Millisecond))
 			g.Expect(Wait(old, next, time.Hour)).To(BeZero())
+			g.Expect(Wait(old, next, -time.Hour)).To(BeZero(), "the clock was set back")
 			g.Expect(equality.Semantic.DeepEqual(next, given)).To(BeTrue(), "what is given is not changed")
 		})
 	}

@@ -31,6 +31,7 @@ type Tracker struct {
 	lastReconcile, lastSuccess       time.Time
 	lastFailure                      *v1alpha1.Failure
 	goodRevision                     string
+	back                             rolledBack
 }
 
 // notice says whether a change of the tracker is told, and how pressing it is.
@@ -70,6 +71,7 @@ func (t *Tracker) Restore(s v1alpha1.CRDHealthStatus) {
 	t.successes, t.failures = max(0, s.SuccessCount), max(0, s.FailureCount)
 	t.lastReconcile, t.lastSuccess = timeOf(s.LastReconcile), timeOf(s.LastSuccess)
 	t.lastFailure = s.LastFailure.DeepCopy()
+	t.restoreBack(s.Rollback)
 	if s.LastKnownGood != nil {
 		t.goodRevision = s.LastKnownGood.Revision
 	}
@@ -175,6 +177,7 @@ func (t *Tracker) Snapshot() Snapshot {
 		LastFailure:         t.lastFailure.DeepCopy(),
 		Failing:             t.worst.export(t.resources),
 		GoodRevision:        t.goodRevision,
+		Rollback:            t.back.status(),
 	}
 }
 

@@ -42,6 +42,9 @@ func Wait(old, next v1alpha1.CRDHealthStatus, ago time.Duration) time.Duration {
 			interval = FlapInterval
 		}
 	}
+	if ago < 0 {
+		return 0 // the clock was set back: waiting for it to catch up may take hours
+	}
 	return max(0, interval-ago)
 }
 

@@ -58,7 +58,10 @@ type Recorder struct {
 	states      *prometheus.GaugeVec
 	childWrites *prometheus.CounterVec
 	panics      *prometheus.CounterVec
+	rollbacks   *prometheus.CounterVec
+	rolledBack  *prometheus.GaugeVec
 
+	watches       *watches
 	externalCalls *prometheus.CounterVec
 	externalTimes *prometheus.HistogramVec
 }
@@ -88,7 +91,10 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		states: gauge("orkestra_box_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
 		childWrites: counter("orkestra_child_writes_total",
 			"Writes of children by kind, verb and reason", labelBox, "kind", "verb", "reason"),
-		panics: counter("orkestra_panics_total", "Panics that were caught in reconciles", labelBox),
+		panics:     counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
+		rollbacks:  counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
+		rolledBack: gauge("orkestra_rolled_back", "Resources of a box that are rolled back", labelBox),
+		watches:    newWatches(),
 		externalCalls: counter("orkestra_external_calls_total",
 			"External calls of a box by result: success, cached, failed, refused or held", labelBox, labelResult),
 		externalTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -118,6 +124,8 @@ func (r *Recorder) Ensure(box string) {
 	}
 	r.durations.WithLabelValues(box)
 	r.panics.WithLabelValues(box)
+	r.rollbacks.WithLabelValues(box)
+	r.rolledBack.WithLabelValues(box)
 }
 
 // Reconciled counts one reconcile with one of the results above and the time that it took.
@@ -231,7 +239,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.queueDepth, r.workersBusy, r.workers, r.resources, r.states, r.childWrites, r.panics,
-		r.externalCalls, r.externalTimes,
+		r.externalCalls, r.externalTimes, r.rollbacks, r.rolledBack, r.watches,
 	}
 }
 

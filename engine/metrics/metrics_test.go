@@ -82,6 +82,7 @@ func TestNamesAndHelp(t *testing.T) {
 	r, err := New(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	recordAll(r, "website")
+	r.Watch("deployments.apps", func() time.Duration { return time.Second })
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -139,7 +140,7 @@ orkestra_box_state{box="website",state="Suspended"} 0
 # HELP orkestra_child_writes_total Writes of children by kind, verb and reason
 # TYPE orkestra_child_writes_total counter
 orkestra_child_writes_total{box="website",kind="Deployment",reason="drift",verb="apply"} 1
-# HELP orkestra_panics_total Panics that were caught in reconciles
+# HELP orkestra_panics_total Panics that were caught; without a box: in what all boxes share
 # TYPE orkestra_panics_total counter
 orkestra_panics_total{box="website"} 1
 `), "orkestra_reconcile_total", "orkestra_queue_depth", "orkestra_workers", "orkestra_workers_busy", "orkestra_resources",

@@ -22,5 +22,6 @@ func (active) Run(ctx context.Context, r *Run) (Outcome, error) {
 	}
 	r.newMarks[v1alpha1.AnnotationActiveSince] = r.Now.UTC().Format(time.RFC3339)
 	r.isActive = true
+	r.Inputs.forgetDependencies()
 	return Next, r.mark(ctx)
 }

@@ -229,7 +229,7 @@ func typeName(v any) string {
 	case []any:
 		return "array"
 	case map[string]any:
-		return "object"
+		return schemaObject
 	default:
 		return fmt.Sprintf("%T", v)
 	}

@@ -30,7 +30,11 @@ func childNames(box *v1alpha1.OperatorBox) map[string]childName {
 		}
 		out[name] = as
 	}
-	for _, group := range []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete} {
+	groups := []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete}
+	if box.Spec.Rollback != nil {
+		groups = append(groups, box.Spec.Rollback.OnRollback)
+	}
+	for _, group := range groups {
 		for key, declarations := range group {
 			kind, ok := kinds.Lookup(key)
 			for i := range declarations {
@@ -86,7 +90,7 @@ func (c *compiler) contentScope(scope *expr.Scope, d *declaration) *expr.Scope {
 		c.whole = expr.NewScope(nil).WithNames(rootChildren, childSchemas(c.box, true)).WithNames(rootCross, crossSchemas(c.box, c.env, true))
 	}
 	roots := []string{rootChildren, rootCross}
-	if d.phase == stepDeletion {
+	if d.phase == stepDeletion || d.phase == stepRollback {
 		roots = roots[:1] // it reads no other objects
 	}
 	for _, root := range roots {

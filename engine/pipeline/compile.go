@@ -2,9 +2,6 @@ package pipeline
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -30,7 +27,6 @@ const (
 	defaultWorkers          = 3
 	defaultResync           = time.Minute
 	defaultFailureThreshold = 5
-	defaultRevisionHistory  = 10
 )
 
 // Env is what a box is compiled against.
@@ -48,6 +44,8 @@ type Env struct {
 	// BoxSchema gives the schema of the CRD that another box serves; nil where that is not known. Paths through cross are
 	// checked against it. nil: nothing is known of other boxes.
 	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
+	// DependsOn names the boxes that another box depends on. nil: rings of dependencies can't be seen.
+	DependsOn func(box string) []string
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
@@ -66,6 +64,7 @@ type compiler struct {
 	asksNamespaces                           bool       // a template may lead into another namespace
 	gate                                     *when.Gate // the box's own
 	createGroup, reconcileGroup, deleteGroup []*declaration
+	rollbackGroup                            []*declaration
 	workloads, services                      []*declaration
 }
 
@@ -76,7 +75,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.plan = &Plan{
 		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), CRD: env.CRD,
 		Runtime: runtimeOf(box.Spec.RuntimeSpec), byID: map[string]*declaration{},
-		cleanupOnly: map[string]*declaration{},
+		cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
 	}
 	c.plan.boxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
@@ -86,11 +85,8 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.commonMarks()
 	c.groups()
 	c.status()
-	for _, entry := range order() {
-		if s := entry.compile(c); s != nil {
-			c.plan.stages = append(c.plan.stages, s)
-		}
-	}
+	c.rollback()
+	c.stages()
 	c.rules()
 	if len(c.errs) > 0 {
 		// Groups are maps: without an order of their own, two compilations would speak differently of one box.
@@ -143,17 +139,6 @@ func (p *Plan) ForGoingCRD() *Plan {
 	going := *p
 	going.CRD.Going = true
 	return &going
-}
-
-// Revision names the content of a box's spec.
-func Revision(box *v1alpha1.OperatorBox) string {
-	b, err := json.Marshal(box.Spec)
-	if err != nil {
-		// A spec that was decoded from JSON encodes to JSON; if not, Compile names the field.
-		return box.Name
-	}
-	sum := sha256.Sum256(b)
-	return box.Name + "-" + hex.EncodeToString(sum[:])[:10]
 }
 
 func runtimeOf(s v1alpha1.RuntimeSpec) Runtime {

@@ -316,7 +316,7 @@ func TestNamespacesOfAClusterScopedKind(t *testing.T) {
 }
 
 const manyMistakes = `
-dependsOn: [{name: other}]
+dependsOn: [{name: website}]
 namespaces: {include: ["["], exclude: ["["]}
 finalizers: [x]
 normalize: {spec: {imag: x, hots: y}}
@@ -342,7 +342,7 @@ func TestAllMistakesAtOnceAndAlwaysTheSame(t *testing.T) {
 	}
 	all := strings.Join(first, "\n")
 	for _, path := range []string{
-		"spec.dependsOn:", "spec.namespaces.include[0]:", "spec.namespaces.exclude[0]:", "spec.finalizers[0]:",
+		"spec.dependsOn[0].name:", "spec.namespaces.include[0]:", "spec.namespaces.exclude[0]:", "spec.finalizers[0]:",
 		"spec.normalize.spec[imag]:", "spec.normalize.spec[hots]:", "spec.commonLabels[a]:", "spec.commonLabels[b]:",
 		"spec.when[0].field:", "spec.onCreate.zz:", "spec.onCreate.yy:", "spec.onReconcile.configmaps[0].labels[l1]:",
 		"spec.onReconcile.configmaps[0].labels[l2]:", "spec.onReconcile.configmaps[0].data.d1:", "spec.onReconcile.configmaps[0].data.d2:",

@@ -44,9 +44,9 @@ type StepError struct {
 	Err error
 }
 
-// Error gives the step and what happened, on one line.
+// Error gives the step and what happened, on one line, in words that are the same for the same error.
 func (e *StepError) Error() string {
-	return e.Step + ": " + strings.ReplaceAll(e.Err.Error(), "\n", " ")
+	return e.Step + ": " + stable(e.Err)
 }
 
 // Unwrap gives what happened.
@@ -111,6 +111,9 @@ func classify(step string, err error) *StepError {
 		e.Class, e.Reason = Permanent, v1alpha1.ReasonBudgetExceeded
 	case errors.As(err, &own):
 		e.Class, e.Reason = Permanent, own.reason
+		if own.reason == v1alpha1.ReasonDuplicateChild {
+			e.Class = Refused
+		}
 	case errors.As(err, &child):
 		e.Class, e.Reason = Refused, child.Reason
 	case errors.As(err, &call):

@@ -76,6 +76,10 @@ func (c *externalCall) reads() bool { return c.method == http.MethodGet || c.met
 // run makes the call, unless its gate is closed or it was made before, and gives what templates see of it. again is when it must
 // be made again; zero: when an input changes.
 func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, again time.Time, err error) {
+	if !c.reads() && r.back.going {
+		_, called := calledMarks(r)[c.name]
+		return map[string]any{callCalled: called, callError: ""}, again, nil
+	}
 	if !c.reads() && calledMarks(r)[c.name] == r.Stored.GetGeneration() {
 		return map[string]any{callCalled: true, callError: ""}, again, nil
 	}

@@ -16,7 +16,7 @@ var actedOn = map[string][]string{
 	"OperatorBoxSpec": {
 		"crd.name", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
 		"suspend", "namespaces.include", "namespaces.exclude", "selector", "commonLabels", "commonAnnotations",
-		"workers", "resync", "failureThreshold", "finalizers",
+		"workers", "resync", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
 		"normalize.spec",
 		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override",
 		"validation.rules.message", "validation.rules.action",
@@ -27,7 +27,8 @@ var actedOn = map[string][]string{
 		"external.caBundle.name", "external.caBundle.namespace", "external.caBundle.key",
 		"external.timeout", "external.retries", "external.expectedStatus", "external.cacheFor", "external.onError",
 		"onCreate", "onReconcile", "onDelete",
-		"deletion.ordered", "deletion.timeout", "deletion.childrenFirst",
+		"rollBackOnError", "rollback.trigger.consecutiveFailures", "rollback.trigger.within", "rollback.onRollback",
+		"deletion.ordered", "deletion.timeout", "deletion.childrenFirst", "revisionHistoryLimit",
 		"status.fields.path", "status.fields.value", "status.ready", "status.readyWhen",
 	},
 	"CommonFields": {
@@ -47,16 +48,12 @@ var notYetSupported = map[string]map[string]string{
 	"OperatorBoxSpec": {
 		"serviceAccountRef":      "serviceAccountRef: {name: a, namespace: b}",
 		"queue.maxDepth":         "queue: {maxDepth: 1}",
-		"dependsOn":              "dependsOn: [{name: other}]",
 		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
 		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
 		"reconciler.default":     "reconciler: {default: false}",
 		"apiTypes":               "apiTypes: {}",
 		"providers":              "providers: {}",
-		"rollBackOnError":        "rollBackOnError: true",
-		"rollback":               "rollback: {}",
-		"revisionHistoryLimit":   "revisionHistoryLimit: 3",
 	},
 	"CommonFields": {},
 	"Gate":         {},
@@ -133,7 +130,7 @@ func TestEveryUnsupportedFieldIsReported(t *testing.T) {
 
 func TestDefaultsOfUnsupportedFieldsAreNoMistakes(t *testing.T) {
 	g := gomega.NewWithT(t)
-	_, errs := Compile(boxOf(t, "{revisionHistoryLimit: 10, rollBackOnError: false, queue: {maxDepth: 0}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
+	_, errs := Compile(boxOf(t, "{rollBackOnError: false, queue: {maxDepth: 0}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
 		Env{CRD: websites(t)})
 	g.Expect(messages(errs)).To(gomega.BeEmpty())
 }

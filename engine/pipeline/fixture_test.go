@@ -119,10 +119,11 @@ func website(tb testing.TB, spec string) *unstructured.Unstructured {
 type ports struct {
 	*world
 
-	others  []*unstructured.Unstructured // what the box does not own
-	boxes   map[string]schema.GroupVersionKind
-	schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
-	missing []string // kinds that are not installed
+	others    []*unstructured.Unstructured // what the box does not own
+	boxes     map[string]schema.GroupVersionKind
+	schemas   map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
+	missing   []string // kinds that are not installed
+	standings map[string]Standing
 
 	kinds      func() []schema.GroupVersionKind
 	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
@@ -184,6 +185,7 @@ func (p *ports) Select(kind schema.GroupVersionKind, namespace string, selector 
 	return out
 }
 
+func (p *ports) Standing(name string) Standing           { return p.standings[name] }
 func (p *ports) Box(name string) schema.GroupVersionKind { return p.boxes[name] }
 
 func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }

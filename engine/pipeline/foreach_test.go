@@ -98,7 +98,7 @@ func TestForEachRefusesAtRunTime(t *testing.T) {
 			p := newPorts()
 			p.put(configMapKind, "old", "map#7")
 			_, err := p.run(planOf(t, fmt.Sprintf(loop, "same", tc.loop, "x")), website(t, tc.spec))
-			expectStep(g, err, stepOnReconcile, Permanent, tc.reason)
+			expectStep(g, err, stepOnReconcile, classFor(tc.reason), tc.reason)
 			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
 			g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "nothing is made, and nothing pruned")
 		})

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // concurrentWrites is how many children of one rank are written at the same time.
@@ -118,21 +115,6 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	return r.settle(writes)
 }
 
-// awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
-// for this declaration alone: what it waits for may be made by the next.
-func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
-	absent, ok := errors.AsType[*expr.AbsentError](err)
-	if !ok || len(absent.Path) == 0 || absent.Path[0] != rootChildren {
-		return false
-	}
-	r.stands.hold(in)
-	if !in.optional {
-		r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
-		r.notActive = r.notActive || in.phase == stepOnCreate
-	}
-	return true
-}
-
 // write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
 func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
@@ -226,31 +208,16 @@ func (r *Run) notInstalled(d *declaration) bool {
 	return true
 }
 
-// open asks the gate of an instance, and does what a false one asks for.
-func (r *Run) open(ctx context.Context, in instance) (bool, error) {
-	res, err := r.ask(ctx, in)
-	if err == nil && !res.Open {
-		r.closed(ctx, in, res)
-	}
-	return res.Open, err
-}
-
-// ask evaluates the gate of an instance.
-func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
-	res, err := in.gate.Eval(ctx, in.data(r), r.Now)
-	if err != nil {
-		return when.Result{}, evaluating("when", v1alpha1.ReasonConditionError, err)
-	}
-	r.flipAt(res.NextFlip)
-	return res, nil
-}
-
 // prepare renders an instance. nil: it does not act.
 func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 	if in.gateReadsItem {
 		if open, err := r.open(ctx, in); err != nil || !open {
 			return nil, err
 		}
+	}
+	if r.back.going && in.isJob() {
+		r.stands.hold(in) // what it did can't be undone, and is not done again
+		return nil, nil
 	}
 	if in.once {
 		if w, found, err := r.kept(ctx, in); err != nil || found {
@@ -281,35 +248,11 @@ func (r *Run) keep(ctx context.Context, d instance) error {
 			return err
 		}
 		r.note(out.Object, out.Action)
-		if d.isJob() {
+		if d.isJob() && !r.back.going {
 			if err := r.finishKept(ctx, in, out.Object); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
-// pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
-	existing := r.children.find(d)
-	keep := d.keepsWhen(res)
-	if keep || len(existing) == 0 {
-		r.stands.hold(d)
-	}
-	if res.Choice || d.optional {
-		return
-	}
-	message := res.Message()
-	if len(existing) > 0 && keep {
-		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.childName(existing[0]))
-	}
-	r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
-	r.notActive = r.notActive || d.phase == stepOnCreate
-}
-
-// keepsWhen says whether a false gate leaves the children of a declaration.
-func (d *declaration) keepsWhen(res when.Result) bool {
-	return d.keepWhenFalse[res.Choice] || d.once && d.phase == stepOnCreate
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/suggest"
@@ -29,11 +28,13 @@ func (c *compiler) groups() {
 	c.createGroup = c.group(c.box.Spec.OnCreate, stepOnCreate, at.Child("onCreate"))
 	c.reconcileGroup = c.group(c.box.Spec.OnReconcile, stepOnReconcile, at.Child("onReconcile"))
 	c.deleteGroup = c.group(c.box.Spec.OnDelete, stepDeletion, at.Child("onDelete"))
+	c.rollbackGroup = c.onRollback(at.Child("rollback", "onRollback"))
 
 	live := slices.Concat(c.createGroup, c.reconcileGroup)
 	c.plan.OnCreateIDs = []string{}
 	c.uniqueIDs(live)
 	c.uniqueIDs(c.deleteGroup)
+	c.uniqueIDs(c.rollbackGroup)
 	for _, d := range live {
 		d.order = len(c.plan.declarations)
 		c.plan.declarations = append(c.plan.declarations, d)
@@ -56,10 +57,17 @@ func (c *compiler) groups() {
 			c.plan.cleanupOnly[d.id] = d
 		}
 	}
-	c.defaultSources(slices.Concat(live, c.deleteGroup))
-	c.childKinds(slices.Concat(live, c.deleteGroup))
-	c.ownerReferences(live)
+	for _, d := range c.rollbackGroup {
+		if c.plan.byID[d.id] == nil {
+			c.plan.rollbackOnly[d.id] = d
+		}
+	}
+	all := slices.Concat(live, c.rollbackGroup, c.deleteGroup)
+	c.defaultSources(all)
+	c.childKinds(all)
+	c.ownerReferences(slices.Concat(live, c.rollbackGroup))
 	c.cycles(live)
+	c.cycles(c.rollbackGroup)
 }
 
 const keyServices = "services"
@@ -185,147 +193,4 @@ func (c *compiler) installed(gvk schema.GroupVersionKind) bool {
 	}
 	_, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	return !meta.IsNoMatchError(err) // while the API server can't be asked, nothing is said
-}
-
-// templates compiles everything that may hold templates.
-func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, spec map[string]any, at *field.Path) {
-	base := c.scope
-	if d.phase == stepDeletion {
-		base = base.WithoutRoots(rootCross, rootExternal) // nothing but children is read when a resource goes
-	}
-	scope := c.forEach(d, in.ForEach, base, at)
-	d.name = c.template(scope, in.Name, at.Child("name"))
-	d.namespace = c.template(scope, in.Namespace, at.Child("namespace"))
-	if d.kind.GVK.Empty() {
-		c.manifestIdentity(scope, d, short, at.Child("manifest", "metadata"))
-	}
-	reserved(c, in.Labels, apply.OwnershipLabels, at.Child("labels"))
-	reserved(c, in.Annotations, apply.OwnershipAnnotations, at.Child("annotations"))
-	// A name that is drawn anew each time would be another object each time.
-	content := c.contentScope(scope, d)
-	if in.Once {
-		content = content.WithRandom(c.env.Random, c.env.Now)
-	}
-	for k, v := range c.box.Spec.CommonLabels {
-		d.labels[k] = c.template(base, string(v), field.NewPath("spec", "commonLabels").Key(k))
-	}
-	for k, v := range c.box.Spec.CommonAnnotations {
-		d.annotations[k] = c.template(base, string(v), field.NewPath("spec", "commonAnnotations").Key(k))
-	}
-	for k, v := range in.Labels {
-		d.labels[k] = c.template(content, string(v), at.Child("labels").Key(k))
-	}
-	for k, v := range in.Annotations {
-		d.annotations[k] = c.template(content, string(v), at.Child("annotations").Key(k))
-	}
-	d.short = c.tree(content, short, at)
-	d.ports = c.tree(content, only(short, "type", "port", "ports", "targetPort"), at)
-	d.spec = c.tree(content, spec, at.Child("spec"))
-
-	if d.phase != stepDeletion {
-		d.gate = c.gate
-	}
-	own, errs := when.CompileGate(in.Gate, scope, at)
-	c.errs = append(c.errs, errs...)
-	d.gate = when.Join(d.gate, own)
-	d.gateReadsItem = d.forEach != nil && slices.ContainsFunc(own.Paths(), d.forEach.readsItem)
-	c.currentWhen(d, in.ReadyWhen, scope, at)
-	d.usesChildren = c.read(d.paths())
-	d.usesSecrets = slices.ContainsFunc(d.paths(), c.leadsToSecret)
-	if d.namespace != nil {
-		if _, literal := d.namespace.Literal(); !literal {
-			c.asksNamespaces = true
-		}
-	}
-}
-
-// manifestIdentity takes name and namespace from a manifest that has its own.
-func (c *compiler) manifestIdentity(scope *expr.Scope, d *declaration, short map[string]any, at *field.Path) {
-	m, _ := short["manifest"].(map[string]any)
-	meta, _ := m["metadata"].(map[string]any)
-	for _, part := range []string{"name", "namespace"} {
-		if v := meta[part]; v != nil && typeName(v) != schemaText {
-			c.fail(field.TypeInvalid(at.Child(part), typeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
-		}
-	}
-	if name, ok := meta["name"].(string); ok && d.name == nil {
-		d.name = c.template(scope, name, at.Child("name"))
-	}
-	if ns, ok := meta["namespace"].(string); ok && d.namespace == nil {
-		d.namespace = c.template(scope, ns, at.Child("namespace"))
-	}
-	labels, _ := meta["labels"].(map[string]any)
-	annotations, _ := meta["annotations"].(map[string]any)
-	reserved(c, labels, apply.OwnershipLabels, at.Child("labels"))
-	reserved(c, annotations, apply.OwnershipAnnotations, at.Child("annotations"))
-}
-
-// paths is everything that the declaration reads.
-func (d *declaration) paths() []expr.Path {
-	var out []expr.Path
-	for _, t := range []*expr.Template{d.name, d.namespace} {
-		if t != nil {
-			out = append(out, t.Paths()...)
-		}
-	}
-	for _, m := range []map[string]*expr.Template{d.labels, d.annotations} {
-		for _, t := range m {
-			if t != nil {
-				out = append(out, t.Paths()...)
-			}
-		}
-	}
-	for _, v := range []*expr.Value{d.short, d.spec} {
-		if v != nil {
-			out = append(out, v.Paths()...)
-		}
-	}
-	if d.gate != nil {
-		out = append(out, d.gate.Paths()...)
-	}
-	if d.forEach != nil && d.forEach.field != nil {
-		out = append(out, d.forEach.field.Paths()...)
-		if d.forEach.key != nil {
-			out = append(out, d.forEach.key.Paths()...)
-		}
-	}
-	return out
-}
-
-// template compiles one string; an empty one is nil.
-func (c *compiler) template(scope *expr.Scope, s string, at *field.Path) *expr.Template {
-	if s == "" {
-		return nil
-	}
-	t, err := scope.Compile(s)
-	if err != nil {
-		c.fail(field.Invalid(at, s, err.Error()))
-		return nil
-	}
-	return t
-}
-
-// tree compiles a JSON tree; an empty one is nil.
-func (c *compiler) tree(scope *expr.Scope, v map[string]any, at *field.Path) *expr.Value {
-	if len(v) == 0 {
-		return nil
-	}
-	value, errs := scope.CompileValue(v, at)
-	// The port fields are compiled a second time for those who take defaults from them: one report is enough.
-	for _, e := range errs {
-		if !slices.ContainsFunc(c.errs, func(known *field.Error) bool { return known.Error() == e.Error() }) {
-			c.fail(e)
-		}
-	}
-	return value
-}
-
-func only(m map[string]any, names ...string) map[string]any {
-	out := map[string]any{}
-	for _, n := range names {
-		if v, ok := m[n]; ok {
-			out[n] = v
-		}
-	}
-	return out
 }

@@ -39,18 +39,22 @@ func newInputs(p *Plan, stored *unstructured.Unstructured) *Inputs {
 	return &Inputs{plan: p, resource: fingerprint(p, stored), children: map[types.UID]string{}}
 }
 
-// observation is something that a cycle read of what the box does not own: one object, a list, or whether a box runs.
+// observation is something that a cycle read of what the box does not own: one object, a list, whether a box runs,
+// or how one stands that it depends on.
 type observation struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	selector        labels.Selector // of a list
 	box             string
+	dependency      *Dependency
 	seen            string // what was found: the versions, or nothing
 }
 
 // now says what there is to be found at this moment.
 func (o *observation) now(observer Observer) string {
 	switch {
+	case o.dependency != nil:
+		return o.dependency.Unmet(observer.Standing(o.dependency.Name))
 	case o.box != "":
 		return observer.Box(o.box).String()
 	case o.selector != nil:
@@ -167,4 +171,5 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationCalled:       true,
 	v1alpha1.AnnotationFinalizers:   true,
 	v1alpha1.AnnotationOrphan:       true,
+	v1alpha1.AnnotationRolledBack:   true,
 }

@@ -72,9 +72,13 @@ func (p *Plan) declared(id string) *declaration {
 // onlyCleanup says whether a child's id is that of a declaration of onDelete, and of no other.
 func (p *Plan) onlyCleanup(id string) bool { return findDeclared(p.cleanupOnly, id) != nil }
 
-// named gives the declaration that templates know a child's id by; also one of onDelete, while nothing else has its id.
+// named gives the declaration that templates know a child's id by; also one of onRollback or onDelete, while nothing else has its
+// id.
 func (p *Plan) named(id string) *declaration {
 	if d := p.declared(id); d != nil {
+		return d
+	}
+	if d := findDeclared(p.rollbackOnly, id); d != nil {
 		return d
 	}
 	return findDeclared(p.cleanupOnly, id)

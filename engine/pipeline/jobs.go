@@ -204,7 +204,7 @@ func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error
 
 // forget drops the marks of Jobs whose declaration, or item, is gone. It runs in cycles without error only.
 func (r *Run) forget(ctx context.Context) error {
-	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" {
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" || r.back.going {
 		return nil
 	}
 	marks := doneMarks(r.Stored)

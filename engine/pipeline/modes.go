@@ -13,7 +13,7 @@ func (c *compiler) mode(d *declaration, in *v1alpha1.Declaration, at *field.Path
 	switch d.phase {
 	case stepOnCreate:
 		d.once = in.Once || in.Reconcile == nil || !*in.Reconcile
-	case stepOnReconcile:
+	case stepOnReconcile, stepRollback:
 		d.once = in.Once || in.Reconcile != nil && !*in.Reconcile
 	default:
 		d.once = true

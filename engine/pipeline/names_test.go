@@ -101,6 +101,7 @@ func TestAChildThatChangedSinceItWasReadIsPrunedByTheNextCycle(t *testing.T) {
 	plan := planOf(t, `onReconcile: {configmaps: [{name: new}]}`)
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred(), "nothing has failed")
+	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(conflictInterval)), "should nothing be on the way")
 	p.edit(stale.GetName(), func(*unstructured.Unstructured) {})
 	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the change that was on the way is seen")
 	p.delete = p.deleteChild

@@ -35,30 +35,37 @@ func order() []stageEntry {
 	return []stageEntry{
 		{stepDeletion, compileDeletion},
 		{stepMetadata, compileMetadata},
+		{stepDependencies, compileDependencies},
 		{stepNormalize, compileNormalize},
 		{stepMutation, compileMutation},
 		{stepValidation, compileValidation},
 		{stepCross, compileCross},
 		{stepExternal, compileExternal},
+		{stepDryRun, compileDryRun},
 		{stepOnCreate, compileOnCreate},
 		{stepOnReconcile, compileOnReconcile},
 		{stepPrune, compilePrune},
+		{stepSettle, compileSettle},
 		{stepActive, compileActive},
 	}
 }
 
 // The names of the stages.
 const (
-	stepDeletion    = "deletion"
-	stepMetadata    = "metadata"
-	stepNormalize   = "normalize"
-	stepMutation    = "mutation"
-	stepValidation  = "validation"
-	stepCross       = "cross"
-	stepExternal    = "external"
-	stepOnCreate    = "onCreate"
-	stepOnReconcile = "onReconcile"
-	stepPrune       = "prune"
-	stepActive      = "active"
-	stepStatus      = "status"
+	stepDeletion     = "deletion"
+	stepMetadata     = "metadata"
+	stepDependencies = "dependencies"
+	stepNormalize    = "normalize"
+	stepMutation     = "mutation"
+	stepValidation   = "validation"
+	stepCross        = "cross"
+	stepExternal     = "external"
+	stepOnCreate     = "onCreate"
+	stepOnReconcile  = "onReconcile"
+	stepPrune        = "prune"
+	stepDryRun       = "dryRun"
+	stepSettle       = "settle"
+	stepRollback     = "onRollback"
+	stepActive       = "active"
+	stepStatus       = "status"
 )

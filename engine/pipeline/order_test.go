@@ -14,14 +14,17 @@ import (
 var goldenOrder = []string{
 	"deletion",
 	"metadata",
+	"dependencies",
 	"normalize",
 	"mutation",
 	"validation",
 	"cross",
 	"external",
+	"dryRun",
 	"onCreate",
 	"onReconcile",
 	"prune",
+	"settle",
 	"active",
 }
 
@@ -29,6 +32,7 @@ var goldenOrder = []string{
 var always = []string{"deletion", "metadata", "prune", "active"}
 
 const fullBox = `
+dependsOn: [{name: other}]
 normalize: {spec: {image: "{{ .spec.image | lower }}"}}
 mutation: {rules: [{field: spec.replicas, default: 1}]}
 validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}
@@ -37,6 +41,7 @@ external: [{name: other, url: "https://example.com"}]
 onCreate: {configmaps: [{name: first}]}
 onReconcile: {configmaps: [{name: second}]}
 onDelete: {configmaps: [{name: last}]}
+rollBackOnError: true
 `
 
 func TestOrder(t *testing.T) {

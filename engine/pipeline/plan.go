@@ -41,6 +41,8 @@ type Plan struct {
 	ObservedKinds []schema.GroupVersionKind
 	// CrossBoxes are the boxes whose resources the plan reads.
 	CrossBoxes []string
+	// DependsOn are what new resources wait for.
+	DependsOn []Dependency
 	// Rules are the rights that the plan needs.
 	Rules []rbacv1.PolicyRule
 	// Notes are things to know that are no mistakes.
@@ -54,10 +56,16 @@ type Plan struct {
 	// CleanupOnly plans serve deletions and nothing else.
 	CleanupOnly bool
 
+	// Rollback says when resources go back to a snapshot, and how; nil: they never do.
+	Rollback *Rollback
+
 	stages       []Stage
 	declarations []*declaration // onCreate, then onReconcile, as declared
 	byID         map[string]*declaration
 	cleanupOnly  map[string]*declaration // of onDelete alone
+	rollbackOnly map[string]*declaration // of onRollback alone
+	goingBack    []Stage                 // those of a cycle that goes back to a snapshot
+	onRollback   Stage                   // the groups of onRollback; nil: there are none
 	scalers      []*declaration          // those of HorizontalPodAutoscalers
 	fields       []*statusField
 	readyWhen    *readyGate // nil: nothing but the ready policy
@@ -124,6 +132,9 @@ func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
 	marks := apply.Marks{Finalizers: p.Finalizers, Annotations: map[string]string{v1alpha1.AnnotationManagedBy: p.Box}}
 	if own := apply.OwnFinalizers(p.Finalizers); own != "" {
 		marks.Annotations[v1alpha1.AnnotationFinalizers] = own
+	}
+	if back := resource.GetAnnotations()[v1alpha1.AnnotationRolledBack]; back != "" && p.Rollback != nil {
+		marks.Annotations[v1alpha1.AnnotationRolledBack] = back
 	}
 	return marks.On(resource)
 }

@@ -64,6 +64,8 @@ type Observer interface {
 	Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured
 	// Box gives the kind that another box serves; an empty one while that does not run.
 	Box(name string) schema.GroupVersionKind
+	// Standing says how a box stands, or a CRD that another operator runs.
+	Standing(name string) Standing
 }
 
 // Caller calls HTTP services.
@@ -86,4 +88,6 @@ type Ports struct {
 	Kinds     Kinds
 	Observer  Observer
 	Caller    Caller
+	// DryRun is asked before anything is changed; nil: nobody is.
+	DryRun DryRun
 }

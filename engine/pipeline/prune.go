@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,9 @@ type prune struct{}
 
 // Pruned is the action of a child that no declaration stands for.
 const Pruned apply.Action = "prune"
+
+// conflictInterval is the time to the next try where a child could not be deleted because it has changed.
+const conflictInterval = time.Second
 
 func compilePrune(*compiler) Stage { return prune{} }
 
@@ -50,7 +54,9 @@ func (r *Run) discard(ctx context.Context, child *unstructured.Unstructured) err
 		err = r.Ports.Applier.Delete(ctx, child)
 	}
 	if apierrors.IsConflict(err) {
-		// It has changed since it was read. Its event is on the way, and the next cycle decides by what it is then.
+		// It has changed since it was read. Its event is on the way, and the next cycle decides by what it is then. Should there be
+		// no event, because something between us and the API server has made the conflict up, nothing else would bring the cycle back.
+		r.flipAt(r.Now.Add(conflictInterval))
 		return nil
 	}
 	if err == nil {

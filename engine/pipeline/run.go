@@ -76,6 +76,8 @@ type Run struct {
 	Deleting bool
 	// Released is set when the resource is let go: nothing may be written to it any more.
 	Released bool
+	// AwaitsDependency says that the resource is not Active yet, and waits for what its box depends on: nothing was evaluated.
+	AwaitsDependency bool
 	// Inputs are what this cycle read.
 	Inputs *Inputs
 
@@ -92,6 +94,7 @@ type Run struct {
 	// scaleTargets are the objects that autoscalers of this box scale; nil until it is asked.
 	scaleTargets map[childKey]bool
 	owner        apply.Owner
+	back         backing
 	isActive     bool
 	finalizers   []string
 }
@@ -109,6 +112,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		stands:     newStanding(),
 		Inputs:     newInputs(p, stored),
 	}
+	r.back.read = stored
 	r.children = newChildren(r)
 	return r
 }
@@ -146,6 +150,9 @@ func (r *Run) data(usesChildren bool) expr.Data {
 	if r.external != nil {
 		d[rootExternal] = r.external
 	}
+	if r.back.previous != nil {
+		d[rootPrevious] = r.back.previous
+	}
 	if usesChildren {
 		d["children"] = r.children.view()
 	}
@@ -163,6 +170,9 @@ func (r *Run) flipAt(t time.Time) {
 	}
 }
 
+// LookAt makes the resource be looked at again at a moment, or earlier. It is called before the next look is queued.
+func (r *Run) LookAt(t time.Time) { r.flipAt(t) }
+
 // marks are the finalizers and annotations that the resource must carry now.
 func (r *Run) marks() apply.Marks {
 	stored := r.Stored.GetAnnotations()
@@ -177,6 +187,9 @@ func (r *Run) marks() apply.Marks {
 	}
 	if annotations[v1alpha1.AnnotationManagedSince] == "" {
 		annotations[v1alpha1.AnnotationManagedSince] = r.Now.UTC().Format(time.RFC3339)
+	}
+	if back := stored[v1alpha1.AnnotationRolledBack]; back != "" && r.Plan.Rollback != nil && !r.back.settled {
+		annotations[v1alpha1.AnnotationRolledBack] = back
 	}
 	maps.Copy(annotations, r.newMarks)
 	return apply.Marks{Finalizers: r.finalizers, Annotations: annotations}
@@ -209,6 +222,7 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 		}
 	}
 	r.conditions(&res, err, left)
+	res.Conditions = append(res.Conditions, r.backCondition(err)...)
 	return res, err
 }
 
@@ -262,7 +276,7 @@ func (r *Run) conditions(res *status.Result, err error, left readiness) {
 func (r *Run) progressing(res *status.Result, left readiness, first Wait) {
 	res.Reconciling = status.Progressing(first.Reason, first.Message)
 	switch {
-	case r.Plan.readyPolicy == v1alpha1.ReadyCurrent:
+	case r.AwaitsDependency, r.Plan.readyPolicy == v1alpha1.ReadyCurrent:
 		res.Ready = status.NotReady(first.Reason, first.Message)
 	case left.unmet != "":
 		res.Ready = status.NotReady(v1alpha1.ReasonWaitingForGate, left.unmet)

@@ -168,7 +168,7 @@ func (c *compiler) rules() {
 			Verbs: append(slices.Clone(reading), "create", "patch", "delete"),
 		})
 	}
-	c.plan.Rules = rules
+	c.plan.Rules = slices.Concat(rules, c.plan.snapshotRule())
 }
 
 func (c *compiler) resourceOf(gvk schema.GroupVersionKind) string {

@@ -76,7 +76,7 @@ func TestStepErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			_, err := newPorts().run(planOf(t, tc.box), website(t, tc.spec))
-			expectStep(g, err, tc.step, Permanent, tc.reason)
+			expectStep(g, err, tc.step, classFor(tc.reason), tc.reason)
 			g.Expect(err.Error()).To(gomega.Equal(tc.message))
 		})
 	}

@@ -15,14 +15,10 @@ func (c *compiler) notYet(at *field.Path) {
 func (c *compiler) unsupported() {
 	s, at := &c.box.Spec, field.NewPath("spec")
 	for name, set := range map[string]bool{
-		"serviceAccountRef":    s.ServiceAccountRef != nil,
-		"dependsOn":            len(s.DependsOn) > 0,
-		"autoscale":            s.Autoscale != nil,
-		"apiTypes":             s.APITypes != nil,
-		"providers":            s.Providers != nil,
-		"rollBackOnError":      s.RollBackOnError,
-		"rollback":             s.Rollback != nil,
-		"revisionHistoryLimit": s.RevisionHistoryLimit != nil && *s.RevisionHistoryLimit != defaultRevisionHistory,
+		"serviceAccountRef": s.ServiceAccountRef != nil,
+		"autoscale":         s.Autoscale != nil,
+		"apiTypes":          s.APITypes != nil,
+		"providers":         s.Providers != nil,
 	} {
 		if set {
 			c.notYet(at.Child(name))

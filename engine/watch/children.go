@@ -4,7 +4,9 @@
 package watch
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -35,8 +38,32 @@ type Config struct {
 	Client dynamic.Interface
 	// Mapper finds the resource of a child kind. Children need it, Resources do not.
 	Mapper meta.RESTMapper
-	// Log gets what goes wrong with watches, at V(1).
+	// Log gets what goes wrong with watches, at V(1), and which of them told nothing for too long.
 	Log logr.Logger
+	// Clock tells the time. Default: the real one.
+	Clock clock.WithTicker
+	// Quiet is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: DefaultQuiet.
+	Quiet time.Duration
+	// Ages are told of every watch. nil: nobody is.
+	Ages Ages
+	// Panicked is told of panics that were caught. Default: they are logged.
+	Panicked func(p any, stack []byte)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Quiet <= 0 {
+		c.Quiet = DefaultQuiet
+	}
+	if c.Ages == nil {
+		c.Ages = noAges{}
+	}
+	if c.Panicked == nil {
+		c.Panicked = c.logPanic
+	}
+	return c
 }
 
 // Children are the informers of child kinds, over all namespaces, of objects with the label v1alpha1.LabelOwnerUID. Boxes
@@ -70,6 +97,9 @@ func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 			add:    func(obj *unstructured.Unstructured, _ bool) { c.changed(k, gvk, nil, obj) },
 			update: func(old, obj *unstructured.Unstructured) { c.changed(k, gvk, old, obj) },
 			remove: func(obj *unstructured.Unstructured) { c.changed(k, gvk, obj, nil) },
+		},
+		beside: func(ctx context.Context) {
+			k.mind(ctx, func(lost *unstructured.Unstructured) { c.changed(k, gvk, lost, nil) })
 		},
 	}))
 	return k

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // nobody is the name of no object: a list of it costs the API server next to nothing, where a limit is ignored by lists from
@@ -34,6 +35,14 @@ type informer struct {
 	synced    <-chan struct{} // closed when the store is filled and the handler has been told
 	done      chan struct{}   // closed when nothing of the informer runs any more
 	lastError atomic.Pointer[error]
+	lastHeard atomic.Pointer[time.Time]
+
+	clock    clock.WithTicker
+	quiet    time.Duration // how long a watch may tell nothing
+	panicked func(p any, stack []byte)
+	note     func() (forget func()) // notes the watch for those who ask for its age
+	beside   func(context.Context)  // runs while the informer does; nil: nothing
+	streams  sync.WaitGroup         // what minds watches
 
 	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
 
@@ -53,10 +62,16 @@ type informerOptions struct {
 	indexers  cache.Indexers
 	transform cache.TransformFunc
 	handler   cache.ResourceEventHandler
+	beside    func(context.Context) // runs while the informer does; nil: nothing
 }
 
 func newInformer(cfg Config, options informerOptions) *informer {
+	cfg = cfg.withDefaults()
 	i := &informer{
+		beside:   options.beside,
+		clock:    cfg.Clock,
+		quiet:    cfg.Quiet,
+		panicked: cfg.Panicked,
 		name:     options.name,
 		requests: cfg.Client.Resource(options.resource),
 		selector: options.selector,
@@ -68,18 +83,19 @@ func newInformer(cfg Config, options informerOptions) *informer {
 	if options.namespace != "" {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
 	}
+	i.note = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.age) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc:  i.list,
-		WatchFuncWithContext: i.watch,
+		ListWithContextFunc:  guardedRequest(i, i.list),
+		WatchFuncWithContext: guardedRequest(i, i.watch),
 	}, cfg.Client)
 	i.shared = cache.NewSharedIndexInformerWithOptions(source, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{
 		Indexers:          options.indexers,
 		ObjectDescription: options.resource.String(),
 	})
 	// The three only fail on an informer that was started.
-	_ = i.shared.SetTransform(options.transform)
+	_ = i.shared.SetTransform(i.guardedTransform(options.transform))
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { i.failed(err) })
-	registration, _ := i.shared.AddEventHandlerWithOptions(options.handler, cache.HandlerOptions{Logger: &i.log})
+	registration, _ := i.shared.AddEventHandlerWithOptions(guarded{informer: i, next: options.handler}, cache.HandlerOptions{Logger: &i.log})
 	i.synced = registration.HasSyncedChecker().Done()
 	return i
 }
@@ -94,14 +110,20 @@ func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	i.cancel = cancel
+	i.heard()
+	forget := i.note()
 	group.Go(func() {
 		defer close(i.done)
+		defer forget()
 		defer cancel()
-		i.run(ctx)
+		i.guard(func() { i.run(ctx) })
 	})
 }
 
 func (i *informer) run(ctx context.Context) {
+	if i.beside != nil {
+		i.streams.Go(func() { i.guard(func() { i.beside(ctx) }) })
+	}
 	i.awaitKind(ctx)
 	if ctx.Err() == nil {
 		// What the reflector says of cut watches is not for V(0).
@@ -109,6 +131,7 @@ func (i *informer) run(ctx context.Context) {
 	}
 	i.lists.Lock() // waits for lists in flight
 	defer i.lists.Unlock()
+	i.streams.Wait()
 }
 
 // halt tells the informer to stop; done is closed when it has.
@@ -169,42 +192,6 @@ func (i *informer) hasSynced() bool {
 	}
 }
 
-// isBlocked gives what is closed while the API server refuses to read the kind.
-func (i *informer) isBlocked() <-chan struct{} {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.blocked
-}
-
-// refused gives why the API server refuses to read the kind: ErrNotServed where it does not know it. nil: it does not refuse.
-func (i *informer) refused() error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.refusal
-}
-
-// answered notes how the API server answered, after how many tries.
-func (i *informer) answered(err error, tries int) {
-	refusal := i.refused()
-	switch {
-	case err == nil:
-		refusal = nil
-	case apierrors.IsNotFound(err) && tries >= unservedTries:
-		refusal = ErrNotServed
-	case apierrors.IsForbidden(err) && tries >= forbiddenTries:
-		refusal = err
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch {
-	case i.refusal == nil && refusal != nil:
-		close(i.blocked)
-	case i.refusal != nil && refusal == nil:
-		i.blocked = make(chan struct{})
-	}
-	i.refusal = refusal
-}
-
 // seen is the newest version that the store holds the effects of. Reflectors know it earlier, which is no use: they know it
 // before the store does.
 func (i *informer) seen() string {
@@ -263,14 +250,19 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 	i.lists.RLock()
 	defer i.lists.RUnlock()
 	options.LabelSelector, options.FieldSelector = i.selector, i.fields
+	options = consistent(options)
 	var list *unstructured.UnstructuredList
 	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer i.giveUp(ctx, cancel)()
 		list, err = i.requests.List(ctx, options)
-		return err
+		return i.explained(ctx, err)
 	})
 	if err != nil {
 		return nil, err
 	}
+	i.heard()
 	return list, nil
 }
 
@@ -282,7 +274,7 @@ func (i *informer) watch(ctx context.Context, options metav1.ListOptions) (apiwa
 	}
 	var stream apiwatch.Interface
 	err := i.insist(ctx, passes, func(ctx context.Context) (err error) {
-		stream, err = i.requests.Watch(ctx, options)
+		stream, err = i.open(ctx, options)
 		return err
 	})
 	if err != nil {
@@ -294,14 +286,4 @@ func (i *informer) watch(ctx context.Context, options metav1.ListOptions) (apiwa
 func (i *informer) failed(err error) {
 	i.lastError.Store(&err)
 	i.log.V(1).Info("Watching failed", "reason", err.Error())
-}
-
-// newer says that version a was made after version b. No version is older than any; versions that cannot be compared are
-// not newer than each other.
-func newer(a, b string) bool {
-	if b == "" || b == "0" {
-		return a != "" && a != "0"
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // overlay is what our own writes were answered, laid over a store whose watch has not told of them yet. An entry counts
@@ -14,6 +15,10 @@ type overlay struct {
 
 	mu      sync.Mutex       // guards entries; the store's lock may be taken while it is held
 	entries map[string]entry // by the store's keys
+
+	// lost are objects that we wrote, and that were gone before the store had seen them: a watch was dropped in between, and what was
+	// listed after that holds neither. No event tells of them; mind does. Guarded by mu.
+	lost []*unstructured.Unstructured
 }
 
 // entry is the answer to a write.
@@ -60,7 +65,7 @@ func (o *overlay) gone(obj *unstructured.Unstructured) {
 // put needs the lock.
 func (o *overlay) put(key string, e entry) {
 	if o.superseded(key, e) {
-		delete(o.entries, key)
+		o.forget(key, e)
 		return
 	}
 	o.entries[key] = e
@@ -111,7 +116,7 @@ func (o *overlay) entry(key string) (entry, bool) {
 	defer o.mu.Unlock()
 	e, found := o.entries[key]
 	if found && o.superseded(key, e) {
-		delete(o.entries, key)
+		o.forget(key, e)
 		return entry{}, false
 	}
 	return e, found
@@ -127,12 +132,20 @@ func (o *overlay) all() map[string]entry {
 	left := make(map[string]entry, len(o.entries))
 	for key, e := range o.entries {
 		if o.superseded(key, e) {
-			delete(o.entries, key)
+			o.forget(key, e)
 			continue
 		}
 		left[key] = e
 	}
 	return left
+}
+
+// forget drops an entry that is superseded. It needs the lock.
+func (o *overlay) forget(key string, e entry) {
+	delete(o.entries, key)
+	if stored := o.store.get(key); !e.gone && (stored == nil || stored.GetUID() != e.obj.GetUID()) {
+		o.lost = append(o.lost, e.obj)
+	}
 }
 
 // superseded says that the store knows what the entry tells. The version of a deletion is not known: it has been seen when
@@ -159,4 +172,14 @@ func (e entry) over(stored *unstructured.Unstructured) *unstructured.Unstructure
 	default:
 		return e.obj
 	}
+}
+
+// newer says that version a was made after version b. No version is older than any; versions that cannot be compared are
+// not newer than each other.
+func newer(a, b string) bool {
+	if b == "" || b == "0" {
+		return a != "" && a != "0"
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }

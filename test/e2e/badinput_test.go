@@ -238,15 +238,11 @@ var refusedChanges = map[string]mistake{
 var unsupportedFields = map[string]string{
 	"spec.serviceAccountRef":      `{serviceAccountRef: {name: a, namespace: b}}`,
 	"spec.queue.maxDepth":         `{queue: {maxDepth: 5}}`,
-	"spec.dependsOn":              `{dependsOn: [{name: other}]}`,
 	"spec.autoscale":              `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
 	"spec.reconciler.hooks":       `{reconciler: {hooks: {location: x, function: X}}}`,
 	"spec.reconciler.constructor": `{reconciler: {constructor: {location: x, function: X}}}`,
 	"spec.apiTypes":               `{apiTypes: {location: x}}`,
 	"spec.providers":              `{providers: {aws: []}}`,
-	"spec.rollBackOnError":        `{rollBackOnError: true}`,
-	"spec.rollback":               `{rollback: {}}`,
-	"spec.revisionHistoryLimit":   `{revisionHistoryLimit: 5}`,
 }
 
 var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
@@ -328,11 +324,13 @@ var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
 // below it.
 var actedOn = slices.Concat([]string{
 	"spec.crd.name", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
-	"spec.suspend", "spec.namespaces.include", "spec.namespaces.exclude", "spec.selector",
+	"spec.rollBackOnError", "spec.rollback.trigger.consecutiveFailures", "spec.rollback.trigger.within",
+	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.selector",
 	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.failureThreshold",
 	"spec.reconciler.default", "spec.finalizers", "spec.normalize.spec",
 	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override",
 	"spec.validation.rules[0].message", "spec.validation.rules[0].action",
+	"spec.dependsOn[0].name", "spec.dependsOn[0].condition",
 	"spec.deletion.ordered", "spec.deletion.timeout", "spec.deletion.childrenFirst",
 	"spec.status.fields[0].path", "spec.status.fields[0].value", "spec.status.ready",
 	"spec.cross[0].name", "spec.cross[0].box", "spec.cross[0].apiVersion", "spec.cross[0].kind", "spec.cross[0].optional",
@@ -344,7 +342,7 @@ var actedOn = slices.Concat([]string{
 	"spec.external[0].expectedStatus", "spec.external[0].cacheFor", "spec.external[0].onError",
 }, testFields("spec.when[0]", "spec.anyOf[0]", "spec.validation.rules[0]", "spec.status.readyWhen[0]"),
 	gateFields("spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]", "spec.external[0]"),
-	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete"))
+	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete", "spec.rollback.onRollback"))
 
 // testFields are the fields of a test.
 func testFields(paths ...string) []string {

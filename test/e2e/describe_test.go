@@ -105,7 +105,7 @@ var _ = Describe("What kubectl shows", func() {
 		By("mending it")
 		w.website(ctx, "web", `{replicas: 1}`)
 		w.settled(ctx, "web")
-		w.saysEvent(ctx, w.namespace, "web", "Reconciled", "everything that box "+w.id+" declares is so")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonRecovered, "everything that box "+w.id+" declares is so")
 		_, err = cluster.Kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=60s", "-n", w.namespace, "websites."+w.group+"/web")
 		Expect(err).NotTo(HaveOccurred())
 	})

@@ -147,7 +147,7 @@ var _ = Describe("CRDHealth", func() {
 			g.Expect(s.Failing).To(HaveLen(2))
 			g.Expect(s.FailureCount).To(BeEquivalentTo(3))
 		})
-		w.saysEvent(ctx, "default", w.id, v1alpha1.ReasonHealthy, "a reconcile succeeded again")
+		w.saysEvent(ctx, "default", w.id, v1alpha1.ReasonRecovered, "a reconcile succeeded again")
 		_, err := cluster.Kubectl(ctx, "wait", "--for=condition=Healthy", "--timeout=60s", "crdhealth/"+w.id)
 		Expect(err).NotTo(HaveOccurred())
 
@@ -248,7 +248,7 @@ var _ = Describe("CRDHealth", func() {
 
 		By("having CRDHealth looked at, and after it another one, which nobody runs")
 		w.merge(ctx, getHealth(ctx, Default, w.id), `{"metadata":{"labels":{"look":"now"}}}`)
-		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, "NotSupported")
+		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, v1alpha1.ReasonCRDMissing)
 		Expect(d.holding()).To(Equal(1))
 		Expect(getHealth(ctx, Default, w.id).Status).To(And(
 			HaveField("State", v1alpha1.HealthHealthy), HaveField("Revision", Not(BeEmpty())), HaveField("Workers", BeEquivalentTo(3))))

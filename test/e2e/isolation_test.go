@@ -44,7 +44,7 @@ var _ = Describe("Boxes", func() {
 		d.shut()
 		w.running(ctx, w.box(ctx, oneMap(3, "good")))
 		w.website(ctx, "web", `{}`)
-		w.fails(ctx, "web", "", "context deadline exceeded")
+		w.fails(ctx, "web", "", "onReconcile: the reconcile took longer than 1s and was ended: applying ConfigMap")
 		d.open()
 		w.settled(ctx, "web")
 	})

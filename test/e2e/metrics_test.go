@@ -60,12 +60,13 @@ func (p *process) state(g Gomega, box string) v1alpha1.HealthState {
 	return found[0]
 }
 
-// healthWithoutBox makes a CRDHealth that belongs to no box, and gives its name. It is deleted when the spec ends.
+// healthWithoutBox makes a CRDHealth that belongs to no box, of a CRD that there is not, and gives its name. It is deleted when
+// the spec ends.
 func (w *world) healthWithoutBox(ctx context.Context) string {
 	GinkgoHelper()
 	h := &v1alpha1.CRDHealth{
 		ObjectMeta: metav1.ObjectMeta{Name: w.id + "-other"},
-		Spec:       v1alpha1.CRDHealthSpec{CRD: v1alpha1.CRDName{Name: w.crdName()}},
+		Spec:       v1alpha1.CRDHealthSpec{CRD: v1alpha1.CRDName{Name: "things.nowhere." + w.group}},
 	}
 	Expect(kube.Create(ctx, h)).To(Succeed())
 	DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, h)).To(Succeed()) })
@@ -134,7 +135,7 @@ var _ = Describe("The series of a box", func() {
 	It("are none where no box is", func(ctx context.Context) {
 		w := newWorld(ctx)
 		h := w.healthWithoutBox(ctx)
-		inState(ctx, h, v1alpha1.HealthPending, "NotSupported")
+		inState(ctx, h, v1alpha1.HealthPending, v1alpha1.ReasonCRDMissing)
 		Expect(manager.series(Default, h)).To(BeEmpty())
 	})
 })

@@ -107,11 +107,6 @@ var _ = Describe("An error of a resource", func() {
 			`{}`, v1alpha1.ReasonBudgetExceeded,
 			`over the iterations limit of a template (10000)`,
 		},
-		"duplicate child": {
-			`onReconcile: {configmaps: [{id: one, name: "{{ .spec.mode }}", data: {a: b}}, {id: two, name: same, data: {a: b}}]}`,
-			`{mode: same}`, v1alpha1.ReasonDuplicateChild,
-			`"one" and "two" both render ConfigMap "same"; give one of them another name`,
-		},
 	}
 	for name, tc := range permanent {
 		It("that only a change can mend is not tried again before: "+name, func(ctx context.Context) {
@@ -192,7 +187,7 @@ var _ = Describe("An error of a resource", func() {
 		}).WithContext(ctx).Should(Succeed())
 		w.running(ctx, w.box(ctx, `{resync: 1s, onReconcile: {services: [{port: 80, selector: {a: b}}]}}`))
 		w.website(ctx, "web", `{}`)
-		w.fails(ctx, "web", "", `exceeded quota: none, requested: services=1, used: services=0, limited: services=0`)
+		w.fails(ctx, "web", "", `exceeded quota: none, requested: services=1, limited: services=0`)
 		more(ctx, w.id, "transient", 3)
 		Expect(kube.Delete(ctx, quota)).To(Succeed())
 		w.settled(ctx, "web")

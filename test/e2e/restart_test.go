@@ -124,7 +124,7 @@ var _ = Describe("A restart of the manager", func() {
 
 		By("having CRDHealth looked at, and after it another one, which nobody runs")
 		w.merge(ctx, getHealth(ctx, Default, w.id), `{"metadata":{"labels":{"look":"now"}}}`)
-		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, "NotSupported")
+		inState(ctx, w.healthWithoutBox(ctx), v1alpha1.HealthPending, v1alpha1.ReasonCRDMissing)
 		d.open()
 		manager.wait()
 		Expect(getHealth(ctx, Default, w.id).Status).To(Equal(before))

@@ -286,7 +286,8 @@ status: {fields: [{path: phase, value: Running}]}
 		w.website(ctx, "web", `{host: c}`)
 		w.hasData(ctx, "web", map[string]string{"host": "c"})
 		Eventually(func(g Gomega) {
-			g.Expect(w.notes(ctx, g, "web", "Reconciled")).To(HaveLen(2))
+			g.Expect(w.notes(ctx, g, "web", v1alpha1.ReasonRecovered)).To(HaveLen(1))
+			g.Expect(w.notes(ctx, g, "web", "Reconciled")).To(HaveLen(1))
 			g.Expect(getHealth(ctx, g, name).Status.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Ready: 1}))
 		}).WithContext(ctx).Should(Succeed())
 		Expect(w.get(ctx, Default, "web").Object).NotTo(HaveKey("status"))

@@ -13,7 +13,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -31,6 +33,9 @@ import (
 
 // patience is how long anything may take. It is long because machines are slow, not because anything here should be.
 const patience = 60 * time.Second
+
+// ownNamespace is that of the manager: revisions of boxes are kept there.
+const ownNamespace = "orkestra-system"
 
 var (
 	cluster *localcluster.Cluster
@@ -67,6 +72,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		_, err := cluster.Kubectl(ctx, "wait", "--for=condition=Established", "crd/operatorboxes."+v1alpha1.GroupName, "crd/crdhealths."+v1alpha1.GroupName)
 		return err
 	}).WithContext(ctx).Should(Succeed())
+	Expect(kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}})).To(Succeed())
 	manager = startManager(cluster.Config())
 	DeferCleanup(func() { manager.stop() })
 })
@@ -108,7 +114,8 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 			Logger: log.Log, NewClient: controllers.NewClient,
 		},
 		orkestra: controllers.Options{
-			QPS: -1, Registry: p.registry,
+			Namespace: ownNamespace,
+			QPS:       -1, Registry: p.registry,
 			ExternalAllow: []string{"127.0.0.1"}, // where specs have their services
 		},
 	}

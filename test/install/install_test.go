@@ -18,7 +18,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -46,7 +45,7 @@ func TestInstall(t *testing.T) {
 
 	for name, render := range map[string]func(context.Context, *WithT) string{
 		"chart": func(ctx context.Context, g *WithT) string {
-			return run(ctx, g, "bin/helm", "template", "orkestra", "charts/orkestra", "--namespace", namespace)
+			return run(ctx, g, "bin/helm", "template", "orkestra", "charts/orkestra", "--namespace", namespace, "--no-hooks")
 		},
 		"kustomize": func(ctx context.Context, g *WithT) string {
 			return run(ctx, g, "bin/orkestra-cluster", "kubectl", "kustomize", "config/default")
@@ -60,6 +59,7 @@ func TestInstall(t *testing.T) {
 			t.Cleanup(func() { i.uninstall(context.WithoutCancel(ctx)) })
 			manager := i.startManager(ctx, t)
 			i.serveWebsite(ctx)
+			i.drain(ctx, t, name == "chart")
 			manager.end(g)
 		})
 	}
@@ -136,7 +136,7 @@ func (i *installation) startManager(ctx context.Context, t *testing.T) *process 
 
 	probes := freeAddress(ctx, i.g)
 	args := append([]string{}, deployment.Spec.Template.Spec.Containers[0].Args...)
-	args = append(args, "--kubeconfig", i.kubeconfig(ctx, t, deployment), "--health-probe-bind-address", probes,
+	args = append(args, "--kubeconfig", i.kubeconfig(ctx, t, deployment.Spec.Template.Spec.ServiceAccountName), "--health-probe-bind-address", probes,
 		"--metrics-bind-address", freeAddress(ctx, i.g), "--log-format", "text")
 	cmd := exec.CommandContext(ctx, root+"/bin/orkestra", args...)
 	cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
@@ -167,10 +167,10 @@ func freeAddress(ctx context.Context, g *WithT) string {
 	return l.Addr().String()
 }
 
-// kubeconfig is that of the Deployment's ServiceAccount.
-func (i *installation) kubeconfig(ctx context.Context, t *testing.T, d *appsv1.Deployment) string {
+// kubeconfig is that of a ServiceAccount.
+func (i *installation) kubeconfig(ctx context.Context, t *testing.T, account string) string {
 	t.Helper()
-	token, err := i.kube.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, d.Spec.Template.Spec.ServiceAccountName,
+	token, err := i.kube.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	i.g.Expect(err).NotTo(HaveOccurred())
 	config := i.cluster.Config()

@@ -26,7 +26,7 @@ const (
 
 // everything are values that turn every optional object on.
 var everything = []string{
-	"replicaCount=3", `rbac.scope="cluster"`, "metrics.serviceMonitor.enabled=true", "networkPolicy.enabled=true",
+	"replicaCount=3", `rbac.scope="cluster"`, "metrics.serviceMonitor.enabled=true", "networkPolicy.enabled=true", "argocd.healthRule=true",
 }
 
 // objects are rendered objects, in the order of the tool that rendered them.
@@ -35,11 +35,25 @@ type objects []*unstructured.Unstructured
 // helm renders the chart as release orkestra, so that its objects have the same names as those of kustomize.
 func helm(t *testing.T, values ...string) objects {
 	t.Helper()
+	rendered, _ := helmAll(t, values...)
+	return rendered
+}
+
+// helmAll renders the chart, and gives its hooks apart: they are in the cluster only during an uninstall.
+func helmAll(t *testing.T, values ...string) (rendered, hooks objects) {
+	t.Helper()
 	out, err := helmTemplate(t, values...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decode(t, out)
+	for _, object := range decode(t, out) {
+		if _, hook := object.GetAnnotations()["helm.sh/hook"]; hook {
+			hooks = append(hooks, object)
+		} else {
+			rendered = append(rendered, object)
+		}
+	}
+	return rendered, hooks
 }
 
 func helmTemplate(t *testing.T, values ...string) ([]byte, error) {

@@ -106,7 +106,8 @@ func TestManagerRules(t *testing.T) {
 		"update orkestra.orkspace.io/operatorboxes/finalizers", "create orkestra.orkspace.io/crdhealths",
 		"patch orkestra.orkspace.io/crdhealths/status", "watch apiextensions.k8s.io/customresourcedefinitions",
 		"create apiextensions.k8s.io/customresourcedefinitions",
-		"create authorization.k8s.io/selfsubjectaccessreviews", "create events.k8s.io/events",
+		"create authorization.k8s.io/selfsubjectaccessreviews", "create events.k8s.io/events", "create authentication.k8s.io/selfsubjectreviews",
+		"list apps/controllerrevisions", "watch apps/controllerrevisions", "update apps/controllerrevisions", "delete apps/controllerrevisions",
 	} {
 		g.Expect(allowed.Has(right)).To(BeTrue(), right)
 	}

@@ -37,6 +37,7 @@ func TestChartRefuses(t *testing.T) {
 		"an unknown toleration":       {[]string{`tolerations=[{"kee": "a"}]`}, "'kee' not allowed"},
 		"an unknown kind of budget":   {[]string{`podDisruptionBudget.maxUnavailable="half"`}, "/podDisruptionBudget/maxUnavailable"},
 		"a name that cannot be one":   {[]string{`fullnameOverride="A_B"`}, "/fullnameOverride"},
+		"a kind without its group":    {[]string{`argocd.kinds=["Website"]`}, "/argocd/kinds/0"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {

@@ -27,6 +27,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
+{{- /* Not those of the manager: no selector of the chart may match what drains it. */}}
+{{- define "orkestra.drain.labels" -}}
+{{ merge (dict "app.kubernetes.io/component" "drain") (include "orkestra.labels" . | fromYaml) | toYaml }}
+{{- end -}}
+
+{{- /* The annotations of a hook before an uninstall, by its weight. What failed stays to be looked at, until the next try. */}}
+{{- define "orkestra.drain.hook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{- define "orkestra.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "orkestra.fullname" .) .Values.serviceAccount.name -}}

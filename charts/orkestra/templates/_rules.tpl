@@ -78,6 +78,18 @@
 - apiGroups:
   - apps
   resources:
+  - controllerrevisions
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - update
+  - watch
+- apiGroups:
+  - apps
+  resources:
   - daemonsets
   - deployments
   - statefulsets
@@ -88,6 +100,12 @@
   - list
   - patch
   - watch
+- apiGroups:
+  - authentication.k8s.io
+  resources:
+  - selfsubjectreviews
+  verbs:
+  - create
 - apiGroups:
   - authorization.k8s.io
   resources:

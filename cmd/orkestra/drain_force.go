@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// pageSize is how many resources are read at a time.
+const pageSize = 500
+
+// force takes all finalizers off by itself. What can't be let go does not hold up the rest.
+func (d *drainer) force(ctx context.Context) error {
+	boxes, installed, err := d.boxes(ctx)
+	if err != nil || !installed {
+		return err
+	}
+	if err := d.nobodyLeads(ctx); err != nil {
+		return err
+	}
+	writer, err := d.writer()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for i := range boxes {
+		box := &boxes[i]
+		about := "operatorbox/" + box.Name
+		n, err := d.forceResources(ctx, writer, box)
+		if err == nil {
+			err = d.forceBox(ctx, box)
+		}
+		if err != nil {
+			failed = true
+			d.say(about, err.Error())
+			continue
+		}
+		d.say(about, fmt.Sprintf("let go of, and of %s", counted(n, "resource", "resources")))
+	}
+	if failed {
+		return errNo
+	}
+	// A manager that is installed later is asked for nothing.
+	if lease, err := d.readLease(ctx); err != nil {
+		return err
+	} else if _, asked := lease.Annotations[v1alpha1.AnnotationDrain]; asked && !d.draining(lease) {
+		return d.annotate(ctx, nil)
+	}
+	return nil
+}
+
+// draining says whether a manager may be there that drains.
+func (d *drainer) draining(lease *coordinationv1.Lease) bool {
+	return controllers.DrainAccepted(lease.Annotations[v1alpha1.AnnotationDrain]) && holder(lease) != ""
+}
+
+func holder(lease *coordinationv1.Lease) string {
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// nobodyLeads fails while a manager leads that would put the finalizers back. Clocks of machines differ, so it is not asked how
+// old the last renewal is: one that leads renews its lease before that has run out.
+func (d *drainer) nobodyLeads(ctx context.Context) error {
+	lease, err := d.readLease(ctx)
+	if err != nil || holder(lease) == "" || d.draining(lease) {
+		return err
+	}
+	life := leaseDuration
+	if s := lease.Spec.LeaseDurationSeconds; s != nil {
+		life = time.Duration(*s) * time.Second
+	}
+	_, _ = fmt.Fprintf(d.out, "Lease %q is held by %s: waiting %s to see whether it is renewed.\n", d.lease, holder(lease), life)
+	wait := time.NewTimer(life)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for Lease %q to run out: %w", d.lease, ctx.Err())
+	}
+	now, err := d.readLease(ctx)
+	if err != nil || holder(now) == "" || d.draining(now) || now.Spec.RenewTime.Equal(lease.Spec.RenewTime) {
+		return err
+	}
+	return fmt.Errorf("%s leads, and would put the finalizers back: run orkestra drain without --force, or stop the manager first", holder(now))
+}
+
+// writer is what takes the marks off, as the engine does it.
+func (d *drainer) writer() (*apply.Writer, error) {
+	bounded := rest.CopyConfig(d.config)
+	bounded.Timeout = requestTimeout
+	httpClient, err := rest.HTTPClientFor(bounded)
+	if err != nil {
+		return nil, fmt.Errorf("making an HTTP client: %w", err)
+	}
+	c, err := apply.NewClient(bounded, httpClient, d.client.RESTMapper())
+	if err != nil {
+		return nil, err
+	}
+	return apply.NewWriter(c, nil, nil), nil
+}
+
+// forceResources lets go of the resources of a box, and counts them.
+func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox) (n int, err error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	name := controllers.CRDOf(box)
+	if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return 0, nil // and with the CRD its resources
+		}
+		return 0, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
+	}
+	version := servedVersion(crd)
+	if version == "" {
+		return 0, fmt.Errorf("CustomResourceDefinition %q serves no version: without one, its resources can't be let go", name)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.ListKind})
+	for more := ""; ; {
+		if err := d.client.List(ctx, list, client.Limit(pageSize), client.Continue(more)); err != nil {
+			return n, fmt.Errorf("listing %s: %w", name, err)
+		}
+		for i := range list.Items {
+			resource := &list.Items[i]
+			if !held(resource) {
+				continue
+			}
+			if err := d.forceResource(ctx, writer, box, resource); err != nil {
+				return n, err
+			}
+			n++
+		}
+		if more = list.GetContinue(); more == "" {
+			return n, nil
+		}
+	}
+}
+
+// held says whether a resource carries a mark of ours.
+func held(resource *unstructured.Unstructured) bool {
+	_, managed := resource.GetAnnotations()[v1alpha1.AnnotationManagedBy]
+	return managed || slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox, resource *unstructured.Unstructured) error {
+	finalizers := []string{v1alpha1.Finalizer}
+	for _, own := range box.Spec.Finalizers {
+		finalizers = append(finalizers, string(own))
+	}
+	err := writer.Release(ctx, resource, finalizers)
+	if err == nil {
+		return nil
+	}
+	// The marks may stay where the API server refuses to take them off. The finalizers are what holds a resource.
+	if writer.Finish(ctx, resource, apply.Finalizers(resource, finalizers)) == nil {
+		return nil
+	}
+	return fmt.Errorf("letting go of %s %s/%s: %w", resource.GetKind(), resource.GetNamespace(), resource.GetName(), err)
+}
+
+// servedVersion prefers the version that is stored; empty: none is served.
+func servedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	served := ""
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (served == "" || v.Storage) {
+			served = v.Name
+		}
+	}
+	return served
+}
+
+func (d *drainer) forceBox(ctx context.Context, box *v1alpha1.OperatorBox) error {
+	if !controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
+		return nil
+	}
+	base := box.DeepCopy()
+	controllerutil.RemoveFinalizer(box, v1alpha1.Finalizer)
+	err := d.client.Patch(ctx, box, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.FieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing its finalizer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package controllers
+
+import (
+	"cmp"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// view is what one look at a box found: all that its status shows.
+type view struct {
+	crdName    string
+	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
+	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
+	crdReason  string                                    // why there is none, or Established
+	crdMessage string
+	refused    bool // crd.definition was, and the CRD is the one of before
+	compiled   bool // a compile was tried
+	errors     field.ErrorList
+	plan       *pipeline.Plan // what was compiled; nil with errors
+	missing    []string       // rights
+	phase      health.Phase   // where a box without a sub-controller is
+	reason     string         // of not being Ready
+	message    string
+	again      time.Duration // when to look again without an event
+	notes      []string      // what else is to be said of the spec
+}
+
+// note says something of the spec that is no mistake in it.
+func (v *view) note(text string) { v.notes = append(v.notes, text) }
+
+// report is what CRDHealth shows of a box, beside what the engine says of it.
+func (v *view) report() health.Report {
+	return health.Report{Phase: v.phase, Reason: v.reason, Message: v.message, CRD: v.crdName}
+}
+
+// boxCRD is the name of the CRD that a box serves; empty while nobody knows it. One that the box has installed stays its CRD
+// when the definition can't be read any more, or names another.
+func boxCRD(box *v1alpha1.OperatorBox) string {
+	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
+		return box.Status.CRD.Name
+	}
+	return cmp.Or(box.Spec.CRD.Name, definedCRD(box))
+}
+
+// definedCRD is the name of the CRD that a box defines; empty where it defines none that can be read.
+func definedCRD(box *v1alpha1.OperatorBox) string {
+	if box.Spec.CRD.Definition == nil {
+		return ""
+	}
+	crd, errs := pipeline.Definition(box)
+	if len(errs) > 0 {
+		return ""
+	}
+	return crd.Name
+}

@@ -1,0 +1,256 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// Specs of boxes are kept in the manager's namespace, and snapshots of resources beside the resources.
+//
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;update;patch;delete
+
+// defaultHistory is revisionHistoryLimit where a box did not pass through an API server.
+const defaultHistory = 10
+
+// Revisions keeps the specs of boxes that compiled, as ControllerRevisions in the manager's namespace. The name of a revision is
+// made from what it holds (pipeline.RevisionOf), so that one that was replaced by hand is noticed. It is safe for concurrent
+// use.
+//
+// A revision has no owner reference. The garbage collector would delete it as soon as its box is deleted in the foreground,
+// while the box still serves deletions with it; and one that comes back from a backup would name an owner that is no more.
+type Revisions struct {
+	client    client.Client // writes; reading through it would start an informer
+	live      client.Reader
+	namespace string
+
+	mu     sync.Mutex
+	stored map[string]string // the revision of each box that this process has found or written; guarded by mu
+}
+
+// NewRevisions gives a store that writes through c and reads from the API server.
+func NewRevisions(c client.Client, live client.Reader, namespace string) *Revisions {
+	return &Revisions{client: c, live: live, namespace: namespace, stored: map[string]string{}}
+}
+
+// Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
+// It costs one request where a former process has stored the revision, and none where this one has.
+func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...string) error {
+	data, err := pipeline.SpecData(box)
+	if err != nil {
+		return err
+	}
+	name := pipeline.RevisionOf(box.Name, data)
+	if s.has(box.Name, name) {
+		return nil
+	}
+	found, err := s.find(ctx, box.Name, name)
+	if err != nil {
+		return err
+	}
+	if found != nil && box.Status.Revision == name {
+		s.note(box.Name, name)
+		return nil
+	}
+	all, err := s.List(ctx, box.Name)
+	if err != nil {
+		return err
+	}
+	if err := s.put(ctx, found, all, s.object(box.Name, name, data)); err != nil {
+		return err
+	}
+	s.note(box.Name, name)
+	all = slices.DeleteFunc(all, func(old appsv1.ControllerRevision) bool { return old.Name == name })
+	return s.prune(ctx, box, all, append(spare, box.Status.Revision))
+}
+
+// find gives a revision of a box; nil: there is none. One that does not hold what its name says is removed.
+func (s *Revisions) find(ctx context.Context, box, name string) (*appsv1.ControllerRevision, error) {
+	found := &appsv1.ControllerRevision{}
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // see the comment above
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(name), err)
+	}
+	if pipeline.RevisionOf(box, found.Data.Raw) == name && found.DeletionTimestamp == nil {
+		return found, nil
+	}
+	return nil, s.remove(ctx, found)
+}
+
+// put makes a revision the newest of its box. One that a box has come back to is raised: its data can't change.
+func (s *Revisions) put(ctx context.Context, found *appsv1.ControllerRevision, all []appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) error {
+	newest := int64(0)
+	if len(all) > 0 {
+		newest = all[0].Revision
+	}
+	if found == nil {
+		wanted.Revision = newest + 1
+		if err := s.client.Create(ctx, wanted, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+			return fmt.Errorf("creating ControllerRevision %s: %w", s.at(wanted.Name), err)
+		}
+		return nil
+	}
+	if len(all) > 0 && all[0].Name == found.Name {
+		return nil
+	}
+	found.Revision = newest + 1
+	if found.Labels == nil {
+		found.Labels = map[string]string{}
+	}
+	maps.Copy(found.Labels, wanted.Labels) // somebody may have taken them off
+	if err := s.client.Update(ctx, found, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		return fmt.Errorf("raising ControllerRevision %s: %w", s.at(found.Name), err)
+	}
+	return nil
+}
+
+// prune removes old revisions above the box's limit, the oldest first.
+func (s *Revisions) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []appsv1.ControllerRevision, spare []string) error {
+	left := defaultHistory
+	if limit := box.Spec.RevisionHistoryLimit; limit != nil {
+		left = int(*limit)
+	}
+	for i := range old {
+		if i < left || slices.Contains(spare, old[i].Name) {
+			continue
+		}
+		if err := s.remove(ctx, &old[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// List gives the revisions of a box, the newest first.
+func (s *Revisions) List(ctx context.Context, box string) ([]appsv1.ControllerRevision, error) {
+	var list appsv1.ControllerRevisionList
+	err := s.live.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelRevisionOf: box})
+	if err != nil {
+		return nil, fmt.Errorf("listing the ControllerRevisions of OperatorBox %q in namespace %q: %w", box, s.namespace, err)
+	}
+	slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	return list.Items, nil
+}
+
+// Boxes names the boxes of which there are revisions, in no order.
+func (s *Revisions) Boxes(ctx context.Context) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
+	if err := s.live.List(ctx, list, client.InNamespace(s.namespace), client.HasLabels{v1alpha1.LabelRevisionOf}); err != nil {
+		return nil, fmt.Errorf("listing ControllerRevisions in namespace %q: %w", s.namespace, err)
+	}
+	var boxes []string
+	for i := range list.Items {
+		boxes = append(boxes, list.Items[i].Labels[v1alpha1.LabelRevisionOf])
+	}
+	return boxes, nil
+}
+
+// Read gives the spec that a revision of a box holds. A revisionError says why there is none; any other error is the API
+// server's, and may go by itself.
+func (s *Revisions) Read(ctx context.Context, box, name string) (*v1alpha1.OperatorBoxSpec, error) {
+	if !strings.HasPrefix(name, box+"-") {
+		return nil, revisionError(fmt.Sprintf("revision %q is none of box %q", name, box))
+	}
+	found := &appsv1.ControllerRevision{}
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, revisionError(fmt.Sprintf("revision %q of box %q is no longer kept: there is no ControllerRevision %s", name, box, s.at(name)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading revision %q of box %q: %w", name, box, err)
+	}
+	return s.decode(box, found)
+}
+
+// decode gives the spec that a ControllerRevision holds.
+func (s *Revisions) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.OperatorBoxSpec, error) {
+	if pipeline.RevisionOf(box, found.Data.Raw) != found.Name {
+		return nil, revisionError(fmt.Sprintf(
+			"revision %q of box %q was replaced by hand: ControllerRevision %s does not hold what its name says; delete it", found.Name, box, s.at(found.Name)))
+	}
+	spec, err := pipeline.DecodeSpec(found.Data.Raw)
+	if err != nil {
+		return nil, revisionError(fmt.Sprintf(
+			"revision %q of box %q does not decode: ControllerRevision %s: %v", found.Name, box, s.at(found.Name), err))
+	}
+	return spec, nil
+}
+
+// Forget removes all revisions of a box that is gone.
+func (s *Revisions) Forget(ctx context.Context, box string) error {
+	s.note(box, "")
+	all, err := s.List(ctx, box)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if err := s.remove(ctx, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Revisions) remove(ctx context.Context, found *appsv1.ControllerRevision) error {
+	err := s.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting ControllerRevision %s: %w", s.at(found.Name), err)
+	}
+	return nil
+}
+
+func (s *Revisions) object(box, name string, data []byte) *appsv1.ControllerRevision {
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: name,
+			Labels: map[string]string{v1alpha1.LabelRevisionOf: box, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue},
+		},
+		Data: runtime.RawExtension{Raw: data},
+	}
+}
+
+// at names a revision as kubectl would.
+func (s *Revisions) at(name string) string { return s.namespace + "/" + name }
+
+func (s *Revisions) has(box, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[box] == name
+}
+
+// note keeps what is stored of a box; an empty name: nothing is.
+func (s *Revisions) note(box, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name == "" {
+		delete(s.stored, box)
+		return
+	}
+	s.stored[box] = name
+}
+
+// revisionError says why a revision can't be had. Asking again does not help until somebody changes something.
+type revisionError string
+
+// Error implements error.
+func (e revisionError) Error() string { return string(e) }

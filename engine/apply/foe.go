@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Foe names the field manager of others that has written one of the fields, as Drift names them, of a living object, and the
+// field. It costs one read of metadata. The manager is empty where it can't be told: one that takes fields away leaves no
+// trace, and neither does any after our next apply.
+func (w *Writer) Foe(ctx context.Context, obj *unstructured.Unstructured, fields []string) (manager, field string, err error) {
+	live, err := w.client.metadata(ctx, targetOf(obj))
+	if err != nil {
+		return "", "", fmt.Errorf("reading who changed %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	manager, field = foeOf(live.GetManagedFields(), fields)
+	return manager, field, nil
+}
+
+// foeOf gives the manager that was the last to write one of the fields, and the field; of several fields the first.
+func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field string) {
+	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "status" || e.FieldsV1 == nil || ourManagers[e.Manager]
+	})
+	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(timeOf(b).Time.Compare(timeOf(a).Time), cmp.Compare(a.Manager, b.Manager))
+	})
+	for _, e := range others {
+		written := pathsIn(e.FieldsV1)
+		for _, f := range fields {
+			if f == LabelsPath {
+				continue // somebody took our labels off
+			}
+			if slices.ContainsFunc(written, func(p string) bool { return within(f, p) || within(p, f) }) {
+				return e.Manager, f
+			}
+		}
+	}
+	return "", ""
+}
+
+// LabelsPath is what differs on a child that lacks the label that says whose it is.
+const LabelsPath = keyMetadata + "." + keyLabels
+
+var ourManagers = map[string]bool{
+	v1alpha1.FieldManager: true, v1alpha1.FieldManagerInitial: true, v1alpha1.FieldManagerStatus: true, v1alpha1.FieldManagerRepair: true,
+}
+
+func timeOf(e metav1.ManagedFieldsEntry) metav1.Time {
+	if e.Time == nil {
+		return metav1.Time{}
+	}
+	return *e.Time
+}
+
+// pathsIn gives the paths of the fields that an entry manages, in the words of Difference. What can't be read names none.
+func pathsIn(fields *metav1.FieldsV1) []string {
+	var set fieldpath.Set
+	if err := set.FromJSON(bytes.NewReader(fields.GetRawBytes())); err != nil {
+		return nil
+	}
+	var paths []string
+	set.Leaves().Iterate(func(p fieldpath.Path) { paths = append(paths, pathText(p)) })
+	return paths
+}
+
+func pathText(p fieldpath.Path) string {
+	text := ""
+	for _, step := range p {
+		switch {
+		case step.FieldName != nil:
+			text = joinPath(text, *step.FieldName)
+		case step.Key != nil:
+			keys := make([]string, 0, len(*step.Key))
+			for _, k := range *step.Key {
+				keys = append(keys, k.Name+"="+scalarText(k.Value.Unstructured()))
+			}
+			text += "[" + strings.Join(keys, ",") + "]"
+		case step.Value != nil:
+			text += "[" + scalarText((*step.Value).Unstructured()) + "]"
+		case step.Index != nil:
+			text += "[" + strconv.Itoa(*step.Index) + "]"
+		}
+	}
+	return text
+}
+
+// within says whether a path is that of a field, or of something below it.
+func within(path, field string) bool {
+	rest, ok := strings.CutPrefix(path, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

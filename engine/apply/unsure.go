@@ -1,0 +1,89 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// unsure are children of which nobody knows whether they were made: the request may have been carried out though its answer was
+// lost. The cache shows them when their event comes, which may be late, and then nobody asks any more if the owner is gone by then.
+type unsure struct {
+	mu  sync.Mutex
+	all map[types.UID]map[target]bool // by owner; guarded by mu
+}
+
+// note takes in how the writing of a child ended. A success ends all doubt; a refusal says nothing of an earlier try.
+func (u *unsure) note(owner types.UID, t target, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case err == nil:
+		u.drop(owner, t)
+	case mayHaveBeenDone(err):
+		if u.all == nil {
+			u.all = map[types.UID]map[target]bool{}
+		}
+		if u.all[owner] == nil {
+			u.all[owner] = map[target]bool{}
+		}
+		u.all[owner][t] = true
+	}
+}
+
+// drop needs the lock.
+func (u *unsure) drop(owner types.UID, t target) {
+	delete(u.all[owner], t)
+	if len(u.all[owner]) == 0 {
+		delete(u.all, owner)
+	}
+}
+
+// of gives the children of an owner that are in doubt, sorted.
+func (u *unsure) of(owner types.UID) []target {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(u.all[owner]), func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.kind.String(), b.kind.String()), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+}
+
+// mayHaveBeenDone says whether a request may have been carried out although it failed: no answer came, it could not be read, or
+// the API server itself does not know.
+func mayHaveBeenDone(err error) bool {
+	var refused *RefusedError
+	if errors.As(err, &refused) || meta.IsNoMatchError(err) {
+		return false
+	}
+	var answer apierrors.APIStatus
+	return !errors.As(err, &answer) || answer.Status().Code >= http.StatusInternalServerError
+}
+
+// Settle asks the API server for the children of an owner of which it is not known whether they were made, so that the cache shows
+// those that were. It must be called before an owner is let go: what is not known then is never deleted. It sends nothing where
+// nothing is in doubt.
+func (w *Writer) Settle(ctx context.Context, owner types.UID) error {
+	for _, t := range w.unsure.of(owner) {
+		live, err := w.client.metadata(ctx, t)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		case err != nil:
+			return fmt.Errorf("reading %s %q, of which it is not known whether it was made: %w", t.kind.Kind, t.name, err)
+		case live.GetLabels()[v1alpha1.LabelOwnerUID] == string(owner):
+			w.cache.Wrote(t.kind, live)
+		}
+		w.unsure.note(owner, t, nil)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+func TestMayHaveBeenDone(t *testing.T) {
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a connection that broke":       {fmt.Errorf("patch: %w", io.ErrUnexpectedEOF), true},
+		"an answer that can't be read":  {errors.New("decoding the API server's answer: unexpected end of JSON input"), true},
+		"a timeout of the API server":   {apierrors.NewTimeoutError("too slow", 1), true},
+		"an internal error":             {apierrors.NewInternalError(errors.New("broken")), true},
+		"a conflict":                    {apierrors.NewConflict(configMaps, "web", errors.New("changed")), false},
+		"a refusal":                     {apierrors.NewForbidden(configMaps, "web", errors.New("no")), false},
+		"too many requests":             {apierrors.NewTooManyRequests("later", 1), false},
+		"a refusal of our own":          {fmt.Errorf("applying: %w", &RefusedError{Reason: v1alpha1.ReasonNotOwned, Message: "no"}), false},
+		"a kind that is not installed":  {&meta.NoKindMatchError{}, false},
+		"a rejection with its own code": {apierrors.NewInvalid(schema.GroupKind{Kind: "Widget"}, "web", nil), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(mayHaveBeenDone(tc.err)).To(Equal(tc.want))
+		})
+	}
+}
+
+// told is a cache that keeps what it is told was written.
+type told struct {
+	Cache
+
+	written []string
+}
+
+func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) {
+	c.written = append(c.written, obj.GetNamespace()+"/"+obj.GetName())
+}
+
+func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
+	g := NewWithT(t)
+	asked, broken := []string{}, false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, path.Base(r.URL.Path))
+		w.Header().Set("Content-Type", "application/json")
+		owner := map[string]string{"made": "uid", "foreign": "other"}[path.Base(r.URL.Path)]
+		switch {
+		case broken:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case owner == "":
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		default:
+			_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"ns","name":%q,"labels":{%q:%q}}}`,
+				path.Base(r.URL.Path), v1alpha1.LabelOwnerUID, owner)
+		}
+	}))
+	defer server.Close()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Widget"}
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	client, err := NewClient(&rest.Config{Host: server.URL}, server.Client(), mapper)
+	g.Expect(err).NotTo(HaveOccurred())
+	cache := &told{}
+	w := NewWriter(client, cache, nil)
+	for _, name := range []string{"made", "never", "foreign", "sure"} {
+		w.unsure.note("uid", target{kind: kind, namespace: "ns", name: name}, io.ErrUnexpectedEOF)
+	}
+	w.unsure.note("uid", target{kind: kind, namespace: "ns", name: "sure"}, nil)
+	w.unsure.note("uid", target{kind: kind, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")))
+
+	broken = true
+	g.Expect(w.Settle(t.Context(), "uid")).To(MatchError(ContainSubstring(`Widget "foreign", of which it is not known whether it was made`)))
+	broken, asked = false, nil
+	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
+	g.Expect(asked).To(Equal([]string{"foreign", "made", "never"}))
+	g.Expect(cache.written).To(Equal([]string{"ns/made"}), "only what is the owner's")
+	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
+	g.Expect(asked).To(HaveLen(3), "nothing is in doubt any more")
+	g.Expect(w.Settle(t.Context(), "nobody")).To(Succeed())
+	g.Expect(w.unsure.all).To(BeEmpty())
+}

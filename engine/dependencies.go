@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// standings are how boxes stand, and CRDs that other operators run, by the names of their CRDHealths. The zero value knows none.
+type standings struct {
+	mu  sync.RWMutex
+	all map[string]pipeline.Standing // guarded by mu
+}
+
+func (s *standings) of(name string) pipeline.Standing {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.all[name]
+}
+
+// set says whether anything has changed.
+func (s *standings) set(name string, now pipeline.Standing) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[name] == now {
+		return false
+	}
+	if now == (pipeline.Standing{}) {
+		delete(s.all, name)
+		return true
+	}
+	if s.all == nil {
+		s.all = map[string]pipeline.Standing{}
+	}
+	s.all[name] = now
+	return true
+}
+
+// SetStanding tells how a box stands now, or a CRD that another operator runs; the zero value: there is neither. What waits for
+// it is looked at.
+func (e *Engine) SetStanding(name string, now pipeline.Standing) {
+	if !e.standings.set(name, now) {
+		return
+	}
+	for _, b := range e.all() {
+		if slices.ContainsFunc(b.plan.Load().DependsOn, func(d pipeline.Dependency) bool { return d.Name == name }) {
+			b.wake(name)
+		}
+	}
+}
+
+// wake queues the resources that wait for a dependency. They stand behind fresh events: there may be thousands.
+func (b *box) wake(name string) {
+	for _, key := range b.interests.reading(standingOf(name)) {
+		b.queue.low(0, reconcile.Request{NamespacedName: key})
+	}
+	b.engine.config.Changed(b.name)
+}
+
+// standingOf is the interest in how a box stands.
+func standingOf(name string) interest {
+	return interest{kind: v1alpha1.GroupVersion.WithKind("CRDHealth"), name: name}
+}
+
+// reading gives the resources that have read one object by its name.
+func (i *interests) reading(in interest) []types.NamespacedName {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	var keys []types.NamespacedName
+	for key := range i.named[objectName{kind: in.kind, namespace: in.namespace, name: in.name}] {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// stillAsked are the interests of a resource after a cycle: one that is Active waits for no dependency any more.
+func stillAsked(run *pipeline.Run, asked []interest) []interest {
+	if !run.Active() {
+		return asked
+	}
+	return slices.DeleteFunc(asked, func(in interest) bool { return in.selector == nil && in == standingOf(in.name) })
+}
+
+// Standing implements pipeline.Observer.
+func (b *box) Standing(name string) pipeline.Standing { return b.engine.standings.of(name) }
+
+// Standing implements pipeline.Observer.
+func (o observer) Standing(name string) pipeline.Standing {
+	o.note(standingOf(name))
+	return o.box.Standing(name)
+}
+
+// dependencies says which dependencies of a plan are met, and what the first one lacks that is not.
+func (b *box) dependencies(plan *pipeline.Plan) (all []v1alpha1.DependencyStatus, first string) {
+	for _, d := range plan.DependsOn {
+		unmet := d.Unmet(b.Standing(d.Name))
+		if first == "" {
+			first = unmet
+		}
+		all = append(all, v1alpha1.DependencyStatus{Name: d.Name, Condition: d.Condition, Met: unmet == ""})
+	}
+	return all, first
+}

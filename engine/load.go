@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// fullSpeed is how many boxes may use up their own limits of requests at the same time: the cap of the process over all boxes
+// is this many times the limit of one.
+const fullSpeed = 5
+
+// limiter holds the requests of one box back: first by the box's own limit, then by the cap that all boxes share. Who has used
+// up his own has not asked for what is shared yet, so that a busy box can't take all of it. It counts for the look that sends.
+type limiter struct {
+	flowcontrol.RateLimiter // of the box
+
+	shared flowcontrol.RateLimiter
+}
+
+// newLimiter gives the limiter of one box.
+func newLimiter(config *rest.Config, shared flowcontrol.RateLimiter) limiter {
+	return limiter{RateLimiter: bucket(config, 1), shared: shared}
+}
+
+// bucket gives a limiter of times the requests that a configuration allows; one that always agrees where it sets no limit.
+func bucket(config *rest.Config, times int) flowcontrol.RateLimiter {
+	qps, burst := limitsOf(config)
+	if qps < 0 {
+		return flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(qps*float32(times), burst*times)
+}
+
+func limitsOf(config *rest.Config) (qps float32, burst int) {
+	qps, burst = config.QPS, config.Burst
+	if qps == 0 {
+		qps = rest.DefaultQPS
+	}
+	if burst <= 0 {
+		burst = max(rest.DefaultBurst, int(qps))
+	}
+	return qps, burst
+}
+
+// Wait implements flowcontrol.RateLimiter.
+func (l limiter) Wait(ctx context.Context) error {
+	if n, ok := ctx.Value(sentKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+	if err := l.RateLimiter.Wait(ctx); err != nil {
+		return err
+	}
+	return l.shared.Wait(ctx)
+}
+
+// TryAccept implements flowcontrol.RateLimiter.
+func (l limiter) TryAccept() bool { return l.RateLimiter.TryAccept() && l.shared.TryAccept() }
+
+// Accept implements flowcontrol.RateLimiter.
+func (l limiter) Accept() {
+	l.RateLimiter.Accept()
+	l.shared.Accept()
+}
+
+// sentKey is the key of the counter of a look's requests in its context.
+type sentKey struct{}
+
+// countSent gives a context in which the requests of a look are counted.
+func countSent(ctx context.Context) (counted context.Context, sent *atomic.Int64) {
+	sent = new(atomic.Int64)
+	return context.WithValue(ctx, sentKey{}, sent), sent
+}
+
+// heldBack says whether a look has to wait that only time asked for, at a resource that fails, and queues it again. Those looks
+// share a part of the box's requests, so that ten thousand resources that fail are no load. What has changed passes.
+func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, stored *unstructured.Unstructured, st *state) bool {
+	now := b.engine.config.Clock.Now()
+	if !retried(st, now, plan.Runtime.Resync) || !b.same(plan, stored, st, now) {
+		b.share.forget(key)
+		return false
+	}
+	wait := b.share.admit(key)
+	if st.admitted = wait == 0; st.admitted {
+		return false
+	}
+	b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
+	b.queue.low(min(wait, b.resync(plan)), reconcile.Request{NamespacedName: key})
+	return true
+}
+
+// retried says whether the time has come to try a resource again that failed.
+func retried(st *state, now time.Time, resync time.Duration) bool {
+	switch st.class {
+	case pipeline.Transient, pipeline.Panic:
+		return !now.Before(st.due)
+	case pipeline.Refused:
+		return now.Sub(st.looked) >= resyncFloor(resync)
+	default:
+		return false
+	}
+}
+
+// same says whether nothing has changed since the last cycle. One that ended without inputs has at least seen the resource.
+func (b *box) same(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, now time.Time) bool {
+	if st.inputs == nil {
+		return st.version == stored.GetResourceVersion()
+	}
+	return st.inputs.Unchanged(plan, stored, b, now)
+}
+
+// settle pays for a look that was admitted. One that succeeded costs nothing, and lets the next one go: when what all of them
+// waited for is there, they are done as fast as the box can.
+func (b *box) settle(st *state, sent int64) {
+	if !st.admitted {
+		return
+	}
+	st.admitted = false
+	if st.class != "" {
+		b.share.spent(sent)
+		return
+	}
+	if next, ok := b.share.back(); ok {
+		b.queue.low(0, reconcile.Request{NamespacedName: next})
+	}
+}

@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// watches are the ages of the watches that run. They are asked for when somebody collects.
+type watches struct {
+	age *prometheus.Desc
+
+	mu  sync.Mutex
+	all map[*watch]bool // guarded by mu
+}
+
+type watch struct {
+	resource string
+	age      func() time.Duration
+}
+
+func newWatches() *watches {
+	return &watches{
+		age: prometheus.NewDesc("orkestra_watch_age_seconds",
+			"Time since the watch of a resource last told anything, bookmarks included; of several watches, the one that is quiet for longest",
+			[]string{"resource"}, nil),
+		all: map[*watch]bool{},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (w *watches) Describe(out chan<- *prometheus.Desc) { out <- w.age }
+
+// Collect implements prometheus.Collector.
+func (w *watches) Collect(out chan<- prometheus.Metric) {
+	for resource, age := range w.oldest() {
+		out <- prometheus.MustNewConstMetric(w.age, prometheus.GaugeValue, age.Seconds(), resource)
+	}
+}
+
+func (w *watches) oldest() map[string]time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ages := map[string]time.Duration{}
+	for one := range w.all {
+		ages[one.resource] = max(ages[one.resource], one.age())
+	}
+	return ages
+}
+
+// DeletePartialMatch implements vector: watches are no box's.
+func (*watches) DeletePartialMatch(prometheus.Labels) int { return 0 }
+
+// Watch notes a watch of a resource, such as deployments.apps, whose age is exported until forget is called. There may be
+// several of one resource.
+func (r *Recorder) Watch(resource string, age func() time.Duration) (forget func()) {
+	if r == nil {
+		return func() {}
+	}
+	one := &watch{resource: resource, age: age}
+	r.watches.mu.Lock()
+	defer r.watches.mu.Unlock()
+	r.watches.all[one] = true
+	return func() {
+		r.watches.mu.Lock()
+		defer r.watches.mu.Unlock()
+		delete(r.watches.all, one)
+	}
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Waves puts names in an order in which they can be started: what a name depends on stands in an earlier wave, or is none of the
+// names. Inside a wave names are sorted. A ring has no such order: it is entered at its first name.
+func Waves(names []string, dependsOn func(name string) []string) [][]string {
+	const underWay = -1 // met again on the way down: a ring
+	depths := map[string]int{}
+	for _, name := range names {
+		depths[name] = 0
+	}
+	var depth func(name string) int
+	depth = func(name string) int {
+		if depths[name] != 0 {
+			return max(0, depths[name])
+		}
+		depths[name] = underWay
+		deepest := 0
+		for _, other := range dependsOn(name) {
+			if _, among := depths[other]; among && other != name {
+				deepest = max(deepest, depth(other))
+			}
+		}
+		depths[name] = deepest + 1
+		return depths[name]
+	}
+	var waves [][]string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		at := depth(name)
+		for len(waves) < at {
+			waves = append(waves, nil)
+		}
+		waves[at-1] = append(waves[at-1], name)
+	}
+	return waves
+}
+
+// inWaves gives boxes in the order in which they are started.
+func inWaves(boxes map[string]*box) [][]*box {
+	dependsOn := func(name string) []string {
+		var names []string
+		for _, d := range boxes[name].plan.Load().DependsOn {
+			names = append(names, d.Name)
+		}
+		return names
+	}
+	var waves [][]*box
+	for _, names := range Waves(slices.Collect(maps.Keys(boxes)), dependsOn) {
+		wave := make([]*box, 0, len(names))
+		for _, name := range names {
+			wave = append(wave, boxes[name])
+		}
+		waves = append(waves, wave)
+	}
+	return waves
+}
+
+// Lead starts the workers of all boxes, now and in future. It is called once this process leads. Boxes whose caches are full are
+// started after those that they depend on; the others when their caches are, since their resources wait for nobody.
+func (e *Engine) Lead() {
+	e.lead.Do(func() {
+		e.mu.Lock()
+		close(e.leading)
+		ready := maps.Clone(e.boxes)
+		maps.DeleteFunc(ready, func(_ string, b *box) bool { return !b.waits })
+		e.mu.Unlock()
+		for _, wave := range inWaves(ready) {
+			for _, b := range wave {
+				close(b.turn)
+			}
+			for _, b := range wave {
+				<-b.begun
+			}
+		}
+	})
+}
+
+// awaitTurn waits until this process leads, and it is the box's turn to start. It says false where the box ends before.
+func (b *box) awaitTurn(ctx context.Context) bool {
+	b.engine.mu.Lock()
+	leads := b.engine.Leading()
+	b.waits = !leads
+	b.engine.mu.Unlock()
+	if leads {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-b.turn:
+		return true
+	}
+}
+
+// hasBegun notes that the workers run, or never will.
+func (b *box) hasBegun() { b.begin.Do(func() { close(b.begun) }) }
+
+// stopAll stops boxes, each before those that it depends on. All of it has the shutdown timeout: when half of it is over, all
+// boxes take nothing new; at its end, what is under way is canceled.
+func (e *Engine) stopAll(boxes map[string]*box) {
+	done, over := make(chan struct{}), make(chan time.Time)
+	var timing sync.WaitGroup
+	timing.Go(func() {
+		half := e.config.ShutdownTimeout / 2
+		select {
+		case <-done:
+			return
+		case <-e.config.Clock.After(half):
+		}
+		for _, b := range boxes {
+			b.cancel()
+		}
+		select {
+		case <-done:
+		case <-e.config.Clock.After(e.config.ShutdownTimeout - half):
+			close(over)
+		}
+	})
+	for _, wave := range slices.Backward(inWaves(boxes)) {
+		var stopping sync.WaitGroup
+		for _, b := range wave {
+			stopping.Go(func() { e.guard(func() { b.stop(over) }) })
+		}
+		stopping.Wait()
+	}
+	close(done)
+	timing.Wait()
+}

@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/when"
+)
+
+// HealthCheck says whether a resource that another operator runs is healthy. It is immutable and safe for concurrent use.
+type HealthCheck struct {
+	gate *when.Gate // nil: the condition Ready must be True
+}
+
+// CompileHealthyWhen checks the conditions of a CRDHealth without a box against the schema of its CRD; at is where they stand.
+// Without conditions, the check is for Ready=True, which the schema must then have room for. It says everything that is wrong;
+// the check is nil then.
+func CompileHealthyWhen(list []v1alpha1.Condition, crd CRD, at *field.Path) (*HealthCheck, field.ErrorList) {
+	scope := expr.NewScope(crd.Schema).WithoutBox()
+	if len(list) == 0 {
+		if _, err := scope.SchemaAt(expr.Path{rootStatus, "conditions"}); err != nil {
+			return nil, field.ErrorList{field.Required(at, fmt.Sprintf("resources of %s have no status.conditions: say when one is healthy", crd.Name))}
+		}
+		return &HealthCheck{}, nil
+	}
+	gate, errs := when.CompileAll(list, scope, at)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return &HealthCheck{gate: gate}, nil
+}
+
+// Check says what a resource lacks; "" when it is healthy. again is when that changes with the time alone; zero: never. What
+// can't be evaluated for this resource is lacking too.
+func (h *HealthCheck) Check(ctx context.Context, resource *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
+	if h.gate == nil {
+		return notReady(resource), time.Time{}
+	}
+	data := expr.Data{}
+	maps.Copy(data, resource.Object)
+	res, err := h.gate.Eval(ctx, data, now)
+	if err != nil {
+		return oneLine(err.Error()), time.Time{}
+	}
+	return res.Message(), res.NextFlip
+}
+
+// notReady says why the condition Ready of a resource is not True; "" where it is.
+func notReady(resource *unstructured.Unstructured) string {
+	// A status of another shape has no conditions.
+	list, _, _ := unstructured.NestedSlice(resource.Object, rootStatus, "conditions")
+	for _, entry := range list {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != v1alpha1.ConditionReady {
+			continue
+		}
+		if c["status"] == string(metav1.ConditionTrue) {
+			return ""
+		}
+		said := []string{fmt.Sprintf("Ready: wanted True, actual %v", c["status"])}
+		for _, detail := range []any{c["reason"], c["message"]} {
+			if text, ok := detail.(string); ok && text != "" {
+				said = append(said, oneLine(text))
+			}
+		}
+		return strings.Join(said, ": ")
+	}
+	return "Ready: wanted True, actual absent"
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/rollback"
+)
+
+// Rollback says when the resources of a box go back, and to what (design: semantics.md, "Rollback").
+type Rollback struct {
+	// OnError goes back where a cycle has failed after it changed children, and tries again later. The other fields belong to the
+	// other form, which holds a resource until something is changed.
+	OnError bool
+	// OnDegrade goes back with the resources in failure while the box is degraded.
+	OnDegrade bool
+	// Failures in a row of one resource that make it go back, for errors that may pass by themselves.
+	Failures int
+	// Within is the time in which these failures must happen; zero: any.
+	Within time.Duration
+	// OwnGroups says that the groups of onRollback run instead of those of the snapshot.
+	OwnGroups bool
+}
+
+// rollback compiles rollBackOnError and rollback.
+func (c *compiler) rollback() {
+	s, at := &c.box.Spec, field.NewPath("spec")
+	switch {
+	case s.RollBackOnError && s.Rollback != nil:
+		c.fail(field.Forbidden(at.Child("rollBackOnError"), "rollBackOnError and rollback are two ways back, and a resource takes only one: "+
+			"rollBackOnError tries again by itself, rollback holds the resource until something is changed; remove one of them"))
+	case s.RollBackOnError:
+		c.plan.Rollback = &Rollback{OnError: true, Failures: int(c.plan.Runtime.FailureThreshold)}
+	case s.Rollback != nil:
+		c.plan.Rollback = c.rollbackForm(s.Rollback, at.Child("rollback"))
+	}
+}
+
+// rollbackForm compiles the form with a trigger.
+func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Rollback {
+	out := &Rollback{OnDegrade: in.Trigger == nil, OwnGroups: len(c.rollbackGroup) > 0}
+	if in.Trigger == nil {
+		return out
+	}
+	out.Failures = int(c.plan.Runtime.FailureThreshold)
+	if n := in.Trigger.ConsecutiveFailures; n != nil {
+		if out.Failures = int(*n); *n < 1 {
+			c.fail(field.Invalid(at.Child("trigger", "consecutiveFailures"), *n, "wanted a number of failures, 1 or more"))
+		}
+	}
+	if w := in.Trigger.Within; w != nil {
+		if out.Within = w.Duration; w.Duration <= 0 {
+			c.fail(field.Invalid(at.Child("trigger", "within"), w.Duration.String(), "wanted a duration above zero, such as 10m"))
+		}
+	}
+	return out
+}
+
+// onRollback gives the groups of onRollback.
+func (c *compiler) onRollback(at *field.Path) []*declaration {
+	if c.box.Spec.Rollback == nil {
+		return nil
+	}
+	return c.group(c.box.Spec.Rollback.OnRollback, stepRollback, at)
+}
+
+// groupScope is what the declarations of a phase may read. When a resource goes, nothing but children is read; when it goes back,
+// what was read for the spec that failed is of no use, and there is the snapshot instead.
+func (c *compiler) groupScope(phase string) *expr.Scope {
+	switch phase {
+	case stepDeletion:
+		return c.scope.WithoutRoots(rootCross, rootExternal)
+	case stepRollback:
+		return c.scope.WithoutRoots(rootCross, rootExternal).WithRoot(rootPrevious, previousSchema(c.env.CRD.Schema))
+	default:
+		return c.scope
+	}
+}
+
+// rootPrevious is the snapshot, for the templates of onRollback.
+const rootPrevious = "previous"
+
+// previousSchema says what there is of a snapshot.
+func previousSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	text := apiextensionsv1.JSONSchemaProps{Type: schemaText}
+	texts := apiextensionsv1.JSONSchemaProps{Type: schemaObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
+	s := &apiextensionsv1.JSONSchemaProps{Type: schemaObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {XPreserveUnknownFields: new(true)},
+		"metadata": {Type: schemaObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"name": text, "namespace": text, "uid": text, "generation": {Type: "integer"}, "labels": texts, "annotations": texts,
+		}},
+	}}
+	if crd != nil {
+		if spec, ok := crd.Properties["spec"]; ok {
+			s.Properties["spec"] = spec
+		}
+	}
+	return s
+}
+
+// snapshotRule is the right to keep snapshots.
+func (p *Plan) snapshotRule() []rbacv1.PolicyRule {
+	if p.Rollback == nil {
+		return nil
+	}
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{rollback.Kind.Group}, Resources: []string{"controllerrevisions"},
+		Verbs: []string{"get", "list", "watch", "create", "delete"},
+	}}
+}
+
+// Snapshot takes one of the resource of a run.
+func (r *Run) Snapshot() rollback.Snapshot {
+	return rollback.Take(r.back.read, r.Plan.Box, r.Plan.Revision, func(key string) bool { return ourMarks[key] })
+}

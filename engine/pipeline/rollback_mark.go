@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/status"
+)
+
+// RolledBack is what a resource was rolled back from and to. It stands on the resource while it is so, written before the first
+// child is touched: a process that takes over goes on with it.
+type RolledBack struct {
+	// Generation that failed, and Revision of the box under which it did.
+	Generation int64  `json:"generation"`
+	Revision   string `json:"revision"`
+	// ReconcileAt is the annotation of that name at that moment: another value lifts the hold.
+	ReconcileAt string `json:"reconcileAt,omitempty"`
+	// Snapshot is the name of the ControllerRevision; ToGeneration and ToRevision are what it holds.
+	Snapshot     string `json:"snapshot"`
+	ToGeneration int64  `json:"toGeneration"`
+	ToRevision   string `json:"toRevision"`
+	// OwnGroups says that the groups of onRollback run, instead of those of the snapshot.
+	OwnGroups bool `json:"ownGroups,omitempty"`
+	// Held says that nothing else is tried until something is changed.
+	Held bool `json:"held,omitempty"`
+	// Since is when it was rolled back, and Count how often from this generation and revision.
+	Since metav1.Time `json:"since"`
+	Count int         `json:"count"`
+	// Trigger says why, as CRDHealth shows it.
+	Trigger string `json:"trigger"`
+	// Step, Class, Reason and Message are those of the failure.
+	Step    string `json:"step"`
+	Class   Class  `json:"class"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
+}
+
+// BackOf reads the mark of a resource; nil where there is none. A mark that someone broke is no mark: the next cycle is a normal
+// one then.
+func BackOf(resource *unstructured.Unstructured) *RolledBack {
+	text := resource.GetAnnotations()[v1alpha1.AnnotationRolledBack]
+	if text == "" {
+		return nil
+	}
+	var m RolledBack
+	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Snapshot == "" || m.Revision == "" {
+		return nil
+	}
+	return &m
+}
+
+// Failed notes what failed, in the words that people read.
+func (m *RolledBack) Failed(err *StepError) {
+	m.Step, m.Class, m.Reason, m.Message = err.Step, err.Class, err.Reason, status.Truncate(err.Error())
+}
+
+// Why is the trigger; empty where nothing is rolled back.
+func (m *RolledBack) Why() string {
+	if m == nil {
+		return ""
+	}
+	return m.Trigger
+}
+
+// NoWayBack makes the error of a rollback that nothing but a change from outside can mend.
+func NoWayBack(err error) error {
+	return &StepError{Step: "rollback", Class: Refused, Reason: v1alpha1.ReasonRollbackFailed, Err: err}
+}
+
+// Stands says whether nothing has changed that ends it: the resource's generation, the plan, or reconcile-at.
+func (m *RolledBack) Stands(p *Plan, resource *unstructured.Unstructured) bool {
+	return m.Generation == resource.GetGeneration() && m.Revision == p.Revision &&
+		m.ReconcileAt == resource.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
+}
+
+// maxRetryDelay is the longest time between two attempts of a resource that is rolled back and not held.
+const maxRetryDelay = 1000 * time.Second
+
+// Retry is when a resource that is not held is tried again: after one resync, and after twice the time each time it had to go
+// back once more. Each attempt changes the children to and fro. Zero: it is held.
+func (m *RolledBack) Retry(resync time.Duration) time.Time {
+	if m.Held {
+		return time.Time{}
+	}
+	delay := resync
+	for i := 1; i < m.Count && delay < maxRetryDelay; i++ {
+		delay *= 2
+	}
+	return m.Since.Add(min(delay, max(resync, maxRetryDelay)))
+}
+
+// What people read of it: what failed, where the children are, and what to do.
+func (m *RolledBack) String() string {
+	from := fmt.Sprintf("generation %d", m.Generation)
+	to := fmt.Sprintf("generation %d", m.ToGeneration)
+	if m.Revision != m.ToRevision {
+		from += " under box revision " + m.Revision
+		to += " under " + m.ToRevision
+	}
+	if m.OwnGroups {
+		return fmt.Sprintf("%s failed in %s; onRollback has run, with %s as .previous", from, m.Step, to)
+	}
+	return fmt.Sprintf("%s failed in %s; the children are those of %s", from, m.Step, to)
+}
+
+// next says what ends it.
+func (m *RolledBack) next() string {
+	if m.Held {
+		return "held: edit the spec, change the box, or set the annotation " + v1alpha1.AnnotationReconcileAt + " to a new value"
+	}
+	return "it is tried again by itself; edit the spec or the box to mend it"
+}
+
+// WriteBack puts the mark on the resource of a run.
+func (r *Run) WriteBack(ctx context.Context, m *RolledBack) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding what is rolled back: %w", err)
+	}
+	r.newMarks[v1alpha1.AnnotationRolledBack] = string(text)
+	return r.mark(ctx)
+}
+
+// ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete. Fields of the
+// status are those of the box, as far as they can be told.
+func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.Result {
+	res := status.Result{Generation: r.Stored.GetGeneration(), Ready: status.Failed(m.Message)}
+	res.Fields, res.Conditions, _ = r.Plan.statusFields(ctx, r) // what can't be evaluated is what failed
+	if err != nil {
+		step := AsStepError(err)
+		message := fmt.Sprintf("going back to generation %d: %s", m.ToGeneration, step.Error())
+		res.Reconciling, res.Stalled = status.Progressing(v1alpha1.ReasonRetrying, message), status.NotStalled()
+		if step.Stalls() {
+			res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(step.Reason, message)
+		}
+		res.Conditions = append(res.Conditions, status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonRollbackFailed, message))
+		return res
+	}
+	failure := &StepError{Class: m.Class}
+	switch {
+	case m.Held:
+		// What failed goes along: tools that show one message show that of this condition.
+		res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(v1alpha1.ReasonHeld, m.next()+"; "+m.Message)
+	case failure.Stalls() && m.Reason != "":
+		res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(m.Reason, m.Message)
+	default:
+		res.Reconciling, res.Stalled = status.Progressing(v1alpha1.ReasonRetrying, m.Message), status.NotStalled()
+	}
+	res.Conditions = append(res.Conditions, status.RolledBack(metav1.ConditionTrue, v1alpha1.ReasonRolledBack, m.String()+"; "+m.next()))
+	return res
+}
+
+// settle ends a cycle that left nothing to go back from: the mark is taken off, if there is one.
+type settle struct{}
+
+func compileSettle(c *compiler) Stage {
+	if c.plan.Rollback == nil {
+		return nil
+	}
+	return settle{}
+}
+
+// Name implements Stage.
+func (settle) Name() string { return stepSettle }
+
+// Run implements Stage.
+func (settle) Run(ctx context.Context, r *Run) (Outcome, error) {
+	r.back.settled = true
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack] == "" {
+		return Next, nil
+	}
+	return Next, r.mark(ctx)
+}
+
+// backCondition is what a cycle says of RolledBack: a box without rollback takes the condition away.
+func (r *Run) backCondition(err error) []status.Own {
+	switch {
+	case r.Plan.Rollback == nil && status.HasCondition(r.Stored, v1alpha1.ConditionRolledBack):
+		return []status.Own{{Condition: metav1.Condition{Type: v1alpha1.ConditionRolledBack}, Remove: true}}
+	case r.Plan.Rollback != nil && r.back.settled && err == nil:
+		return []status.Own{status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSettled, "the children are those of the spec")}
+	default:
+		return nil
+	}
+}

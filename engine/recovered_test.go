@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// A process that ends between writing the status of a resource and that of CRDHealth leaves the two at odds.
+func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resource string
+		ready    metav1.ConditionStatus
+		repeats  bool
+	}{
+		"listed, and Ready":           {"listed", metav1.ConditionTrue, false},
+		"listed, and still failing":   {"listed", metav1.ConditionFalse, true},
+		"not listed, and Ready":       {"other", metav1.ConditionTrue, true},
+		"not listed, and failing":     {"other", metav1.ConditionFalse, true},
+		"listed, and nothing is said": {"listed", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			known := v1alpha1.CRDHealthStatus{Revision: "r", Failing: []v1alpha1.FailingResource{
+				{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, ConsecutiveFailures: 2},
+			}}
+			b := &box{tracker: health.NewTracker(clock.RealClock{}, 5, nil)}
+			b.known.Store(&known)
+			b.tracker.Restore(known)
+			g.Expect(b.tracker.Fails(types.NamespacedName{Namespace: "ns", Name: "listed"})).To(BeTrue())
+
+			stored := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
+				"observedGeneration": int64(1),
+				"conditions":         []any{map[string]any{"type": v1alpha1.ConditionReady, "status": string(tc.ready)}},
+			}}}
+			stored.SetNamespace("ns")
+			stored.SetName(tc.resource)
+			stored.SetGeneration(1)
+			g.Expect(b.repeats(&pipeline.Plan{Revision: "r"}, stored, &state{}, metav1.Now().Time)).To(Equal(tc.repeats))
+		})
+	}
+}

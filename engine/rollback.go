@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/watch"
+)
+
+// snapshotStore gives the store of the snapshots of a box's resources. They are read from the informer of their kind, which is
+// among those of children, so that asking for one costs no request.
+func (b *box) snapshotStore() *rollback.Store {
+	return &rollback.Store{
+		Client: b.client, Cache: b.engine.children, Namespace: b.engine.config.Namespace, Ours: watch.OursByFields,
+	}
+}
+
+// watched are the kinds of which a plan needs an informer: those of children, and that of snapshots.
+func watched(plan *pipeline.Plan, children []schema.GroupVersionKind) []schema.GroupVersionKind {
+	if plan.Rollback == nil || slices.Contains(children, rollback.Kind) {
+		return children
+	}
+	return append(slices.Clone(children), rollback.Kind)
+}
+
+// heeds says whether a change of an object of that kind may be one of a child. Snapshots have an informer, and are none.
+func (b *box) heeds(kind schema.GroupVersionKind) bool {
+	return kind != rollback.Kind || slices.Contains(b.Kinds(), kind)
+}
+
+// dryRun gives what is asked before an attempt changes anything: at a generation and plan that have not succeeded yet, and
+// that no dry run has had nothing against.
+func (b *box) dryRun(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) pipeline.DryRun {
+	if plan.Rollback == nil || stored.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	newest := b.snapshots.Newest(stored.GetUID())
+	succeeded := newest != nil && newest.Snapshot.Of(stored.GetGeneration(), plan.Revision)
+	st.attempts.renew(editionOf(plan, stored), newest != nil && !succeeded)
+	if pipeline.BackOf(stored) == nil && (succeeded || st.attempts.clean) {
+		return nil
+	}
+	return b.writer.DryRun()
+}
+
+// snapshotInterval is the time to the next try where a snapshot could not be kept. Until then there is no way back to this generation.
+const snapshotInterval = 10 * time.Second
+
+// keepSnapshot keeps what a resource looked like that has succeeded: Ready, with nothing that is waited for. That it can't be kept
+// is no failure of the resource, but people should know.
+func (b *box) keepSnapshot(ctx context.Context, run *pipeline.Run, result status.Result) status.Result {
+	if run.Plan.Rollback == nil || !run.Settled() || len(run.Waits) > 0 || result.Ready.Status != metav1.ConditionTrue {
+		return result
+	}
+	snapshot := run.Snapshot()
+	if b.snapshots.Has(run.UID(), snapshot.Generation, snapshot.Revision) {
+		return result
+	}
+	err := b.snapshots.Save(ctx, run.Stored, snapshot)
+	if err == nil {
+		return result
+	}
+	log.FromContext(ctx).Error(err, "Snapshot could not be kept")
+	run.Inputs.ExpireAt(run.Now.Add(min(snapshotInterval, run.Plan.Runtime.Resync)))
+	result.Conditions = slices.DeleteFunc(slices.Clone(result.Conditions), func(o status.Own) bool {
+		return o.Condition.Type == v1alpha1.ConditionRolledBack
+	})
+	result.Conditions = append(result.Conditions, status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSnapshotFailed,
+		"this generation can't be gone back to, since its snapshot could not be kept: "+err.Error()))
+	return result
+}
+
+// noteAttempt notes how an attempt ended, and has the resource go back where there is a reason.
+func (b *box) noteAttempt(run *pipeline.Run, step *pipeline.StepError, st *state) {
+	rule := run.Plan.Rollback
+	if rule == nil || run.Deleting || run.Released {
+		st.attempts = attempts{}
+		b.tracker.SetRolledBack(keyOf(run.Stored), "")
+		return
+	}
+	marked := pipeline.BackOf(run.Stored)
+	b.tracker.SetRolledBack(keyOf(run.Stored), marked.Why())
+	a := &st.attempts
+	a.note(step, len(run.Writes) > 0, run.Now, rule.Failures)
+	a.clean = a.clean || run.Asked()
+	if step == nil {
+		b.wentBack.Store(false)
+		// What the children are now is what there is to go back to.
+		a.touched = a.touched && !b.snapshots.Has(run.UID(), run.Read().GetGeneration(), run.Plan.Revision)
+		return
+	}
+	degraded := b.tracker.Degraded()
+	a.due = a.trigger(rule, marked != nil, degraded, run.Now)
+	if a.due != "" && !a.nothing {
+		b.soon(keyOf(run.Stored), 0)
+	}
+	if rule.OnDegrade && degraded {
+		b.degraded()
+	}
+}
+
+// degraded queues the resources in failure, once each time the box degrades.
+func (b *box) degraded() {
+	if b.wentBack.Swap(true) {
+		return
+	}
+	for _, key := range b.tracker.InFailure() {
+		b.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+// mustGoBack says whether a resource goes back at this look.
+func (b *box) mustGoBack(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
+	rule, a := plan.Rollback, &st.attempts
+	if rule == nil || stored.GetDeletionTimestamp() != nil || a.failure == nil || a.nothing || a.of != editionOf(plan, stored) {
+		return false
+	}
+	if a.due == "" && rule.OnDegrade && b.tracker.Degraded() {
+		a.due = triggerDegraded
+	}
+	return a.due != ""
+}
+
+// hurriesBack says whether a resource goes back at this look whatever has changed, or has not. Going back that failed is tried
+// again as its error asks for.
+func (b *box) hurriesBack(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
+	return b.mustGoBack(plan, stored, st) && !st.attempts.tried
+}
+
+// seedRolledBack notes which resources are rolled back, as they show it themselves.
+func (b *box) seedRolledBack(key types.NamespacedName, stored *unstructured.Unstructured) {
+	b.tracker.SetRolledBack(key, pipeline.BackOf(stored).Why())
+}

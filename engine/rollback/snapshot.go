@@ -1,0 +1,171 @@
+// Package rollback keeps what a resource looked like when it last succeeded: snapshots, as ControllerRevisions that belong to
+// the resource. It writes and reads them, and decides nothing: when one is taken, and when a resource goes back to one, is for
+// the engine to say.
+package rollback
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Kind is the kind of the objects that hold snapshots.
+var Kind = schema.GroupVersionKind{Group: appsv1.GroupName, Version: "v1", Kind: "ControllerRevision"}
+
+// Snapshot is a resource as it was when it succeeded.
+type Snapshot struct {
+	// Box is the name of the box.
+	Box string
+	// Revision is that of the box, under which the resource succeeded.
+	Revision string
+	// Generation of the resource.
+	Generation int64
+	// Metadata is what templates may read of it: name, namespace, uid, generation, labels and annotations.
+	Metadata map[string]any
+	// Spec of the resource; nil where it had none.
+	Spec map[string]any
+}
+
+// The fields of the data of a snapshot, which are also those of metadata and spec of the resource.
+const (
+	fieldBox         = "box"
+	fieldRevision    = "revision"
+	fieldGeneration  = "generation"
+	fieldMetadata    = "metadata"
+	fieldSpec        = "spec"
+	fieldData        = "data"
+	fieldLabels      = "labels"
+	fieldAnnotations = "annotations"
+)
+
+// Take makes a snapshot of a resource. Annotations and labels of which own says that they are Orkestra's are left out: they tell
+// of the state of that moment, which is not what anybody goes back to.
+func Take(resource *unstructured.Unstructured, box, revision string, own func(key string) bool) Snapshot {
+	s := Snapshot{Box: box, Revision: revision, Generation: resource.GetGeneration(), Metadata: map[string]any{
+		"name": resource.GetName(), "uid": string(resource.GetUID()), fieldGeneration: resource.GetGeneration(),
+	}}
+	if namespace := resource.GetNamespace(); namespace != "" {
+		s.Metadata["namespace"] = namespace
+	}
+	for field, entries := range map[string]map[string]string{fieldLabels: resource.GetLabels(), fieldAnnotations: resource.GetAnnotations()} {
+		kept := map[string]any{}
+		for k, v := range entries {
+			if !own(k) {
+				kept[k] = v
+			}
+		}
+		if len(kept) > 0 {
+			s.Metadata[field] = kept
+		}
+	}
+	if spec, ok := resource.Object[fieldSpec].(map[string]any); ok {
+		s.Spec = runtime.DeepCopyJSON(spec)
+	}
+	return s
+}
+
+// Of says whether the snapshot is that of a generation under a revision of the box.
+func (s Snapshot) Of(generation int64, revision string) bool {
+	return s.Generation == generation && s.Revision == revision
+}
+
+// encode makes the object that holds the snapshot. Number is higher than that of every older one.
+func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, error) {
+	data := map[string]any{
+		fieldBox: s.Box, fieldRevision: s.Revision, fieldGeneration: s.Generation, fieldMetadata: s.Metadata,
+	}
+	if s.Spec != nil {
+		data[fieldSpec] = s.Spec
+	}
+	name, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{fieldData: runtime.DeepCopyJSON(data), fieldRevision: number}}
+	obj.SetGroupVersionKind(Kind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	// No label but Orkestra's own: a StatefulSet adopts loose revisions that its selector selects. One that has a controller is
+	// not loose.
+	obj.SetLabels(map[string]string{
+		v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelOwnerUID: string(owner.GetUID()), v1alpha1.LabelBox: s.Box,
+	})
+	obj.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
+	}})
+	return obj, nil
+}
+
+// decode reads the snapshot that an object holds. The error says why it can't be trusted.
+func decode(obj *unstructured.Unstructured) (Snapshot, error) {
+	data, ok := obj.Object[fieldData].(map[string]any)
+	if !ok {
+		return Snapshot{}, errors.New("it holds no data")
+	}
+	metadata, ok := data[fieldMetadata].(map[string]any)
+	if !ok {
+		return Snapshot{}, errors.New("data.metadata is missing, or is no object")
+	}
+	s := Snapshot{Metadata: runtime.DeepCopyJSON(metadata)}
+	var okBox, okRevision, okGeneration bool
+	s.Box, okBox = data[fieldBox].(string)
+	s.Revision, okRevision = data[fieldRevision].(string)
+	s.Generation, okGeneration = data[fieldGeneration].(int64)
+	if !okBox || !okRevision || !okGeneration {
+		return Snapshot{}, errors.New("data.box, data.revision or data.generation is missing, or of another type")
+	}
+	if spec, found := data[fieldSpec]; found {
+		m, ok := spec.(map[string]any)
+		if !ok {
+			return Snapshot{}, errors.New("data.spec is no object")
+		}
+		s.Spec = runtime.DeepCopyJSON(m)
+	}
+	name, _ := metadata["name"].(string)
+	uid, _ := metadata["uid"].(string)
+	wanted, err := nameOf(name, uid, numberOf(obj), data)
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case uid != obj.GetLabels()[v1alpha1.LabelOwnerUID]:
+		return Snapshot{}, errors.New("it is the snapshot of another resource")
+	case wanted != obj.GetName():
+		return Snapshot{}, errors.New("the hash in its name is not that of its data: somebody has replaced it")
+	}
+	return s, nil
+}
+
+// numberOf is the place of a snapshot among those of its resource; 0 where the object has none.
+func numberOf(obj *unstructured.Unstructured) int64 {
+	number, _ := obj.Object[fieldRevision].(int64)
+	return number
+}
+
+const (
+	maxName  = 253 // of an object, in bytes
+	hashSize = 5   // bytes of the hash in a name
+)
+
+// nameOf gives the name of a snapshot: that of the resource, and a hash of all that the snapshot holds. Whoever changes the data
+// under the same name is noticed; whoever writes the same again finds that it is there.
+func nameOf(resource, uid string, number int64, data map[string]any) (string, error) {
+	// Maps encode in the order of their keys.
+	content, err := json.Marshal([]any{uid, number, data})
+	if err != nil {
+		return "", fmt.Errorf("encoding a snapshot: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	suffix := "-" + hex.EncodeToString(sum[:hashSize])
+	return strings.TrimRight(resource[:min(len(resource), maxName-len(suffix))], "-.") + suffix, nil
+}

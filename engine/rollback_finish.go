@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// finishBack does what is done after a look at a resource that is rolled back: it is neither a success nor a failure.
+func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.Run, err error) {
+	st, mark := look.st, look.mark
+	st.brake.note(run, run.Plan.Runtime.Resync)
+	missing, err := b.engine.rights.confirm(ctx, err)
+	result := run.ResultBack(ctx, mark, err)
+	run.Inputs.ExpireAt(mark.Retry(run.Plan.Runtime.Resync))
+	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
+	unwritten := b.writeStatus(ctx, run, result, st)
+	if apierrors.IsInvalid(unwritten) && len(result.Fields) > 0 {
+		result.Fields = nil
+		unwritten = b.writeStatus(ctx, run, result, st)
+	}
+	if err != nil {
+		step := pipeline.AsStepError(err)
+		st.class = step.Class
+		log.FromContext(ctx).Error(step.Err, "Rollback failed", "stage", step.Step, "class", step.Class)
+	}
+	for _, w := range run.Writes {
+		log.FromContext(ctx).Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
+		b.engine.config.Metrics.ChildWritten(b.name, w.Kind, verbOf(w.Action), string(w.Action))
+	}
+	if unwritten != nil {
+		// No step is counted here: a look at a resource that is rolled back is no failure.
+		_ = b.statusUnwritten(ctx, st, pipeline.StatusError(unwritten), unwritten)
+	}
+	if st.missing != nil {
+		b.engine.config.Denied(b.name, *st.missing)
+	}
+	st.shown = result.Ready
+	st.ready, st.waiting = false, result.Reconciling.Status == metav1.ConditionTrue
+	b.tracker.Observe(health.Observation{Resource: keyOf(run.Stored), Waiting: st.waiting, LeftBehind: run.LeftBehind})
+	b.tracker.SetRolledBack(keyOf(run.Stored), pipeline.BackOf(run.Stored).Why())
+	if st.attempts.tried = err != nil; err == nil {
+		b.wentBackTo(ctx, look, run)
+	}
+	b.schedule(run, st)
+}
+
+// wentBackTo tells, once, that a resource is rolled back. Its next attempt begins anew.
+func (b *box) wentBackTo(ctx context.Context, look *rollingBack, run *pipeline.Run) {
+	a := &look.st.attempts
+	announce := a.announce
+	*a = attempts{of: a.of}
+	if !announce {
+		return
+	}
+	log.FromContext(ctx).Info("Resource rolled back", "generation", look.mark.Generation, "to", look.mark.ToGeneration, "trigger", look.mark.Trigger)
+	b.engine.config.Metrics.RolledBack(b.name)
+	if recorder := b.engine.config.Events; recorder != nil {
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonRolledBack, "Rollback", "%s", look.mark.String())
+	}
+}
+
+// addKinds has kinds watched besides those of the plan that runs: what is made of them must be found again.
+func (b *box) addKinds(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	known := b.Kinds()
+	missing := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return slices.Contains(known, k) })
+	if len(missing) == 0 {
+		return nil
+	}
+	all := slices.Concat(known, missing)
+	b.kinds.Store(&all)
+	b.engine.config.Changed(b.name) // who writes down which kinds the box manages
+	return b.acquireKinds(ctx)
+}

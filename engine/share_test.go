@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func keyN(n int) types.NamespacedName { return types.NamespacedName{Name: fmt.Sprint(n)} }
+
+func TestShareIsATenthOfTheBoxesRequests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config *rest.Config
+		rate   float64
+	}{
+		"a limit":   {&rest.Config{QPS: 50, Burst: 80}, 5},
+		"a low one": {&rest.Config{QPS: 2, Burst: 2}, 0.2},
+		"none":      {&rest.Config{QPS: -1}, 10},
+		"default":   {&rest.Config{}, 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			clk := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+			s := newShare(tc.config, clk)
+			begun, sent := clk.Now(), 0
+			last, longest := begun, time.Duration(0)
+			// A thousand resources fail, each with two requests, and come back when they are told to.
+			due := map[int]time.Time{}
+			for n := range 1000 {
+				due[n] = begun
+			}
+			for range 100 * 60 {
+				for n := range 1000 {
+					if clk.Now().Before(due[n]) {
+						continue
+					}
+					wait := s.admit(keyN(n))
+					due[n] = clk.Now().Add(wait)
+					if wait == 0 {
+						if sent > int(s.most) {
+							longest = max(longest, clk.Since(last))
+						}
+						last = clk.Now()
+						s.spent(2)
+						sent += 2
+						due[n] = clk.Now().Add(10 * time.Millisecond)
+					}
+				}
+				clk.SetTime(clk.Now().Add(100 * time.Millisecond))
+			}
+			passed := clk.Since(begun).Seconds()
+			g.Expect(float64(sent)).To(BeNumerically("<=", tc.rate*passed+s.most+2))
+			g.Expect(float64(sent)).To(BeNumerically(">=", tc.rate*passed*0.9), "and it is used")
+			g.Expect(longest.Seconds()).To(BeNumerically("<=", 2*2/tc.rate+0.2), "at a steady pace")
+		})
+	}
+}
+
+func TestShareLetsAFewThrough(t *testing.T) {
+	g := NewWithT(t)
+	s := newShare(&rest.Config{QPS: 100, Burst: 200}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	for range 50 {
+		g.Expect(s.admit(keyN(1))).To(BeZero(), "the backoff alone slows down what fails now and then")
+		s.spent(2)
+	}
+	g.Expect(s.admit(keyN(1))).To(BeNumerically(">", 0))
+}
+
+// When what all of them wait for is there, each that succeeds lets the next one go.
+func TestShareIsNoBrakeForWhatSucceeds(t *testing.T) {
+	g := NewWithT(t)
+	s := newShare(&rest.Config{QPS: 10, Burst: 10}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	var waiting []int
+	for n := range 1000 {
+		if s.admit(keyN(n)) > 0 {
+			waiting = append(waiting, n)
+		} else {
+			s.spent(1)
+		}
+	}
+	g.Expect(waiting).To(HaveLen(990))
+	s.forget(keyN(waiting[0]))
+	next, ok := s.back()
+	done := 0
+	for ; ok; next, ok = s.back() {
+		g.Expect(next).To(Equal(keyN(waiting[done+1])), "in their order")
+		g.Expect(s.admit(next)).To(BeZero())
+		done++
+	}
+	g.Expect(done).To(Equal(989))
+	g.Expect(s.waiting).To(BeEmpty())
+	g.Expect(s.queue).To(BeEmpty())
+}
+
+func TestShareKeepsNothingOfThoseWhoLeave(t *testing.T) {
+	g := NewWithT(t)
+	s := newShare(&rest.Config{QPS: 1, Burst: 1}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	s.admit(keyN(0))
+	s.admit(keyN(-1)) // waits all the time
+	for n := range 10_000 {
+		s.admit(keyN(n % 7))
+		s.forget(keyN(n % 7))
+		g.Expect(len(s.queue)).To(BeNumerically("<=", 3))
+	}
+	s.forget(keyN(-1))
+	g.Expect(s.queue).To(BeEmpty())
+	g.Expect(s.waiting).To(BeEmpty())
+}
+
+func TestWhichLooksAreHeldBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cases := map[string]struct {
+		state *state
+		due   bool
+	}{
+		"no error":                      {&state{}, false},
+		"transient, too early":          {&state{class: pipeline.Transient, due: now.Add(1)}, false},
+		"transient":                     {&state{class: pipeline.Transient, due: now}, true},
+		"panic":                         {&state{class: pipeline.Panic, due: now}, true},
+		"refused, just now":             {&state{class: pipeline.Refused, looked: now.Add(-10 * time.Second)}, false},
+		"refused, a resync ago":         {&state{class: pipeline.Refused, looked: now.Add(-time.Minute)}, true},
+		"permanent":                     {&state{class: pipeline.Permanent, looked: now.Add(-time.Hour)}, false},
+		"a right that has been granted": {&state{class: pipeline.Permission, looked: now.Add(-time.Hour)}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			resource := &unstructured.Unstructured{Object: map[string]any{}}
+			resource.SetName("web")
+			resource.SetResourceVersion("1")
+			plan := &pipeline.Plan{}
+			plan.Runtime.Resync = time.Minute
+			clk := testingclock.NewFakeClock(now)
+			b := &box{engine: &Engine{config: Config{Clock: clk}}, share: newShare(&rest.Config{QPS: 1, Burst: 1}, clk), queue: newQueue(1)}
+			defer b.queue.ShutDown()
+			st := tc.state
+			st.inputs = plan.NewRun(resource, now, pipeline.Ports{}).Inputs
+			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse(), "there is room for one")
+			g.Expect(st.admitted).To(Equal(tc.due))
+			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(Equal(tc.due))
+			g.Expect(st.admitted).To(BeFalse())
+			g.Expect(b.share.waiting).To(HaveLen(map[bool]int{true: 1}[tc.due]))
+
+			resource.SetGeneration(2)
+			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse(), "a change passes")
+			g.Expect(b.share.waiting).To(BeEmpty())
+			st.inputs, st.version = nil, "1"
+			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(Equal(tc.due), "a status that could not be written is no change")
+			resource.SetResourceVersion("2")
+			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse())
+		})
+	}
+}
+
+func TestWhoPays(t *testing.T) {
+	g := NewWithT(t)
+	clk := testingclock.NewFakeClock(time.Unix(0, 0))
+	b := &box{share: newShare(&rest.Config{QPS: 10, Burst: 10}, clk), queue: newQueue(1)}
+	defer b.queue.ShutDown()
+	b.settle(&state{class: pipeline.Transient}, 5)
+	g.Expect(b.share.tokens).To(Equal(10.0), "a look that an event asked for")
+	b.share.admit(keyN(1))
+	b.settle(&state{class: pipeline.Transient, admitted: true}, 5)
+	g.Expect(b.share.tokens).To(Equal(5.0))
+	b.share.admit(keyN(1))
+	st := &state{admitted: true}
+	b.settle(st, 5)
+	g.Expect(b.share.tokens).To(Equal(5.0), "what succeeds is free")
+	g.Expect(st.admitted).To(BeFalse())
+	for n := range 6 {
+		b.share.admit(keyN(n))
+	}
+	b.settle(&state{admitted: true}, 1)
+	next, _, _ := b.queue.GetWithPriority()
+	g.Expect(next.NamespacedName).To(Equal(keyN(1)), "and lets the next one go")
+}
+
+// count is a limiter that counts.
+type count struct {
+	limiter
+
+	waits int
+	err   error
+}
+
+func (c *count) Wait(context.Context) error {
+	c.waits++
+	return c.err
+}
+
+func TestLimiterAsksTheBoxFirst(t *testing.T) {
+	g := NewWithT(t)
+	own, all := &count{}, &count{}
+	l := limiter{RateLimiter: own, shared: all}
+	ctx, sent := countSent(t.Context())
+	g.Expect(l.Wait(ctx)).To(Succeed())
+	g.Expect(l.Wait(t.Context())).To(Succeed(), "outside of a look")
+	g.Expect([]int{own.waits, all.waits}).To(Equal([]int{2, 2}))
+	own.err = errors.New("no")
+	g.Expect(l.Wait(ctx)).To(MatchError("no"))
+	g.Expect(all.waits).To(Equal(2), "nothing of what is shared is taken")
+	g.Expect(sent.Load()).To(BeEquivalentTo(2))
+	own.err, all.err = nil, errors.New("full")
+	g.Expect(l.Wait(ctx)).To(MatchError("full"))
+}
+
+func TestTheCapIsDerivedFromTheLimitOfABox(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(bucket(&rest.Config{QPS: 100, Burst: 200}, fullSpeed).QPS()).To(BeEquivalentTo(500))
+	g.Expect(bucket(&rest.Config{}, fullSpeed).QPS()).To(BeEquivalentTo(25))
+	all := bucket(&rest.Config{QPS: 1, Burst: 2}, fullSpeed)
+	for range 2 * fullSpeed {
+		g.Expect(all.TryAccept()).To(BeTrue())
+	}
+	g.Expect(all.TryAccept()).To(BeFalse())
+	free := bucket(&rest.Config{QPS: -1}, fullSpeed)
+	for range 10_000 {
+		g.Expect(free.TryAccept()).To(BeTrue(), "no limit of a box, no cap")
+	}
+}

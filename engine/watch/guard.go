@@ -1,0 +1,69 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// guard runs f, and turns a panic into one that is logged and counted: it would end the process otherwise, and with it every
+// box.
+func (i *informer) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			i.panicked(p, debug.Stack())
+		}
+	}()
+	f()
+}
+
+// logPanic is what is done with a panic where nobody wants to know.
+func (c Config) logPanic(p any, stack []byte) {
+	c.Log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
+}
+
+// guarded are the events of an informer. One that panics is lost, and those after it are not.
+type guarded struct {
+	informer *informer
+	next     cache.ResourceEventHandler
+}
+
+var _ cache.ResourceEventHandler = guarded{}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (g guarded) OnAdd(item any, initial bool) {
+	g.informer.guard(func() { g.next.OnAdd(item, initial) })
+}
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (g guarded) OnUpdate(old, item any) { g.informer.guard(func() { g.next.OnUpdate(old, item) }) }
+
+// OnDelete implements cache.ResourceEventHandler.
+func (g guarded) OnDelete(item any) { g.informer.guard(func() { g.next.OnDelete(item) }) }
+
+// errPanicked is what a request comes to that panicked.
+var errPanicked = errors.New("a panic was caught; see the log")
+
+// guardedRequest is a request of an informer that fails where it panics.
+func guardedRequest[T any](
+	i *informer, request func(context.Context, metav1.ListOptions) (T, error),
+) func(context.Context, metav1.ListOptions) (T, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (answer T, err error) {
+		err = errPanicked
+		i.guard(func() { answer, err = request(ctx, options) })
+		return answer, err
+	}
+}
+
+// guardedTransform is a transform after which an object for which it panics is stored as it is.
+func (i *informer) guardedTransform(next cache.TransformFunc) cache.TransformFunc {
+	return func(item any) (out any, err error) {
+		out = item
+		i.guard(func() { out, err = next(item) })
+		return out, err
+	}
+}

@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// swamp swallows what watches tell whose path holds one of some texts: their connections stay open, and nothing comes.
+type swamp struct {
+	mu        sync.Mutex
+	paths     []string        // none: nothing is swallowed
+	swallowed map[string]bool // the watches that it has swallowed something of, by path
+}
+
+func (s *swamp) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err == nil && strings.Contains(r.URL.RawQuery, "watch=true") {
+			response.Body = &sunk{ReadCloser: response.Body, in: s, path: r.URL.Path, dry: s.covers(r.URL.Path)}
+		}
+		return response, err
+	})
+}
+
+func (s *swamp) covers(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.paths, func(part string) bool { return strings.Contains(path, part) })
+}
+
+// flood swallows what the watches tell that are open now. Those that are opened later are on firm ground.
+func (s *swamp) flood(paths ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paths, s.swallowed = paths, map[string]bool{}
+}
+
+// count is the number of watches that it has swallowed something of.
+func (s *swamp) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.swallowed)
+}
+
+// sunk is the body of one watch.
+type sunk struct {
+	io.ReadCloser
+
+	in   *swamp
+	path string
+	dry  bool // it was opened after the flood
+}
+
+// Read gives nothing while it is under water, until the watch is closed.
+func (s *sunk) Read(p []byte) (int, error) {
+	for {
+		n, err := s.ReadCloser.Read(p)
+		if err != nil || s.dry || !s.in.covers(s.path) {
+			return n, err
+		}
+		s.in.mu.Lock()
+		s.in.swallowed[s.path] = true
+		s.in.mu.Unlock()
+	}
+}
+
+// age gives the age of the watch of a resource, as the manager exports it.
+func (p *process) age(g Gomega, resource string) float64 {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "orkestra_watch_age_seconds" && m.GetLabel()[0].GetValue() == resource {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+var _ = Describe("A watch that has gone quiet", func() {
+	It("is listed again, so that what it did not tell is seen, and has an age that is exported", func(ctx context.Context) {
+		w := newWorld(ctx)
+		mud := &swamp{}
+		replaceManager(via(mud.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {mode: "{{ .spec.mode }}"}}]}}`))
+		w.website(ctx, "web", `{mode: first}`)
+		w.settled(ctx, "web")
+		w.hasData(ctx, "web", map[string]string{"mode": "first"})
+		Expect(manager.age(Default, w.crdName())).To(BeNumerically(">=", 0))
+		Expect(manager.age(Default, "configmaps")).To(BeNumerically(">=", 0))
+
+		By("losing a change of the resource, and one of its child")
+		mud.flood("/"+w.group+"/", "/api/v1/configmaps")
+		w.website(ctx, "web", `{mode: second}`)
+		w.patch(ctx, w.configMap("web"), `{"data":{"other":"kept"}}`)
+		Eventually(mud.count).WithContext(ctx).Should(Equal(2))
+		w.hasData(ctx, "web", map[string]string{"mode": "second", "other": "kept"})
+		w.settled(ctx, "web")
+		nothingSent(ctx, w, "web")
+
+		By("deleting the box")
+		Expect(kube.Delete(ctx, getBox(ctx, Default, w.id))).To(Succeed())
+		Eventually(func(g Gomega) float64 { return manager.age(g, w.crdName()) }).WithContext(ctx).Should(BeEquivalentTo(-1))
+	})
+})

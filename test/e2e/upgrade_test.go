@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// previous is the commit that is upgraded from. It moves on with every release.
+const previous = "05862885cd1ac892e045b3fbfa1b92c8faf363b4"
+
+// requireUpgrade is set where the history of the repository is there for certain, such as in CI: then a missing commit is a
+// failure, and no reason to skip.
+const requireUpgrade = "ORKESTRA_REQUIRE_UPGRADE"
+
+// former is a box with much that a later version could see otherwise: values drawn once, fields set once, Jobs that are done,
+// children without an owner.
+const former = `{finalizers: [example.io/own],
+	onCreate: {jobs: [{id: setup, image: busybox}], configmaps: [{id: first, name: "{{ .metadata.name }}-first", data: {made: once}}]},
+	onReconcile: {
+		secrets: [{id: key, name: "{{ .metadata.name }}-key", once: true, data: {password: "{{ randAlphaNum 16 }}"}}],
+		deployments: [{image: "{{ .spec.image }}", replicas: 2, initialFields: [spec.replicas]}],
+		configmaps: [{id: each, name: "{{ .metadata.name }}-{{ .item }}", forEach: {field: spec.tags, key: "{{ .item }}"}, data: {a: "{{ .item }}"}}],
+		services: [{port: 80}]},
+	onDelete: {configmaps: [{name: "{{ .metadata.name }}-bye", data: {a: b}}]},
+	status: {fields: [{path: replicas, value: "{{ .children.deployment.status.readyReplicas | default 0 }}"}]}}`
+
+// childrenOf are the resourceVersions of all children of a box, by kind and name.
+func (w *world) childrenOf(ctx context.Context, box string) map[string]string {
+	GinkgoHelper()
+	found := map[string]string{}
+	for _, kind := range getBox(ctx, Default, box).Status.ManagedKinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind(kind))
+		Expect(kube.List(ctx, list, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelBox: box})).To(Succeed())
+		for i := range list.Items {
+			found[kind.Kind+" "+list.Items[i].GetName()] = list.Items[i].GetResourceVersion()
+		}
+	}
+	return found
+}
+
+// succeeded is how many cycles of a box have succeeded in a process.
+func succeeded(ctx context.Context, g Gomega, metrics, box string) int {
+	_, body, err := fetch(ctx, "http://"+metrics+"/metrics", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	found := regexp.MustCompile(`orkestra_reconcile_total\{box="` + box + `",result="success"\} (\d+)`).FindStringSubmatch(body)
+	g.Expect(found).NotTo(BeNil(), "no cycle of %s yet", box)
+	n, err := strconv.Atoi(found[1])
+	g.Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+var _ = Describe("An upgrade", Label("upgrade"), func() {
+	It("changes no child of what runs", func(ctx context.Context) {
+		w, every := newWorld(ctx), newWorld(ctx)
+		old := formerBuild()
+		replaceManager()
+		manager.stop()
+
+		By("settling with the previous version")
+		j := &journal{}
+		before := w.startReplica(j, "before", old.path())
+		before.leads(ctx)
+		w.running(ctx, w.box(ctx, former))
+		every.running(ctx, every.box(ctx, everyKind))
+		resources := names(3)
+		for _, name := range resources {
+			w.website(ctx, name, `{image: "nginx:1", tags: [a, b]}`)
+			every.website(ctx, name, `{image: "nginx:1", replicas: 1}`)
+		}
+		generations := map[string]int64{}
+		for _, name := range resources {
+			Eventually(func(g Gomega) {
+				g.Expect(w.get(ctx, g, name).GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationDone, ContainSubstring("setup")))
+			}).WithContext(ctx).Should(Succeed())
+			generations[name] = w.settled(ctx, name).GetGeneration()
+			every.settled(ctx, name)
+		}
+		children, others := w.childrenOf(ctx, w.id), every.childrenOf(ctx, every.id)
+		Expect(children).To(HaveLen(7 * len(resources)))
+		Expect(others).To(HaveLen(5 * len(resources)))
+		before.Signal(syscall.SIGTERM)
+		Eventually(before, patience).Should(gexec.Exit(0))
+
+		By("starting this version")
+		mark, metrics := j.mark(), freeAddress()
+		after := w.startReplica(j, "after", built.path(), "--metrics-bind-address", metrics, "--metrics-secure=false")
+		Eventually(func(g Gomega) {
+			for _, box := range []string{w.id, every.id} {
+				g.Expect(succeeded(ctx, g, metrics, box)).To(BeNumerically(">=", len(resources)))
+			}
+		}).WithContext(ctx).Should(Succeed())
+		w.running(ctx, w.id)
+		every.running(ctx, every.id)
+		for _, name := range resources {
+			Expect(w.settled(ctx, name).GetGeneration()).To(Equal(generations[name]))
+			every.settled(ctx, name)
+		}
+		Expect(w.childrenOf(ctx, w.id)).To(Equal(children))
+		Expect(every.childrenOf(ctx, every.id)).To(Equal(others))
+		for _, c := range after.wrote(mark) {
+			// It keeps books of its own. Resources and children are left alone.
+			Expect(c.path).To(Or(HaveSuffix("/events"), ContainSubstring("/controllerrevisions"),
+				ContainSubstring("/"+v1alpha1.GroupName+"/"), HaveSuffix("/status")), "%s", c.method)
+		}
+
+		By("working with it")
+		w.website(ctx, resources[0], `{image: "nginx:2", tags: [b]}`)
+		w.settled(ctx, resources[0])
+		w.gone(ctx, &corev1.ConfigMap{}, resources[0]+"-a")
+		Expect(kube.Delete(ctx, w.ref(resources[1]))).To(Succeed())
+		w.gone(ctx, w.ref(resources[1]), resources[1])
+		now := w.childrenOf(ctx, w.id)
+		for child, version := range children {
+			if strings.Contains(child, resources[2]) {
+				Expect(now).To(HaveKeyWithValue(child, version))
+			}
+		}
+		after.Signal(syscall.SIGTERM)
+		Eventually(after, patience).Should(gexec.Exit(0))
+	})
+})
+
+// formerBuild takes the sources of the previous version from the repository's history.
+func formerBuild() *build {
+	GinkgoHelper()
+	root := filepath.Join("..", "..")
+	if err := run(root, "git", "cat-file", "-e", previous+"^{commit}"); err != nil {
+		Expect(os.Getenv(requireUpgrade)).To(BeEmpty(), "%s demands the history of the repository: %v", requireUpgrade, err)
+		Skip("the commit " + previous + " is not in this clone: " + err.Error())
+	}
+	dir := GinkgoT().TempDir()
+	archive := filepath.Join(dir, "source.tar")
+	Expect(run(root, "git", "archive", "--output", archive, previous)).To(Succeed())
+	Expect(run(dir, "tar", "-xf", archive)).To(Succeed())
+	b := &build{source: dir}
+	DeferCleanup(b.remove)
+	return b
+}

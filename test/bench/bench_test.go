@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -47,16 +48,22 @@ spec:
 // world is a cluster with a manager in this process that serves Websites.
 type world struct {
 	kube     client.Client
+	cluster  *localcluster.Cluster
 	requests atomic.Int64
+	// corrections are writes to ConfigMaps that exist or are to be made.
+	corrections atomic.Int64
+	// noise counts the requests about resources in the namespace noise.
+	noise atomic.Int64
 }
 
 // newWorld starts everything and stops it when the benchmark ends.
-func newWorld(b *testing.B) *world {
+func newWorld(b *testing.B, changes ...func(*rest.Config, *controllers.Options)) *world {
 	b.Helper()
 	log.SetLogger(logr.Discard())
 	w := &world{}
 	cluster, err := localcluster.Start(b.Context(), localcluster.Options{})
 	must(b, err)
+	w.cluster = cluster
 	b.Cleanup(func() { must(b, cluster.Stop()) })
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
@@ -72,7 +79,7 @@ func newWorld(b *testing.B) *world {
 		_, err := cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all")
 		return err
 	})
-	w.startManager(b, cluster, scheme)
+	w.startManager(b, cluster, scheme, changes...)
 	_, err = cluster.KubectlApply(b.Context(), box)
 	must(b, err)
 	_, err = cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox/website", "--timeout=60s")
@@ -80,14 +87,25 @@ func newWorld(b *testing.B) *world {
 	return w
 }
 
-func (w *world) startManager(b *testing.B, cluster *localcluster.Cluster, scheme *runtime.Scheme) {
+func (w *world) startManager(
+	b *testing.B, cluster *localcluster.Cluster, scheme *runtime.Scheme, changes ...func(*rest.Config, *controllers.Options),
+) {
 	b.Helper()
-	config := cluster.Config()
+	config, options := cluster.Config(), controllers.Options{QPS: -1, Namespace: "default"}
+	for _, change := range changes {
+		change(config, &options)
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			// Health is coalesced over all resources, so it is no part of what one costs.
 			if strings.Contains(r.URL.Path, "/namespaces/default/") {
 				w.requests.Add(1)
+				if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/") {
+					w.corrections.Add(1)
+				}
+			}
+			if strings.Contains(r.URL.Path, "/namespaces/noise/") {
+				w.noise.Add(1)
 			}
 			return next.RoundTrip(r)
 		})
@@ -97,7 +115,7 @@ func (w *world) startManager(b *testing.B, cluster *localcluster.Cluster, scheme
 		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	})
 	must(b, err)
-	must(b, controllers.Setup(mgr, controllers.Options{QPS: -1}))
+	must(b, controllers.Setup(mgr, options))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -1,0 +1,233 @@
+package bench_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/controllers"
+)
+
+const (
+	// failing is how many resources of the one noisy box fail for ever, forbidden how many of the other.
+	failing, forbidden = 1000, 200
+	// samples is how many resources are made in one turn, one every pace.
+	samples, pace = 100, 100 * time.Millisecond
+)
+
+// noises are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and
+// again, and a policy forbids those of the other.
+const noises = `apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: failing}
+spec:
+  crd: {name: failings.noise.example.com}
+  onReconcile: {configmaps: [{data: {a: "{{ .metadata.name }}"}}]}
+---
+apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: forbidden}
+spec:
+  crd: {name: forbiddens.noise.example.com}
+  onReconcile: {secrets: [{data: {a: "{{ .metadata.name }}"}}]}
+`
+
+const noiseCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.noise.example.com}
+spec:
+  group: noise.example.com
+  scope: Namespaced
+  names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s, listKind: %[2]sList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+`
+
+// forbids is a policy that refuses every Secret in the namespace of the noise.
+const forbids = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: noise}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [secrets]}]}
+  validations: [{expression: "false", message: "no Secrets here", reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: noise}
+spec:
+  policyName: noise
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: noise}}}
+`
+
+// limited gives boxes the limits that they have by default.
+func limited(_ *rest.Config, options *controllers.Options) { options.QPS = 0 }
+
+// makeNoise makes the noisy boxes, which sleep, and their resources.
+func (w *world) makeNoise(b *testing.B) {
+	b.Helper()
+	ctx := b.Context()
+	_, err := w.cluster.KubectlApply(ctx, fmt.Sprintf(noiseCRD, "failing", "Failing")+fmt.Sprintf(noiseCRD, "forbidden", "Forbidden"))
+	must(b, err)
+	_, err = w.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "crd/failings.noise.example.com", "crd/forbiddens.noise.example.com", "--timeout=60s")
+	must(b, err)
+	must(b, w.kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "noise"}}))
+	must(b, w.kube.Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: "noise"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}},
+	}))
+	_, err = w.cluster.KubectlApply(ctx, forbids)
+	must(b, err)
+	_, err = w.cluster.KubectlApply(ctx, strings.ReplaceAll(noises, "spec:\n", "spec:\n  suspend: true\n"))
+	must(b, err)
+	for kind, count := range map[string]int{"Failing": failing, "Forbidden": forbidden} {
+		for n := range count {
+			must(b, w.kube.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "noise.example.com/v1", "kind": kind,
+				"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", strings.ToLower(kind), n), "namespace": "noise"},
+			}}))
+		}
+	}
+}
+
+// suspend puts the noisy boxes to sleep, or wakes them up.
+func (w *world) suspend(b *testing.B, yes bool) {
+	b.Helper()
+	for _, name := range []string{"failing", "forbidden"} {
+		_, err := w.cluster.Kubectl(b.Context(), "patch", "operatorbox/"+name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, yes))
+		must(b, err)
+		state := "Healthy=False"
+		if yes {
+			state = "Started=False"
+		}
+		_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition="+state, "crdhealth/"+name, "--timeout=60s")
+		must(b, err)
+	}
+}
+
+// allFail waits until the noisy boxes have looked at each of their resources, all of which fail from then on.
+func (w *world) allFail(b *testing.B) {
+	b.Helper()
+	for name, count := range map[string]int{"failing": failing, "forbidden": forbidden} {
+		_, err := w.cluster.Kubectl(b.Context(), "wait", fmt.Sprintf("--for=jsonpath={.status.resources.failing}=%d", count), "crdhealth/"+name, "--timeout=180s")
+		must(b, err)
+	}
+}
+
+// creations makes resources of the healthy box at a steady pace and gives the time from each to Ready.
+func (w *world) creations(b *testing.B, turn string) times {
+	b.Helper()
+	var all times
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for n := range samples {
+		name := fmt.Sprintf("%s-%d", turn, n)
+		<-tick.C
+		began := time.Now()
+		must(b, w.kube.Create(b.Context(), website(name)))
+		w.eventually(b, func() error { return w.ready(b.Context(), name) })
+		all = append(all, time.Since(began))
+	}
+	return all
+}
+
+// BenchmarkNoisyNeighbor measures a healthy box beside two that fail all the time, in turns with and without them.
+func BenchmarkNoisyNeighbor(b *testing.B) {
+	w := newWorld(b, limited)
+	w.makeNoise(b)
+	w.creations(b, "warm") // connections, caches
+	var quiet, waking, noisy times
+	var f figures
+	for turn := range 2 {
+		quiet = append(quiet, w.creations(b, fmt.Sprintf("quiet-%d", turn))...)
+		w.suspend(b, false)
+		waking = append(waking, w.creations(b, fmt.Sprintf("waking-%d", turn))...)
+		w.allFail(b)
+		before := w.noise.Load()
+		noisy = append(noisy, w.creations(b, fmt.Sprintf("noisy-%d", turn))...)
+		f.note(fmt.Sprintf("requests of the noisy boxes, turn %d", turn+1), float64(w.noise.Load()-before), "")
+		w.suspend(b, true)
+	}
+	for _, q := range []float64{0.5, 0.99} {
+		before, with := quiet.quantile(q), noisy.quantile(q)
+		f.note(fmt.Sprintf("create to Ready, p%g, alone", 100*q), before, "ms")
+		f.note(fmt.Sprintf("create to Ready, p%g, beside noise", 100*q), with, "ms")
+		f.note(fmt.Sprintf("create to Ready, p%g, while the noisy boxes look at everything once", 100*q), waking.quantile(q), "ms")
+		f.add(fmt.Sprintf("p%g beside noise, of that alone", 100*q), with/before, 1.2, "×")
+	}
+	f.print(b)
+}
+
+// BenchmarkFight has somebody else rewrite one owned field for a while.
+func BenchmarkFight(b *testing.B) {
+	const (
+		lasts = 15 * time.Second
+		every = time.Second / 43
+	)
+	w := newWorld(b)
+	must(b, w.kube.Create(b.Context(), website("web")))
+	w.eventually(b, func() error { return w.ready(b.Context(), "web") })
+	before := w.corrections.Load()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	named, writes := false, 0
+	for began := time.Now(); time.Since(began) < lasts; writes++ {
+		<-tick.C
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"host":"theirs-%d"}}`, writes))
+		must(b, w.kube.Patch(b.Context(), child, patch, client.FieldOwner("rival")))
+		if writes%43 == 0 {
+			named = named || w.reconciling(b, "web", `manager "rival" keeps changing data.host`)
+		}
+	}
+	ended := time.Now()
+	w.eventually(b, func() error {
+		if err := w.kube.Get(b.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+			return err
+		}
+		if child.Data["host"] != "web.example.com" || w.reconciling(b, "web", "") {
+			return fmt.Errorf("not settled: %v", child.Data)
+		}
+		return nil
+	})
+	settled := time.Since(ended)
+	var f figures
+	f.note("writes by somebody else", float64(writes), "")
+	f.add("corrections of the field", float64(w.corrections.Load()-before), 60, "")
+	unnamed := 1.0
+	if named {
+		unnamed = 0
+	}
+	f.add("the other one is named in the status (0: yes)", unnamed, 0, "")
+	f.add("settled after it ends", settled.Seconds(), 2, "s")
+	f.print(b)
+}
+
+// reconciling says whether something is under way for a resource, with a text in the message.
+func (w *world) reconciling(b *testing.B, name, text string) bool {
+	b.Helper()
+	obj := website(name)
+	must(b, w.kube.Get(b.Context(), client.ObjectKeyFromObject(obj), obj))
+	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	must(b, err)
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		if message, _ := m["message"].(string); m["type"] == "Reconciling" && m["status"] == "True" && strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
+}

@@ -38,6 +38,7 @@ type box struct {
 	client    *apply.Client
 	writer    *apply.Writer
 	states    states
+	vanished  vanished
 	snapshots *rollback.Store
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
 	interests interests
@@ -270,7 +271,7 @@ func (b *box) events() watch.ResourceEvents {
 			b.states.note(obj)
 			b.queue.Add(requestOf(obj))
 		},
-		Delete: func(obj *unstructured.Unstructured) { b.queue.Add(requestOf(obj)) },
+		Delete: b.gone,
 	}
 }
 

@@ -40,6 +40,9 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		// Whoever waits for resources to be let go is told of each of them.
 		defer b.engine.config.Changed(b.name)
 	}
+	if b.tidy(ctx, key) {
+		b.queue.low(tidyInterval, reconcile.Request{NamespacedName: key})
+	}
 	if !found {
 		b.states.forget(key)
 		b.share.forget(key)

@@ -24,12 +24,13 @@ const (
 )
 
 // noises are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and
-// again, and a policy forbids those of the other.
+// again, and a policy forbids those of the other. Their resync is short, so that the pauses between two attempts do not grow for long.
 const noises = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
 metadata: {name: failing}
 spec:
   crd: {name: failings.noise.example.com}
+  resync: 5s
   onReconcile: {configmaps: [{data: {a: "{{ .metadata.name }}"}}]}
 ---
 apiVersion: orkestra.orkspace.io/v1alpha1
@@ -37,6 +38,7 @@ kind: OperatorBox
 metadata: {name: forbidden}
 spec:
   crd: {name: forbiddens.noise.example.com}
+  resync: 5s
   onReconcile: {secrets: [{data: {a: "{{ .metadata.name }}"}}]}
 `
 

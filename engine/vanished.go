@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// vanished are resources that are gone although our finalizer held them, and that nobody has cleaned up after: the API server
+// removes an object whose deletion was under way when its first finalizer was added. The garbage collector takes the children
+// that name their owner; those in other namespaces, and those of a box with onDelete, would stay for ever.
+type vanished struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName][]*unstructured.Unstructured // guarded by mu
+}
+
+// note takes in the last state of a resource that is gone. One that was deleted as it should be had a deletion time, and was
+// cleaned up; one without our finalizer was let go.
+func (v *vanished) note(obj *unstructured.Unstructured) {
+	if obj.GetDeletionTimestamp() != nil || !marked(obj) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.all == nil {
+		v.all = map[types.NamespacedName][]*unstructured.Unstructured{}
+	}
+	v.all[keyOf(obj)] = append(v.all[keyOf(obj)], obj)
+}
+
+// of gives the resources of a name that vanished, and that are still to be cleaned up after.
+func (v *vanished) of(key types.NamespacedName) []*unstructured.Unstructured {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.all[key])
+}
+
+// done ends the clean-up after one of them.
+func (v *vanished) done(key types.NamespacedName, uid types.UID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all[key] = slices.DeleteFunc(v.all[key], func(obj *unstructured.Unstructured) bool { return obj.GetUID() == uid })
+	if len(v.all[key]) == 0 {
+		delete(v.all, key)
+	}
+}
+
+// gone takes in that a resource is no more.
+func (b *box) gone(obj *unstructured.Unstructured) {
+	b.vanished.note(obj)
+	b.queue.Add(requestOf(obj))
+}
+
+// tidyInterval is the time between two looks at what a resource that vanished has left.
+const tidyInterval = time.Second
+
+// tidy deletes the children of resources of a name that vanished, but for those that are to outlive their resource. It says
+// whether it must be called again.
+func (b *box) tidy(ctx context.Context, key types.NamespacedName) (again bool) {
+	for _, gone := range b.vanished.of(key) {
+		err := b.writer.Settle(ctx, gone.GetUID())
+		left := false
+		if err == nil {
+			left, err = b.deleteChildren(ctx, gone)
+		}
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Children of a resource that vanished could not be deleted")
+		}
+		if err != nil || left {
+			again = true
+			continue
+		}
+		log.FromContext(ctx).Info("Cleaned up after a resource that vanished although it was held", "uid", gone.GetUID())
+		b.vanished.done(key, gone.GetUID())
+	}
+	return again
+}

@@ -145,8 +145,8 @@ func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.Oper
 // revive has a box that can't run its spec go on with the revision that it ran before, in a process that never ran it. It says
 // whether that is so.
 func (r *OperatorBoxReconciler) revive(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (bool, error) {
-	if box.Spec.Suspend {
-		return false, nil
+	if box.Spec.Suspend || box.Status.Revision == "" && box.Status.ObservedGeneration > 0 {
+		return false, nil // nothing ran; only of a lost status it is not known what did
 	}
 	plan, err := r.lastPlan(ctx, box, v, "")
 	if err != nil || plan == nil {
@@ -170,7 +170,7 @@ func (r *OperatorBoxReconciler) revive(ctx context.Context, box *v1alpha1.Operat
 // recall finds out, from the kept revisions, what a box has made whose status was lost: the kinds of its children, and where its
 // resources are. Without that, children whose declaration is gone would be left for ever. It is done before the box runs.
 func (r *OperatorBoxReconciler) recall(ctx context.Context, box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) error {
-	if box.Status.ObservedGeneration != 0 {
+	if box.Status.ObservedGeneration > 0 { // without a status it has the default, which is -1
 		return nil
 	}
 	all, err := r.Revisions.List(ctx, box.Name)

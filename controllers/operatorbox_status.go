@@ -79,7 +79,9 @@ func (r *OperatorBoxReconciler) fill(ctx context.Context, box *v1alpha1.Operator
 		s.RequiredRules = v.plan.Rules
 	}
 	report, runs := r.Engine.Report(box.Name)
-	s.Revision = ""
+	if !couldGoOn[v.reason] {
+		s.Revision = ""
+	}
 	if runs && !r.cleanupOnly(box.Name) {
 		s.Revision = report.Revision
 	}
@@ -122,7 +124,7 @@ func (r *OperatorBoxReconciler) fillCounts(ctx context.Context, box *v1alpha1.Op
 // conditions are all conditions of a box. Ready is their summary.
 func (v *view) conditions(box *v1alpha1.OperatorBox, report health.Report, runs bool) []metav1.Condition {
 	out := []metav1.Condition{
-		v.crdCondition(), v.compiledCondition(box, runs), v.permissionsCondition(),
+		v.crdCondition(), v.compiledCondition(box, runs && report.Revision != ""), v.permissionsCondition(),
 	}
 	if v.plan != nil {
 		out = append(out, statusWritable(v.plan))
@@ -195,6 +197,12 @@ func statusWritable(plan *pipeline.Plan) metav1.Condition {
 		c.Message = fmt.Sprintf("the schema of %s does not know %s: they are left out of the resources' status", plan.CRD.Name, missing)
 	}
 	return c
+}
+
+// couldGoOn are the reasons for which a box can't run its spec, and goes on with what it ran before where that is kept. Its status
+// names that all the time: nothing else knows it.
+var couldGoOn = map[string]bool{
+	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
 }
 
 // stalling are the reasons that only an edit mends.

@@ -58,6 +58,11 @@ func (b *box) dryRun(plan *pipeline.Plan, stored *unstructured.Unstructured, st 
 // snapshotInterval is the time to the next try where a snapshot could not be kept. Until then there is no way back to this generation.
 const snapshotInterval = 10 * time.Second
 
+// succeeded says whether a resource has succeeded before at its generation, under a plan with rollback.
+func (b *box) succeeded(plan *pipeline.Plan, stored *unstructured.Unstructured) bool {
+	return plan.Rollback != nil && b.snapshots.Has(stored.GetUID(), stored.GetGeneration(), plan.Revision)
+}
+
 // keepSnapshot keeps what a resource looked like that has succeeded: Ready, with nothing that is waited for. That it can't be kept
 // is no failure of the resource, but people should know.
 func (b *box) keepSnapshot(ctx context.Context, run *pipeline.Run, result status.Result) status.Result {

@@ -60,7 +60,7 @@ func (b *box) goBack(
 	newest := b.snapshots.Newest(stored.GetUID())
 	switch {
 	case newest == nil:
-		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonNoSnapshot, "nothing is rolled back: no generation of this resource has succeeded yet since the box has rollback")
+		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonNoSnapshot, "nothing is rolled back: no snapshot of this resource is kept; one is taken when a generation succeeds")
 		return
 	case newest.Err != nil:
 		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonSnapshotRefused, fmt.Sprintf(
@@ -125,6 +125,7 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *slot) {
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
 	}
 	run := plan.NewRun(stored, began, ports)
+	run.Succeeded = true // what is gone back to has
 	err := look.err
 	if err == nil {
 		err = b.acquireKinds(ctx)

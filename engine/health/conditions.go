@@ -111,6 +111,8 @@ func works(r Report) string {
 	case stalling[r.Reason]:
 	case r.Awaits != "":
 		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
+	case r.Snapshot.Resources.Failing > 0:
+		return "the box works, but not for all resources: see status.failing"
 	default:
 		return "the box works"
 	}

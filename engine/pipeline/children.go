@@ -32,6 +32,13 @@ func newChildren(r *Run) *children { return &children{run: r} }
 // changed forgets what was read: something was written.
 func (c *children) changed() { c.loaded, c.list, c.byKey, c.tree, c.whole = false, nil, nil, nil, nil }
 
+// rendered forgets what templates saw where a declaration has got another object than the one that is there.
+func (c *children) rendered() {
+	if slices.ContainsFunc(c.list, func(child *unstructured.Unstructured) bool { return c.run.stands.age(child) > 0 }) {
+		c.tree, c.whole = nil, nil
+	}
+}
+
 // all gives every child, in the order of the declarations that they stand for; those of none come last.
 func (c *children) all() []*unstructured.Unstructured {
 	if c.loaded {
@@ -89,7 +96,10 @@ func (c *children) viewAll() map[string]any {
 
 func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
 	tree := map[string]any{}
-	for _, child := range c.withEnded() {
+	all := slices.Clone(c.withEnded())
+	// Two objects stand for one declaration while its name changes: templates mean the new one.
+	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return c.run.stands.age(a) - c.run.stands.age(b) })
+	for _, child := range all {
 		gvk := child.GroupVersionKind()
 		seen := view(child)
 		if _, taken := tree[kinds.SingularOf(gvk)]; !taken {
@@ -102,7 +112,7 @@ func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) 
 			tree[plural] = byName
 		}
 		byName[c.run.childName(child)] = seen
-		if d := c.run.Plan.named(idOf(child)); d != nil && d.explicit {
+		if d := c.run.Plan.named(idOf(child)); d != nil && d.explicit && c.run.stands.age(child) == 0 {
 			addByID(tree, d, idOf(child), seen)
 		}
 	}
@@ -187,11 +197,20 @@ type standing struct {
 	wholly   map[*declaration]bool // declarations of which no item was rendered this time, and whose children stay
 	expanded map[*declaration]bool // declarations whose items are known this time
 	met      map[string]bool       // ids of the instances of those
+	objects  map[string]childKey   // what each id rendered
+}
+
+// age is 1 for a child whose declaration has rendered another object in this cycle, and 0 for all others.
+func (s standing) age(child *unstructured.Unstructured) int {
+	if now, ok := s.objects[idOf(child)]; ok && now != keyOf(child) {
+		return 1
+	}
+	return 0
 }
 
 func newStanding() standing {
 	return standing{rendered: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declaration]bool{},
-		expanded: map[*declaration]bool{}, met: map[string]bool{}}
+		expanded: map[*declaration]bool{}, met: map[string]bool{}, objects: map[string]childKey{}}
 }
 
 // add notes a rendered object. Two that are the same are a mistake.
@@ -204,7 +223,7 @@ func (s standing) add(obj *unstructured.Unstructured, id string) error {
 	if len(s.rendered) >= maxChildren {
 		return permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, id))
 	}
-	s.rendered[key] = id
+	s.rendered[key], s.objects[id] = id, key
 	return nil
 }
 

@@ -100,6 +100,7 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 			}
 		}
 	}
+	r.children.rendered()
 	var eg errgroup.Group
 	eg.SetLimit(concurrentWrites)
 	for _, w := range writes {

@@ -38,11 +38,23 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 			r.LeftBehind++
 			continue
 		}
+		if r.mayGoBack() {
+			continue
+		}
 		if err := r.discard(ctx, child); err != nil {
 			return Hold, fmt.Errorf("%s: %w", idOf(child), err)
 		}
 	}
+	if r.mayGoBack() {
+		return Next, nil
+	}
 	return Next, r.forget(ctx)
+}
+
+// mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: something is waited for at a
+// generation that has not succeeded yet. What is deleted now could be made again then, but what it held would be lost.
+func (r *Run) mayGoBack() bool {
+	return r.Plan.Rollback != nil && !r.Succeeded && len(r.Waits) > 0
 }
 
 // discard deletes a child, or lets it go where its declaration said so.

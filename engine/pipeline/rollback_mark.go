@@ -184,7 +184,7 @@ func (r *Run) backCondition(err error) []status.Own {
 	case r.Plan.Rollback == nil && status.HasCondition(r.Stored, v1alpha1.ConditionRolledBack):
 		return []status.Own{{Condition: metav1.Condition{Type: v1alpha1.ConditionRolledBack}, Remove: true}}
 	case r.Plan.Rollback != nil && r.back.settled && err == nil:
-		return []status.Own{status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSettled, "the children are those of the spec")}
+		return []status.Own{status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSettled, "nothing is rolled back")}
 	default:
 		return nil
 	}

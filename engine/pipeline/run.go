@@ -70,6 +70,8 @@ type Run struct {
 	LeftBehind int32
 	// Writes that were made.
 	Writes []Written
+	// Succeeded says that the resource has succeeded before at this generation and plan. Only boxes with rollback are told.
+	Succeeded bool
 	// Orphan says that somebody asked for the children to stay when the resource was deleted.
 	Orphan bool
 	// Deleting is set while clean-up runs.

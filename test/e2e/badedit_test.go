@@ -124,6 +124,26 @@ var _ = Describe("Revisions of a box after a bad edit, in a process that never r
 		Expect(revisions(ctx, Default, w.id)).To(BeEmpty())
 	})
 
+	It("do not give way to older ones when they are gone", func(ctx context.Context) {
+		good = w.runs(ctx, `{onReconcile: {configmaps: [{data: {value: better}}]}}`)
+		w.holds(ctx, "web", "better")
+		w.website(ctx, "other", `{}`)
+		w.settled(ctx, "other")
+		inVain(ctx, "")
+		Expect(kube.Delete(ctx, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: good}})).To(Succeed())
+		manager = startManager(cluster.Config())
+		says := func() {
+			GinkgoHelper()
+			boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
+				`it can't go on with what it ran before: revision "`+good+`" of box "`+w.id+`" is no longer kept`)
+		}
+		says()
+		w.removed(ctx, "other") // the sub-controller that serves this had the box looked at once more
+		says()
+		Expect(getBox(ctx, Default, w.id).Status.Revision).To(Equal(good))
+		w.holds(ctx, "web", "better")
+	})
+
 	DescribeTable("are refused by name where they can't be had; deletions are served", func(ctx context.Context, spoil func(context.Context), why string) {
 		inVain(ctx, "")
 		spoil(ctx)

@@ -93,7 +93,7 @@ var _ = Describe("The series of a box", func() {
 			each.website(ctx, "web", `{}`)
 			each.settled(ctx, "web")
 			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
-			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(9), "one of each family") }).WithContext(ctx).Should(Succeed())
+			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(11), "one of each family") }).WithContext(ctx).Should(Succeed())
 		}
 		all := manager.series(Default, other.id)
 

@@ -219,7 +219,7 @@ var _ = Describe("Rollback", func() {
 		name := w.box(ctx, "rollBackOnError: true\n"+steps)
 		w.running(ctx, name)
 		w.labeled(ctx, "web", badSteps, "one")
-		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonNoSnapshot, "no generation of this resource has succeeded yet")
+		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonNoSnapshot, "no snapshot of this resource is kept")
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "70000")
 		w.firstHolds(ctx, "web", "bad", "one")
 		Expect(w.get(ctx, Default, "web").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationRolledBack))

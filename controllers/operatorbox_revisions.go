@@ -145,8 +145,8 @@ func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.Oper
 // revive has a box that can't run its spec go on with the revision that it ran before, in a process that never ran it. It says
 // whether that is so.
 func (r *OperatorBoxReconciler) revive(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (bool, error) {
-	if box.Spec.Suspend || box.Status.Revision == "" && box.Status.ObservedGeneration > 0 {
-		return false, nil // nothing ran; only of a lost status it is not known what did
+	if box.Spec.Suspend {
+		return false, nil
 	}
 	plan, err := r.lastPlan(ctx, box, v, "")
 	if err != nil || plan == nil {

@@ -75,7 +75,8 @@ func mayHaveBeenDone(err error) bool {
 // nothing is in doubt.
 func (w *Writer) Settle(ctx context.Context, owner types.UID) error {
 	for _, t := range w.unsure.of(owner) {
-		live, err := w.client.metadata(ctx, t)
+		// The whole object: its event may bring the same version, and then nobody looks again at what metadata alone did not show.
+		live, err := w.client.get(ctx, t)
 		switch {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		case err != nil:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -47,10 +48,12 @@ type told struct {
 	Cache
 
 	written []string
+	status  map[string]any
 }
 
 func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) {
 	c.written = append(c.written, obj.GetNamespace()+"/"+obj.GetName())
+	c.status, _, _ = unstructured.NestedMap(obj.Object, "status")
 }
 
 func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
@@ -67,8 +70,12 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 		default:
-			_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"ns","name":%q,"labels":{%q:%q}}}`,
-				path.Base(r.URL.Path), v1alpha1.LabelOwnerUID, owner)
+			status := `,"status":{"succeeded":1}`
+			if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+				status = ""
+			}
+			_, _ = fmt.Fprintf(w, `{"kind":"Widget","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"labels":{%q:%q}}%s}`,
+				path.Base(r.URL.Path), v1alpha1.LabelOwnerUID, owner, status)
 		}
 	}))
 	defer server.Close()
@@ -91,6 +98,7 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
 	g.Expect(asked).To(Equal([]string{"foreign", "made", "never"}))
 	g.Expect(cache.written).To(Equal([]string{"ns/made"}), "only what is the owner's")
+	g.Expect(cache.status).To(HaveKey("succeeded"), "whole: an event of the same version would change nothing")
 	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
 	g.Expect(asked).To(HaveLen(3), "nothing is in doubt any more")
 	g.Expect(w.Settle(t.Context(), "nobody")).To(Succeed())

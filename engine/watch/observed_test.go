@@ -84,6 +84,7 @@ func TestObservedKindsAreSharedAndStopped(t *testing.T) {
 		defer stop()
 		g.Expect(observed.Acquire(t.Context(), "one", cupKind)).To(Succeed())
 		g.Expect(observed.Acquire(t.Context(), "two", cupKind)).To(Succeed())
+		synctest.Wait() // synced is when the list is there; the watch comes after it
 		g.Expect(requests(client, "watch")).To(Equal(1))
 		observed.Release("one")
 		g.Expect(observed.Get(cupKind, "a", "x")).NotTo(BeNil(), "two still reads it")

@@ -79,20 +79,28 @@ func (m *RolledBack) Stands(p *Plan, resource *unstructured.Unstructured) bool {
 		m.ReconcileAt == resource.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
 }
 
-// maxRetryDelay is the longest time between two attempts of a resource that is rolled back and not held.
-const maxRetryDelay = 1000 * time.Second
+const (
+	// firstRetryDelay is the time before the first new attempt of a resource that is not held, where what failed may pass by itself.
+	firstRetryDelay = 10 * time.Second
+	// maxRetryDelay is the longest time between two attempts, where resync is not longer.
+	maxRetryDelay = 1000 * time.Second
+)
 
-// Retry is when a resource that is not held is tried again: after one resync, and after twice the time each time it had to go
-// back once more. Each attempt changes the children to and fro. Zero: it is held.
+// Retry is when a resource that is not held is tried again. What may pass without a change of resource or box (no answer of the API
+// server, a missing right) is tried after 10 s, or one resync if that is shorter; what is refused after one resync, as ever. It is twice the
+// time each time it had to go back once more: each attempt changes the children to and fro. Zero: it is held.
 func (m *RolledBack) Retry(resync time.Duration) time.Time {
 	if m.Held {
 		return time.Time{}
 	}
-	delay := resync
-	for i := 1; i < m.Count && delay < maxRetryDelay; i++ {
+	delay, longest := resync, max(resync, maxRetryDelay)
+	if m.Class != Permanent && m.Class != Refused {
+		delay, longest = min(resync, firstRetryDelay), maxRetryDelay
+	}
+	for i := 1; i < m.Count && delay < longest; i++ {
 		delay *= 2
 	}
-	return m.Since.Add(min(delay, max(resync, maxRetryDelay)))
+	return m.Since.Add(min(delay, longest))
 }
 
 // What people read of it: what failed, where the children are, and what to do.

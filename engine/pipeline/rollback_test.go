@@ -111,14 +111,27 @@ func TestMarkStandsUntilSomethingChanges(t *testing.T) {
 func TestRetriesBecomeRare(t *testing.T) {
 	g := gomega.NewWithT(t)
 	since := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	after := func(count int, resync time.Duration) time.Duration {
-		return (&RolledBack{Since: since, Count: count}).Retry(resync).Sub(since.Time)
+	for name, tc := range map[string]struct {
+		class  Class
+		count  int
+		resync time.Duration
+		want   time.Duration
+	}{
+		"refused, first":                  {Refused, 1, time.Minute, time.Minute},
+		"refused, second":                 {Refused, 2, time.Minute, 2 * time.Minute},
+		"permanent, fourth":               {Permanent, 4, time.Minute, 8 * time.Minute},
+		"refused, at most":                {Refused, 1000, time.Minute, maxRetryDelay},
+		"refused, a longer resync":        {Refused, 1000, time.Hour, time.Hour},
+		"transient, first":                {Transient, 1, 24 * time.Hour, 10 * time.Second},
+		"transient, third":                {Transient, 3, 24 * time.Hour, 40 * time.Second},
+		"transient, at most":              {Transient, 1000, 24 * time.Hour, maxRetryDelay},
+		"transient, a shorter resync":     {Transient, 1, time.Second, time.Second},
+		"permission, what may be granted": {Permission, 1, time.Hour, 10 * time.Second},
+		"panic":                           {Panic, 2, time.Hour, 20 * time.Second},
+	} {
+		mark := &RolledBack{Since: since, Count: tc.count, Class: tc.class}
+		g.Expect(mark.Retry(tc.resync).Sub(since.Time)).To(gomega.Equal(tc.want), name)
 	}
-	g.Expect(after(1, time.Minute)).To(gomega.Equal(time.Minute))
-	g.Expect(after(2, time.Minute)).To(gomega.Equal(2 * time.Minute))
-	g.Expect(after(4, time.Minute)).To(gomega.Equal(8 * time.Minute))
-	g.Expect(after(1000, time.Minute)).To(gomega.Equal(maxRetryDelay))
-	g.Expect(after(1000, time.Hour)).To(gomega.Equal(time.Hour))
 	g.Expect((&RolledBack{Since: since, Held: true}).Retry(time.Minute)).To(gomega.BeZero())
 }
 

@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -30,15 +32,18 @@ type DependencyReconciler struct {
 	Client client.Client
 	// Engine is told.
 	Engine *engine.Engine
+	// Reports says how boxes stand that this process runs: what somebody else writes into their CRDHealth lets nobody go.
+	Reports HealthReporter
 }
 
-// SetupWithManager makes the controller.
-func (r *DependencyReconciler) SetupWithManager(mgr ctrl.Manager) error {
+// SetupWithManager makes the controller. changed adds the names of boxes whose report has changed.
+func (r *DependencyReconciler) SetupWithManager(mgr ctrl.Manager, changed source.Source) error {
 	everywhere := false
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("dependency").
 		For(&v1alpha1.CRDHealth{}).
 		Watches(&v1alpha1.OperatorBox{}, &handler.EnqueueRequestForObject{}).
+		WatchesRawSource(changed).
 		WithOptions(controller.Options{NeedLeaderElection: &everywhere}).
 		Complete(r)
 	if err != nil {
@@ -61,8 +66,22 @@ func (r *DependencyReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	if !hasHealth {
 		known = nil
 	}
-	r.Engine.SetStanding(req.Name, standing(hasBox, known))
+	r.Engine.SetStanding(req.Name, r.known(req.Name, standing(hasBox, known)))
 	return ctrl.Result{}, nil
+}
+
+// known is how a box stands by this process's own knowledge, and as its CRDHealth says where it has none: on followers, for CRDs
+// that other operators run, and while caches fill, when what a former process has written holds.
+func (r *DependencyReconciler) known(box string, written pipeline.Standing) pipeline.Standing {
+	if !written.OfBox || !r.Engine.Leading() {
+		return written
+	}
+	report, ok := r.Reports.HealthReport(box)
+	if !ok || report.Phase == health.Starting || r.Reports.Closing() {
+		return written
+	}
+	written.State, written.Started = health.State(report.Phase, report.Snapshot.Degraded), report.Phase == health.Running
+	return written
 }
 
 func found(err error) (bool, error) {

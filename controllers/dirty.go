@@ -24,6 +24,19 @@ type DirtyQueue struct {
 	early map[string]bool // marks from before the start, with their urgency
 }
 
+// marks are the boxes that each controller is to look at again, for what the engine has said of them.
+type marks struct {
+	boxes, healths, standings DirtyQueue
+}
+
+// health marks a box whose report has changed. Those that depend on it hear of it at once if it matters to them.
+func (m *marks) health(box string, urgent bool) {
+	m.healths.Mark(box, urgent)
+	if urgent {
+		m.standings.Mark(box, true)
+	}
+}
+
 // Source gives the source that the controller starts. Marks from before that are delivered at its start.
 func (d *DirtyQueue) Source() source.Source {
 	return source.Func(d.start)

@@ -71,19 +71,19 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	boxes, healths := &DirtyQueue{}, &DirtyQueue{}
+	told := &marks{}
 	c := mgr.GetClient()
 	permissions := NewPermissions(c, o.Clock)
 	box := &OperatorBoxReconciler{}
-	eng, err := newEngine(mgr, o, guard, recorder, permissions, boxes, healths, box.PlanOf)
+	eng, err := newEngine(mgr, o, guard, recorder, permissions, told, box.PlanOf)
 	if err != nil {
 		return err
 	}
 	claims := NewClaims(c, o.Clock)
-	reports := &Reports{Engine: eng, Claims: claims, Changed: healths.Mark}
+	reports := &Reports{Engine: eng, Claims: claims, Changed: told.health}
 	*box = OperatorBoxReconciler{
 		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
-		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: boxes,
+		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: &told.boxes,
 		Revisions:          NewRevisions(c, mgr.GetAPIReader(), o.Namespace),
 		Events:             mgr.GetEventRecorder("operatorbox"),
 		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
@@ -94,12 +94,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := box.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := (&DependencyReconciler{Client: c, Engine: eng}).SetupWithManager(mgr); err != nil {
+	if err := (&DependencyReconciler{Client: c, Engine: eng, Reports: reports}).SetupWithManager(mgr, told.standings.Source()); err != nil {
 		return err
 	}
 	standalones := &Standalones{Client: c, CRDs: NewCRDs(mgr.GetAPIReader()), Permissions: permissions, Engine: eng}
 	health := &CRDHealthReconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
-	if err := health.SetupWithManager(mgr, healths.Source()); err != nil {
+	if err := health.SetupWithManager(mgr, told.healths.Source()); err != nil {
 		return err
 	}
 	for _, add := range []manager.Runnable{eng, leader{engine: eng, box: box}} {
@@ -111,7 +111,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func newEngine(
-	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, boxes, healths *DirtyQueue,
+	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, told *marks,
 	planOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error),
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
@@ -125,13 +125,13 @@ func newEngine(
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
 		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: planOf,
 		Changed: func(name string) {
-			boxes.Mark(name, true)
-			healths.Mark(name, true)
+			told.boxes.Mark(name, true)
+			told.health(name, true)
 		},
-		HealthChanged: healths.Mark,
+		HealthChanged: told.health,
 		Denied: func(name string, missing engine.Right) {
 			if permissions.Lost(missing) {
-				boxes.Mark(name, true)
+				told.boxes.Mark(name, true)
 			}
 		},
 	})

@@ -38,6 +38,28 @@ func (w *world) hasMap(ctx context.Context, name, mode string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
+// hasNoMap says that a resource has no ConfigMap.
+func (w *world) hasNoMap(ctx context.Context, name string) {
+	GinkgoHelper()
+	err := kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, &corev1.ConfigMap{})
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	Expect(err).To(HaveOccurred(), "nothing is made for it")
+}
+
+// pretendHealthy writes into the CRDHealth of a box what is not so.
+func pretendHealthy(ctx context.Context, box string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var h v1alpha1.CRDHealth
+		g.Expect(kube.Get(ctx, types.NamespacedName{Name: box}, &h)).To(Succeed())
+		h.Status.State = v1alpha1.HealthHealthy
+		for i := range h.Status.Conditions {
+			h.Status.Conditions[i].Status = metav1.ConditionTrue
+		}
+		g.Expect(kube.Status().Update(ctx, &h)).To(Succeed())
+	}).WithContext(ctx).Should(Succeed())
+}
+
 // dependency waits until the CRDHealth of a box says whether a dependency is met.
 func dependency(ctx context.Context, box, name, condition string, met bool) {
 	GinkgoHelper()
@@ -96,11 +118,16 @@ var _ = Describe("A box that depends on another", func() {
 		w.gone(ctx, w.ref("second"), "second")
 		w.website(ctx, "third", `{mode: c}`)
 		w.waitsFor(ctx, "third", `box "`+db.id+`" is Degraded, wanted Healthy`)
-		err := kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: "third"}, &corev1.ConfigMap{})
-		Expect(client.IgnoreNotFound(err)).To(Succeed())
-		Expect(err).To(HaveOccurred(), "nothing is made for it")
+		w.hasNoMap(ctx, "third")
 		w.website(ctx, "third", `{mode: d}`)
 		w.waitsFor(ctx, "third", `box "`+db.id+`" is Degraded, wanted Healthy`)
+
+		By("having somebody else write that it is healthy")
+		for range 10 {
+			pretendHealthy(ctx, db.id)
+			inState(ctx, db.id, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
+		}
+		w.hasNoMap(ctx, "third")
 
 		By("having it recover")
 		db.website(ctx, "a", `{replicas: 1}`)

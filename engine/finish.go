@@ -120,6 +120,9 @@ func (b *box) patchStatus(ctx context.Context, plan *pipeline.Plan, stored *unst
 	case apply.IsGone(err, stored):
 		return nil // the resource is gone; its event is on the way
 	case err != nil:
+		if apply.MayHaveBeenDone(err) {
+			st.unsure = stored.GetResourceVersion()
+		}
 		return err
 	}
 	st.wrote(stored, answer)

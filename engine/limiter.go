@@ -59,7 +59,7 @@ func (b *box) schedule(run *pipeline.Run, st *state) {
 		b.again(key, st, b.resync(run.Plan))
 	case pipeline.Transient, pipeline.Panic:
 		delay, look := st.backoff.next(run.Plan.Runtime.Resync)
-		st.due = b.engine.config.Clock.Now().Add(delay)
+		st.wait(b.engine.config.Clock.Now(), delay)
 		if look {
 			b.again(key, st, delay)
 			return

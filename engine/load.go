@@ -89,8 +89,8 @@ func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, stored *un
 		b.share.forget(key)
 		return false
 	}
-	wait := b.share.admit(key)
-	if st.admitted = wait == 0; st.admitted {
+	wait, price := b.share.admit(key)
+	if st.price = price; wait == 0 {
 		return false
 	}
 	b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
@@ -102,9 +102,9 @@ func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, stored *un
 func retried(st *state, now time.Time, resync time.Duration) bool {
 	switch st.class {
 	case pipeline.Transient, pipeline.Panic:
-		return !now.Before(st.due)
+		return st.isDue(now)
 	case pipeline.Refused:
-		return now.Sub(st.looked) >= resyncFloor(resync)
+		return st.since(now) >= resyncFloor(resync)
 	default:
 		return false
 	}
@@ -121,15 +121,21 @@ func (b *box) same(plan *pipeline.Plan, stored *unstructured.Unstructured, st *s
 // settle pays for a look that was admitted. One that succeeded costs nothing, and lets the next one go: when what all of them
 // waited for is there, they are done as fast as the box can.
 func (b *box) settle(st *state, sent int64) {
-	if !st.admitted {
+	if st.price == 0 {
 		return
 	}
-	st.admitted = false
+	price := st.price
+	st.price = 0
 	if st.class != "" {
-		b.share.spent(sent)
+		b.share.spent(price, sent)
 		return
 	}
-	if next, ok := b.share.back(); ok {
+	b.letNext(b.share.back(price))
+}
+
+// letNext queues one that was let go before its turn.
+func (b *box) letNext(next types.NamespacedName, ok bool) {
+	if ok {
 		b.queue.low(0, reconcile.Request{NamespacedName: next})
 	}
 }

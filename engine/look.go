@@ -34,6 +34,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	}
 	defer place.leave()
 	defer b.gauge()
+	defer func() { b.letNext(b.share.passOn(key)) }()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	stored, found := b.resources.Get(key)
 	if b.plan.Load().CleanupOnly {
@@ -56,6 +57,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		// The cache does not show our own last write yet. Its event is on the way, and queues the resource again.
 		return
 	}
+	st.doubt(stored)
 	plan := b.plan.Load()
 	switch {
 	case stored.GetDeletionTimestamp() == nil && plan.CleanupOnly:
@@ -96,7 +98,7 @@ func (b *box) settled(ctx context.Context, plan *pipeline.Plan, stored *unstruct
 	}
 	switch st.class {
 	case pipeline.Transient, pipeline.Panic:
-		if !now.Before(st.due) {
+		if st.isDue(now) {
 			return false
 		}
 	case pipeline.Permission:
@@ -105,7 +107,7 @@ func (b *box) settled(ctx context.Context, plan *pipeline.Plan, stored *unstruct
 		}
 	case pipeline.Refused:
 		// What refuses is out of our sight, so it is asked again once per resync, which looks come a little early.
-		if now.Sub(st.looked) >= resyncFloor(plan.Runtime.Resync) {
+		if st.since(now) >= resyncFloor(plan.Runtime.Resync) {
 			return false
 		}
 	case pipeline.Permanent:

@@ -28,10 +28,7 @@ func (b *box) goesBack(ctx context.Context, plan *pipeline.Plan, stored *unstruc
 	case b.mustGoBack(plan, stored, st):
 		b.goBack(ctx, plan, stored, st, place, back)
 		return true
-	case back == nil || !back.Stands(plan, stored):
-		return false
-	}
-	if retry := back.Retry(plan.Runtime.Resync); !retry.IsZero() && !b.engine.config.Clock.Now().Before(retry) {
+	case back == nil, !back.Stands(plan, stored), back.MustRetry(plan.Runtime.Resync, b.engine.config.Clock.Now()):
 		return false
 	}
 	entry, err := b.snapshotNamed(stored, back.Snapshot)

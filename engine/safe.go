@@ -74,7 +74,7 @@ func (b *box) afterPanic(key types.NamespacedName, p any) time.Duration {
 	st := b.states.of(key, stored.GetUID())
 	st.inputs, st.class = nil, pipeline.Panic
 	delay, _ := st.backoff.next(resync)
-	st.due = b.engine.config.Clock.Now().Add(delay)
+	st.wait(b.engine.config.Clock.Now(), delay)
 	return delay
 }
 

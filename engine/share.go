@@ -27,10 +27,17 @@ type share struct {
 	tokens float64   // negative: what has been promised; guarded by mu
 	at     time.Time // of tokens; guarded by mu
 	cost   float64   // what a look is taken to cost; guarded by mu
-	// waiting are those who were not admitted, with the time from which they are, and queue their order, in which some may have
-	// left; guarded by mu.
-	waiting map[types.NamespacedName]time.Time
+	// waiting are those who were not admitted, and queue their order, in which some may have left; guarded by mu.
+	waiting map[types.NamespacedName]promise
 	queue   []types.NamespacedName
+	// first are those who were let go before their turn, and have not been looked at since; guarded by mu.
+	first map[types.NamespacedName]bool
+}
+
+// promise is what one who waits has been promised.
+type promise struct {
+	turn  time.Time // from which it is admitted
+	price float64   // that it has paid
 }
 
 func newShare(config *rest.Config, clk clock.PassiveClock) *share {
@@ -40,53 +47,73 @@ func newShare(config *rest.Config, clk clock.PassiveClock) *share {
 	}
 	return &share{
 		clock: clk, rate: float64(qps) * failingShare, most: max(1, float64(qps)), tokens: max(1, float64(qps)), at: clk.Now(), cost: 1,
-		waiting: map[types.NamespacedName]time.Time{},
+		waiting: map[types.NamespacedName]promise{}, first: map[types.NamespacedName]bool{},
 	}
 }
 
-// admit says how long a look has to wait until it asks again; 0: it is admitted. Who has to wait has a time of his own from then
-// on, so that nobody who comes later takes it from him.
-func (s *share) admit(key types.NamespacedName) time.Duration {
+// admit says how long a look has to wait until it asks again; 0: it is admitted, for a price that spent or back is told. Who has
+// to wait has a time of his own from then on, so that nobody who comes later takes it from him.
+func (s *share) admit(key types.NamespacedName) (wait time.Duration, price float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refill()
-	if turn, waits := s.waiting[key]; waits {
-		if wait := turn.Sub(s.at); wait > 0 {
-			return wait
+	if p, waits := s.waiting[key]; waits {
+		if wait := p.turn.Sub(s.at); wait > 0 {
+			return wait, 0
 		}
 		s.drop(key)
-		return 0
+		delete(s.first, key)
+		return 0, p.price
 	}
 	s.tokens -= s.cost
 	if s.tokens >= 0 {
-		return 0
+		return 0, s.cost
 	}
-	wait := max(time.Millisecond, time.Duration(-s.tokens/s.rate*float64(time.Second)))
-	s.waiting[key] = s.at.Add(wait)
+	wait = max(time.Millisecond, time.Duration(-s.tokens/s.rate*float64(time.Second)))
+	s.waiting[key] = promise{turn: s.at.Add(wait), price: s.cost}
 	s.queue = append(s.queue, key)
-	return wait
+	return wait, 0
 }
 
-// spent charges a look that was admitted, and failed, for the requests that it has sent. The next ones are taken to cost as much.
-func (s *share) spent(requests int64) {
+// spent charges a look that was admitted for a price, and failed, for the requests that it has sent. The next ones are taken to
+// cost as much.
+func (s *share) spent(price float64, requests int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refill()
-	s.tokens = min(s.most, s.tokens+s.cost-float64(requests))
+	s.tokens = min(s.most, s.tokens+price-float64(requests))
 	s.cost = max(1, float64(requests))
 }
 
-// back takes the payment for a look back that succeeded, and lets the one go that has waited longest; ok is false where none
-// waits.
-func (s *share) back() (next types.NamespacedName, ok bool) {
+// back gives the price of a look back that succeeded, and lets the one go that has waited longest; ok is false where none waits.
+func (s *share) back(price float64) (next types.NamespacedName, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refill()
-	s.tokens = min(s.most, s.tokens+s.cost)
+	s.tokens = min(s.most, s.tokens+price)
+	return s.letGo()
+}
+
+// passOn lets the next one go where a look has ended for which its turn came early, and which was none of those that are admitted:
+// something had changed, or it was not due. Otherwise all who come after it would wait for their own turn.
+func (s *share) passOn(key types.NamespacedName) (next types.NamespacedName, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.first[key] {
+		return types.NamespacedName{}, false
+	}
+	delete(s.first, key)
+	s.refill()
+	return s.letGo()
+}
+
+// letGo needs the lock.
+func (s *share) letGo() (next types.NamespacedName, ok bool) {
 	for len(s.queue) > 0 {
 		next, s.queue = s.queue[0], s.queue[1:]
-		if turn, waits := s.waiting[next]; waits && turn.After(s.at) {
-			s.waiting[next] = s.at
+		if p, waits := s.waiting[next]; waits && p.turn.After(s.at) {
+			s.waiting[next] = promise{turn: s.at, price: p.price}
+			s.first[next] = true
 			return next, true
 		}
 	}
@@ -97,8 +124,8 @@ func (s *share) back() (next types.NamespacedName, ok bool) {
 func (s *share) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, waits := s.waiting[key]; waits {
-		s.tokens = min(s.most, s.tokens+s.cost)
+	if p, waits := s.waiting[key]; waits {
+		s.tokens = min(s.most, s.tokens+p.price)
 		s.drop(key)
 	}
 }
@@ -122,9 +149,15 @@ func (s *share) drop(key types.NamespacedName) {
 	}
 }
 
-// refill needs the lock.
+// refill needs the lock. A clock that was set back keeps nobody waiting for longer than he was told.
 func (s *share) refill() {
 	now := s.clock.Now()
-	s.tokens = min(s.most, s.tokens+max(0, now.Sub(s.at).Seconds())*s.rate)
+	passed := now.Sub(s.at)
+	if passed < 0 {
+		for key, p := range s.waiting {
+			s.waiting[key] = promise{turn: p.turn.Add(passed), price: p.price}
+		}
+	}
+	s.tokens = min(s.most, s.tokens+max(0, passed.Seconds())*s.rate)
 	s.at = now
 }

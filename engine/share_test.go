@@ -44,14 +44,14 @@ func TestShareIsATenthOfTheBoxesRequests(t *testing.T) {
 					if clk.Now().Before(due[n]) {
 						continue
 					}
-					wait := s.admit(keyN(n))
+					wait, price := s.admit(keyN(n))
 					due[n] = clk.Now().Add(wait)
 					if wait == 0 {
 						if sent > int(s.most) {
 							longest = max(longest, clk.Since(last))
 						}
 						last = clk.Now()
-						s.spent(2)
+						s.spent(price, 2)
 						sent += 2
 						due[n] = clk.Now().Add(10 * time.Millisecond)
 					}
@@ -70,10 +70,12 @@ func TestShareLetsAFewThrough(t *testing.T) {
 	g := NewWithT(t)
 	s := newShare(&rest.Config{QPS: 100, Burst: 200}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
 	for range 50 {
-		g.Expect(s.admit(keyN(1))).To(BeZero(), "the backoff alone slows down what fails now and then")
-		s.spent(2)
+		wait, price := s.admit(keyN(1))
+		g.Expect(wait).To(BeZero(), "the backoff alone slows down what fails now and then")
+		s.spent(price, 2)
 	}
-	g.Expect(s.admit(keyN(1))).To(BeNumerically(">", 0))
+	wait, _ := s.admit(keyN(1))
+	g.Expect(wait).To(BeNumerically(">", 0))
 }
 
 // When what all of them wait for is there, each that succeeds lets the next one go.
@@ -82,24 +84,68 @@ func TestShareIsNoBrakeForWhatSucceeds(t *testing.T) {
 	s := newShare(&rest.Config{QPS: 10, Burst: 10}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
 	var waiting []int
 	for n := range 1000 {
-		if s.admit(keyN(n)) > 0 {
+		if wait, price := s.admit(keyN(n)); wait > 0 {
 			waiting = append(waiting, n)
 		} else {
-			s.spent(1)
+			s.spent(price, 1)
 		}
 	}
 	g.Expect(waiting).To(HaveLen(990))
 	s.forget(keyN(waiting[0]))
-	next, ok := s.back()
+	next, ok := s.back(0)
 	done := 0
-	for ; ok; next, ok = s.back() {
+	for ok {
 		g.Expect(next).To(Equal(keyN(waiting[done+1])), "in their order")
-		g.Expect(s.admit(next)).To(BeZero())
 		done++
+		if done%10 == 0 { // something has changed about it, and so nobody asks whether it is admitted
+			s.forget(next)
+			next, ok = s.passOn(next)
+			continue
+		}
+		wait, price := s.admit(next)
+		g.Expect(wait).To(BeZero())
+		_, early := s.passOn(next)
+		g.Expect(early).To(BeFalse(), "who is admitted says himself how it went")
+		next, ok = s.back(price)
 	}
 	g.Expect(done).To(Equal(989))
 	g.Expect(s.waiting).To(BeEmpty())
 	g.Expect(s.queue).To(BeEmpty())
+	g.Expect(s.first).To(BeEmpty())
+}
+
+// What looks are taken to cost changes all the time; who leaves gets back what he has paid.
+func TestShareLosesNothing(t *testing.T) {
+	g := NewWithT(t)
+	s := newShare(&rest.Config{QPS: 10, Burst: 10}, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	_, price := s.admit(keyN(0))
+	s.spent(price, 10)
+	g.Expect(s.tokens).To(BeZero())
+	for n := range 100 {
+		s.cost = float64(n%7 + 1)
+		wait, _ := s.admit(keyN(n))
+		g.Expect(wait).To(BeNumerically(">", 0))
+	}
+	for n := range 100 {
+		s.cost = float64(n%3 + 1)
+		s.forget(keyN(n))
+	}
+	g.Expect(s.tokens).To(BeZero())
+}
+
+func TestShareKeepsNobodyWaitingWhoseClockIsSetBack(t *testing.T) {
+	g := NewWithT(t)
+	clk := testingclock.NewFakePassiveClock(time.Unix(10_000, 0))
+	s := newShare(&rest.Config{QPS: 10, Burst: 10}, clk)
+	s.tokens = -9
+	wait, _ := s.admit(keyN(1))
+	g.Expect(wait).To(Equal(10 * time.Second))
+	clk.SetTime(time.Unix(5000, 0))
+	wait, _ = s.admit(keyN(1))
+	g.Expect(wait).To(Equal(10 * time.Second))
+	clk.SetTime(time.Unix(5010, 0))
+	wait, _ = s.admit(keyN(1))
+	g.Expect(wait).To(BeZero())
 }
 
 func TestShareKeepsNothingOfThoseWhoLeave(t *testing.T) {
@@ -124,10 +170,12 @@ func TestWhichLooksAreHeldBack(t *testing.T) {
 		due   bool
 	}{
 		"no error":                      {&state{}, false},
-		"transient, too early":          {&state{class: pipeline.Transient, due: now.Add(1)}, false},
+		"transient, too early":          {&state{class: pipeline.Transient, due: now.Add(1), pause: 1}, false},
 		"transient":                     {&state{class: pipeline.Transient, due: now}, true},
+		"transient, a clock set back":   {&state{class: pipeline.Transient, due: now.Add(time.Hour), pause: time.Second}, true},
 		"panic":                         {&state{class: pipeline.Panic, due: now}, true},
 		"refused, just now":             {&state{class: pipeline.Refused, looked: now.Add(-10 * time.Second)}, false},
+		"refused, a clock set back":     {&state{class: pipeline.Refused, looked: now.Add(10 * time.Second)}, true},
 		"refused, a resync ago":         {&state{class: pipeline.Refused, looked: now.Add(-time.Minute)}, true},
 		"permanent":                     {&state{class: pipeline.Permanent, looked: now.Add(-time.Hour)}, false},
 		"a right that has been granted": {&state{class: pipeline.Permission, looked: now.Add(-time.Hour)}, false},
@@ -146,9 +194,9 @@ func TestWhichLooksAreHeldBack(t *testing.T) {
 			st := tc.state
 			st.inputs = plan.NewRun(resource, now, pipeline.Ports{}).Inputs
 			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse(), "there is room for one")
-			g.Expect(st.admitted).To(Equal(tc.due))
+			g.Expect(st.price > 0).To(Equal(tc.due))
 			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(Equal(tc.due))
-			g.Expect(st.admitted).To(BeFalse())
+			g.Expect(st.price).To(BeZero())
 			g.Expect(b.share.waiting).To(HaveLen(map[bool]int{true: 1}[tc.due]))
 
 			resource.SetGeneration(2)
@@ -169,18 +217,18 @@ func TestWhoPays(t *testing.T) {
 	defer b.queue.ShutDown()
 	b.settle(&state{class: pipeline.Transient}, 5)
 	g.Expect(b.share.tokens).To(Equal(10.0), "a look that an event asked for")
-	b.share.admit(keyN(1))
-	b.settle(&state{class: pipeline.Transient, admitted: true}, 5)
+	_, price := b.share.admit(keyN(1))
+	b.settle(&state{class: pipeline.Transient, price: price}, 5)
 	g.Expect(b.share.tokens).To(Equal(5.0))
-	b.share.admit(keyN(1))
-	st := &state{admitted: true}
+	_, price = b.share.admit(keyN(1))
+	st := &state{price: price}
 	b.settle(st, 5)
 	g.Expect(b.share.tokens).To(Equal(5.0), "what succeeds is free")
-	g.Expect(st.admitted).To(BeFalse())
+	g.Expect(st.price).To(BeZero())
 	for n := range 6 {
 		b.share.admit(keyN(n))
 	}
-	b.settle(&state{admitted: true}, 1)
+	b.settle(&state{price: 5}, 1)
 	next, _, _ := b.queue.GetWithPriority()
 	g.Expect(next.NamespacedName).To(Equal(keyN(1)), "and lets the next one go")
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -23,17 +24,19 @@ type state struct {
 	waiting  bool
 	written  string // resourceVersion of our last write to the resource
 	looked   time.Time
-	due      time.Time // after a failure that may pass: not before it, unless an input changes
-	missing  *Right    // after a 403: what the manager may not do
+	due      time.Time     // after a failure that may pass: not before it, unless an input changes
+	pause    time.Duration // until due, as it was chosen
+	missing  *Right        // after a 403: what the manager may not do
 	backoff  backoff
 	repeats  bool             // this cycle asks again what was counted before
+	unsure   string           // resourceVersion over which a status was written without an answer; empty: none
 	echoes   int              // status writes in a row that only such writes led to
 	happened []pipeline.Event // those that were sent, so that each is sent once
 	shown    metav1.Condition // Ready as it was last found
 	released bool
 	brake    brake
 	version  string   // of the resource after the last cycle
-	admitted bool     // this cycle is one that only time asked for, at a resource that fails
+	price    float64  // what this cycle has paid, if it is one that only time asked for, at a resource that fails; 0: nothing
 	attempts attempts // of a box with rollback
 }
 
@@ -43,11 +46,33 @@ const maxEchoes = 10
 
 // wrote notes our own write of the status.
 func (s *state) wrote(stored, answer *unstructured.Unstructured) {
-	s.written = answer.GetResourceVersion()
+	s.written, s.unsure = answer.GetResourceVersion(), ""
 	if s.echoes++; s.echoes >= maxEchoes {
 		s.inputs.StatusWritten(stored, answer)
 		s.echoes = 0
 	}
+}
+
+// doubt ends a doubt about the status. Of a write without an answer nobody knows whether it was done; what the next cycle found was
+// compared with a cache that did not show it. So when the resource has changed, it is evaluated again, whatever has changed.
+func (s *state) doubt(stored *unstructured.Unstructured) {
+	if s.unsure != "" && s.unsure != stored.GetResourceVersion() {
+		s.unsure, s.inputs = "", nil
+	}
+}
+
+// wait sets when the resource is due.
+func (s *state) wait(now time.Time, pause time.Duration) { s.due, s.pause = now.Add(pause), pause }
+
+// isDue says whether the pause is over. If there is more left of it than there ever was, the clock has been set back.
+func (s *state) isDue(now time.Time) bool { return !now.Before(s.due) || s.due.Sub(now) > s.pause }
+
+// since is the time since the last cycle; for ever, where the clock has been set back since.
+func (s *state) since(now time.Time) time.Duration {
+	if now.Before(s.looked) {
+		return math.MaxInt64
+	}
+	return now.Sub(s.looked)
 }
 
 // readyBefore is Ready before this cycle: as the resource shows it, or as it was last found where no status can show it.

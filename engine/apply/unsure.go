@@ -31,7 +31,7 @@ func (u *unsure) note(owner types.UID, t target, err error) {
 	switch {
 	case err == nil:
 		u.drop(owner, t)
-	case mayHaveBeenDone(err):
+	case MayHaveBeenDone(err):
 		if u.all == nil {
 			u.all = map[types.UID]map[target]bool{}
 		}
@@ -59,9 +59,9 @@ func (u *unsure) of(owner types.UID) []target {
 	})
 }
 
-// mayHaveBeenDone says whether a request may have been carried out although it failed: no answer came, it could not be read, or
+// MayHaveBeenDone says whether a request may have been carried out although it failed: no answer came, it could not be read, or
 // the API server itself does not know.
-func mayHaveBeenDone(err error) bool {
+func MayHaveBeenDone(err error) bool {
 	var refused *RefusedError
 	if errors.As(err, &refused) || meta.IsNoMatchError(err) {
 		return false

@@ -38,7 +38,7 @@ func TestMayHaveBeenDone(t *testing.T) {
 		"a rejection with its own code": {apierrors.NewInvalid(schema.GroupKind{Kind: "Widget"}, "web", nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(mayHaveBeenDone(tc.err)).To(Equal(tc.want))
+			NewWithT(t).Expect(MayHaveBeenDone(tc.err)).To(Equal(tc.want))
 		})
 	}
 }

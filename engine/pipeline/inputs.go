@@ -28,6 +28,7 @@ type Inputs struct {
 	observed []observation
 	// readChildren says whether any step read the children. One that failed before that is not helped by their changes.
 	readChildren bool
+	at           time.Time // of the cycle
 	expires      time.Time
 }
 
@@ -35,8 +36,8 @@ type Inputs struct {
 // seen yet, so such an input counts as changed.
 const written = ""
 
-func newInputs(p *Plan, stored *unstructured.Unstructured) *Inputs {
-	return &Inputs{plan: p, resource: fingerprint(p, stored), children: map[types.UID]string{}}
+func newInputs(p *Plan, stored *unstructured.Unstructured, at time.Time) *Inputs {
+	return &Inputs{plan: p, resource: fingerprint(p, stored), children: map[types.UID]string{}, at: at}
 }
 
 // observation is something that a cycle read of what the box does not own: one object, a list, whether a box runs,
@@ -82,7 +83,7 @@ func versionsOf(objects []*unstructured.Unstructured) string {
 
 // Unchanged says whether everything that was read is still the same.
 func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Reader, now time.Time) bool {
-	if in == nil || in.plan != p || !in.expires.IsZero() && !now.Before(in.expires) {
+	if in == nil || in.plan != p || in.expired(now) {
 		return false
 	}
 	if in.resource != fingerprint(p, stored) {
@@ -117,6 +118,12 @@ func (in *Inputs) StatusWritten(stored, answer *unstructured.Unstructured) {
 	seen.Object = maps.Clone(stored.Object)
 	seen.Object["status"] = answer.Object["status"]
 	in.resource = fingerprint(in.plan, &seen)
+}
+
+// expired says whether the inputs have changed by themselves. Where the clock has been set back since, nobody knows how long that
+// would take.
+func (in *Inputs) expired(now time.Time) bool {
+	return !in.expires.IsZero() && (!now.Before(in.expires) || now.Before(in.at))
 }
 
 // Expires is when the inputs change by themselves; zero: never.

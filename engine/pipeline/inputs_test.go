@@ -182,6 +182,7 @@ func TestInputsExpire(t *testing.T) {
 	g.Expect(expires).To(gomega.BeTemporally("~", now.Add(6*time.Minute), time.Second))
 	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires.Add(-time.Second))).To(gomega.BeTrue())
 	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now.Add(-time.Second))).To(gomega.BeFalse(), "the clock was set back")
 }
 
 func TestAStepBeforeTheChildrenIsNotHelpedByThem(t *testing.T) {

@@ -103,6 +103,12 @@ func (m *RolledBack) Retry(resync time.Duration) time.Time {
 	return m.Since.Add(min(delay, longest))
 }
 
+// MustRetry says whether a resource that is not held is to be tried again now. Since is written down: where the clock was set back
+// behind it, nobody knows how much time has passed.
+func (m *RolledBack) MustRetry(resync time.Duration, now time.Time) bool {
+	return !m.Held && (!now.Before(m.Retry(resync)) || now.Before(m.Since.Time))
+}
+
 // What people read of it: what failed, where the children are, and what to do.
 func (m *RolledBack) String() string {
 	from := fmt.Sprintf("generation %d", m.Generation)

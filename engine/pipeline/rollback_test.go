@@ -133,6 +133,12 @@ func TestRetriesBecomeRare(t *testing.T) {
 		g.Expect(mark.Retry(tc.resync).Sub(since.Time)).To(gomega.Equal(tc.want), name)
 	}
 	g.Expect((&RolledBack{Since: since, Held: true}).Retry(time.Minute)).To(gomega.BeZero())
+
+	mark := &RolledBack{Since: since, Count: 1, Class: Refused}
+	g.Expect(mark.MustRetry(time.Minute, since.Add(59*time.Second))).To(gomega.BeFalse())
+	g.Expect(mark.MustRetry(time.Minute, since.Add(time.Minute))).To(gomega.BeTrue())
+	g.Expect(mark.MustRetry(time.Minute, since.Add(-time.Hour))).To(gomega.BeTrue(), "the clock was set back")
+	g.Expect((&RolledBack{Since: since, Held: true}).MustRetry(time.Minute, since.Add(-time.Hour))).To(gomega.BeFalse())
 }
 
 func TestBrokenMarksAreNone(t *testing.T) {

@@ -112,7 +112,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		newMarks:   map[string]string{},
 		known:      map[outsideName]bool{},
 		stands:     newStanding(),
-		Inputs:     newInputs(p, stored),
+		Inputs:     newInputs(p, stored, now),
 	}
 	r.back.read = stored
 	r.children = newChildren(r)

@@ -65,8 +65,9 @@ type CRDHealthReconciler struct {
 	// Metrics is told the state of each box. nil: nothing is recorded.
 	Metrics *metrics.Recorder
 
-	mu      sync.Mutex // guards written
+	mu      sync.Mutex // guards all below
 	written map[string]write
+	told    map[string]v1alpha1.CRDHealthStatus // by events; only what they go by
 }
 
 // write is what this process last wrote for a box.
@@ -108,6 +109,9 @@ func (r *CRDHealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	current, err := r.read(ctx, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if box == nil && current == nil {
+		r.forget(req.Name)
 	}
 	var result ctrl.Result
 	if box == nil && standsAlone(current) {

@@ -16,6 +16,7 @@ import (
 func (r *CRDHealthReconciler) announce(
 	ctx context.Context, box *v1alpha1.OperatorBox, was *v1alpha1.CRDHealthStatus, now *v1alpha1.CRDHealth,
 ) {
+	last := r.tell(now.Name, *was, now.Status)
 	if state := now.Status.State; was.State != state {
 		log.FromContext(ctx).Info("Health changed", "state", state, "before", was.State)
 	}
@@ -29,9 +30,33 @@ func (r *CRDHealthReconciler) announce(
 		recovered = "a reconcile succeeded again"
 	}
 	switch {
-	case health.Degrades(*was, now.Status):
+	case health.Degrades(last, now.Status):
 		r.Events.Eventf(about, beside, corev1.EventTypeWarning, v1alpha1.ReasonDegraded, "Reconcile", "%s", cut(readyMessage(now), maxNote))
-	case health.Recovers(*was, now.Status):
+	case health.Recovers(last, now.Status):
 		r.Events.Eventf(about, beside, corev1.EventTypeNormal, v1alpha1.ReasonRecovered, "Reconcile", "%s", recovered)
 	}
+}
+
+// tell notes what people are told of a box, and gives what they were told last: by this process, or else by what stands in the
+// object. What somebody else wrote there, or that he deleted it, is no change of the box.
+func (r *CRDHealthReconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, known := r.told[name]; known {
+		was = last
+	}
+	if r.told == nil {
+		r.told = map[string]v1alpha1.CRDHealthStatus{}
+	}
+	r.told[name] = v1alpha1.CRDHealthStatus{
+		State: now.State, ConsecutiveFailures: now.ConsecutiveFailures, FailureThreshold: now.FailureThreshold,
+	}
+	return was
+}
+
+// forget drops what was told of a name that nothing has any more.
+func (r *CRDHealthReconciler) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.told, name)
 }

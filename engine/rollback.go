@@ -98,6 +98,9 @@ func (b *box) noteAttempt(run *pipeline.Run, step *pipeline.StepError, st *state
 	marked := pipeline.BackOf(run.Stored)
 	b.tracker.SetRolledBack(keyOf(run.Stored), marked.Why())
 	a := &st.attempts
+	if step == nil && !rule.OnDegrade {
+		step = pipeline.ChildFailure(st.shown) // counts for no box, and so degrades none
+	}
 	a.note(step, len(run.Writes) > 0, run.Now, rule.Failures)
 	a.clean = a.clean || run.Asked()
 	if step == nil {

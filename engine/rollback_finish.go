@@ -7,12 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // finishBack does what is done after a look at a resource that is rolled back: it is neither a success nor a failure.
@@ -47,11 +49,30 @@ func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.R
 	st.shown = result.Ready
 	st.ready, st.waiting = false, result.Reconciling.Status == metav1.ConditionTrue
 	b.tracker.Observe(health.Observation{Resource: keyOf(run.Stored), Waiting: st.waiting, LeftBehind: run.LeftBehind})
-	b.tracker.SetRolledBack(keyOf(run.Stored), pipeline.BackOf(run.Stored).Why())
-	if st.attempts.tried = err != nil; err == nil {
+	if err != nil {
+		b.backFailed(look, run, result)
+	} else {
+		b.tracker.SetRolledBack(keyOf(run.Stored), pipeline.BackOf(run.Stored).Why())
 		b.wentBackTo(ctx, look, run)
 	}
 	b.schedule(run, st)
+}
+
+// backFailed notes that going back has failed: the children are neither those of the spec nor, all of them, those of the snapshot. It is
+// told once.
+func (b *box) backFailed(look *rollingBack, run *pipeline.Run, result status.Result) {
+	b.tracker.SetRolledBack(keyOf(run.Stored), "")
+	if !look.st.attempts.tried {
+		b.warn(run.Stored, v1alpha1.ReasonRollbackFailed, result.Conditions[len(result.Conditions)-1].Condition.Message)
+	}
+	look.st.attempts.tried = true
+}
+
+// warn makes an event of what befell the rollback of a resource.
+func (b *box) warn(about *unstructured.Unstructured, reason, message string) {
+	if recorder := b.engine.config.Events; recorder != nil {
+		recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Rollback", "%s", message)
+	}
 }
 
 // wentBackTo tells, once, that a resource is rolled back. Its next attempt begins anew.
@@ -64,8 +85,8 @@ func (b *box) wentBackTo(ctx context.Context, look *rollingBack, run *pipeline.R
 	}
 	log.FromContext(ctx).Info("Resource rolled back", "generation", look.mark.Generation, "to", look.mark.ToGeneration, "trigger", look.mark.Trigger)
 	b.engine.config.Metrics.RolledBack(b.name)
-	if recorder := b.engine.config.Events; recorder != nil {
-		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonRolledBack, "Rollback", "%s", look.mark.String())
+	if look.mark.Count == 1 { // a further try that failed is nothing new
+		b.warn(run.Stored, v1alpha1.ReasonRolledBack, look.mark.String())
 	}
 }
 

@@ -76,7 +76,7 @@ func (b *box) goBack(
 	mark := &pipeline.RolledBack{
 		Generation: stored.GetGeneration(), Revision: plan.Revision, ReconcileAt: a.of.reconcileAt,
 		Snapshot: newest.Object.GetName(), ToGeneration: newest.Snapshot.Generation, ToRevision: newest.Snapshot.Revision,
-		OwnGroups: plan.Rollback.OwnGroups, Held: !plan.Rollback.OnError,
+		OwnGroups: plan.Rollback.OwnGroups, Held: a.holds(plan.Rollback),
 		Since: metav1.NewTime(b.engine.config.Clock.Now()), Count: 1, Trigger: a.due,
 	}
 	mark.Failed(a.failure)
@@ -90,6 +90,8 @@ func (b *box) goBack(
 // nothingBack says that there is nothing to go back to. The resource goes on as it would without rollback.
 func (b *box) nothingBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, reason, message string) {
 	st.attempts.nothing, st.attempts.due = true, ""
+	b.tracker.SetRolledBack(keyOf(stored), "")
+	b.warn(stored, reason, message)
 	log.FromContext(ctx).Info("Nothing is rolled back", "reason", reason, "message", message)
 	result := status.Result{Generation: reconciled(stored), Conditions: []status.Own{
 		status.RolledBack(metav1.ConditionFalse, reason, message),

@@ -77,6 +77,12 @@ func (a *attempts) note(step *pipeline.StepError, wrote bool, now time.Time, mos
 	}
 }
 
+// holds says whether nothing is tried after going back until something is changed. With rollBackOnError too, where a child has failed:
+// it mostly takes long until that is known, and each further attempt would replace what works for as long.
+func (a *attempts) holds(rule *pipeline.Rollback) bool {
+	return !rule.OnError || a.failure.Reason == v1alpha1.ReasonChildFailed
+}
+
 // trigger says why the resource has to go back after an attempt that failed; empty: it has not. marked says that it is still
 // rolled back from an earlier attempt: then it goes back to that as soon as anything would make it.
 func (a *attempts) trigger(rule *pipeline.Rollback, marked, degraded bool, now time.Time) string {

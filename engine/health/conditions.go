@@ -88,9 +88,9 @@ func condition(
 func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) verdict {
 	switch next.State {
 	case v1alpha1.HealthHealthy:
-		return verdict{v1alpha1.ReasonHealthy, works(r)}
+		return verdict{v1alpha1.ReasonHealthy, works(old, r, next.Failing)}
 	case v1alpha1.HealthDegraded:
-		return verdict{v1alpha1.ReasonDegraded, degraded(old, r, next.Failing)}
+		return verdict{v1alpha1.ReasonDegraded, withOne(old, degraded(r), r, next.Failing)}
 	case v1alpha1.HealthStarting:
 		return report(r, verdict{v1alpha1.ReasonStarting, "caches are filling"})
 	case v1alpha1.HealthSuspended:
@@ -102,9 +102,9 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	}
 }
 
-// works says that all is well, and what is not: a spec that can't run leaves the one before it at work, and a right may have
-// been taken away since.
-func works(r Report) string {
+// works says that all is well, and what is not: a spec that can't run leaves the one before it at work, a right may have been taken
+// away since, and some resources may fail while others succeed.
+func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	switch {
 	case r.Foreign:
 		return "every resource is healthy"
@@ -112,20 +112,28 @@ func works(r Report) string {
 	case r.Awaits != "":
 		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
 	case r.Snapshot.Resources.Failing > 0:
-		return "the box works, but not for all resources: see status.failing"
+		return withOne(old, "the box works, but some resources fail", r, failing)
 	default:
 		return "the box works"
 	}
 	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
-// degraded names the threshold and one failing resource. It names no running count, and stays with the resource it named
-// before as long as that one is listed: a message that changes with every retry would be written with every retry.
-func degraded(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
-	first := fmt.Sprintf("%d reconciles in a row failed", positive(r.FailureThreshold))
-	if r.Foreign {
-		first = "not every resource is healthy"
+// degraded names the threshold, and no running count: a message that changes with every retry would be written with every retry.
+func degraded(r Report) string {
+	switch threshold := positive(r.FailureThreshold); {
+	case r.Foreign:
+		return "not every resource is healthy"
+	case threshold == 1:
+		return "a reconcile failed"
+	default:
+		return fmt.Sprintf("%d reconciles in a row failed", threshold)
 	}
+}
+
+// withOne adds one failing resource to a message, with what it fails at. It stays with the one that was named before as long as that
+// is listed.
+func withOne(old []metav1.Condition, first string, r Report, failing []v1alpha1.FailingResource) string {
 	if len(failing) == 0 {
 		return first
 	}

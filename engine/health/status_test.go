@@ -60,6 +60,13 @@ func TestState(t *testing.T) {
 	}
 }
 
+// someFail is a box that works, but for these resources.
+func someFail(names ...string) Report {
+	r := degradedBy(names...)
+	r.Snapshot.Degraded, r.Snapshot.Resources.Failing = false, int32(len(names))
+	return r
+}
+
 func TestConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report                       Report
@@ -74,6 +81,15 @@ func TestConditions(t *testing.T) {
 			degradedBy("web", "api"),
 			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded",
 			"5 reconciles in a row failed; websites default/web: validation: replicas of web",
+		},
+		"healthy, and some resources fail": {
+			someFail("web", "api"),
+			"+Healthy", "-Healthy", "-Healthy", "+Running", "+Healthy",
+			"the box works, but some resources fail; websites default/web: validation: replicas of web",
+		},
+		"degraded by the first failure": {
+			Report{Phase: Running, FailureThreshold: 1, Snapshot: Snapshot{Degraded: true}},
+			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded", "a reconcile failed",
 		},
 		"degraded, and all that failed are gone": {
 			running(Snapshot{Degraded: true}),

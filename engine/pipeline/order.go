@@ -67,5 +67,6 @@ const (
 	stepSettle       = "settle"
 	stepRollback     = "onRollback"
 	stepActive       = "active"
+	stepChildren     = "children" // no stage: what became of what the stages made
 	stepStatus       = "status"
 )

@@ -29,6 +29,7 @@ func (prune) Name() string { return stepPrune }
 
 // Run implements Stage.
 func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
+	back := r.mayGoBack(ctx)
 	for _, child := range r.children.all() {
 		if child.GetDeletionTimestamp() != nil || r.covers(child) {
 			continue
@@ -38,23 +39,34 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 			r.LeftBehind++
 			continue
 		}
-		if r.mayGoBack() {
+		if back {
 			continue
 		}
 		if err := r.discard(ctx, child); err != nil {
 			return Hold, fmt.Errorf("%s: %w", idOf(child), err)
 		}
 	}
-	if r.mayGoBack() {
+	if back {
 		return Next, nil
 	}
 	return Next, r.forget(ctx)
 }
 
-// mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: something is waited for at a
-// generation that has not succeeded yet. What is deleted now could be made again then, but what it held would be lost.
-func (r *Run) mayGoBack() bool {
-	return r.Plan.Rollback != nil && !r.Succeeded && len(r.Waits) > 0
+// mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not
+// succeeded yet, something is waited for, or a child has not settled that may fail. What is deleted now could be made again then,
+// but what it held would be lost.
+func (r *Run) mayGoBack(ctx context.Context) bool {
+	if r.Plan.Rollback == nil || r.Succeeded {
+		return false
+	}
+	if len(r.Waits) > 0 {
+		return true
+	}
+	if r.Plan.readyPolicy != v1alpha1.ReadyCurrent {
+		return false
+	}
+	left, err := r.readiness(ctx)
+	return err != nil || left != readiness{} // an error ends the cycle when its result is put together
 }
 
 // discard deletes a child, or lets it go where its declaration said so.

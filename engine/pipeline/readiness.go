@@ -3,10 +3,12 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,6 +29,15 @@ type readiness struct {
 	failed string
 	// unmet is the first condition of status.readyWhen that does not hold; "" when all do.
 	unmet string
+}
+
+// ChildFailure is what a cycle came to that left a child behind which has failed, and goes no further; nil: there is none. It is no
+// error of the cycle, and counts as none, but it is a reason to go back.
+func ChildFailure(ready metav1.Condition) *StepError {
+	if ready.Reason != v1alpha1.ReasonChildFailed {
+		return nil
+	}
+	return &StepError{Step: stepChildren, Class: Refused, Reason: v1alpha1.ReasonChildFailed, Err: errors.New(ready.Message)}
 }
 
 // readyGate are conditions of readyWhen.

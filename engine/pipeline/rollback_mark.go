@@ -79,6 +79,9 @@ func (m *RolledBack) Stands(p *Plan, resource *unstructured.Unstructured) bool {
 		m.ReconcileAt == resource.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
 }
 
+// Tells says whether people were told of this rollback: another try of the same that fails is nothing new.
+func (m *RolledBack) Tells(p *Plan, resource *unstructured.Unstructured) bool { return m != nil && m.Stands(p, resource) }
+
 const (
 	// firstRetryDelay is the time before the first new attempt of a resource that is not held, where what failed may pass by itself.
 	firstRetryDelay = 10 * time.Second
@@ -151,7 +154,7 @@ func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.R
 		message := fmt.Sprintf("going back to generation %d: %s", m.ToGeneration, step.Error())
 		res.Reconciling, res.Stalled = status.Progressing(v1alpha1.ReasonRetrying, message), status.NotStalled()
 		if step.Stalls() {
-			res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(step.Reason, message)
+			res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(v1alpha1.ReasonRollbackFailed, message)
 		}
 		res.Conditions = append(res.Conditions, status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonRollbackFailed, message))
 		return res
@@ -192,9 +195,14 @@ func (settle) Run(ctx context.Context, r *Run) (Outcome, error) {
 	return Next, r.mark(ctx)
 }
 
+// wasBack says whether the resource shows that it is rolled back.
+func (r *Run) wasBack() bool { return status.IsTrue(r.Stored, v1alpha1.ConditionRolledBack) }
+
 // backCondition is what a cycle says of RolledBack: a box without rollback takes the condition away.
-func (r *Run) backCondition(err error) []status.Own {
+func (r *Run) backCondition(err error, ready metav1.Condition) []status.Own {
 	switch {
+	case ready.Reason == v1alpha1.ReasonChildFailed && r.Plan.Rollback != nil && !r.wasBack():
+		return nil // why nothing is rolled back was said when it failed
 	case r.Plan.Rollback == nil && status.HasCondition(r.Stored, v1alpha1.ConditionRolledBack):
 		return []status.Own{{Condition: metav1.Condition{Type: v1alpha1.ConditionRolledBack}, Remove: true}}
 	case r.Plan.Rollback != nil && r.back.settled && err == nil:

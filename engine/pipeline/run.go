@@ -224,7 +224,7 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 		}
 	}
 	r.conditions(&res, err, left)
-	res.Conditions = append(res.Conditions, r.backCondition(err)...)
+	res.Conditions = append(res.Conditions, r.backCondition(err, res.Ready)...)
 	return res, err
 }
 

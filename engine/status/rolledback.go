@@ -13,12 +13,20 @@ func RolledBack(s metav1.ConditionStatus, reason, message string) Own {
 }
 
 // HasCondition says whether a resource shows a condition of that type.
-func HasCondition(stored *unstructured.Unstructured, kind string) bool {
+func HasCondition(stored *unstructured.Unstructured, kind string) bool { return conditionOf(stored, kind) != nil }
+
+// IsTrue says whether a resource shows a condition of that type whose status is True.
+func IsTrue(stored *unstructured.Unstructured, kind string) bool {
+	return conditionOf(stored, kind)["status"] == string(metav1.ConditionTrue)
+}
+
+// conditionOf gives a condition as it is stored; nil where there is none.
+func conditionOf(stored *unstructured.Unstructured, kind string) map[string]any {
 	list, _ := storedStatus(stored)[fieldConditions].([]any)
 	for _, entry := range list {
-		if isCondition(entry, kind) {
-			return true
+		if m, ok := entry.(map[string]any); ok && m[fieldType] == kind {
+			return m
 		}
 	}
-	return false
+	return nil
 }

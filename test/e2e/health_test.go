@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -227,6 +228,22 @@ var _ = Describe("CRDHealth", func() {
 		Expect(kube.Delete(ctx, before)).To(Succeed())
 		same()
 		Expect(getHealth(ctx, Default, w.id).UID).NotTo(Equal(before.UID))
+
+		By("having the box recover: of its health it has said twice something, and nothing of what others did to the object")
+		w.website(ctx, "a", `{replicas: 1}`)
+		Eventually(func(g Gomega) {
+			var list eventsv1.EventList
+			g.Expect(kube.List(ctx, &list, client.InNamespace("default"))).To(Succeed())
+			var said []string
+			for i := range list.Items {
+				e := &list.Items[i]
+				if e.Regarding.Name == w.id && (e.Reason == v1alpha1.ReasonDegraded || e.Reason == v1alpha1.ReasonRecovered) {
+					g.Expect(e.Series).To(BeNil())
+					said = append(said, e.Reason)
+				}
+			}
+			g.Expect(said).To(ConsistOf(v1alpha1.ReasonDegraded, v1alpha1.ReasonRecovered))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	It("stays as it is while the box stops to start anew", func(ctx context.Context) {

@@ -86,6 +86,9 @@ var _ = Describe("Rollback under faults", func() {
 
 		Expect(kube.Delete(ctx, foreign)).To(Succeed())
 		w.settled(ctx, "web")
+		Eventually(func(g Gomega) { g.Expect(w.notes(ctx, g, "web", v1alpha1.ReasonRecovered)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
+		w.warned(ctx, "web", v1alpha1.ReasonRolledBack, "generation 2 failed") // once, however often it was tried
+		Expect(w.notes(ctx, Default, "web", v1alpha1.ReasonReconcileError)).To(HaveLen(1))
 		w.firstHolds(ctx, "web", "other", "two")
 		w.gone(ctx, &corev1.Service{}, "mine")
 	})
@@ -125,6 +128,25 @@ var _ = Describe("Rollback under faults", func() {
 		broken.on.Store(false)
 		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonSettled, "")
 		Expect(w.snapshots(ctx, Default)).To(HaveLen(1))
+	})
+
+	It("says everywhere that the hold is lost when its snapshot is deleted", func(ctx context.Context) {
+		w := newWorld(ctx)
+		name := w.box(ctx, holding)
+		w.running(ctx, name)
+		w.labeled(ctx, "web", goodSteps, "one")
+		w.settled(ctx, "web")
+		w.labeled(ctx, "web", badSteps, "two")
+		w.rolledBack(ctx, "web", "the children are those of generation 1; held")
+		healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Rollback).To(HaveField("Active", true)) })
+		kept := w.snapshots(ctx, Default)
+		Expect(kept).To(HaveLen(1))
+		Expect(kube.Delete(ctx, &kept[0])).To(Succeed())
+		w.patch(ctx, w.configMapOf(ctx, "web-first"), `{"data":{"image":"by hand"}}`)
+		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonRollbackFailed, kept[0].Name)
+		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRollbackFailed, kept[0].Name)
+		w.warned(ctx, "web", v1alpha1.ReasonRollbackFailed, kept[0].Name)
+		healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Rollback).To(HaveField("Active", false)) })
 	})
 
 	It("does nothing when the revision of the box is gone, and says which", func(ctx context.Context) {

@@ -222,6 +222,7 @@ var _ = Describe("Rollback", func() {
 		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonNoSnapshot, "no snapshot of this resource is kept")
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "70000")
 		w.firstHolds(ctx, "web", "bad", "one")
+		w.warned(ctx, "web", v1alpha1.ReasonNoSnapshot, "no snapshot of this resource is kept")
 		Expect(w.get(ctx, Default, "web").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationRolledBack))
 	})
 
@@ -244,8 +245,17 @@ var _ = Describe("Rollback", func() {
 		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonSnapshotRefused,
 			`ControllerRevision "`+forged.Name+`" can't be trusted: the hash in its name is not that of its data`)
 		w.firstHolds(ctx, "web", "bad", "two")
+		w.warned(ctx, "web", v1alpha1.ReasonSnapshotRefused, forged.Name)
 	})
 })
+
+// warned waits until there is one event of a reason about a resource, with a text in it.
+func (w *world) warned(ctx context.Context, name, reason, text string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(w.notes(ctx, g, name, reason)).To(ConsistOf(ContainSubstring(text)))
+	}).WithContext(ctx).Should(Succeed())
+}
 
 // dryRuns are the children of the world that were asked for.
 func (p *process) dryRuns(w *world) []string {

@@ -136,7 +136,7 @@ func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.Oper
 	_, refused := errors.AsType[revisionError](err)
 	if refused || apierrors.IsForbidden(err) {
 		// Asking again does not help. Deletions must be served all the same, though without what the box says of them.
-		v.note(fmt.Sprintf("it can't go on with what it ran before: %v", err))
+		v.lost(fmt.Sprintf("it can't go on with what it ran before: %v", err))
 		return nil, nil //nolint:nilnil // see the comment above
 	}
 	return plan, err
@@ -158,7 +158,7 @@ func (r *OperatorBoxReconciler) revive(ctx context.Context, box *v1alpha1.Operat
 	}
 	if len(missing) > 0 {
 		v.again = permissionInterval
-		v.note(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, missingRights(missing)))
+		v.lost(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, missingRights(missing)))
 		return false, nil
 	}
 	if err := r.remember(ctx, box, plan); err != nil {

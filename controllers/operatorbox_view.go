@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -33,6 +34,14 @@ type view struct {
 
 // note says something of the spec that is no mistake in it.
 func (v *view) note(text string) { v.notes = append(v.notes, text) }
+
+// lost says that what ran before can't go on either. It leads the message: people take a box with mistakes for one that goes on.
+func (v *view) lost(text string) {
+	v.note(text)
+	if !strings.HasPrefix(v.message, text) {
+		v.message = strings.TrimSuffix(text+noteSeparator+v.message, noteSeparator)
+	}
+}
 
 // report is what CRDHealth shows of a box, beside what the engine says of it.
 func (v *view) report() health.Report {

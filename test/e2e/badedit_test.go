@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,8 +135,13 @@ var _ = Describe("Revisions of a box after a bad edit, in a process that never r
 		manager = startManager(cluster.Config())
 		says := func() {
 			GinkgoHelper()
-			boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
-				`it can't go on with what it ran before: revision "`+good+`" of box "`+w.id+`" is no longer kept`)
+			for _, kind := range []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionReady} {
+				boxShows(ctx, w.id, kind, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
+					`it can't go on with what it ran before: revision "`+good+`" of box "`+w.id+`" is no longer kept`)
+			}
+			healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+				g.Expect(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady).Message).To(HavePrefix("it can't go on with what it ran before"))
+			})
 		}
 		says()
 		w.removed(ctx, "other") // the sub-controller that serves this had the box looked at once more

@@ -166,10 +166,11 @@ func reconciled(obj *unstructured.Unstructured) int64 {
 
 // repeats says whether a cycle asks again what was counted before, so that it counts only if it comes to something else.
 // Such is the first look of this process at what a former one showed: a restart is neither a success nor a failure. And so
-// is what the API server refuses, and is asked once per resync: it counts once per input.
+// is an error that no retry mends, while the resource is as it was: it counts once per input (design: semantics.md, "Errors"). It is
+// evaluated again when a child changes, be it by our own write, and once per resync where the API server refuses.
 func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, now time.Time) bool {
 	if !st.looked.IsZero() {
-		return st.class == pipeline.Refused && st.inputs.Unchanged(plan, stored, b, now)
+		return (st.class == pipeline.Permanent || st.class == pipeline.Refused) && st.inputs.SameResource(plan, stored)
 	}
 	if b.recovered(stored) {
 		return false

@@ -83,10 +83,7 @@ func versionsOf(objects []*unstructured.Unstructured) string {
 
 // Unchanged says whether everything that was read is still the same.
 func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Reader, now time.Time) bool {
-	if in == nil || in.plan != p || in.expired(now) {
-		return false
-	}
-	if in.resource != fingerprint(p, stored) {
+	if in == nil || in.plan != p || in.resource != fingerprint(p, stored) || in.expired(now) {
 		return false
 	}
 	for i := range in.observed {
@@ -120,6 +117,12 @@ func (in *Inputs) StatusWritten(stored, answer *unstructured.Unstructured) {
 	in.resource = fingerprint(in.plan, &seen)
 }
 
+// SameResource says whether the resource itself is as it was: its generation, labels and annotations, and the plan. Its children and
+// its status may have changed.
+func (in *Inputs) SameResource(p *Plan, stored *unstructured.Unstructured) bool {
+	return in != nil && in.plan == p && strings.HasPrefix(in.resource, authored(stored))
+}
+
 // expired says whether the inputs have changed by themselves. Where the clock has been set back since, nobody knows how long that
 // would take.
 func (in *Inputs) expired(now time.Time) bool {
@@ -134,8 +137,20 @@ func (in *Inputs) Expires() time.Time {
 	return in.expires
 }
 
-// fingerprint is what counts as an input of a resource: not our own marks, and its status only for boxes that read it.
+// fingerprint is what counts as an input of a resource: its status only for boxes that read it.
 func fingerprint(p *Plan, stored *unstructured.Unstructured) string {
+	text := authored(stored)
+	if p.ReadsStatus {
+		// Maps encode in the order of their keys.
+		if status, err := json.Marshal(stored.Object["status"]); err == nil {
+			text += string(status)
+		}
+	}
+	return text
+}
+
+// authored is what people write of a resource: not our own marks.
+func authored(stored *unstructured.Unstructured) string {
 	var b strings.Builder
 	b.WriteString(string(stored.GetUID()))
 	b.WriteByte('/')
@@ -147,12 +162,7 @@ func fingerprint(p *Plan, stored *unstructured.Unstructured) string {
 	}
 	writeSorted(&b, stored.GetLabels())
 	writeSorted(&b, stored.GetAnnotations())
-	if p.ReadsStatus {
-		// Maps encode in the order of their keys.
-		if status, err := json.Marshal(stored.Object["status"]); err == nil {
-			b.Write(status)
-		}
-	}
+	b.WriteByte(0) // no text may begin with another
 	return b.String()
 }
 

@@ -226,3 +226,34 @@ func TestOurOwnStatusWriteCanBeTakenOutOfTheInputs(t *testing.T) {
 	g.Expect(r.Inputs.Unchanged(plan, answer, p, now)).To(gomega.BeFalse(), "everything else still counts")
 	(*Inputs)(nil).StatusWritten(stored, answer)
 }
+
+// What people wrote decides whether an error that no retry mends counts again, and nothing else.
+func TestSameResource(t *testing.T) {
+	p := newPorts()
+	plan := planOf(t, `{onReconcile: {configmaps: [{data: {phase: '{{ .status.phase | default "none" }}'}}]}}`)
+	for name, tc := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		same   bool
+	}{
+		"nothing":        {func(*unstructured.Unstructured) {}, true},
+		"its status":     {func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": "on"} }, true},
+		"a mark of ours": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "x"}) }, true},
+		"its generation": {func(u *unstructured.Unstructured) { u.SetGeneration(77) }, false},
+		"a label":        {func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, false},
+		"an annotation":  {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			r := plan.NewRun(website(t, ""), now, p.ports())
+			later := r.Stored.DeepCopy()
+			tc.change(later)
+			g.Expect(r.Inputs.SameResource(plan, later)).To(gomega.Equal(tc.same))
+			g.Expect(r.Inputs.SameResource(planOf(t, "{}"), r.Stored)).To(gomega.BeFalse(), "another plan")
+			later.SetLabels(map[string]string{"a": "b"})
+			longer := later.DeepCopy()
+			longer.SetLabels(map[string]string{"a": "bc"})
+			g.Expect(plan.NewRun(longer, now, p.ports()).Inputs.SameResource(plan, later)).To(gomega.BeFalse())
+		})
+	}
+	gomega.NewWithT(t).Expect((*Inputs)(nil).SameResource(plan, website(t, ""))).To(gomega.BeFalse())
+}

@@ -85,6 +85,9 @@ const (
 	FieldManagerInitial = "orkestra-initial"
 	// FieldManagerRepair gives entries of lists their keys back that somebody changed. What it owns is at once given to FieldManager.
 	FieldManagerRepair = "orkestra-repair"
+	// FieldManagerMarks owns the finalizers, labels and annotations by which Orkestra marks the resources of a box. It is not that of
+	// declarations: a resource of one box may be a child of another.
+	FieldManagerMarks = "orkestra-marks"
 	// FieldManagerStatus owns what Orkestra writes to the status of a resource.
 	FieldManagerStatus = "orkestra-status"
 )

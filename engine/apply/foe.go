@@ -54,7 +54,8 @@ func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field
 const LabelsPath = keyMetadata + "." + keyLabels
 
 var ourManagers = map[string]bool{
-	v1alpha1.FieldManager: true, v1alpha1.FieldManagerInitial: true, v1alpha1.FieldManagerStatus: true, v1alpha1.FieldManagerRepair: true,
+	v1alpha1.FieldManager: true, v1alpha1.FieldManagerInitial: true, v1alpha1.FieldManagerMarks: true, v1alpha1.FieldManagerStatus: true,
+	v1alpha1.FieldManagerRepair: true,
 }
 
 func timeOf(e metav1.ManagedFieldsEntry) metav1.Time {

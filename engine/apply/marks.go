@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,10 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -69,16 +73,40 @@ func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, 
 	obj.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
 	obj.SetAnnotations(marks.Annotations)
 	obj.SetFinalizers(marks.Finalizers)
-	answer, _, err := w.client.apply(ctx, obj, true)
+	answer, err := w.applyMarks(ctx, obj)
 	if err != nil {
 		return nil, fmt.Errorf("marking %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
 	return answer, nil
 }
 
+// applyMarks applies marks, or nothing at all, which takes off what was there. Before FieldManagerMarks, it was the manager of
+// declarations that owned them: it gives them up, or they would never go.
+func (w *Writer) applyMarks(ctx context.Context, marks *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerMarks, marks, true)
+	if err != nil || !slices.ContainsFunc(answer.GetManagedFields(), ownsFinalizer) {
+		return answer, err
+	}
+	answer, _, err = w.client.apply(ctx, nothing(answer), true)
+	return answer, err
+}
+
+// ownsFinalizer says whether the manager of declarations owns Orkestra's finalizer. No child has one by its declaration, so such an
+// entry holds marks and nothing else.
+func ownsFinalizer(e metav1.ManagedFieldsEntry) bool {
+	if e.Manager != v1alpha1.FieldManager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" || e.FieldsV1 == nil {
+		return false
+	}
+	var set fieldpath.Set
+	if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
+		return false
+	}
+	return set.Has(fieldpath.MakePathOrDie(keyMetadata, "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
+}
+
 // Release takes all marks off a resource: it is ours no longer. Its children stay.
 func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
-	answer, _, err := w.client.apply(ctx, nothing(resource), true)
+	answer, err := w.applyMarks(ctx, nothing(resource))
 	switch {
 	case IsGone(err, resource), apierrors.IsConflict(err) && w.isGone(ctx, resource):
 		return nil
@@ -107,7 +135,7 @@ func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured
 	if err != nil {
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
-	_, err = w.client.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManager, patch)
+	_, err = w.client.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerMarks, patch)
 	if err != nil && !IsGone(err, resource) {
 		return fmt.Errorf("removing finalizers of %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}

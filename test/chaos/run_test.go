@@ -192,7 +192,13 @@ func (r *run) eventually(f func(context.Context) error) func(context.Context) er
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		return r.world.insist(ctx, f)
+		return r.world.insist(ctx, func(ctx context.Context) error {
+			err := f(ctx)
+			if err != nil {
+				_ = nap(ctx, while) // who insists notices the end of the context himself
+			}
+			return err
+		})
 	}
 }
 

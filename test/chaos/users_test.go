@@ -93,7 +93,7 @@ func (u *user) finish(ctx context.Context) error {
 		if err := u.retry(ctx); err != nil {
 			return err
 		}
-		if err := nap(ctx); err != nil {
+		if err := nap(ctx, moment); err != nil {
 			return fmt.Errorf("%w: %w", err, u.last)
 		}
 	}

@@ -18,11 +18,17 @@ func (w *world) insist(ctx context.Context, f func(context.Context) error) error
 		if ctx.Err() == nil || last == nil {
 			last = err // an error of a context that ended says nothing
 		}
-		if nap(ctx) != nil {
+		if nap(ctx, moment) != nil {
 			return last
 		}
 	}
 }
+
+// The times between two tries: of one request, and of a comparison of everything, which costs hundreds of objects.
+const (
+	moment = 20 * time.Millisecond
+	while  = 500 * time.Millisecond
+)
 
 // breathe waits for writes of the manager, or for a moment if it makes none.
 func (w *world) breathe(ctx context.Context, writes int) {
@@ -40,9 +46,9 @@ func (w *world) breathe(ctx context.Context, writes int) {
 	}
 }
 
-// nap waits for the moment between two tries.
-func nap(ctx context.Context) error {
-	timer := time.NewTimer(20 * time.Millisecond)
+// nap waits between two tries.
+func nap(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -24,7 +24,7 @@ func (r *OperatorBoxReconciler) keep(ctx context.Context, box *v1alpha1.Operator
 	}
 	good, err := r.knownGood(ctx, box.Name)
 	if err == nil {
-		err = r.Revisions.Keep(ctx, box, good)
+		err = r.Revisions.Keep(ctx, box, append(r.Engine.SnapshotRevisions(box.Name), good)...)
 	}
 	if err == nil {
 		return

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -145,6 +146,26 @@ func (b *box) mustGoBack(plan *pipeline.Plan, stored *unstructured.Unstructured,
 // again as its error asks for.
 func (b *box) hurriesBack(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
 	return b.mustGoBack(plan, stored, st) && !st.attempts.tried
+}
+
+// SnapshotRevisions names the revisions of a box that its resources would go back to, sorted: those of their newest snapshots. None
+// where the box does not run.
+func (e *Engine) SnapshotRevisions(name string) []string {
+	b := e.box(name)
+	if b == nil || !b.running() {
+		return nil
+	}
+	needed := map[string]bool{}
+	for _, key := range b.resources.Keys() {
+		stored, found := b.resources.Get(key)
+		if !found {
+			continue
+		}
+		if newest := b.snapshots.Newest(stored.GetUID()); newest != nil && newest.Err == nil {
+			needed[newest.Snapshot.Revision] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(needed))
 }
 
 // seedRolledBack notes which resources are rolled back, as they show it themselves.

@@ -235,9 +235,11 @@ func TestSameResource(t *testing.T) {
 		change func(*unstructured.Unstructured)
 		same   bool
 	}{
-		"nothing":        {func(*unstructured.Unstructured) {}, true},
-		"its status":     {func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": "on"} }, true},
-		"a mark of ours": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "x"}) }, true},
+		"nothing":    {func(*unstructured.Unstructured) {}, true},
+		"its status": {func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": "on"} }, true},
+		"a mark of ours": {func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "x"})
+		}, true},
 		"its generation": {func(u *unstructured.Unstructured) { u.SetGeneration(77) }, false},
 		"a label":        {func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, false},
 		"an annotation":  {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }, false},

@@ -80,7 +80,9 @@ func (m *RolledBack) Stands(p *Plan, resource *unstructured.Unstructured) bool {
 }
 
 // Tells says whether people were told of this rollback: another try of the same that fails is nothing new.
-func (m *RolledBack) Tells(p *Plan, resource *unstructured.Unstructured) bool { return m != nil && m.Stands(p, resource) }
+func (m *RolledBack) Tells(p *Plan, resource *unstructured.Unstructured) bool {
+	return m != nil && m.Stands(p, resource)
+}
 
 const (
 	// firstRetryDelay is the time before the first new attempt of a resource that is not held, where what failed may pass by itself.

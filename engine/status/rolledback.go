@@ -13,7 +13,9 @@ func RolledBack(s metav1.ConditionStatus, reason, message string) Own {
 }
 
 // HasCondition says whether a resource shows a condition of that type.
-func HasCondition(stored *unstructured.Unstructured, kind string) bool { return conditionOf(stored, kind) != nil }
+func HasCondition(stored *unstructured.Unstructured, kind string) bool {
+	return conditionOf(stored, kind) != nil
+}
 
 // IsTrue says whether a resource shows a condition of that type whose status is True.
 func IsTrue(stored *unstructured.Unstructured, kind string) bool {

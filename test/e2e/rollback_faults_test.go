@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -64,6 +65,7 @@ var _ = Describe("Rollback under faults", func() {
 		manager = startManager(cluster.Config())
 		w.rolledBack(ctx, "web", "generation 2 failed in onReconcile; the children are those of generation 1; held")
 		w.firstHolds(ctx, "web", "good", "one")
+		Expect(manager.requests.writes(0, "/web-second")).To(BeEmpty(), "it goes on where the other one was, and does not try again what has failed")
 	})
 
 	It("tries again by itself with rollBackOnError, when what refuses is out of sight", func(ctx context.Context) {
@@ -147,6 +149,40 @@ var _ = Describe("Rollback under faults", func() {
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRollbackFailed, kept[0].Name)
 		w.warned(ctx, "web", v1alpha1.ReasonRollbackFailed, kept[0].Name)
 		healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Rollback).To(HaveField("Active", false)) })
+	})
+
+	It("keeps the revision that a held resource was gone back to, whatever the limit of the history", func(ctx context.Context) {
+		w := newWorld(ctx)
+		name := w.box(ctx, "revisionHistoryLimit: 1\n"+holding)
+		w.running(ctx, name)
+		w.labeled(ctx, "web", goodSteps, "one")
+		w.settled(ctx, "web")
+		kept := getBox(ctx, Default, name).Status.Revision
+		w.labeled(ctx, "web", badSteps, "two")
+		w.rolledBack(ctx, "web", "the children are those of generation 1; held")
+		for i := range 4 {
+			edited := strings.Replace(holding, "selector: {app: web}", fmt.Sprintf("selector: {app: web-%d}", i), 1)
+			w.running(ctx, w.box(ctx, "revisionHistoryLimit: 1\n"+edited))
+			w.rolledBack(ctx, "web", "under box revision "+getBox(ctx, Default, name).Status.Revision)
+			w.labeled(ctx, "other", fmt.Sprintf(`{image: "good-%d", port: 80}`, i), "one")
+			w.settled(ctx, "other")
+		}
+		names := revisionNames(ctx, Default, name)
+		Expect(names).To(ContainElement(kept))
+		Expect(len(names)).To(BeNumerically("<", 5), "of five; the limit holds for the others")
+
+		By("having another process keep it in place")
+		manager.stop()
+		manager = startManager(cluster.Config())
+		w.patch(ctx, w.configMapOf(ctx, "web-first"), `{"data":{"image":"by hand"}}`)
+		w.firstHolds(ctx, "web", "good", "one")
+		w.rolledBack(ctx, "web", "the children are those of generation 1")
+
+		By("mending the spec, after which nothing needs it")
+		w.labeled(ctx, "web", `{image: better, port: 80}`, "three")
+		w.settled(ctx, "web")
+		w.running(ctx, w.box(ctx, "revisionHistoryLimit: 1\n"+holding+"\nworkers: 2"))
+		Eventually(func(g Gomega) { g.Expect(revisionNames(ctx, g, name)).NotTo(ContainElement(kept)) }).WithContext(ctx).Should(Succeed())
 	})
 
 	It("does nothing when the revision of the box is gone, and says which", func(ctx context.Context) {

@@ -135,7 +135,9 @@ func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.Oper
 	}
 	_, refused := errors.AsType[revisionError](err)
 	if refused || apierrors.IsForbidden(err) {
-		// Asking again does not help. Deletions must be served all the same, though without what the box says of them.
+		// Deletions must be served all the same, though without what the box says of them. Nothing tells when somebody brings the
+		// revision back, so it is asked for now and then.
+		v.again = permissionInterval
 		v.lost(fmt.Sprintf("it can't go on with what it ran before: %v", err))
 		return nil, nil //nolint:nilnil // see the comment above
 	}

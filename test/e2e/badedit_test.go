@@ -131,6 +131,8 @@ var _ = Describe("Revisions of a box after a bad edit, in a process that never r
 		w.website(ctx, "other", `{}`)
 		w.settled(ctx, "other")
 		inVain(ctx, "")
+		var copied appsv1.ControllerRevision
+		Expect(kube.Get(ctx, types.NamespacedName{Namespace: ownNamespace, Name: good}, &copied)).To(Succeed())
 		Expect(kube.Delete(ctx, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: good}})).To(Succeed())
 		manager = startManager(cluster.Config())
 		says := func() {
@@ -147,6 +149,13 @@ var _ = Describe("Revisions of a box after a bad edit, in a process that never r
 		w.removed(ctx, "other") // the sub-controller that serves this had the box looked at once more
 		says()
 		Expect(getBox(ctx, Default, w.id).Status.Revision).To(Equal(good))
+		w.holds(ctx, "web", "better")
+
+		By("bringing it back")
+		copied.ResourceVersion, copied.UID = "", ""
+		Expect(kube.Create(ctx, &copied)).To(Succeed())
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "revision "+good+" goes on")
+		w.overwrites(ctx, "web", "by hand")
 		w.holds(ctx, "web", "better")
 	})
 

@@ -168,7 +168,7 @@ func reconciled(obj *unstructured.Unstructured) int64 {
 // Such is the first look of this process at what a former one showed: a restart is neither a success nor a failure. And so
 // is an error that no retry mends, while the resource is as it was: it counts once per input (design: semantics.md, "Errors"). It is
 // evaluated again when a child changes, be it by our own write, and once per resync where the API server refuses.
-func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, now time.Time) bool {
+func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
 	if !st.looked.IsZero() {
 		return (st.class == pipeline.Permanent || st.class == pipeline.Refused) && st.inputs.SameResource(plan, stored)
 	}

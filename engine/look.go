@@ -143,7 +143,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	began := clk.Now()
 	ctx, sent := countSent(ctx)
 	st.released = false
-	st.repeats = b.repeats(plan, stored, st, began)
+	st.repeats = b.repeats(plan, stored, st)
 	var asked []interest
 	ports := pipeline.Ports{
 		Inventory: b, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,

@@ -44,7 +44,7 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 			stored.SetNamespace("ns")
 			stored.SetName(tc.resource)
 			stored.SetGeneration(1)
-			g.Expect(b.repeats(&pipeline.Plan{Revision: "r"}, stored, &state{}, metav1.Now().Time)).To(Equal(tc.repeats))
+			g.Expect(b.repeats(&pipeline.Plan{Revision: "r"}, stored, &state{})).To(Equal(tc.repeats))
 		})
 	}
 }

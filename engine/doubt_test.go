@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -34,21 +32,7 @@ func writing(t *testing.T, code *int) (*box, *unstructured.Unstructured) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box"}}
-	spec.Spec.CRD.Name = "websites.demo.example.com"
-	preserve := true
-	plan, errs := pipeline.Compile(spec, pipeline.Env{CRD: pipeline.CRD{
-		Name: spec.Spec.CRD.Name, UID: "crd", Namespaced: true, HasStatus: true, Kind: kind, Resource: kind.GroupVersion().WithResource("websites"),
-		Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve},
-	}})
-	if len(errs) > 0 {
-		t.Fatal(errs.ToAggregate())
-	}
-	b, err := newBox(e, plan, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.queue.ShutDown)
+	b := serving(t, e, v1alpha1.OperatorBoxSpec{})
 	resource := &unstructured.Unstructured{}
 	resource.SetGroupVersionKind(kind)
 	resource.SetNamespace("team-a")

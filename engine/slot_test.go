@@ -95,16 +95,15 @@ func TestACallThatPanicsHoldsNoSlot(t *testing.T) {
 	g.Expect(shared).To(BeEmpty())
 }
 
-// calling is a box whose resources call one URL, and a resource of it that needs no mark any more.
-func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructured) {
+// serving is a box with this spec, of a CRD with a status.
+func serving(t *testing.T, e *Engine, spec v1alpha1.OperatorBoxSpec) *box {
 	t.Helper()
 	kind := schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}
-	spec := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box"}}
-	spec.Spec.CRD.Name = "websites.demo.example.com"
-	spec.Spec.External = []v1alpha1.ExternalCall{{Name: "quota", URL: url}}
-	plan, errs := pipeline.Compile(spec, pipeline.Env{CRD: pipeline.CRD{
-		Name: "websites.demo.example.com", UID: "crd", Namespaced: true, Kind: kind, Resource: kind.GroupVersion().WithResource("websites"),
-		Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+	object := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box"}, Spec: spec}
+	object.Spec.CRD.Name = "websites.demo.example.com"
+	plan, errs := pipeline.Compile(object, pipeline.Env{CRD: pipeline.CRD{
+		Name: "websites.demo.example.com", UID: "crd", Namespaced: true, HasStatus: true, Kind: kind,
+		Resource: kind.GroupVersion().WithResource("websites"), Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
 	}})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
@@ -114,6 +113,16 @@ func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructu
 		t.Fatal(err)
 	}
 	t.Cleanup(b.queue.ShutDown)
+	return b
+}
+
+// calling is a box whose resources call one URL, and a resource of it that needs no mark any more.
+func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructured) {
+	t.Helper()
+	var spec v1alpha1.OperatorBoxSpec
+	spec.External = []v1alpha1.ExternalCall{{Name: "quota", URL: url}}
+	b := serving(t, e, spec)
+	kind := b.plan.Load().CRD.Kind
 	resource := &unstructured.Unstructured{}
 	resource.SetGroupVersionKind(kind)
 	resource.SetNamespace("team-a")

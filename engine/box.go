@@ -39,6 +39,7 @@ type box struct {
 	writer    *apply.Writer
 	states    states
 	vanished  vanished
+	remains   uncollected
 	snapshots *rollback.Store
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
 	interests interests

@@ -44,6 +44,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	if b.tidy(ctx, key) {
 		b.queue.low(tidyInterval, reconcile.Request{NamespacedName: key})
 	}
+	b.collect(ctx, key)
 	if !found {
 		b.states.forget(key)
 		b.share.forget(key)

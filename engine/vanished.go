@@ -53,6 +53,7 @@ func (v *vanished) done(key types.NamespacedName, uid types.UID) {
 // gone takes in that a resource is no more.
 func (b *box) gone(obj *unstructured.Unstructured) {
 	b.vanished.note(obj)
+	b.remains.note(obj, b.engine.config.Clock.Now().Add(collectDelay))
 	b.queue.Add(requestOf(obj))
 }
 

@@ -119,8 +119,21 @@ func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructure
 
 // isGone says whether a resource no longer exists. An apply that names a UID answers 409, not 404, when it is gone.
 func (w *Writer) isGone(ctx context.Context, resource *unstructured.Unstructured) bool {
+	gone, err := w.Gone(ctx, resource)
+	return err == nil && gone
+}
+
+// Gone asks the API server whether a resource no longer exists. Another one of its name is not it.
+func (w *Writer) Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error) {
 	live, err := w.client.metadata(ctx, targetOf(resource))
-	return IsGone(err, resource) || err == nil && live.GetUID() != resource.GetUID()
+	switch {
+	case IsGone(err, resource):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	default:
+		return live.GetUID() != resource.GetUID(), nil
+	}
 }
 
 // Finish removes finalizers from a resource, in one patch.

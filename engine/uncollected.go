@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// collectDelay is how long the garbage collector has for the children of a resource that is gone. It mostly takes a second.
+const collectDelay = time.Minute
+
+// uncollected are resources that were deleted, and whose children are the garbage collector's to take. It misses those of an owner
+// that was deleted and made again under its name while its watch was broken: what it lists then looks like a change of one object,
+// and nothing ever has it look at the children again.
+type uncollected struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName][]leftover // guarded by mu
+}
+
+// leftover is a resource that is gone: its kind, name and UID, and nothing else of it.
+type leftover struct {
+	owner *unstructured.Unstructured
+	due   time.Time
+}
+
+// note takes in a resource that is gone. One that was not deleted as it should be has vanished: see there.
+func (u *uncollected) note(obj *unstructured.Unstructured, due time.Time) {
+	if obj.GetDeletionTimestamp() == nil {
+		return
+	}
+	owner := &unstructured.Unstructured{Object: map[string]any{}}
+	owner.SetGroupVersionKind(obj.GroupVersionKind())
+	owner.SetNamespace(obj.GetNamespace())
+	owner.SetName(obj.GetName())
+	owner.SetUID(obj.GetUID())
+	u.add(owner, due)
+}
+
+func (u *uncollected) add(owner *unstructured.Unstructured, due time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = map[types.NamespacedName][]leftover{}
+	}
+	u.all[keyOf(owner)] = append(u.all[keyOf(owner)], leftover{owner: owner, due: due})
+}
+
+// due takes out the resources of a name whose time is over, and says how long the next one has; zero: there is none. A clock that
+// was set back counts as time that is over: looking early does no harm.
+func (u *uncollected) due(key types.NamespacedName, now time.Time) (over []*unstructured.Unstructured, next time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.all[key]) == 0 {
+		return nil, 0
+	}
+	u.all[key] = slices.DeleteFunc(u.all[key], func(l leftover) bool {
+		left := l.due.Sub(now)
+		if left <= 0 || left > collectDelay {
+			over = append(over, l.owner)
+			return true
+		}
+		if next == 0 || left < next {
+			next = left
+		}
+		return false
+	})
+	if len(u.all[key]) == 0 {
+		delete(u.all, key)
+	}
+	return over, next
+}
+
+// collect deletes the children that the garbage collector has left behind. Mostly there are none, and nothing is sent. Each look at a
+// name asks, since it may have used up the one that was queued for this.
+func (b *box) collect(ctx context.Context, key types.NamespacedName) {
+	over, next := b.remains.due(key, b.engine.config.Clock.Now())
+	for _, owner := range over {
+		if err := b.collectOf(ctx, owner); err != nil {
+			log.FromContext(ctx).Error(err, "Children that the garbage collector has left could not be deleted", "uid", owner.GetUID())
+			b.remains.add(owner, b.engine.config.Clock.Now().Add(collectDelay))
+			next = collectDelay
+		}
+	}
+	if next > 0 {
+		b.queue.low(next, reconcile.Request{NamespacedName: key})
+	}
+}
+
+// collectOf deletes the children that still name an owner that is gone. Those of a resource whose children were to be left name it no
+// more: the garbage collector takes the reference off before the owner goes.
+func (b *box) collectOf(ctx context.Context, owner *unstructured.Unstructured) error {
+	var left []*unstructured.Unstructured
+	for _, kind := range b.Kinds() {
+		for _, child := range b.Owned(kind, owner.GetUID()) {
+			names := slices.ContainsFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+			if names && len(child.GetOwnerReferences()) == 1 && child.GetDeletionTimestamp() == nil {
+				left = append(left, child)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	if gone, err := b.writer.Gone(ctx, owner); err != nil || !gone {
+		return err // what a list did not show may still be there; its deletion is on the way, and is an event again
+	}
+	for _, child := range left {
+		if err := b.writer.Delete(ctx, child); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Deleted a child that the garbage collector has left behind", "child", child.GetKind()+"/"+child.GetName(), "uid", owner.GetUID())
+	}
+	return nil
+}

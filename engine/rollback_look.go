@@ -165,6 +165,7 @@ func (b *box) back(ctx context.Context, look *rollingBack, run *pipeline.Run) er
 		return plan.RunOnRollback(ctx, run, look.snapshot)
 	}
 	back := to.NewRunTo(look.snapshot, run.Stored, run.Now, run.Ports)
+	back.Succeeded = true // there is nothing further to go back to: what it does not declare goes, whatever is waited for
 	err := to.GoBack(ctx, back)
 	run.Writes, run.Events, run.LeftBehind = back.Writes, back.Events, back.LeftBehind
 	run.Inputs = back.Inputs.As(plan, run.Stored)

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -88,7 +89,8 @@ func (l *load) end(ctx context.Context) {
 	}
 }
 
-// births counts how often objects of the world's namespace came into being, by kind and name.
+// births counts how often objects of the world's namespace came into being, by kind and name. A Secret that is drawn again came
+// into being again, whether it was made anew or not.
 func (w *world) births(ctx context.Context, lists ...client.ObjectList) func() map[string]int {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme})
@@ -96,6 +98,7 @@ func (w *world) births(ctx context.Context, lists ...client.ObjectList) func() m
 	var (
 		mu    sync.Mutex
 		count = map[string]int{}
+		drawn = map[string]map[string][]byte{}
 	)
 	for _, list := range lists {
 		stream, err := watcher.Watch(ctx, list, client.InNamespace(w.namespace))
@@ -103,11 +106,20 @@ func (w *world) births(ctx context.Context, lists ...client.ObjectList) func() m
 		DeferCleanup(stream.Stop)
 		go func() {
 			for event := range stream.ResultChan() {
-				if obj, ok := event.Object.(client.Object); ok && event.Type == watch.Added {
-					mu.Lock()
-					count[fmt.Sprintf("%T %s", obj, obj.GetName())]++
-					mu.Unlock()
+				obj, ok := event.Object.(client.Object)
+				if !ok {
+					continue
 				}
+				name := fmt.Sprintf("%T %s", obj, obj.GetName())
+				secret, isSecret := obj.(*corev1.Secret)
+				mu.Lock()
+				if event.Type == watch.Added || isSecret && event.Type == watch.Modified && !reflect.DeepEqual(drawn[name], secret.Data) {
+					count[name]++
+				}
+				if isSecret {
+					drawn[name] = secret.Data
+				}
+				mu.Unlock()
 			}
 		}()
 	}
@@ -206,6 +218,7 @@ var _ = Describe("High availability", func() {
 			g.Expect(lease.Spec.HolderIdentity).To(HaveValue(Equal(identity)))
 		}).WithContext(ctx).Should(Succeed())
 		Expect(lease.Spec.LeaseTransitions).To(HaveValue(BeEquivalentTo(1)))
+		Expect(lease.Spec.LeaseDurationSeconds).To(HaveValue(BeEquivalentTo(15)), "how long it lasts when its holder dies")
 	}
 
 	It("goes on when the leader is killed under load", func(ctx context.Context) {

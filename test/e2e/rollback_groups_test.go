@@ -23,20 +23,33 @@ var _ = Describe("Rollback of names that come from the spec", func() {
 onReconcile:
   configmaps:
   - {id: cfg, name: "{{ .metadata.name }}-{{ .spec.image }}", data: {image: "{{ .spec.image }}"}}
+  - {id: gate, name: gate, data: {a: b}}
   services:
   - name: "{{ .metadata.name }}-second"
     port: "{{ .spec.port }}"
     selector: {app: web}
-    when: [{field: children.cfg.data.image, equals: "{{ .spec.image }}"}]
+    when: [{field: "children.gate.metadata.annotations['open']", equals: "{{ .spec.image }}"}]
 `)
+		open := func(image string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) { w.child(ctx, g, w.configMap("gate"), "gate") }).WithContext(ctx).Should(Succeed())
+			w.merge(ctx, w.configMap("gate"), `{"metadata":{"annotations":{"open":"`+image+`"}}}`)
+		}
 		w.running(ctx, name)
 		w.labeled(ctx, "web", goodSteps, "one")
+		open("good")
 		w.settled(ctx, "web")
 		Eventually(func(g Gomega) { g.Expect(w.snapshots(ctx, g)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
 		var before, after corev1.ConfigMap
 		w.child(ctx, Default, &before, "web-good")
-		// A new name: the gate can't see the new ConfigMap in the cycle that makes it, so that this cycle ends without an error.
+
+		By("changing the name: the cycles end without an error while something is waited for")
 		w.labeled(ctx, "web", badSteps, "two")
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForGate, "annotations['open']")
+		w.child(ctx, Default, &corev1.ConfigMap{}, "web-bad")
+		w.child(ctx, Default, &after, "web-good")
+		Expect(after.UID).To(Equal(before.UID), "the new generation may still fail")
+		open("bad")
 		w.rolledBack(ctx, "web", "the children are those of generation 1")
 		w.child(ctx, Default, &after, "web-good")
 		Expect(after.UID).To(Equal(before.UID), "what it held is still there")
@@ -44,6 +57,7 @@ onReconcile:
 
 		By("mending the spec: what the new generation does not declare goes when it has succeeded")
 		w.labeled(ctx, "web", `{image: "better", port: 81}`, "three")
+		open("better")
 		w.settled(ctx, "web")
 		w.gone(ctx, &corev1.ConfigMap{}, "web-good")
 	})
@@ -157,6 +171,34 @@ onReconcile:
 		w.settled(ctx, "web")
 		Expect(kube.List(ctx, &jobs, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(jobs.Items).To(BeEmpty(), "a Job that has completed is done for what it ran with")
+	})
+
+	It("runs no Job again where another one has completed since", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+rollback: {trigger: {consecutiveFailures: 3}}
+onReconcile:
+  jobs:
+  - {id: run, name: job, image: "{{ .spec.image }}", replace: true, labels: {image: "{{ .spec.image }}"}}
+  services:
+  - name: late
+    port: "{{ .spec.port }}"
+    selector: {app: web}
+    when: [{field: children.run.metadata.labels.image, equals: "{{ .spec.image }}"}, {field: children.run.status.succeeded, equals: 1}]
+`))
+		w.labeled(ctx, "web", goodSteps, "one")
+		w.done(ctx, "web", "run")
+		w.settled(ctx, "web")
+		w.labeled(ctx, "web", badSteps, "two")
+		w.rolledBack(ctx, "web", "generation 2 failed in onReconcile")
+		w.annotate(ctx, "web", "example.com/note", "look again")
+		mark := manager.requests.mark()
+		Eventually(func(g Gomega) { g.Expect(manager.skipped(g, w.id)).To(BeNumerically(">", 0)) }).WithContext(ctx).Should(Succeed())
+		Expect(manager.requests.writes(mark, "/jobs")).To(BeEmpty())
+		var job batchv1.Job
+		w.child(ctx, Default, &job, "job")
+		Expect(job.Labels).To(HaveKeyWithValue("image", "bad"), "what it did can't be undone, and is not done again")
+		Expect(job.DeletionTimestamp).To(BeNil())
 	})
 
 	It("keeps the snapshots of cluster-scoped resources in the manager's namespace", func(ctx context.Context) {

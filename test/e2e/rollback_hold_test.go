@@ -75,6 +75,10 @@ var _ = Describe("Rollback that holds", func() {
 				WithContext(ctx).Should(Succeed())
 			w.rolledBack(ctx, "web", "failed")
 			w.firstHolds(ctx, "web", "good", "one")
+			skipped := manager.skipped(Default, name)
+			Eventually(func(g Gomega) { g.Expect(manager.skipped(g, name)).To(BeNumerically(">", skipped), "it stays there") }).
+				WithContext(ctx).Should(Succeed())
+			Expect(manager.metric(Default, "orkestra_rollbacks_total", name)).To(BeEquivalentTo(n))
 		}
 		rollbacks(1)
 

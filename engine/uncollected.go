@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,6 +76,36 @@ func (u *uncollected) due(key types.NamespacedName, now time.Time) (over []*unst
 		delete(u.all, key)
 	}
 	return over, next
+}
+
+// findRemains notes the owners that children name and that are not there when the box starts: a former process may have ended before
+// their time was over. It reads caches only.
+func (b *box) findRemains() {
+	crd := b.plan.Load().CRD
+	due := b.engine.config.Clock.Now().Add(collectDelay)
+	seen := map[types.UID]bool{}
+	for _, kind := range b.Kinds() {
+		for _, child := range b.engine.children.MadeBy(kind, b.name) {
+			ref := metav1.GetControllerOfNoCopy(child)
+			if ref == nil || seen[ref.UID] || !strings.HasPrefix(ref.APIVersion, crd.Kind.Group+"/") || ref.Kind != crd.Kind.Kind {
+				continue
+			}
+			seen[ref.UID] = true
+			owner := &unstructured.Unstructured{Object: map[string]any{}}
+			owner.SetGroupVersionKind(crd.Kind)
+			if crd.Namespaced {
+				owner.SetNamespace(child.GetNamespace())
+			}
+			owner.SetName(ref.Name)
+			owner.SetUID(ref.UID)
+			watched := !crd.Namespaced || b.namespaces == nil || slices.Contains(b.namespaces, child.GetNamespace())
+			if _, there := b.resources.ByUID(ref.UID); there || !watched {
+				continue
+			}
+			b.remains.add(owner, due)
+			b.queue.low(collectDelay, requestOf(owner))
+		}
+	}
 }
 
 // collect deletes the children that the garbage collector has left behind. Mostly there are none, and nothing is sent. Each look at a

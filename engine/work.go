@@ -27,6 +27,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.SetWorkers(b.name, n)
 	b.engine.config.Changed(b.name)
+	b.findRemains()
 	b.hasBegun()
 	b.runWorkers(ctx, work, n)
 	b.mu.Lock()

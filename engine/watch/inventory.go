@@ -40,14 +40,17 @@ func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*un
 	return obj, true
 }
 
-// OfBox gives the number of children of a kind that a box has.
-func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int {
+// MadeBy gives the children of a kind that a box has, in no order. They must not be changed.
+func (c *Children) MadeBy(gvk schema.GroupVersionKind, box string) []*unstructured.Unstructured {
 	k, ok := c.kind(gvk)
 	if !ok {
-		return 0
+		return nil
 	}
-	return len(k.selected(boxIndex, v1alpha1.LabelBox, box))
+	return k.selected(boxIndex, v1alpha1.LabelBox, box)
 }
+
+// OfBox gives the number of children of a kind that a box has.
+func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int { return len(c.MadeBy(gvk, box)) }
 
 // Wrote says what the API server answered to a write of ours, so that it is read back even before the watch tells of it.
 // It is forgotten when the watch has. The object is copied.

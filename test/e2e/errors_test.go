@@ -138,7 +138,7 @@ var _ = Describe("An error that may pass", func() {
 	internal := refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, broken)
 	It("names its stage: metadata", func(ctx context.Context) {
 		w := newWorld(ctx)
-		f := &fault{match: matching(http.MethodPatch, "/"+w.group+"/", "/websites/web?", "fieldManager=orkestra&"), answer: internal}
+		f := &fault{match: matching(http.MethodPatch, "/"+w.group+"/", "/websites/web?", "fieldManager="+v1alpha1.FieldManagerMarks+"&"), answer: internal}
 		replaceManager(via(f.wrap))
 		w.running(ctx, w.box(ctx, `{resync: 2s, onReconcile: {configmaps: [{data: {a: b}}]}}`))
 		w.website(ctx, "web", `{}`)

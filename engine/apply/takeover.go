@@ -79,7 +79,7 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 	}
 	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
 	switch {
-	case IsGone(err, child):
+	case IsGone(err, child), w.stale(ctx, child, err):
 		w.cache.Gone(child.GroupVersionKind(), child)
 		return nil
 	case err != nil:
@@ -112,6 +112,7 @@ func (w *Writer) keep(ctx context.Context, obj, live *unstructured.Unstructured,
 	}
 	answer, err := w.client.mergePatch(ctx, targetOf(live), v1alpha1.FieldManager, patch)
 	if err != nil {
+		w.stale(ctx, live, err)
 		return Outcome{}, err
 	}
 	w.cache.Wrote(obj.GroupVersionKind(), answer)

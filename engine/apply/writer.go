@@ -241,7 +241,7 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
 	gone, err := w.client.delete(ctx, child)
 	switch {
-	case IsGone(err, child), err == nil && gone:
+	case IsGone(err, child), err == nil && gone, w.stale(ctx, child, err):
 		w.cache.Gone(child.GroupVersionKind(), child)
 		return nil
 	case err != nil:

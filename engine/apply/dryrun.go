@@ -76,6 +76,9 @@ func (*DryRun) Mark(_ context.Context, resource *unstructured.Unstructured, mark
 // Finish does nothing.
 func (*DryRun) Finish(context.Context, *unstructured.Unstructured, []string) error { return nil }
 
+// Gone asks nobody: the resource is taken for one that is there.
+func (*DryRun) Gone(context.Context, *unstructured.Unstructured) (bool, error) { return false, nil }
+
 // asked is what comes of an answer. What can't be asked is no refusal.
 func asked(out Outcome, obj *unstructured.Unstructured, err error) (Outcome, error) {
 	if err != nil && !unasked(err) {

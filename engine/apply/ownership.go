@@ -25,6 +25,11 @@ type Owner struct {
 // UID of the resource.
 func (o Owner) UID() types.UID { return o.Resource.GetUID() }
 
+// References says whether a child names the resource as its owner, so that the garbage collector deletes it with the resource.
+func (o Owner) References(child Child) bool {
+	return child.OwnerReference && o.mayReference(child.Object)
+}
+
 // mayReference says whether Kubernetes allows an owner reference from a child: same namespace, or a cluster-scoped owner.
 func (o Owner) mayReference(child *unstructured.Unstructured) bool {
 	return o.Resource.GetNamespace() == "" || o.Resource.GetNamespace() == child.GetNamespace()
@@ -61,7 +66,7 @@ func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 		annotations[v1alpha1.AnnotationDeletionPolicy] = string(v1alpha1.ChildOrphan)
 	}
 	obj.SetAnnotations(annotations)
-	if child.OwnerReference && o.mayReference(obj) {
+	if o.References(child) {
 		obj.SetOwnerReferences([]metav1.OwnerReference{o.reference()})
 	}
 	// The hash covers all that is claimed above, so that a change of ownership is a change like any other.

@@ -125,6 +125,9 @@ type ports struct {
 	missing   []string // kinds that are not installed
 	standings map[string]Standing
 
+	vanished bool // the resource
+	looks    int  // at whether it did
+
 	kinds      func() []schema.GroupVersionKind
 	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
 	apply      func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error)
@@ -226,6 +229,12 @@ func (p *ports) Mark(ctx context.Context, resource *unstructured.Unstructured, m
 
 func (p *ports) Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
 	return p.finish(ctx, resource, finalizers)
+}
+
+// Gone counts the looks at whether a resource is still there.
+func (p *ports) Gone(context.Context, *unstructured.Unstructured) (bool, error) {
+	p.looks++
+	return p.vanished, nil
 }
 
 func (p *ports) Namespaced(kind schema.GroupVersionKind) (bool, error) { return p.namespaced(kind) }

@@ -101,6 +101,9 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 		}
 	}
 	r.children.rendered()
+	if err := r.confirm(ctx, writes); err != nil {
+		return err
+	}
 	var eg errgroup.Group
 	eg.SetLimit(concurrentWrites)
 	for _, w := range writes {

@@ -42,6 +42,8 @@ type Marker interface {
 	Mark(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error)
 	// Finish removes finalizers from a deleted resource.
 	Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error
+	// Gone asks the API server, past every cache, whether a resource no longer exists.
+	Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error)
 }
 
 // Kinds resolves a kind to how the API server serves it.

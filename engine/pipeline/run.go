@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,8 @@ type Run struct {
 	back         backing
 	isActive     bool
 	finalizers   []string
+	// taken says that this cycle has taken hold of the resource, and that nobody has looked since whether it is still there.
+	taken bool
 }
 
 // NewRun gives a run for a resource.
@@ -203,6 +206,7 @@ func (r *Run) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.taken = r.taken || !slices.Contains(r.Stored.GetFinalizers(), v1alpha1.Finalizer)
 	r.Stored = answer
 	r.owner.Resource = answer
 	return nil

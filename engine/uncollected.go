@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,7 +26,7 @@ type uncollected struct {
 	all map[types.NamespacedName][]leftover // guarded by mu
 }
 
-// leftover is a resource that is gone: its kind, name and UID, and nothing else of it.
+// leftover is the nameplate of a resource that is gone.
 type leftover struct {
 	owner *unstructured.Unstructured
 	due   time.Time
@@ -36,12 +37,17 @@ func (u *uncollected) note(obj *unstructured.Unstructured, due time.Time) {
 	if obj.GetDeletionTimestamp() == nil {
 		return
 	}
-	owner := &unstructured.Unstructured{Object: map[string]any{}}
-	owner.SetGroupVersionKind(obj.GroupVersionKind())
-	owner.SetNamespace(obj.GetNamespace())
-	owner.SetName(obj.GetName())
-	owner.SetUID(obj.GetUID())
-	u.add(owner, due)
+	u.add(nameplate(obj.GroupVersionKind(), keyOf(obj), obj.GetUID()), due)
+}
+
+// nameplate is a resource of which nothing is known but its kind, name and UID.
+func nameplate(kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	obj.SetUID(uid)
+	return obj
 }
 
 func (u *uncollected) add(owner *unstructured.Unstructured, due time.Time) {
@@ -91,19 +97,16 @@ func (b *box) findRemains() {
 				continue
 			}
 			seen[ref.UID] = true
-			owner := &unstructured.Unstructured{Object: map[string]any{}}
-			owner.SetGroupVersionKind(crd.Kind)
+			key := types.NamespacedName{Name: ref.Name}
 			if crd.Namespaced {
-				owner.SetNamespace(child.GetNamespace())
+				key.Namespace = child.GetNamespace()
 			}
-			owner.SetName(ref.Name)
-			owner.SetUID(ref.UID)
 			watched := !crd.Namespaced || b.namespaces == nil || slices.Contains(b.namespaces, child.GetNamespace())
 			if _, there := b.resources.ByUID(ref.UID); there || !watched {
 				continue
 			}
-			b.remains.add(owner, due)
-			b.queue.low(collectDelay, requestOf(owner))
+			b.remains.add(nameplate(crd.Kind, key, ref.UID), due)
+			b.queue.low(collectDelay, reconcile.Request{NamespacedName: key})
 		}
 	}
 }

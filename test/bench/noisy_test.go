@@ -20,7 +20,7 @@ const (
 	// failing is how many resources of the one noisy box fail for ever, forbidden how many of the other.
 	failing, forbidden = 1000, 200
 	// samples is how many resources are made in one turn, one every pace.
-	samples, pace = 100, 100 * time.Millisecond
+	samples, pace = 300, 100 * time.Millisecond
 )
 
 // noises are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and

@@ -6,11 +6,15 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -59,6 +63,34 @@ var _ = Describe("What no watch tells", func() {
 		Entry("or from letting it go", ", deletionPolicy: Orphan", func(ctx context.Context) { w.removed(ctx, "web") }),
 	)
 
+	It("is what the garbage collector has missed: it is deleted after a minute", func(ctx context.Context) {
+		const account = "orkestra-e2e-collects"
+		impersonate := func(s *settings) {
+			s.config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:masters"}}
+		}
+		replaceManager(impersonate)
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {a: b}}]}}`))
+		for _, name := range []string{"before", "after", "left"} {
+			w.website(ctx, name, `{}`)
+			w.settled(ctx, name)
+		}
+		w.onlyDeletedBy(ctx, account)
+		Expect(kube.Delete(ctx, w.ref("left"), client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+		w.vanished(ctx, "left")
+		w.removed(ctx, "before")
+		replaceManager(impersonate)
+		w.running(ctx, w.id)
+		w.removed(ctx, "after")
+		for _, name := range []string{"before", "after", "left"} {
+			Expect(kube.Get(ctx, client.ObjectKeyFromObject(w.configMap(name)), &corev1.ConfigMap{})).To(Succeed(), "%s", name)
+		}
+		for _, name := range []string{"before", "after"} {
+			Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(w.configMap(name)), &corev1.ConfigMap{}) }).
+				WithTimeout(3*time.Minute).WithContext(ctx).Should(MatchError(ContainSubstring("not found")), name)
+		}
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(w.configMap("left")), &corev1.ConfigMap{})).To(Succeed(), "it was to stay")
+	})
+
 	It("makes no child for a resource whose deletion overtakes its finalizer", func(ctx context.Context) {
 		var looks, writes atomic.Int64
 		// The API server can do so: it decides about a deletion by the finalizers that it has read before.
@@ -88,6 +120,21 @@ var _ = Describe("What no watch tells", func() {
 		Expect(writes.Load()).To(BeZero())
 	})
 })
+
+// onlyDeletedBy has nobody else delete ConfigMaps in the world's namespace until the spec ends.
+func (w *world) onlyDeletedBy(ctx context.Context, user string) {
+	GinkgoHelper()
+	policy, binding := denying(w, metav1.StatusReasonForbidden)
+	policy.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Delete}
+	policy.Spec.Validations[0].Expression = fmt.Sprintf("request.userInfo.username == '%s'", user)
+	for _, obj := range []client.Object{policy, binding} {
+		Expect(kube.Create(ctx, obj)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, obj)).To(Succeed()) })
+	}
+	probe := w.configMap("probe")
+	Expect(kube.Create(ctx, probe)).To(Succeed())
+	Eventually(func() error { return kube.Delete(ctx, probe, client.DryRunAll) }).WithContext(ctx).Should(MatchError(ContainSubstring("denied")))
+}
 
 // vanishes deletes a resource whatever holds it.
 func (w *world) vanishes(ctx context.Context, name string) error {

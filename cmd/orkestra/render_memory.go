@@ -195,6 +195,9 @@ func (*memory) Mark(_ context.Context, resource *unstructured.Unstructured, mark
 // Finish implements pipeline.Marker.
 func (*memory) Finish(context.Context, *unstructured.Unstructured, []string) error { return nil }
 
+// Gone implements pipeline.Marker: nobody deletes the resource.
+func (*memory) Gone(context.Context, *unstructured.Unstructured) (bool, error) { return false, nil }
+
 // Namespaced implements pipeline.Kinds.
 func (m *memory) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return isNamespaced(m.mapper, kind)

@@ -160,6 +160,9 @@ func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstr
 		answer, err = w.rekeyAndApply(ctx, obj, live, err)
 	}
 	if err != nil {
+		if w.stale(ctx, live, err) {
+			w.cache.Gone(live.GroupVersionKind(), live)
+		}
 		return Outcome{}, err
 	}
 	w.learn(prepared, obj, answer)

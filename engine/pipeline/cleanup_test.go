@@ -57,7 +57,7 @@ onDelete:
 	g.Expect(waitsFor(r)).To(gomega.Equal([]string{`waiting for clean-up Job "drop" to finish`}))
 	p.edit("drop", endJob("Complete"))
 	cleaned(g, p, plan, r.Stored)
-	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "delete Job/drop"}))
+	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "delete Job/drop", "finish shop [" + v1alpha1.Finalizer + "]"}))
 }
 
 func TestACleanUpGateThatIsAChoice(t *testing.T) {
@@ -171,7 +171,7 @@ func TestCleanUpWaitsForReadyWhen(t *testing.T) {
 	p.done()
 	p.edit("export", withPhase("Done"))
 	cleaned(g, p, plan, r.Stored)
-	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "delete ConfigMap/export"}))
+	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "delete ConfigMap/export", "finish shop [" + v1alpha1.Finalizer + "]"}))
 }
 
 func TestWhatIsFinishedIsNotRenderedAgain(t *testing.T) {

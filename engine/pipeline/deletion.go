@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -68,18 +69,36 @@ func (d *deletion) Run(ctx context.Context, r *Run) (Outcome, error) {
 			return Hold, err
 		}
 	}
-	left, err := r.leftChildren(ctx)
-	if err != nil {
+	if gone, err := d.deleteAll(ctx, r); err != nil || !gone {
 		return Hold, err
-	}
-	if len(left) > 0 {
-		return Hold, d.deleteChildren(ctx, r, left)
 	}
 	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.finalizers); err != nil {
 		return Hold, err
 	}
 	r.Released = true
 	return Done, nil
+}
+
+// deleteAll deletes the children that the garbage collector will not delete, the last made first: the others follow when these are
+// gone. That may be at once, and then nobody waits for an event that tells what the API server has answered already.
+func (d *deletion) deleteAll(ctx context.Context, r *Run) (gone bool, err error) {
+	for former := math.MaxInt; ; {
+		left, err := r.leftChildren(ctx)
+		if err != nil || len(left) == 0 {
+			return err == nil, err
+		}
+		rank := slices.Max(slices.Collect(maps.Keys(left)))
+		last := left[rank]
+		if rank == former {
+			r.wait(v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone", last[0].GetKind(), r.childName(last[0])))
+			return false, nil
+		}
+		if err := d.deleteChildren(ctx, r, last); err != nil {
+			return false, err
+		}
+		r.children.changed() // those that were let go must not be let go again
+		former = rank
+	}
 }
 
 // allDone is the mark of a clean-up that is finished as a whole. From then on children are deleted, and what onDelete reads
@@ -189,8 +208,8 @@ func (r *Run) stays(child *unstructured.Unstructured) bool {
 	return r.orphans() && !r.Plan.onlyCleanup(idOf(child))
 }
 
-// deleteChildren deletes the last made of the children that are left. The others follow when these are gone.
-func (d *deletion) deleteChildren(ctx context.Context, r *Run, left map[int][]*unstructured.Unstructured) error {
+// deleteChildren deletes the children of one rank.
+func (d *deletion) deleteChildren(ctx context.Context, r *Run, children []*unstructured.Unstructured) error {
 	if len(d.cleanup) > 0 {
 		finished := doneMarks(r.Stored)
 		finished[allDone] = r.Plan.Revision
@@ -200,8 +219,7 @@ func (d *deletion) deleteChildren(ctx context.Context, r *Run, left map[int][]*u
 			}
 		}
 	}
-	last := left[slices.Max(slices.Collect(maps.Keys(left)))]
-	for _, child := range slices.Backward(last) {
+	for _, child := range slices.Backward(children) {
 		if child.GetDeletionTimestamp() != nil {
 			continue
 		}
@@ -209,7 +227,6 @@ func (d *deletion) deleteChildren(ctx context.Context, r *Run, left map[int][]*u
 			return err
 		}
 	}
-	r.wait(v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone", last[0].GetKind(), r.childName(last[0])))
 	return nil
 }
 

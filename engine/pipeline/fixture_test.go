@@ -358,6 +358,15 @@ func (w *world) deleteChild(_ context.Context, child *unstructured.Unstructured)
 	return nil
 }
 
+// holdChild is the deletion of a child that has finalizers of somebody else.
+func (w *world) holdChild(_ context.Context, child *unstructured.Unstructured) error {
+	w.edit(child.GetName(), func(c *unstructured.Unstructured) { c.SetDeletionTimestamp(&metav1.Time{Time: now}) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log("delete", child)
+	return nil
+}
+
 func (w *world) orphanChild(_ context.Context, _ apply.Owner, child *unstructured.Unstructured) error {
 	w.remove("orphan", child)
 	return nil

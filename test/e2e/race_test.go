@@ -63,6 +63,19 @@ var _ = Describe("What no watch tells", func() {
 		Entry("or from letting it go", ", deletionPolicy: Orphan", func(ctx context.Context) { w.removed(ctx, "web") }),
 	)
 
+	It("does not keep from making a child anew that somebody has deleted", func(ctx context.Context) {
+		watches := newStreams()
+		replaceManager(via(watches.wrap))
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {key: "{{ .spec.mode }}"}}]}}`))
+		w.website(ctx, "web", `{mode: first}`)
+		w.settled(ctx, "web")
+		watches.pause("/configmaps", "")
+		DeferCleanup(watches.resume)
+		Expect(kube.Delete(ctx, w.configMap("web"))).To(Succeed())
+		w.website(ctx, "web", `{mode: second}`)
+		w.hasData(ctx, "web", map[string]string{"key": "second"})
+	})
+
 	It("is what the garbage collector has missed: it is deleted after a minute", func(ctx context.Context) {
 		const account = "orkestra-e2e-collects"
 		impersonate := func(s *settings) {

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // heard is a cache that keeps what it is told.
@@ -48,7 +45,7 @@ func TestWhatHasChangedIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			client := answering(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if r.Method == http.MethodGet {
 					w.WriteHeader(tc.code)
@@ -57,13 +54,7 @@ func TestWhatHasChangedIsReadAgain(t *testing.T) {
 				}
 				w.WriteHeader(http.StatusConflict)
 				_, _ = io.WriteString(w, conflict)
-			}))
-			defer server.Close()
-			kind := schema.GroupVersionKind{Version: "v1", Kind: "Widget"}
-			mapper := meta.NewDefaultRESTMapper(nil)
-			mapper.Add(kind, meta.RESTScopeNamespace)
-			client, err := NewClient(&rest.Config{Host: server.URL}, server.Client(), mapper)
-			g.Expect(err).NotTo(HaveOccurred())
+			})
 			child := &unstructured.Unstructured{}
 			g.Expect(child.UnmarshalJSON([]byte(object("u1", "7")))).To(Succeed())
 			for _, write := range []func(*Writer) error{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -59,7 +57,7 @@ func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) 
 func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	g := NewWithT(t)
 	asked, broken := []string{}, false
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, path.Base(r.URL.Path))
 		w.Header().Set("Content-Type", "application/json")
 		owner := map[string]string{"made": "uid", "foreign": "other"}[path.Base(r.URL.Path)]
@@ -77,20 +75,14 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"kind":"Widget","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"labels":{%q:%q}}%s}`,
 				path.Base(r.URL.Path), v1alpha1.LabelOwnerUID, owner, status)
 		}
-	}))
-	defer server.Close()
-	mapper := meta.NewDefaultRESTMapper(nil)
-	kind := schema.GroupVersionKind{Version: "v1", Kind: "Widget"}
-	mapper.Add(kind, meta.RESTScopeNamespace)
-	client, err := NewClient(&rest.Config{Host: server.URL}, server.Client(), mapper)
-	g.Expect(err).NotTo(HaveOccurred())
+	})
 	cache := &told{}
 	w := NewWriter(client, cache, nil)
 	for _, name := range []string{"made", "never", "foreign", "sure"} {
-		w.unsure.note("uid", target{kind: kind, namespace: "ns", name: name}, io.ErrUnexpectedEOF)
+		w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF)
 	}
-	w.unsure.note("uid", target{kind: kind, namespace: "ns", name: "sure"}, nil)
-	w.unsure.note("uid", target{kind: kind, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")))
+	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "sure"}, nil)
+	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")))
 
 	broken = true
 	g.Expect(w.Settle(t.Context(), "uid")).To(MatchError(ContainSubstring(`Widget "foreign", of which it is not known whether it was made`)))

@@ -186,7 +186,7 @@ func (f *managerFlags) options(logger logr.Logger) ctrl.Options {
 	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	return ctrl.Options{
-		Scheme: newScheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient,
+		Scheme: newScheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
 		LeaderElection: f.leaderElect, LeaderElectionID: controllers.LeaseName, LeaderElectionNamespace: f.ownNamespace(),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,

@@ -17,7 +17,7 @@ func TestListsAreNeverContentWithAnOlderState(t *testing.T) {
 		"no older than one was seen": {metav1.ListOptions{ResourceVersion: "17"}, metav1.ListOptions{ResourceVersion: "17"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(consistent(tc.asked)).To(Equal(tc.want))
+			NewWithT(t).Expect(Consistent(tc.asked)).To(Equal(tc.want))
 		})
 	}
 }

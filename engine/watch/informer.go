@@ -250,7 +250,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 	i.lists.RLock()
 	defer i.lists.RUnlock()
 	options.LabelSelector, options.FieldSelector = i.selector, i.fields
-	options = consistent(options)
+	options = Consistent(options)
 	var list *unstructured.UnstructuredList
 	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -113,6 +113,7 @@ func (w *world) startManager(
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 	})
 	must(b, err)
 	must(b, controllers.Setup(mgr, options))

@@ -178,7 +178,7 @@ func startInProcess(url string, clock *jumpyClock) (*inProcess, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // one after the other in this process
 		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Logger: logger, NewClient: controllers.NewClient,
+		Logger: logger, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"context"
 	"net/http"
+	"path"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -75,6 +77,37 @@ var _ = Describe("A restart of the manager", func() {
 		w.holds(ctx, "removed", "good")
 		w.gone(ctx, w.ref("deleted"), "deleted")
 		w.settled(ctx, "new")
+	})
+
+	It("never begins with a state that is older than what a former process has seen", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {a: b}}]}}`))
+		// An API server that can't stream its first answer: clients list then.
+		noStream := refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch")
+		var mu sync.Mutex
+		asked := map[string]string{}
+		lists := func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				query := r.URL.Query()
+				switch {
+				case query.Get("sendInitialEvents") == "true":
+					return noStream(0)
+				case r.Method == http.MethodGet && query.Has("limit") && query.Get("limit") != "1":
+					mu.Lock()
+					defer mu.Unlock()
+					asked[path.Base(r.URL.Path)] += query.Get("resourceVersion")
+				}
+				return next.RoundTrip(r)
+			})
+		}
+		replaceManager(via(lists))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		mu.Lock()
+		defer mu.Unlock()
+		for _, resource := range []string{"operatorboxes", "crdhealths", "customresourcedefinitions", "websites", "configmaps"} {
+			Expect(asked).To(HaveKeyWithValue(resource, BeEmpty()), "0 is content with any state that there ever was")
+		}
 	})
 
 	It("finishes what is under way when it is told to stop", func(ctx context.Context) {

@@ -111,7 +111,7 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 		manager: ctrl.Options{
 			Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // one after the other in this process
 			Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-			Logger: log.Log, NewClient: controllers.NewClient,
+			Logger: log.Log, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		},
 		orkestra: controllers.Options{
 			Namespace: ownNamespace,

@@ -267,7 +267,10 @@ func shows(obj *unstructured.Unstructured) (ready, waiting, failing bool) {
 	r := conditionOf(obj, v1alpha1.ConditionReady)
 	waiting = conditionOf(obj, v1alpha1.ConditionReconciling).Status == metav1.ConditionTrue
 	ready = r.Status == metav1.ConditionTrue && !waiting
-	return ready, waiting, r.Status == metav1.ConditionFalse && r.Reason == v1alpha1.ReasonReconcileError
+	// What is not Ready fails, unless something is under way: its cycle may have succeeded, and a child has failed. What is paused
+	// before its first cycle has not come to anything.
+	failing = r.Reason == v1alpha1.ReasonReconcileError || !waiting && r.Reason != v1alpha1.ReasonPaused
+	return ready, waiting, r.Status == metav1.ConditionFalse && failing
 }
 
 // conditionOf reads a condition of a resource; an empty one where there is none.

@@ -47,13 +47,17 @@ func TestShows(t *testing.T) {
 		obj                     *unstructured.Unstructured
 		ready, waiting, failing bool
 	}{
-		"nothing":          {obj: &unstructured.Unstructured{Object: map[string]any{}}},
-		"another shape":    {obj: &unstructured.Unstructured{Object: map[string]any{"status": "up"}}},
-		"broken entries":   {obj: &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{"x", nil}}}}},
-		"ready":            {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "False", "Settled"}), ready: true},
-		"ready and moving": {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
-		"failing":          {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonReconcileError}), failing: true},
-		"not ready, yet":   {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonChildrenNotCurrent}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
+		"nothing":            {obj: &unstructured.Unstructured{Object: map[string]any{}}},
+		"another shape":      {obj: &unstructured.Unstructured{Object: map[string]any{"status": "up"}}},
+		"broken entries":     {obj: &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{"x", nil}}}}},
+		"ready":              {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "False", "Settled"}), ready: true},
+		"ready and moving":   {obj: showing([3]string{"Ready", "True", "ReconcileSucceeded"}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
+		"failing by a child": {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonChildFailed}, [3]string{"Reconciling", "False", "Settled"}), failing: true},
+		"failing, and tried again": {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonReconcileError}, [3]string{"Reconciling", "True", "Retrying"}),
+			waiting: true, failing: true},
+		"paused from the first": {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonPaused}, [3]string{"Reconciling", "False", v1alpha1.ReasonPaused})},
+		"failing":               {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonReconcileError}), failing: true},
+		"not ready, yet":        {obj: showing([3]string{"Ready", "False", v1alpha1.ReasonChildrenNotCurrent}, [3]string{"Reconciling", "True", "ChildrenNotCurrent"}), waiting: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

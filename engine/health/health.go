@@ -38,6 +38,8 @@ type Observation struct {
 	// Counts says that the reconcile evaluated the pipeline. Otherwise it is neither a success nor a failure, and only Ready
 	// and Waiting are noted.
 	Counts bool
+	// Back says that the resource is rolled back: it is not what its spec says, so it fails, though no reconcile of it was counted.
+	Back bool
 	// Failed says that the reconcile failed, whatever the class of the error. Without Counts it means nothing.
 	Failed bool
 	// LeftBehind counts children of former boxes. It is read of a success only: no other cycle has looked at all children.

@@ -60,7 +60,7 @@ func (t *Tracker) add(r *resource, n int32) {
 // note takes over what the resource shows. A resource that only waits does not fail; one that is retried does both.
 func (r *resource) note(o Observation) {
 	switch {
-	case !o.Counts && r.failures > 0: // the look was no success: what failed still fails
+	case o.Back, !o.Counts && r.failures > 0: // the look was no success: what failed still fails
 		r.failing = true
 	case !o.Counts:
 		r.failing = r.failing && !o.Ready && !o.Waiting

@@ -114,6 +114,18 @@ func TestSetThreshold(t *testing.T) {
 	g.Expect(l.take()).To(Equal("urgent"))
 }
 
+func TestWhatIsRolledBackFails(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, _ := newTracker(5)
+	observe(tracker, Observation{Resource: named("a"), Back: true}) // the first look of a process
+	observe(tracker, Observation{Resource: named("b"), Waiting: true, Back: true})
+	s := tracker.Snapshot()
+	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Failing: 2, Waiting: 1}))
+	g.Expect(s.ConsecutiveFailures).To(BeZero(), "no reconcile was counted")
+	observe(tracker, success("a"))
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1, Waiting: 1}))
+}
+
 func TestTotals(t *testing.T) {
 	g := NewWithT(t)
 	tracker, clk, _ := newTracker(5)

@@ -61,6 +61,7 @@ var _ = Describe("Rollback of children that fail", func() {
 			healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 				g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "no cycle has failed")
 				g.Expect(s.Rollback).To(HaveField("Count", BeEquivalentTo(1)))
+				g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Failing: 1}))
 			})
 
 			By("mending the spec")
@@ -88,6 +89,23 @@ var _ = Describe("Rollback of children that fail", func() {
 		w.holds(ctx, "web-bad", "bad")
 		nothing()
 		w.deploys(ctx, "web", "bad")
+
+		By("counting it as failing, also after a restart")
+		fails := func() {
+			GinkgoHelper()
+			healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+				g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1}))
+			})
+		}
+		w.website(ctx, "good", `{image: good, replicas: 0}`)
+		w.settled(ctx, "good")
+		fails()
+		manager.stop()
+		manager = startManager(cluster.Config())
+		w.website(ctx, "good", `{image: better, replicas: 0}`)
+		w.deploys(ctx, "good", "better")
+		w.settled(ctx, "good")
+		fails()
 	})
 
 	It("leaves the children to a box that goes back only when it degrades", func(ctx context.Context) {

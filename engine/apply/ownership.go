@@ -138,8 +138,12 @@ type RefusedError struct {
 // Error gives the message.
 func (e *RefusedError) Error() string { return e.Message }
 
-func notOwned(obj, live *unstructured.Unstructured) *RefusedError {
+func notOwned(child Child, obj, live *unstructured.Unstructured) *RefusedError {
 	what := "was not made by Orkestra: delete it, declare another name, or set adopt: IfUnowned"
+	if child.CleanUp {
+		what = "was not made by Orkestra for this resource: delete it, declare a name that is never used again (with .metadata.uid), or set the annotation " +
+			v1alpha1.AnnotationSkipCleanup + `: "true"`
+	}
 	if ref := metav1.GetControllerOf(live); ref != nil {
 		what = fmt.Sprintf("is controlled by %s %q: delete it, or declare another name", ref.Kind, ref.Name)
 	} else if owner := live.GetLabels()[v1alpha1.LabelOwner]; owner != "" {

@@ -207,7 +207,7 @@ func TestNotOwned(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			var err error = notOwned(live("team-a"), tc.live)
+			var err error = notOwned(Child{}, live("team-a"), tc.live)
 			g.Expect(err).To(MatchError(tc.want))
 			refused, ok := errors.AsType[*RefusedError](err)
 			g.Expect(ok).To(BeTrue())
@@ -215,6 +215,12 @@ func TestNotOwned(t *testing.T) {
 			g.Expect(strings.Contains(err.Error(), "\n")).To(BeFalse())
 		})
 	}
+}
+
+func TestACleanUpIsToldWhatItCanDo(t *testing.T) {
+	NewWithT(t).Expect(notOwned(Child{CleanUp: true}, live("team-a"), live("team-a"))).To(MatchError(
+		`ConfigMap "web" exists and was not made by Orkestra for this resource: delete it, declare a name that is never used again ` +
+			`(with .metadata.uid), or set the annotation orkestra.orkspace.io/skip-cleanup: "true"`))
 }
 
 func TestMarksOn(t *testing.T) {

@@ -36,6 +36,8 @@ type Child struct {
 	Once bool
 	// Adopt takes over an existing object that nobody controls.
 	Adopt bool
+	// CleanUp says that the child is made because its owner is being deleted. Nothing is adopted then.
+	CleanUp bool
 	// Orphan keeps the child when its declaration goes.
 	Orphan bool
 	// OwnerReference lets the garbage collector delete the child with its owner, where Kubernetes allows that.
@@ -190,7 +192,7 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 	case owner.lost(live, w.Lives), child.Adopt && free(live):
 		return w.keep(ctx, obj, live, Adopted)
 	default:
-		return Outcome{}, notOwned(obj, live)
+		return Outcome{}, notOwned(child, obj, live)
 	}
 }
 
@@ -212,7 +214,7 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	case child.Adopt && free(live):
 		return w.take(ctx, child, obj, live, Adopted, nil)
 	default:
-		return Outcome{}, notOwned(obj, live)
+		return Outcome{}, notOwned(child, obj, live)
 	}
 }
 
@@ -237,7 +239,7 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 	if err != nil {
 		return Outcome{}, fmt.Errorf("taking back an apply to an object that is not ours: %w", err)
 	}
-	return Outcome{}, notOwned(obj, released)
+	return Outcome{}, notOwned(child, obj, released)
 }
 
 // Delete deletes a child, unless it has changed since it was read.

@@ -121,7 +121,9 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	if err != nil {
 		return "", err
 	}
-	out, err := r.Ports.Applier.Apply(ctx, r.owner, in.child(obj))
+	child := in.child(obj)
+	child.CleanUp = true
+	out, err := r.Ports.Applier.Apply(ctx, r.owner, child)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// Nor can an event be made there.
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()

@@ -86,7 +86,7 @@ func (b *box) wentBackTo(ctx context.Context, look *rollingBack, run *pipeline.R
 	log.FromContext(ctx).Info("Resource rolled back", "generation", look.mark.Generation, "to", look.mark.ToGeneration, "trigger", look.mark.Trigger)
 	b.engine.config.Metrics.RolledBack(b.name)
 	if look.mark.Count == 1 { // a further try that failed is nothing new
-		b.warn(run.Stored, v1alpha1.ReasonRolledBack, look.mark.String())
+		b.warn(run.Stored, v1alpha1.ReasonRolledBack, look.mark.String()+"; "+look.mark.Message)
 	}
 }
 

@@ -122,10 +122,14 @@ func (m *RolledBack) String() string {
 		from += " under box revision " + m.Revision
 		to += " under " + m.ToRevision
 	}
-	if m.OwnGroups {
-		return fmt.Sprintf("%s failed in %s; onRollback has run, with %s as .previous", from, m.Step, to)
+	failed := "failed in " + m.Step
+	if m.Step == stepChildren {
+		failed = "failed by a child"
 	}
-	return fmt.Sprintf("%s failed in %s; the children are those of %s", from, m.Step, to)
+	if m.OwnGroups {
+		return fmt.Sprintf("%s %s; onRollback has run, with %s as .previous", from, failed, to)
+	}
+	return fmt.Sprintf("%s %s; the children are those of %s", from, failed, to)
 }
 
 // next says what ends it.
@@ -165,7 +169,7 @@ func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.R
 	switch {
 	case m.Held:
 		// What failed goes along: tools that show one message show that of this condition.
-		res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(v1alpha1.ReasonHeld, m.next()+"; "+m.Message)
+		res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(v1alpha1.ReasonHeld, status.WithAdvice(m.Message, m.next()))
 	case failure.Stalls() && m.Reason != "":
 		res.Reconciling, res.Stalled = status.Settled(), status.StalledBy(m.Reason, m.Message)
 	default:

@@ -197,7 +197,7 @@ func TestResultWhileRolledBack(t *testing.T) {
 	}{
 		"held": {
 			RolledBack{Held: true, Class: Refused, Reason: v1alpha1.ReasonInvalidChild}, nil, "False ReconcileError onReconcile: no",
-			"True Held held: edit the spec", "False Settled", "True RolledBack generation 4 failed in onReconcile; the children are those of generation 3; held"},
+			"True Held onReconcile: no; held: edit the spec", "False Settled", "True RolledBack generation 4 failed in onReconcile; the children are those of generation 3; held"},
 		"tried again, stalled": {
 			RolledBack{Class: Refused, Reason: v1alpha1.ReasonInvalidChild}, nil, "False ReconcileError onReconcile: no",
 			"True InvalidChild onReconcile: no", "False Settled", "True RolledBack generation 4 failed in onReconcile; the children are those of generation 3; it is tried again"},

@@ -88,12 +88,20 @@ func condition(kind string, s metav1.ConditionStatus, reason, message string) me
 
 // Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. Bytes that are no UTF-8 become the
 // replacement character, as they would on their way to the API server: otherwise the message would never be what is stored.
-func Truncate(message string) string {
+func Truncate(message string) string { return cut(message, maxMessage) }
+
+// WithAdvice puts what to do behind a message, which is cut so that the advice is whole.
+func WithAdvice(message, advice string) string {
+	const between = "; "
+	return cut(message, max(1, maxMessage-len(between)-utf8.RuneCountInString(advice))) + between + advice
+}
+
+func cut(message string, most int) string {
 	message = validText(message)
-	if len(message) <= maxMessage || utf8.RuneCountInString(message) <= maxMessage {
+	if len(message) <= most || utf8.RuneCountInString(message) <= most {
 		return message
 	}
-	return string([]rune(message)[:maxMessage-1]) + "…"
+	return string([]rune(message)[:most-1]) + "…"
 }
 
 func validText(text string) string {

@@ -37,6 +37,15 @@ func TestMarkers(t *testing.T) {
 	NewWithT(t).Expect(Failed(strings.Repeat("x", 300)).Message).To(HaveLen(255 + len("…")))
 }
 
+func TestAdviceStaysWhole(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(WithAdvice("it failed", "mend it")).To(Equal("it failed; mend it"))
+	long := WithAdvice(strings.Repeat("世", 300), "mend it")
+	g.Expect(long).To(Equal(strings.Repeat("世", 246) + "…; mend it"))
+	g.Expect(Truncate(long)).To(Equal(long))
+	g.Expect(WithAdvice("x", strings.Repeat("a", 300))).To(HavePrefix("x; aaa"))
+}
+
 func TestTruncate(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"Empty":      {"", ""},

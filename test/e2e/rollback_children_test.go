@@ -51,7 +51,7 @@ var _ = Describe("Rollback of children that fail", func() {
 
 			By("a spec that every cycle succeeds with, and whose Deployment never comes up")
 			w.website(ctx, "web", `{image: bad, replicas: 1}`)
-			w.rolledBack(ctx, "web", "generation 2 failed in children; the children are those of generation 1; held")
+			w.rolledBack(ctx, "web", "generation 2 failed by a child; the children are those of generation 1; held")
 			w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `children: Deployment "web": `)
 			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonHeld, `Deployment "web": `)
 			Expect(w.deploys(ctx, "web", "good").Spec.Replicas).To(HaveValue(BeEquivalentTo(0)))

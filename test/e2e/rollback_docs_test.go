@@ -49,9 +49,9 @@ var _ = Describe("The page on rollback", func() {
 		Expect(kubectl("get configmap home-text -o jsonpath={.data.text}")).To(Equal("welcome"))
 		Eventually(func() string { return kubectl("describe page home") }).WithContext(ctx).Should(And(
 			MatchRegexp(`(?m)Message: +onReconcile: applying Service "home": .*Invalid value: 70000.*\n +Observed Generation: +2\n +Reason: +ReconcileError\n +Status: +False\n +Type: +Ready$`),
-			MatchRegexp(`(?m)Message: +held: edit the spec, change the box, or set the annotation orkestra.orkspace.io/reconcile-at to a new value.*\n +Observed Generation: +2\n +Reason: +Held\n +Status: +True\n +Type: +Stalled$`),
+			MatchRegexp(`(?m)Message: +onReconcile: applying .*; held: edit the spec, change the box, or set the annotation orkestra.orkspace.io/reconcile-at to a new value\n +Observed Generation: +2\n +Reason: +Held\n +Status: +True\n +Type: +Stalled$`),
 			MatchRegexp(`(?m)Message: +generation 2 failed in onReconcile; the children are those of generation 1; held: .*\n +Observed Generation: +2\n +Reason: +RolledBack\n +Status: +True\n +Type: +RolledBack$`),
-			MatchRegexp(`Warning +RolledBack .* generation 2 failed in onReconcile; the children are those of generation 1`),
+			MatchRegexp(`Warning +RolledBack .* generation 2 failed in onReconcile; the children are those of generation 1; onReconcile: applying Service "home"`),
 			MatchRegexp(`Text: +welcome back`)))
 
 		kubectl(`patch page home --type=merge -p {"spec":{"port":8080}}`)

@@ -9,7 +9,7 @@ import (
 
 // stale reads a child again of which a write was refused because it has changed since it was read, so that the cache shows what it is
 // now. Its event would too, but may be long in coming where watches break, and until then the same write would be refused again and
-// again. It says whether the child is gone; any other error leaves the cache as it is.
+// again. It says whether the child is gone; where it can't be read, the cache stays as it is.
 func (w *Writer) stale(ctx context.Context, child *unstructured.Unstructured, err error) (gone bool) {
 	if !apierrors.IsConflict(err) {
 		return false
@@ -18,11 +18,13 @@ func (w *Writer) stale(ctx context.Context, child *unstructured.Unstructured, er
 	live, err := w.client.get(ctx, targetOf(child))
 	switch {
 	case IsGone(err, child):
-		return true
-	case err != nil:
-		return false
-	default:
+		gone = true
+	case err == nil:
 		w.cache.Wrote(child.GroupVersionKind(), live)
-		return live.GetUID() != child.GetUID()
+		gone = live.GetUID() != child.GetUID()
 	}
+	if gone {
+		w.cache.Gone(child.GroupVersionKind(), child)
+	}
+	return gone
 }

@@ -79,8 +79,10 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 	}
 	answer, err := w.client.mergePatch(ctx, targetOf(child), v1alpha1.FieldManager, patch)
 	switch {
-	case IsGone(err, child), w.stale(ctx, child, err):
+	case IsGone(err, child):
 		w.cache.Gone(child.GroupVersionKind(), child)
+		return nil
+	case w.stale(ctx, child, err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("releasing %s %q: %w", child.GetKind(), child.GetName(), err)

@@ -162,9 +162,7 @@ func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstr
 		answer, err = w.rekeyAndApply(ctx, obj, live, err)
 	}
 	if err != nil {
-		if w.stale(ctx, live, err) {
-			w.cache.Gone(live.GroupVersionKind(), live)
-		}
+		w.stale(ctx, live, err)
 		return Outcome{}, err
 	}
 	w.learn(prepared, obj, answer)
@@ -246,8 +244,10 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
 	gone, err := w.client.delete(ctx, child)
 	switch {
-	case IsGone(err, child), err == nil && gone, w.stale(ctx, child, err):
+	case IsGone(err, child), err == nil && gone:
 		w.cache.Gone(child.GroupVersionKind(), child)
+		return nil
+	case w.stale(ctx, child, err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("deleting %s %q: %w", child.GetKind(), child.GetName(), err)

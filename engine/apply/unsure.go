@@ -17,21 +17,31 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// unsure are children of which nobody knows whether they were made: the request may have been carried out though its answer was
+// unsure are children that there may be, and that the cache does not show: a request may have been carried out though its answer was
 // lost. The cache shows them when their event comes, which may be late, and then nobody asks any more if the owner is gone by then.
 type unsure struct {
 	mu  sync.Mutex
 	all map[types.UID]map[target]bool // by owner; guarded by mu
 }
 
-// note takes in how the writing of a child ended. A success ends all doubt; a refusal says nothing of an earlier try.
-func (u *unsure) note(owner types.UID, t target, err error) {
+// noteDoubt takes in how the writing of a child ended.
+func (w *Writer) noteDoubt(owner Owner, t target, err error) {
+	if w.client.isDry() {
+		return
+	}
+	_, shown := w.cache.Get(t.kind, t.namespace, t.name)
+	w.unsure.note(owner.UID(), t, err, shown)
+}
+
+// note takes in how the writing of a child ended, and whether the cache shows it now. A success ends all doubt if it does: one that found
+// the child as it should be has written nothing, and so has told the cache nothing. A refusal says nothing of an earlier try.
+func (u *unsure) note(owner types.UID, t target, err error, shown bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case err == nil:
+	case err == nil && shown:
 		u.drop(owner, t)
-	case MayHaveBeenDone(err):
+	case err == nil, MayHaveBeenDone(err):
 		if u.all == nil {
 			u.all = map[types.UID]map[target]bool{}
 		}
@@ -84,7 +94,7 @@ func (w *Writer) Settle(ctx context.Context, owner types.UID) error {
 		case live.GetLabels()[v1alpha1.LabelOwnerUID] == string(owner):
 			w.cache.Wrote(t.kind, live)
 		}
-		w.unsure.note(owner, t, nil)
+		w.unsure.note(owner, t, nil, true)
 	}
 	return nil
 }

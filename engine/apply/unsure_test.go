@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,11 @@ type told struct {
 	status  map[string]any
 }
 
+// Get shows nothing: no event has come.
+func (*told) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
+	return nil, false
+}
+
 func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) {
 	c.written = append(c.written, obj.GetNamespace()+"/"+obj.GetName())
 	c.status, _, _ = unstructured.NestedMap(obj.Object, "status")
@@ -79,10 +85,10 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	cache := &told{}
 	w := NewWriter(client, cache, nil)
 	for _, name := range []string{"made", "never", "foreign", "sure"} {
-		w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF)
+		w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF, false)
 	}
-	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "sure"}, nil)
-	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")))
+	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "sure"}, nil, true)
+	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")), false)
 
 	broken = true
 	g.Expect(w.Settle(t.Context(), "uid")).To(MatchError(ContainSubstring(`Widget "foreign", of which it is not known whether it was made`)))
@@ -95,4 +101,41 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	g.Expect(asked).To(HaveLen(3), "nothing is in doubt any more")
 	g.Expect(w.Settle(t.Context(), "nobody")).To(Succeed())
 	g.Expect(w.unsure.all).To(BeEmpty())
+}
+
+func TestAChildThatTheCacheDoesNotShowIsInDoubt(t *testing.T) {
+	g := NewWithT(t)
+	owner := Owner{Resource: live("ns"), Box: "website", Label: "web"}
+	owner.Resource.SetUID("uid")
+	gets := 0
+	client := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`)
+			return
+		}
+		gets++
+		labels, err := json.Marshal(owner.Claimed(Child{Object: nothing(widget("token")), ID: "token"}).Object["metadata"])
+		g.Expect(err).NotTo(HaveOccurred())
+		managed := strings.Replace(string(labels), "{", fmt.Sprintf(`{"managedFields":[{"manager":%q}],`, v1alpha1.FieldManager), 1)
+		_, _ = fmt.Fprintf(w, `{"kind":"Widget","apiVersion":"v1","metadata":%s}`, managed)
+	})
+	cache := &told{}
+	w := NewWriter(client, cache, &Comparer{})
+	out, err := w.Apply(t.Context(), owner, Child{Object: widget("token"), ID: "token", Once: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out.Action).To(Equal(None), "a former try has made it")
+	g.Expect(cache.written).To(BeEmpty())
+	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
+	g.Expect(cache.written).To(Equal([]string{"ns/token"}))
+	g.Expect(gets).To(Equal(2))
+}
+
+func widget(name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(widgets)
+	obj.SetNamespace("ns")
+	obj.SetName(name)
+	return obj
 }

@@ -102,7 +102,7 @@ func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, 
 		return Outcome{}, err
 	}
 	out, err := w.write(ctx, owner, child, obj)
-	w.unsure.note(owner.UID(), targetOf(obj), err)
+	w.noteDoubt(owner, targetOf(obj), err)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("applying %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}

@@ -25,6 +25,11 @@ REPORTS := .reports
 CLUSTER := .cluster
 # Further flags for go test, such as -run or -v.
 TEST_FLAGS ?=
+# Processes that share the end-to-end specs, each with a cluster and a manager of its own. Specs mostly wait: with one process two
+# cores idle for half of the time. Each needs about 1 GB.
+E2E_PROCS ?= 3
+# Further flags for Ginkgo, such as --focus or -v.
+E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
@@ -107,6 +112,12 @@ lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer ru
 # Of the tests of the cluster itself. They need -trimpath, as its build does: without, all of Kubernetes is compiled once more.
 test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
 
+# Without interception of output, so that a process that crashes says why.
+E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=40m --no-color --output-interceptor-mode=none \
+	--output-dir=$(REPORTS)/ginkgo --json-report=e2e.json $(E2E_FLAGS) ./test/e2e
+# Packages whose tests start a cluster, but for the end-to-end specs.
+CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
+
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
 	+@$(BIN)/testsum -reports $(REPORTS)/ginkgo \
@@ -114,14 +125,18 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-need 'the product and tools: $(MAKE) $(BIN)/orkestra $(BIN)/helm $(BIN)/golangci-lint' \
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
-		-test 'tests: $(GO) test -json -count=1 -p 2 -timeout 40m $(TEST_FLAGS) ./...' \
+		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)")' \
+		-suite 'end-to-end tests: $(E2E)' \
+		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...'
 
 .PHONY: e2e
-e2e: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Run the end-to-end tests only.
-	$(GO) test -count=1 -p 2 -timeout 40m $(TEST_FLAGS) ./test/e2e/...
+e2e: $(BIN)/orkestra-cluster ## Run the end-to-end tests only.
+	@mkdir -p $(REPORTS)/ginkgo
+	$(E2E)
+	$(GO) test -count=1 -timeout 10m $(TEST_FLAGS) ./test/e2e/watch
 
 # make chaos SEEDS=17 runs one seed again. `make test` runs a few seeds with fewer resources.
 SEEDS     ?= 1-200

@@ -2,7 +2,10 @@ module github.com/orkspace/orkestra
 
 go 1.26.0
 
-tool sigs.k8s.io/controller-tools/cmd/controller-gen
+tool (
+	github.com/onsi/ginkgo/v2/ginkgo
+	sigs.k8s.io/controller-tools/cmd/controller-gen
+)
 
 require (
 	github.com/Masterminds/semver/v3 v3.4.0

@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/test/localcluster"
 )
 
-var _ = Describe("An API server that goes away", Serial, func() {
+var _ = Describe("An API server that goes away", func() {
 	It("is carried on with when it is back: nothing is lost, nothing is made twice", func(ctx context.Context) {
 		if cluster.Existing() {
 			Expect(cluster.StopAPIServer(ctx)).To(MatchError(localcluster.ErrExisting))

@@ -1,11 +1,11 @@
 // Package e2e_test runs Orkestra against a real API server: one file per promise, each spec with an API group and a
-// namespace of its own. Nothing here sleeps or asserts durations; what must come about is waited for by Eventually, with
-// one timeout for all.
+// namespace of its own. Several processes share the specs: each has a cluster and a manager, and nothing here is shared
+// between them. Nothing sleeps or asserts durations; what must come about is waited for by Eventually, with one timeout
+// for all.
 package e2e_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,11 +46,7 @@ var (
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	if dir := os.Getenv("ORKESTRA_GINKGO_REPORT_DIR"); dir != "" {
-		reporter.JSONReport = filepath.Join(dir, "e2e.json")
-	}
-	RunSpecs(t, "e2e", suite, reporter)
+	RunSpecs(t, "e2e")
 }
 
 var _ = BeforeSuite(func(ctx context.Context) {

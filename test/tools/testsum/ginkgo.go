@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 )
+
+// reportPattern matches the JSON reports of Ginkgo suites.
+const reportPattern = "*.json"
 
 // specs are the specs of a Ginkgo suite.
 type specs struct {
@@ -15,7 +20,6 @@ type specs struct {
 
 // report is what is read of the JSON report of a Ginkgo suite.
 type report struct {
-	SuitePath                  string   `json:"SuitePath"`
 	SpecialSuiteFailureReasons []string `json:"SpecialSuiteFailureReasons"`
 	SpecReports                []struct {
 		ContainerHierarchyTexts []string `json:"ContainerHierarchyTexts"`
@@ -25,32 +29,35 @@ type report struct {
 	} `json:"SpecReports"`
 }
 
-// readReport returns the specs of the suite in a folder, from the reports that suites left; false if there is none.
-func readReport(reports, suitePath string) (specs, bool) {
-	files, err := filepath.Glob(filepath.Join(reports, "*.json"))
+// readReports returns the specs of all suites that left a report in a folder.
+func readReports(folder string) (specs, error) {
+	files, err := filepath.Glob(filepath.Join(folder, reportPattern))
 	if err != nil {
-		return specs{}, false
+		return specs{}, err
 	}
+	if len(files) == 0 {
+		return specs{}, errors.New("the suite left no report")
+	}
+	var all specs
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			continue // then the suite counts as one test
+			return all, err
 		}
 		var found []report
-		if json.Unmarshal(content, &found) != nil {
-			var one report
-			if json.Unmarshal(content, &one) != nil {
-				continue // it did not end writing: as above
-			}
-			found = []report{one}
+		if err := json.Unmarshal(content, &found); err != nil {
+			return all, fmt.Errorf("reading the report %s: %w", file, err)
 		}
 		for _, r := range found {
-			if r.SuitePath == suitePath {
-				return r.specs(), true
-			}
+			s := r.specs()
+			all.count = all.count.plus(s.count)
+			all.failed = append(all.failed, s.failed...)
 		}
 	}
-	return specs{}, false
+	if all.count == (count{skipped: all.count.skipped}) {
+		return all, errors.New("no spec ran")
+	}
+	return all, nil
 }
 
 func (r report) specs() specs {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +23,11 @@ const (
 	need kind = iota
 	check
 	test
+	suite
 )
+
+// counts says whether steps of this kind count tests.
+func (k kind) counts() bool { return k == test || k == suite }
 
 type step struct {
 	kind    kind
@@ -69,7 +75,7 @@ func (r *runner) run(ctx context.Context, steps []step) count {
 		if !ok {
 			result = "FAILED"
 		}
-		if s.kind == test {
+		if s.kind.counts() {
 			result += " (" + c.String() + ")"
 		}
 		line := fmt.Sprintf("%-28s %7s  %s\n", s.name, time.Since(start).Round(time.Second), result)
@@ -96,15 +102,18 @@ func (r *runner) step(ctx context.Context, s step) (bool, count) {
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
 	var c count
+	var failures []string
 	var err error
-	if s.kind == test {
-		var failures []string
+	switch s.kind {
+	case test:
 		c, failures, err = r.test(command)
-		r.failures = append(r.failures, failures...)
-	} else {
+	case suite:
+		c, failures, err = r.suite(command)
+	default:
 		command.Stdout = r.out
 		err = command.Run()
 	}
+	r.failures = append(r.failures, failures...)
 	// A step that counted its failures has failed already.
 	if err != nil && c.failed == 0 {
 		c.failed = 1
@@ -129,10 +138,35 @@ func (r *runner) test(command *exec.Cmd) (count, []string, error) {
 		readErr <- readLines(stdout, lines)
 		close(lines)
 	}()
-	t := newTally(r.out, r.reports)
+	t := newTally(r.out)
 	t.consume(lines, heartbeat)
 	err = errors.Join(<-readErr, command.Wait())
 	return t.total, t.failures, err
+}
+
+// suite runs a command that runs a Ginkgo suite. Its report says what is counted: the output of parallel processes is for people.
+func (r *runner) suite(command *exec.Cmd) (count, []string, error) {
+	if err := empty(r.reports); err != nil {
+		return count{}, nil, err
+	}
+	command.Stdout = r.out
+	err := command.Run()
+	s, readErr := readReports(r.reports)
+	return s.count, s.failed, errors.Join(err, readErr)
+}
+
+// empty makes a folder, and removes the reports that an earlier run left there.
+func empty(reports string) error {
+	old, err := filepath.Glob(filepath.Join(reports, reportPattern))
+	if err != nil {
+		return err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(reports, 0o755)
 }
 
 // readLines sends each line without its end. Lines may be of any length.

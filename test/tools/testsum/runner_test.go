@@ -88,22 +88,62 @@ func TestRunnerStops(t *testing.T) {
 	}
 }
 
-func TestPrepare(t *testing.T) {
-	t.Setenv(EnvReports, "")
-	t.Setenv("GINKGO_NO_COLOR", "")
-	reports := filepath.Join(t.TempDir(), "new", "reports")
-	for range 2 { // the second time there is something to remove
-		if err := prepare(reports); err != nil {
-			t.Fatal(err)
-		}
-		if os.Getenv(EnvReports) != reports {
-			t.Errorf("suites are told %q", os.Getenv(EnvReports))
-		}
-		if left, err := os.ReadDir(reports); err != nil || len(left) > 0 {
-			t.Errorf("left: %v, %v", left, err)
-		}
-		if err := os.WriteFile(filepath.Join(reports, "old.json"), []byte("[]"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+func TestRunnerSuite(t *testing.T) {
+	const good = `[{"SpecReports":[
+		{"LeafNodeType":"BeforeSuite","State":"passed"},
+		{"LeafNodeType":"It","State":"passed"},
+		{"LeafNodeType":"It","State":"passed"},
+		{"LeafNodeType":"It","State":"pending"}]}]`
+	const bad = `[{"SpecReports":[
+		{"LeafNodeType":"It","State":"passed"},
+		{"LeafNodeType":"It","State":"skipped"},
+		{"ContainerHierarchyTexts":["a box"],"LeafNodeType":"It","LeafNodeText":"starts","State":"timedout"},
+		{"LeafNodeType":"AfterSuite","State":"panicked"}]}]`
+	cases := map[string]struct {
+		report, exit string
+		want         string
+		prints       []string
+	}{
+		"specs are counted": {report: good, exit: "0", want: "2 passed, 0 failed, 1 skipped", prints: []string{"ok (2 passed", "dots"}},
+		"failed specs are named, once each": {
+			report: bad, exit: "1", want: "1 passed, 2 failed, 1 skipped",
+			prints: []string{"FAILED: [It] a box starts\nFAILED: [AfterSuite]\n\n"},
+		},
+		"a process that ends badly although its specs do not": {
+			report: good, exit: "2", want: "2 passed, 1 failed, 1 skipped", prints: []string{"FAILED: e2e: exit status 2"},
+		},
+		"a suite that fails as a whole": {
+			report: `[{"SpecialSuiteFailureReasons":["a spec is focused"],"SpecReports":[{"LeafNodeType":"It","State":"passed"}]}]`, exit: "1",
+			want: "1 passed, 1 failed", prints: []string{"FAILED: a spec is focused"},
+		},
+		"nothing ran":        {report: `[{"SpecReports":[{"LeafNodeType":"It","State":"skipped"}]}]`, exit: "0", want: "0 passed, 1 failed, 1 skipped", prints: []string{"no spec ran"}},
+		"there is no report": {exit: "0", want: "0 passed, 1 failed", prints: []string{"left no report"}},
+		"half a report":      {report: `[{"SpecReports":[`, exit: "0", want: "0 passed, 1 failed", prints: []string{"reading the report"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			reports := filepath.Join(t.TempDir(), "new", "reports")
+			if err := empty(reports); err != nil {
+				t.Fatal(err)
+			}
+			left := filepath.Join(reports, "of-before.json")
+			if err := os.WriteFile(left, []byte(good), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command := "echo dots; exit " + c.exit
+			if c.report != "" {
+				command = "cat > " + filepath.Join(reports, "e2e.json") + " <<'END'\n" + c.report + "\nEND\n" + command
+			}
+			var out strings.Builder
+			newRunner(&out, &out, reports).run(t.Context(), []step{{suite, "e2e", command}})
+			if !strings.HasSuffix(out.String(), "\n"+c.want+"\n") {
+				t.Errorf("want %q at the end of:\n%s", c.want, out.String())
+			}
+			for _, text := range c.prints {
+				if !strings.Contains(out.String(), text) {
+					t.Errorf("%q is missing from:\n%s", text, out.String())
+				}
+			}
+		})
 	}
 }

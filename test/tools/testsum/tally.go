@@ -4,14 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
-
-// suiteBanner is how a Ginkgo suite begins. The second group is the folder of the suite, which its report names too.
-var suiteBanner = regexp.MustCompile(`(?m)^Running Suite: (.*) - (/.*)$`)
 
 // event is a line of go test -json.
 type event struct {
@@ -26,7 +22,6 @@ type event struct {
 // tally follows the events of one go test -json. It prints a line for each package that ended, and all output of tests that failed.
 type tally struct {
 	out      io.Writer
-	reports  string
 	packages map[string]*pkg
 	builds   map[string]*strings.Builder
 	total    count
@@ -48,8 +43,8 @@ type testCase struct {
 	elapsed float64
 }
 
-func newTally(out io.Writer, reports string) *tally {
-	return &tally{out: out, reports: reports, packages: map[string]*pkg{}, builds: map[string]*strings.Builder{}}
+func newTally(out io.Writer) *tally {
+	return &tally{out: out, packages: map[string]*pkg{}, builds: map[string]*strings.Builder{}}
 }
 
 // consume takes lines until there are no more; what has not ended by then has failed.
@@ -145,7 +140,7 @@ func (p *pkg) test(name string) *testCase {
 func (t *tally) endPackage(name string, e event) {
 	p := t.packages[name]
 	delete(t.packages, name)
-	c, failed := t.count(p)
+	c, failed := p.count()
 	if e.Action == "fail" && c.failed == 0 {
 		c.failed = 1 // it does not build, or ended outside a test
 		failed = append(failed, "")
@@ -166,20 +161,12 @@ func (t *tally) endPackage(name string, e event) {
 }
 
 // count returns how many tests there are, and the names of those that failed.
-func (t *tally) count(p *pkg) (count, []string) {
+func (p *pkg) count() (count, []string) {
 	var c count
 	var failed []string
 	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
 		test := p.tests[name]
-		specs, ok := t.specs(test)
 		switch {
-		case ok:
-			c = c.plus(specs.count)
-			failed = append(failed, specs.failed...)
-			if test.result != "pass" && test.result != "skip" && specs.failed == nil {
-				c.failed++
-				failed = append(failed, name)
-			}
 		case test.result == "pass" && !test.parent:
 			c.passed++
 		case test.result == "skip" && !test.parent:
@@ -201,15 +188,6 @@ func (p *pkg) failedBelow(name string) bool {
 		}
 	}
 	return false
-}
-
-// specs returns what a Ginkgo suite reported, if the test is one and left a report.
-func (t *tally) specs(test *testCase) (specs, bool) {
-	banner := suiteBanner.FindStringSubmatch(test.output.String())
-	if banner == nil {
-		return specs{}, false
-	}
-	return readReport(t.reports, banner[2])
 }
 
 func (t *tally) printFailures(name string, p *pkg) {

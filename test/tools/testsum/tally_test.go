@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +90,7 @@ func TestTally(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			got := newTally(&out, t.TempDir())
+			got := newTally(&out)
 			got.consume(lines(t, c.events), time.Hour)
 			expect(t, got, c.want, c.failures)
 			for _, text := range c.prints {
@@ -109,61 +107,13 @@ func TestTally(t *testing.T) {
 	}
 }
 
-func TestTallyGinkgo(t *testing.T) {
-	const good = `[{"SuitePath":"/src/e2e","SpecReports":[
-		{"LeafNodeType":"BeforeSuite","State":"passed"},
-		{"LeafNodeType":"It","State":"passed"},
-		{"LeafNodeType":"It","State":"passed"},
-		{"LeafNodeType":"It","State":"pending"}]}]`
-	const bad = `{"SuitePath":"/src/e2e","SpecReports":[
-		{"LeafNodeType":"It","State":"passed"},
-		{"LeafNodeType":"It","State":"skipped"},
-		{"ContainerHierarchyTexts":["a box"],"LeafNodeType":"It","LeafNodeText":"starts","State":"timedout"},
-		{"LeafNodeType":"AfterSuite","State":"panicked"}]}`
-	cases := map[string]struct {
-		report   string
-		result   string
-		want     count
-		failures []string
-	}{
-		"specs are counted, their test is not": {report: good, result: "pass", want: count{passed: 2, skipped: 1}},
-		"failed specs are named": {
-			report: bad, result: "fail", want: count{passed: 1, failed: 2, skipped: 1},
-			failures: []string{"p [It] a box starts", "p [AfterSuite]"},
-		},
-		"a test that fails although its specs do not": {
-			report: good, result: "fail", want: count{passed: 2, failed: 1, skipped: 1}, failures: []string{"p TestE2E"},
-		},
-		"a suite that fails as a whole": {
-			report:   `[{"SuitePath":"/src/e2e","SpecialSuiteFailureReasons":["a spec is focused"],"SpecReports":[{"LeafNodeType":"It","State":"passed"}]}]`,
-			result:   "fail",
-			want:     count{passed: 1, failed: 1},
-			failures: []string{"p a spec is focused"},
-		},
-		"without a report, the suite is one test": {report: `[{"SuitePath":"/src/other"}]`, result: "pass", want: count{passed: 1}},
-		"half a report is none":                   {report: `[{"SuitePath":"/src/e2e"`, result: "fail", want: count{failed: 1}, failures: []string{"p TestE2E"}},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			reports := t.TempDir()
-			if err := os.WriteFile(filepath.Join(reports, "e2e.json"), []byte(c.report), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			events := testEvents("TestE2E", c.result, "Running Suite: The suite - /src/e2e\n")
-			got := newTally(&strings.Builder{}, reports)
-			got.consume(lines(t, append(events, event{Action: c.result, Package: "p"})), time.Hour)
-			expect(t, got, c.want, c.failures)
-		})
-	}
-}
-
 func TestTallyPrintsWhatIsNoEvent(t *testing.T) {
 	var out strings.Builder
 	in := make(chan string, 2)
 	in <- "go: downloading x"
 	in <- "{not json"
 	close(in)
-	newTally(&out, "").consume(in, time.Hour)
+	newTally(&out).consume(in, time.Hour)
 	if out.String() != "go: downloading x\n{not json\n" {
 		t.Errorf("got %q", out.String())
 	}

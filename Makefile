@@ -23,6 +23,8 @@ PLATFORMS   ?= linux/amd64,linux/arm64
 BIN     := bin
 REPORTS := .reports
 CLUSTER := .cluster
+# Where binaries that take long to build are kept for other clones.
+CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/orkestra
 # Further flags for go test, such as -run or -v.
 TEST_FLAGS ?=
 # Processes that share the end-to-end specs, each with a cluster and a manager of its own. Specs mostly wait: with one process two
@@ -168,17 +170,26 @@ fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
 $(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $@ ./cmd/orkestra
 
+# $(call cached,files,folder,package,flags) builds a binary that takes long, or takes it from CACHE, where it is kept by what it is
+# built from: another clone on this machine does not build it again. What was not asked for in a month goes.
+define cached
+@kept="$(CACHE)/$(@F)-$$({ $(GO) version; echo '$(4)'; cat $(sort $(1)); } | git hash-object --stdin)"; \
+if [ ! -x "$$kept" ]; then \
+	echo 'Building $(@F) from source. The first time this takes some minutes.'; \
+	mkdir -p "$(CACHE)"; (cd $(2) && $(GO) build $(4) -o "$$kept.$$$$" $(3)); mv "$$kept.$$$$" "$$kept"; \
+fi; \
+touch "$$kept"; mkdir -p $(BIN); cp "$$kept" $@.$$$$; mv $@.$$$$ $@; \
+find "$(CACHE)" -name '$(@F)-*' -mtime +30 -delete
+endef
+
 $(BIN)/orkestra-cluster: test/cluster/go.mod test/cluster/go.sum $(call gofiles,test/cluster) ## Kubernetes in one binary, for tests.
-	@echo 'Building Kubernetes $(K8S_VERSION) from source. The first time this takes about 6 minutes on 2 cores, after that seconds.'
-	cd test/cluster && $(GO) build -trimpath -ldflags '$(K8S_LDFLAGS)' -o ../../$@ .
+	$(call cached,$^,test/cluster,.,-trimpath -ldflags "$(K8S_LDFLAGS)")
 
 $(BIN)/golangci-lint: test/tools/go.mod test/tools/go.sum
-	@echo 'Building the linters. The first time this takes some minutes.'
-	cd test/tools && $(GO) build -ldflags '-s -w' -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(call cached,$^,test/tools,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,-ldflags "-s -w")
 
 $(BIN)/helm: test/tools/go.mod test/tools/go.sum
-	@echo 'Building Helm. The first time this takes some minutes.'
-	cd test/tools && $(GO) build -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
+	$(call cached,$^,test/tools,helm.sh/helm/v4/cmd/helm,-ldflags "-s -w")
 
 $(BIN)/chartgen: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/chartgen)
 	cd test/tools && $(GO) build -o ../../$@ ./chartgen

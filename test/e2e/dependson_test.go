@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -215,6 +216,34 @@ var _ = Describe("A box that depends on another", func() {
 		db.settled(ctx, "later")
 		w.website(ctx, "new", `{mode: a}`)
 		w.settled(ctx, "new")
+	})
+
+	It("starts after it when a follower with warm caches takes over", func(ctx context.Context) {
+		w, db := newWorld(ctx), newWorld(ctx)
+		if w.id > db.id {
+			w, db = db, w // by name, the one that depends would come first
+		}
+		replaceManager(elected(w.namespace))
+		db.running(ctx, db.box(ctx, depends("")))
+		w.running(ctx, w.box(ctx, depends(`{name: `+db.id+`, condition: Healthy}`)))
+		s, started := newStreams(), make(chan string, 2)
+		follower := startManager(cluster.Config(), elected(w.namespace), via(s.wrap), func(set *settings) {
+			set.manager.Logger = funcr.New(func(_, line string) {
+				if strings.Contains(line, `"Box started"`) {
+					started <- line
+				}
+			}, funcr.Options{})
+		})
+		DeferCleanup(func() { follower.stop() })
+		for _, of := range []*world{w, db} {
+			Eventually(func() int { return s.count("/" + of.group + "/") }).WithContext(ctx).Should(Equal(1), "the follower keeps caches")
+		}
+		manager.stop()
+		for _, next := range []*world{db, w} {
+			var line string
+			Eventually(started).WithContext(ctx).Should(Receive(&line))
+			Expect(line).To(ContainSubstring(next.id))
+		}
 	})
 
 	It("is let go by the next leader, and so is a CRDHealth without a box looked after", func(ctx context.Context) {

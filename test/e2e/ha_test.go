@@ -175,7 +175,7 @@ func story(ctx context.Context, box string) func(g Gomega) {
 	}
 }
 
-var _ = Describe("High availability", func() {
+var _ = Describe("High availability", longest, func() {
 	var (
 		w       *world
 		j       *journal

@@ -76,7 +76,7 @@ var _ = Describe("What no watch tells", func() {
 		w.hasData(ctx, "web", map[string]string{"key": "second"})
 	})
 
-	It("is what the garbage collector has missed: it is deleted after a minute", func(ctx context.Context) {
+	It("is what the garbage collector has missed: it is deleted after a minute", longest, func(ctx context.Context) {
 		const account = "orkestra-e2e-collects"
 		impersonate := func(s *settings) {
 			s.config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:masters"}}

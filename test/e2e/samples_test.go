@@ -130,7 +130,7 @@ func samples() []sample {
 	}
 }
 
-var _ = Describe("The samples", Ordered, ContinueOnFailure, func() {
+var _ = Describe("The samples", Ordered, ContinueOnFailure, longest, func() {
 	var backups *catalog
 	BeforeAll(func(ctx context.Context) {
 		backups = startCatalog()

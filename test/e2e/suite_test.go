@@ -34,6 +34,9 @@ import (
 // patience is how long anything may take. It is long because machines are slow, not because anything here should be.
 const patience = 60 * time.Second
 
+// longest marks what takes longest. It runs first, so that the other processes don't wait for it in the end.
+const longest = SpecPriority(1)
+
 // ownNamespace is that of the manager: revisions of boxes are kept there.
 const ownNamespace = "orkestra-system"
 

@@ -65,7 +65,7 @@ func succeeded(ctx context.Context, g Gomega, metrics, box string) int {
 	return n
 }
 
-var _ = Describe("An upgrade", Label("upgrade"), func() {
+var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 	It("changes no child of what runs", func(ctx context.Context) {
 		w, every := newWorld(ctx), newWorld(ctx)
 		old := formerBuild()

@@ -30,7 +30,7 @@ type Options struct {
 	Namespace string
 	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
 	MaxConcurrentReconciles int
-	// QPS and Burst limit the requests of each box. Default: 100 and 200.
+	// QPS and Burst limit the requests of each box. Default: none; the API server says who waits.
 	QPS   float32
 	Burst int
 	// ShutdownTimeout is how long a stopping box waits for its workers. Default: 30 s.
@@ -116,9 +116,6 @@ func newEngine(
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
-	if config.QPS == 0 {
-		config.QPS, config.Burst = 100, 200
-	}
 	return engine.New(engine.Config{
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,7 +69,8 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	}
 	writing := rest.CopyConfig(e.config.REST)
 	writing.RateLimiter = newLimiter(writing, e.requests)
-	client, err := apply.NewClient(writing, e.http, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
+	through := &http.Client{Transport: &inFlight{places: newPlaces(e.inFlight), next: e.http}}
+	client, err := apply.NewClient(writing, through, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // Config is what an engine is made of.
 type Config struct {
-	// REST says where the API server is. Its QPS and Burst are those of each box.
+	// REST says where the API server is. Its QPS and Burst are those of each box; without a QPS there is no limit.
 	REST *rest.Config
 	// Mapper resolves kinds.
 	Mapper meta.RESTMapper

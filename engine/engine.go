@@ -33,7 +33,7 @@ const RequestTimeout = 4 * time.Second
 type Engine struct {
 	config     Config
 	dynamic    dynamic.Interface
-	http       *http.Client
+	http       http.RoundTripper
 	children   *watch.Children
 	observed   *watch.Observed
 	comparer   *apply.Comparer
@@ -43,6 +43,7 @@ type Engine struct {
 	foreigners foreigners
 	calls      *calls
 	requests   flowcontrol.RateLimiter // the cap over all boxes
+	inFlight   chan struct{}           // one per request that may be under way, over all boxes
 	slots      chan struct{}           // one per reconcile that may run, over all boxes
 	leading    chan struct{}           // closed when this process leads
 
@@ -58,21 +59,20 @@ func New(config Config) (*Engine, error) {
 	config = withDefaults(config)
 	config.Mapper = newKindMapper(config.Mapper, config.Clock)
 	watching := rest.CopyConfig(config.REST)
-	// Lists and watches are few and long; the writing clients have limits of their own.
+	// Lists and watches are few and long; the writing clients have bounds of their own.
 	watching.QPS = -1
 	dyn, err := dynamic.NewForConfig(watching)
 	if err != nil {
 		return nil, fmt.Errorf("making a dynamic client: %w", err)
 	}
-	writing := rest.CopyConfig(config.REST)
-	writing.Timeout = RequestTimeout
-	httpClient, err := rest.HTTPClientFor(writing)
+	writing, err := rest.TransportFor(config.REST)
 	if err != nil {
-		return nil, fmt.Errorf("making an HTTP client: %w", err)
+		return nil, fmt.Errorf("making a transport: %w", err)
 	}
 	e := &Engine{
-		config: config, dynamic: dyn, http: httpClient,
+		config: config, dynamic: dyn, http: writing,
 		requests: bucket(config.REST, fullSpeed),
+		inFlight: make(chan struct{}, maxInFlight),
 		slots:    make(chan struct{}, config.MaxConcurrentReconciles),
 		leading:  make(chan struct{}),
 		boxes:    map[string]*box{},

@@ -19,8 +19,10 @@ import (
 // is this many times the limit of one.
 const fullSpeed = 5
 
-// limiter holds the requests of one box back: first by the box's own limit, then by the cap that all boxes share. Who has used
-// up his own has not asked for what is shared yet, so that a busy box can't take all of it. It counts for the look that sends.
+// limiter holds the requests of one box back where the manager has been given a rate: first by the box's own limit, then by the
+// cap that all boxes share. Who has used up his own has not asked for what is shared yet, so that a busy box can't take all of it.
+// It counts for the look that sends. By default there is no rate: the API server's own priority and fairness says who waits, and
+// what bounds a box is how many of its requests may be in flight.
 type limiter struct {
 	flowcontrol.RateLimiter // of the box
 
@@ -34,22 +36,14 @@ func newLimiter(config *rest.Config, shared flowcontrol.RateLimiter) limiter {
 
 // bucket gives a limiter of times the requests that a configuration allows; one that always agrees where it sets no limit.
 func bucket(config *rest.Config, times int) flowcontrol.RateLimiter {
-	qps, burst := limitsOf(config)
-	if qps < 0 {
+	if config.QPS <= 0 {
 		return flowcontrol.NewFakeAlwaysRateLimiter()
 	}
-	return flowcontrol.NewTokenBucketRateLimiter(qps*float32(times), burst*times)
-}
-
-func limitsOf(config *rest.Config) (qps float32, burst int) {
-	qps, burst = config.QPS, config.Burst
-	if qps == 0 {
-		qps = rest.DefaultQPS
-	}
+	burst := config.Burst
 	if burst <= 0 {
-		burst = max(rest.DefaultBurst, int(qps))
+		burst = max(rest.DefaultBurst, int(config.QPS))
 	}
-	return qps, burst
+	return flowcontrol.NewTokenBucketRateLimiter(config.QPS*float32(times), burst*times)
 }
 
 // Wait implements flowcontrol.RateLimiter.

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// failingShare is the part of a box's requests that looks at failing resources may use that only time asked for.
+	// retryRate is how many requests per second looks at failing resources may use that only time asked for; retryBurst is how many
+	// of them can be saved up, for a few that fail now and then.
+	retryRate, retryBurst = 10, 100
+	// failingShare is the part of a box's requests that these looks may use where the manager has been given a rate.
 	failingShare = 0.1
-	// unlimited is what a box without a limit of its own is taken to have: what orkestra manager gives by default.
-	unlimited = 100
 )
 
 // share is a bucket of requests for those who try again. Nobody waits in it: who is not admitted comes back later. It is safe
@@ -41,12 +42,12 @@ type promise struct {
 }
 
 func newShare(config *rest.Config, clk clock.PassiveClock) *share {
-	qps, _ := limitsOf(config)
-	if qps < 0 {
-		qps = unlimited
+	rate, most := float64(retryRate), float64(retryBurst)
+	if qps := float64(config.QPS); qps > 0 {
+		rate, most = qps*failingShare, max(1, qps)
 	}
 	return &share{
-		clock: clk, rate: float64(qps) * failingShare, most: max(1, float64(qps)), tokens: max(1, float64(qps)), at: clk.Now(), cost: 1,
+		clock: clk, rate: rate, most: most, tokens: most, at: clk.Now(), cost: 1,
 		waiting: map[types.NamespacedName]promise{}, first: map[types.NamespacedName]bool{},
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 func keyN(n int) types.NamespacedName { return types.NamespacedName{Name: fmt.Sprint(n)} }
 
-func TestShareIsATenthOfTheBoxesRequests(t *testing.T) {
+func TestRetriesHaveABudget(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config *rest.Config
 		rate   float64
@@ -26,7 +26,7 @@ func TestShareIsATenthOfTheBoxesRequests(t *testing.T) {
 		"a limit":   {&rest.Config{QPS: 50, Burst: 80}, 5},
 		"a low one": {&rest.Config{QPS: 2, Burst: 2}, 0.2},
 		"none":      {&rest.Config{QPS: -1}, 10},
-		"default":   {&rest.Config{}, 0.5},
+		"default":   {&rest.Config{}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -265,14 +265,15 @@ func TestLimiterAsksTheBoxFirst(t *testing.T) {
 func TestTheCapIsDerivedFromTheLimitOfABox(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(bucket(&rest.Config{QPS: 100, Burst: 200}, fullSpeed).QPS()).To(BeEquivalentTo(500))
-	g.Expect(bucket(&rest.Config{}, fullSpeed).QPS()).To(BeEquivalentTo(25))
 	all := bucket(&rest.Config{QPS: 1, Burst: 2}, fullSpeed)
 	for range 2 * fullSpeed {
 		g.Expect(all.TryAccept()).To(BeTrue())
 	}
 	g.Expect(all.TryAccept()).To(BeFalse())
-	free := bucket(&rest.Config{QPS: -1}, fullSpeed)
-	for range 10_000 {
-		g.Expect(free.TryAccept()).To(BeTrue(), "no limit of a box, no cap")
+	for _, free := range []*rest.Config{{}, {QPS: -1}} {
+		l := newLimiter(free, bucket(free, fullSpeed))
+		for range 10_000 {
+			g.Expect(l.TryAccept()).To(BeTrue(), "nothing of ours holds a burst back by default")
+		}
 	}
 }

@@ -82,8 +82,8 @@ func (f *managerFlags) bind(cmd *cobra.Command) {
 		"host, host:port or network that external calls may reach although it is private, loopback or link-local; repeatable")
 	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "the only host, or host:port, that external calls may reach; repeatable")
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
-	fs.Float32Var(&f.qps, "kube-api-qps", 100, "requests per second of each box")
-	fs.IntVar(&f.burst, "kube-api-burst", 200, "requests of each box that may come at once")
+	fs.Float32Var(&f.qps, "kube-api-qps", 0, "requests per second of each box; default: no limit, the API server says who waits")
+	fs.IntVar(&f.burst, "kube-api-burst", 0, "requests of each box that may come at once, with --kube-api-qps; default: those of a second, at least 10")
 	fs.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 30*time.Second, "how long workers may take to finish")
 }
 
@@ -172,6 +172,9 @@ func (f *managerFlags) restConfig() (*rest.Config, error) {
 	}
 	config.UserAgent = "orkestra/" + version
 	config.QPS, config.Burst = f.qps, f.burst
+	if f.qps <= 0 {
+		config.QPS = -1 // 0 is client-go's own limit
+	}
 	return config, nil
 }
 

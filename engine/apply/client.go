@@ -30,7 +30,7 @@ type Client struct {
 	dryRun []string // as the API server's option: nil, or that nothing is stored
 }
 
-// NewClient gives a client for a configuration. The HTTP client is shared by all boxes, the rate limiter of config is not.
+// NewClient gives a client for a configuration, whose requests go through an HTTP client.
 func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper) (*Client, error) {
 	c := dynamic.ConfigFor(config)
 	c.GroupVersion = &schema.GroupVersion{}

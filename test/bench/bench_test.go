@@ -91,7 +91,7 @@ func (w *world) startManager(
 	b *testing.B, cluster *localcluster.Cluster, scheme *runtime.Scheme, changes ...func(*rest.Config, *controllers.Options),
 ) {
 	b.Helper()
-	config, options := cluster.Config(), controllers.Options{QPS: -1, Namespace: "default"}
+	config, options := cluster.Config(), controllers.Options{Namespace: "default"}
 	for _, change := range changes {
 		change(config, &options)
 	}

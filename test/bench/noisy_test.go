@@ -10,10 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/orkspace/orkestra/controllers"
 )
 
 const (
@@ -74,9 +71,6 @@ spec:
   validationActions: [Deny]
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: noise}}}
 `
-
-// limited gives boxes the limits that they have by default.
-func limited(_ *rest.Config, options *controllers.Options) { options.QPS = 0 }
 
 // makeNoise makes the noisy boxes, which sleep, and their resources.
 func (w *world) makeNoise(b *testing.B) {
@@ -148,7 +142,7 @@ func (w *world) creations(b *testing.B, turn string) times {
 
 // BenchmarkNoisyNeighbor measures a healthy box beside two that fail all the time, in turns with and without them.
 func BenchmarkNoisyNeighbor(b *testing.B) {
-	w := newWorld(b, limited)
+	w := newWorld(b)
 	w.makeNoise(b)
 	w.creations(b, "warm") // connections, caches
 	var quiet, waking, noisy times

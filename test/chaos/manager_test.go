@@ -184,7 +184,7 @@ func startInProcess(url string, clock *jumpyClock) (*inProcess, error) {
 		return nil, err
 	}
 	p := &inProcess{registry: prometheus.NewRegistry(), done: make(chan struct{})}
-	if err := controllers.Setup(mgr, controllers.Options{QPS: -1, Registry: p.registry, Clock: clock, Namespace: managerNamespace}); err != nil {
+	if err := controllers.Setup(mgr, controllers.Options{Registry: p.registry, Clock: clock, Namespace: managerNamespace}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -239,7 +239,7 @@ func startProcess(url, binary, dir, out string) (*process, error) {
 		return nil, err
 	}
 	p := &process{done: make(chan struct{}), metric: "http://" + address + "/metrics"}
-	p.command = exec.Command(binary, "manager", "--kubeconfig", file, "--leader-elect=false", "--kube-api-qps=-1",
+	p.command = exec.Command(binary, "manager", "--kubeconfig", file, "--leader-elect=false",
 		"--metrics-bind-address", address, "--metrics-secure=false", "--health-probe-bind-address", "0", "--namespace", managerNamespace)
 	if out != "" {
 		if p.command.Stderr, err = os.OpenFile(out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {

@@ -113,8 +113,8 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 			Logger: log.Log, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		},
 		orkestra: controllers.Options{
-			Namespace: ownNamespace,
-			QPS:       -1, Registry: p.registry,
+			Namespace:     ownNamespace,
+			Registry:      p.registry,
 			ExternalAllow: []string{"127.0.0.1"}, // where specs have their services
 		},
 	}

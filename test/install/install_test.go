@@ -19,11 +19,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/test/localcluster"
 )
 
@@ -58,6 +61,7 @@ func TestInstall(t *testing.T) {
 			// Also when the test fails: the other way to install makes objects of the same names.
 			t.Cleanup(func() { i.uninstall(context.WithoutCancel(ctx)) })
 			manager := i.startManager(ctx, t)
+			i.servesTheLeaseFirst(ctx, t)
 			i.serveWebsite(ctx)
 			i.drain(ctx, t, name == "chart")
 			manager.end(g)
@@ -204,6 +208,27 @@ func (i *installation) serveWebsite(ctx context.Context) {
 
 	i.kubectl(ctx, "delete", "website/hello", "--timeout="+patience)
 	i.kubectl(ctx, "delete", "operatorbox/website", "--timeout="+patience)
+}
+
+// servesTheLeaseFirst checks that the API server takes the account's requests for the lease for those of a leader election.
+func (i *installation) servesTheLeaseFirst(ctx context.Context, t *testing.T) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", i.kubeconfig(ctx, t, "orkestra"))
+	i.g.Expect(err).NotTo(HaveOccurred())
+	transport, err := rest.TransportFor(config)
+	i.g.Expect(err).NotTo(HaveOccurred())
+	i.g.Eventually(func(g Gomega) {
+		schema, err := i.kube.FlowcontrolV1().FlowSchemas().Get(ctx, "orkestra-leader-election", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		lease := config.Host + "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/" + controllers.LeaseName
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, lease, http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		res, err := transport.RoundTrip(req)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(res.Body.Close()).To(Succeed())
+		g.Expect(res.StatusCode).To(Equal(http.StatusOK))
+		g.Expect(res.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)).To(BeEquivalentTo(schema.UID))
+	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
 // end ends the manager as a kubelet would.

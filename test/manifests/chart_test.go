@@ -26,7 +26,7 @@ func TestChartObjects(t *testing.T) {
 	base := []string{
 		"ClusterRole/orkestra-aggregate", "ClusterRole/orkestra-manager",
 		"ClusterRoleBinding/orkestra-aggregate", "ClusterRoleBinding/orkestra-manager",
-		"Deployment/orkestra", "Role/orkestra-leader-election", "RoleBinding/orkestra-leader-election", "ServiceAccount/orkestra",
+		"Deployment/orkestra", "FlowSchema/orkestra-leader-election", "Role/orkestra-leader-election", "RoleBinding/orkestra-leader-election", "ServiceAccount/orkestra",
 	}
 	crds := []string{
 		"CustomResourceDefinition/crdhealths.orkestra.orkspace.io", "CustomResourceDefinition/operatorboxes.orkestra.orkspace.io",
@@ -48,7 +48,7 @@ func TestChartObjects(t *testing.T) {
 		"as little as possible": {
 			values: []string{
 				"crds.install=false", "metrics.enabled=false", "rbac.create=false", "serviceAccount.create=false",
-				`serviceAccount.name="mine"`,
+				`serviceAccount.name="mine"`, "leaderElection.flowSchema=false",
 			},
 			want: []string{"Deployment/orkestra"},
 		},
@@ -75,7 +75,7 @@ func TestChartObjects(t *testing.T) {
 }
 
 func isNamespaced(object *unstructured.Unstructured) bool {
-	return !strings.HasPrefix(object.GetKind(), "Cluster") && object.GetKind() != "CustomResourceDefinition"
+	return !strings.HasPrefix(object.GetKind(), "Cluster") && object.GetKind() != "CustomResourceDefinition" && object.GetKind() != "FlowSchema"
 }
 
 func TestChartSelectors(t *testing.T) {
@@ -150,10 +150,12 @@ func TestChartValuesReachTheManager(t *testing.T) {
 			g.Expect(got).To(Equal(c.want))
 		})
 	}
-	t.Run("no pprof", func(t *testing.T) {
-		_, ok := flag(t, helm(t), "pprof-bind-address")
-		NewWithT(t).Expect(ok).To(BeFalse())
-	})
+	for _, name := range []string{"pprof-bind-address", "kube-api-qps", "kube-api-burst"} {
+		t.Run("no "+name, func(t *testing.T) {
+			_, ok := flag(t, helm(t), name)
+			NewWithT(t).Expect(ok).To(BeFalse())
+		})
+	}
 }
 
 func TestChartFlagsExist(t *testing.T) {

@@ -140,7 +140,7 @@ e2e: $(BIN)/orkestra-cluster ## Run the end-to-end tests only.
 	$(E2E)
 	$(GO) test -count=1 -timeout 10m $(TEST_FLAGS) ./test/e2e/watch
 
-# make chaos SEEDS=17 runs one seed again. `make test` runs a few seeds with fewer resources.
+# make chaos SEEDS=17 runs one seed again. `make test` runs three seeds with fewer resources.
 SEEDS     ?= 1-200
 RESOURCES ?= 100
 

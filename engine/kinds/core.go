@@ -20,6 +20,7 @@ func coreKinds() []Kind {
 			fields:       reflect.TypeFor[v1alpha1.ServiceFields](),
 			spec:         reflect.TypeFor[corev1.ServiceSpec](),
 			fromWorkload: source{fields: nameSelector, needs: serviceNeedsWorkload},
+			selecting:    nameSelector,
 			check:        checkService,
 			build:        buildService,
 		},

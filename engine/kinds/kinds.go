@@ -31,6 +31,8 @@ type Kind struct {
 	fields reflect.Type
 	// spec is the Go type of the object's spec; nil where it has none, and for `resources`.
 	spec reflect.Type
+	// selecting is a short field whose empty value is no absence: it selects nothing, and an absent one selects the workload's pods.
+	selecting string
 	// workload says that the kind runs pods that Services and others select by default.
 	workload bool
 	// scalable says that an HPA can scale the kind.

@@ -70,7 +70,7 @@ type compiler struct {
 
 // Compile checks a box and freezes it. It says everything that is wrong, each with its field path; the plan is nil then.
 func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
-	env = withDefaults(env)
+	env, box = withDefaults(env), canonical(box)
 	c := &compiler{box: box, env: env, scope: boxScope(box, env)}
 	c.plan = &Plan{
 		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), CRD: env.CRD,

@@ -53,7 +53,7 @@ var notYetSupported = map[string]map[string]string{
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
 		"reconciler.default":     "reconciler: {default: false}",
 		"apiTypes":               "apiTypes: {}",
-		"providers":              "providers: {}",
+		"providers":              "providers: {aws: []}",
 	},
 	"CommonFields": {},
 	"Gate":         {},

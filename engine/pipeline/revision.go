@@ -33,9 +33,9 @@ func RevisionOf(box string, data []byte) string {
 }
 
 // SpecData gives a box's spec as JSON with sorted keys. The order of fields in a Go type says nothing about a spec, and whoever
-// patches an object that holds the data writes them in this order, too.
+// patches an object that holds the data writes them in this order, too. Neither do empty lists and maps say anything.
 func SpecData(box *v1alpha1.OperatorBox) ([]byte, error) {
-	data, err := json.Marshal(box.Spec)
+	data, err := json.Marshal(canonical(box).Spec)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the spec of OperatorBox %q: %w", box.Name, err)
 	}

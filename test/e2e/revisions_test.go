@@ -93,6 +93,33 @@ var _ = Describe("Revisions of a box", func() {
 		Expect(revisions(ctx, Default, w.id)).To(BeEmpty())
 	})
 
+	It("are one for a box that leaves lists and maps out, and for one that writes them empty", func(ctx context.Context) {
+		said := w.runs(ctx, oneMap(1, "first"))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		same := func(spec string) {
+			GinkgoHelper()
+			// Not applied: to a server-side apply null is a value, which the API server refuses.
+			Eventually(func(g Gomega) {
+				obj := w.boxObject(w.id, spec)
+				obj.SetResourceVersion(getBox(ctx, g, w.id).ResourceVersion)
+				g.Expect(kube.Update(ctx, obj)).To(Succeed())
+			}).WithContext(ctx).Should(Succeed())
+			Eventually(func(g Gomega) {
+				box := getBox(ctx, g, w.id)
+				g.Expect(box.Status.ObservedGeneration).To(Equal(box.Generation))
+			}).WithContext(ctx).Should(Succeed())
+			w.running(ctx, w.id)
+			Expect(getBox(ctx, Default, w.id).Status.Revision).To(Equal(said))
+		}
+		same(`{workers: 1, finalizers: [], dependsOn: [], selector: {}, namespaces: {include: []}, mutation: {rules: []}, commonLabels: {},
+			onCreate: {}, onDelete: {jobs: []}, onReconcile: {secrets: [], configmaps: [{data: {value: first}, binaryData: {}, labels: {}, when: [], spec: {}}]}}`)
+		same(`{workers: 1, finalizers: null, dependsOn: null, selector: null, namespaces: {include: null}, mutation: {rules: null}, commonLabels: null,
+			onCreate: null, onDelete: {jobs: null}, onReconcile: {secrets: null, configmaps: [{data: {value: first}, binaryData: null, labels: null, when: null, spec: null}]}}`)
+		Expect(getBox(ctx, Default, w.id).Generation).To(BeNumerically(">", 1))
+		Expect(revisionNames(ctx, Default, w.id)).To(Equal([]string{said}))
+	})
+
 	It("can be gone back to by hand", func(ctx context.Context) {
 		first := w.runs(ctx, oneMap(1, "first"))
 		w.website(ctx, "web", `{}`)

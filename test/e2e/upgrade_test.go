@@ -28,10 +28,11 @@ const previous = "05862885cd1ac892e045b3fbfa1b92c8faf363b4"
 const requireUpgrade = "ORKESTRA_REQUIRE_UPGRADE"
 
 // former is a box with much that a later version could see otherwise: values drawn once, fields set once, Jobs that are done,
-// children without an owner.
-const former = `{finalizers: [example.io/own],
+// children without an owner, lists and maps that are empty.
+const former = `{finalizers: [example.io/own], selector: {}, mutation: {rules: []},
 	onCreate: {jobs: [{id: setup, image: busybox}], configmaps: [{id: first, name: "{{ .metadata.name }}-first", data: {made: once}}]},
 	onReconcile: {
+		daemonsets: [],
 		secrets: [{id: key, name: "{{ .metadata.name }}-key", once: true, data: {password: "{{ randAlphaNum 16 }}"}}],
 		deployments: [{image: "{{ .spec.image }}", replicas: 2, initialFields: [spec.replicas]}],
 		configmaps: [{id: each, name: "{{ .metadata.name }}-{{ .item }}", forEach: {field: spec.tags, key: "{{ .item }}"}, data: {a: "{{ .item }}"}}],

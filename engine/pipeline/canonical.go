@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds"
+)
+
+// canonical gives a box without its empty lists and maps. To leave a list out, to write null and to write [] is the same, so it must be
+// one plan and one revision. What is handed on stays as it is: manifests, the spec of a declaration, bodies and values, in which only
+// the reader knows what an empty list means. So does an object that says something by being there, such as rollback.
+func canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
+	out := box.DeepCopy()
+	s := &out.Spec
+	s.Namespaces = orZero(s.Namespaces)
+	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
+	s.Providers = orAbsent(s.Providers)
+	for i := range s.Cross {
+		s.Cross[i].Selector = orZero(s.Cross[i].Selector)
+	}
+	for _, g := range []v1alpha1.ResourceGroup{s.OnCreate, s.OnReconcile, s.OnDelete} {
+		canonicalGroup(g)
+	}
+	if s.Rollback != nil {
+		canonicalGroup(s.Rollback.OnRollback)
+	}
+	return out
+}
+
+// canonicalGroup changes a group. An unknown key stays, to be refused.
+func canonicalGroup(g v1alpha1.ResourceGroup) {
+	for key, list := range g {
+		kind, ok := kinds.Lookup(key)
+		if !ok {
+			continue
+		}
+		if len(list) == 0 {
+			delete(g, key)
+		}
+		for i := range list {
+			list[i].Spec = orAbsent(list[i].Spec)
+			list[i].Short = canonicalShort(kind, list[i].Short)
+		}
+	}
+}
+
+// canonicalShort gives short fields without those that say nothing. Numbers stay as they are written.
+func canonicalShort(kind kinds.Kind, short map[string]apiextensionsv1.JSON) map[string]apiextensionsv1.JSON {
+	raw, err := json.Marshal(short)
+	if err != nil {
+		return short // compiling it says what is wrong
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var tree map[string]any
+	if err := decoder.Decode(&tree); err != nil {
+		return short
+	}
+	out := make(map[string]apiextensionsv1.JSON, len(tree))
+	for name, v := range kind.WithoutEmpty(tree) {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return short
+		}
+		out[name] = apiextensionsv1.JSON{Raw: raw}
+	}
+	return out
+}
+
+// orNil gives nil for what has nothing in it. To Semantic.DeepEqual a list that is empty is one that is nil.
+func orNil[T any](v *T) *T {
+	if v == nil || equality.Semantic.DeepEqual(*v, *new(T)) {
+		return nil
+	}
+	return v
+}
+
+// orZero is orNil for what is no pointer.
+func orZero[T any](v T) T {
+	if held := orNil(&v); held != nil {
+		return *held
+	}
+	return *new(T)
+}
+
+// orAbsent gives nil for JSON that is {} or null.
+func orAbsent(v *apiextensionsv1.JSON) *apiextensionsv1.JSON {
+	if v == nil || slices.Contains([]string{"", "{}", "null"}, string(bytes.Join(bytes.Fields(v.Raw), nil))) {
+		return nil
+	}
+	return v
+}

@@ -23,6 +23,7 @@ type children struct {
 	loaded bool
 	list   []*unstructured.Unstructured
 	byKey  map[childKey]*unstructured.Unstructured
+	viewed bool           // a gate or a template of this cycle has seen which children there are
 	tree   map[string]any // what templates see
 	whole  map[string]any // the same, with what Secrets hold
 }
@@ -95,6 +96,7 @@ func (c *children) viewAll() map[string]any {
 }
 
 func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
+	c.viewed = true
 	tree := map[string]any{}
 	all := slices.Clone(c.withEnded())
 	// Two objects stand for one declaration while its name changes: templates mean the new one.

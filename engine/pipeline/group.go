@@ -167,7 +167,7 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 	}
 	r.Writes = append(r.Writes, Written{Kind: child.GetKind(), Name: r.childName(child), Action: action})
 	r.children.changed()
-	if action == apply.Created {
+	if action == apply.Created && !r.children.viewed {
 		r.Inputs.children[child.GetUID()] = child.GetResourceVersion()
 		return
 	}

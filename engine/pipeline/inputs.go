@@ -20,7 +20,8 @@ import (
 // Inputs are what a cycle read. While none of it changes, another cycle would do the same, and need not be run.
 //
 // Versions are noted when they are read, not when the cycle ends: what changes in between must be seen by the next cycle.
-// Only what this cycle itself created is noted by the API server's answer, so that its own events change nothing.
+// What this cycle itself created is noted by the API server's answer, so that its own events change nothing; but not where a gate or a
+// template has read before that it was absent. Then the event of its creation makes the next cycle run, which reads it.
 type Inputs struct {
 	plan     *Plan
 	resource string
@@ -32,8 +33,8 @@ type Inputs struct {
 	expires      time.Time
 }
 
-// written marks a child that existed and that this cycle wrote. The answer may hold changes of others that no stage has
-// seen yet, so such an input counts as changed.
+// written marks a child that this cycle wrote after it was read: a child that existed, since the answer may hold changes of others that
+// no stage has seen yet, or one that was absent. Such an input counts as changed.
 const written = ""
 
 func newInputs(p *Plan, stored *unstructured.Unstructured, at time.Time) *Inputs {

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// chainedBox makes a box of static children that read each other through gates, templates, names and loops, without a ring. What a
+// child reads may stand before or behind it, and in a rank that is made earlier or later.
+func chainedBox(rnd *rand.Rand) string {
+	groups := map[string][]string{}
+	order := rnd.Perm(2 + rnd.IntN(7))
+	kindOf := make([]string, len(order))
+	for i := range order {
+		kindOf[i] = []string{"configmaps", "configmaps", "services", "ingresses", "deployments"}[rnd.IntN(5)]
+	}
+	var earlier []int // those that may be read: not what a loop makes, which is known by its items
+	for _, i := range order {
+		var b strings.Builder
+		fmt.Fprintf(&b, "  - {id: c%d, name: %s", i, nameFrom(rnd, earlier, i))
+		loops := len(earlier) > 0 && rnd.IntN(5) == 0
+		if loops { // one for each label of another
+			fmt.Fprintf(&b, "-{{ .index }}', forEach: {field: children.c%d.metadata.labels}", earlier[rnd.IntN(len(earlier))])
+		} else {
+			b.WriteByte('\'')
+		}
+		if len(earlier) > 0 && rnd.IntN(4) > 0 {
+			fmt.Fprintf(&b, ", when: [%s]", gateOver(rnd, earlier[rnd.IntN(len(earlier))]))
+			if rnd.IntN(3) == 0 {
+				b.WriteString(", whenFalse: Delete")
+			}
+		}
+		b.WriteString(contentOf(rnd, kindOf[i], earlier))
+		groups[kindOf[i]] = append(groups[kindOf[i]], b.String()+"}")
+		if !loops {
+			earlier = append(earlier, i)
+		}
+	}
+	box := "onReconcile:\n"
+	for _, kind := range slices.Sorted(maps.Keys(groups)) {
+		declared := groups[kind]
+		rnd.Shuffle(len(declared), func(i, j int) { declared[i], declared[j] = declared[j], declared[i] })
+		box += "  " + kind + ":\n" + strings.Join(declared, "\n") + "\n"
+	}
+	return box + "status: {fields: [{path: message, value: '{{ len .children }}'}]}\n"
+}
+
+func nameFrom(rnd *rand.Rand, earlier []int, i int) string {
+	if len(earlier) == 0 || rnd.IntN(4) > 0 {
+		return fmt.Sprintf("'shop-%d", i)
+	}
+	return fmt.Sprintf("'shop-%d-{{ if hasKey .children %q }}late{{ else }}early{{ end }}", i, fmt.Sprintf("c%d", earlier[rnd.IntN(len(earlier))]))
+}
+
+func gateOver(rnd *rand.Rand, other int) string {
+	return fmt.Sprintf([]string{
+		"{field: children.c%d.metadata.uid, operator: exists}",
+		"{field: children.c%d.metadata.uid, operator: notExists}",
+		"{field: children.c%d.metadata.labels.a, equals: b}",
+		"{field: children.c%d.kind, notEquals: ConfigMap}",
+	}[rnd.IntN(4)], other)
+}
+
+func contentOf(rnd *rand.Rand, kind string, earlier []int) string {
+	labels := ", labels: {a: b}"
+	if len(earlier) > 0 && rnd.IntN(2) == 0 {
+		labels = fmt.Sprintf(", labels: {a: b, uid: '{{ default \"none\" .children.c%d.metadata.uid }}'}", earlier[rnd.IntN(len(earlier))])
+	}
+	switch kind {
+	case "services":
+		return labels + ", port: 80, selector: {a: b}"
+	case "ingresses":
+		return labels + ", host: a.example.com, serviceName: shop, servicePort: 80"
+	case "deployments":
+		return labels + ", image: nginx"
+	default:
+		if len(earlier) > 0 && rnd.IntN(3) == 0 { // fails to render while the other one is absent
+			labels += fmt.Sprintf(", data: {uid: '{{ .children.c%d.metadata.uid }}'}", earlier[rnd.IntN(len(earlier))])
+		}
+		return labels
+	}
+}
+
+// untilUnchanged runs cycles as events would: one more as long as something has changed that the last one read.
+func untilUnchanged(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) (r *Run, cycles int) {
+	for cycles = 1; cycles < 40; cycles++ {
+		var err error
+		r, err = p.run(plan, stored)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		_, err = r.Result(context.Background(), nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		if stored = r.Stored; r.Inputs.Unchanged(plan, stored, p, now) {
+			return r, cycles
+		}
+	}
+	g.Expect(cycles).To(gomega.BeZero(), "the cycles don't come to an end")
+	return r, cycles
+}
+
+func TestNothingIsLeftToDoWhenNothingHasChanged(t *testing.T) {
+	for seed := range uint64(400) {
+		box := chainedBox(rand.New(rand.NewPCG(seed, 1)))
+		g := gomega.NewWithT(t)
+		p := newPorts()
+		plan := planOf(t, box)
+		r, _ := untilUnchanged(g, p, plan, website(t, ""))
+		p.done()
+		forced, err := p.run(plan, r.Stored)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(p.done()).To(gomega.BeEmpty(), "seed %d:\n%s", seed, box)
+		g.Expect(forced.Waits).To(gomega.Equal(r.Waits), "seed %d:\n%s", seed, box)
+	}
+}
+
+// Each child waits for the one before it: each cycle makes one, and sees at once that the next may be made.
+func TestAChainOfGates(t *testing.T) {
+	g := gomega.NewWithT(t)
+	box := "onReconcile:\n  configmaps:\n  - {id: n0, name: n0}\n"
+	for i := 1; i < 8; i++ {
+		box += fmt.Sprintf("  - {id: n%d, name: n%d, data: {uid: '{{ .children.n%d.metadata.uid }}'}, when: [{field: children.n%d.metadata.uid, operator: exists}]}\n", i, i, i-1, i-1)
+	}
+	p := newPorts()
+	r, cycles := untilUnchanged(g, p, planOf(t, box), website(t, ""))
+	g.Expect(p.children).To(gomega.HaveLen(8))
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	g.Expect(cycles).To(gomega.Equal(9), "eight that make a child, and one that finds all of them")
+}

@@ -218,6 +218,9 @@ func (r *Run) forget(ctx context.Context) error {
 	if len(marks) == before {
 		return nil
 	}
+	if r.children.viewed {
+		r.flipAt(r.Now) // what was seen of their Jobs is no longer so, and no event tells
+	}
 	return r.remember(ctx, marks)
 }
 

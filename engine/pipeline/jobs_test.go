@@ -257,6 +257,23 @@ func TestMarksOfJobsThatAreGoneAreDropped(t *testing.T) {
 	l.Expect(l.marked()).To(gomega.Equal("{}"))
 }
 
+// The config map has read the stand-in of the Job before its mark was dropped: nothing but the cycle itself can know of that.
+func TestADroppedMarkIsSeenByWhatHasReadIt(t *testing.T) {
+	l := newLife(t, `onReconcile:
+  jobs: [{id: migrate, forEach: {field: spec.tags, key: "{{ .item }}"}, name: "{{ .item }}", image: x}]
+  configmaps: [{data: {ran: '{{ default dict .children.jobs | keys | sortAlpha | join "," }}'}}]`, `{tags: [a, b]}`)
+	l.cycle()
+	l.ends("a", batchv1.JobComplete)
+	l.cycle()
+	l.goes("a")
+	l.edit(`{tags: [b]}`)
+	r, _ := l.cycle()
+	l.Expect(r.Inputs.Expires()).To(gomega.Equal(now), "the next cycle is due")
+	r, did := l.cycle()
+	l.Expect(did).To(gomega.Equal([]string{"change ConfigMap/shop"}))
+	l.Expect(r.Inputs.Expires().IsZero()).To(gomega.BeTrue())
+}
+
 func TestWhatWaitsForAJobStaysOpenWhenTheJobIsGone(t *testing.T) {
 	l := newLife(t, `onReconcile:
   jobs: [{id: migrate, name: "{{ .metadata.name }}-migrate", image: a}]

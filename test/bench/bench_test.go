@@ -227,3 +227,44 @@ func BenchmarkWebsite(b *testing.B) {
 		}
 	})
 }
+
+// chainBox makes a chain of ConfigMaps: each waits for the one before it, and holds its UID.
+func chainBox(links int) string {
+	head, _, _ := strings.Cut(box, "  onReconcile:")
+	b := &strings.Builder{}
+	b.WriteString(head + "  onReconcile:\n    configmaps:\n")
+	for i := range links {
+		fmt.Fprintf(b, "    - {id: n%d, name: \"{{ .metadata.name }}-%d\"", i, i)
+		if i > 0 {
+			fmt.Fprintf(b, ", when: [{field: children.n%d.metadata.uid, operator: exists}], data: {before: \"{{ .children.n%d.metadata.uid }}\"}", i-1, i-1)
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// BenchmarkChain is a chain of eight children, from the creation of their resource to the last of them.
+func BenchmarkChain(b *testing.B) {
+	const links = 8
+	w := newWorld(b)
+	_, err := w.cluster.KubectlApply(b.Context(), chainBox(links))
+	must(b, err)
+	w.eventually(b, func() error {
+		_, err := w.cluster.Kubectl(b.Context(), "wait", "--for=jsonpath={.status.observedGeneration}=2", "operatorbox/website", "--timeout=60s")
+		return err
+	})
+	var took times
+	next, before := 0, w.requests.Load()
+	for b.Loop() {
+		next++
+		name := fmt.Sprintf("chain-%d", next)
+		began := time.Now()
+		must(b, w.kube.Create(b.Context(), website(name)))
+		last := types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, links-1)}
+		w.eventually(b, func() error { return w.kube.Get(b.Context(), last, &corev1.ConfigMap{}) })
+		took = append(took, time.Since(began))
+		w.eventually(b, func() error { return w.ready(b.Context(), name) })
+	}
+	b.ReportMetric(took.quantile(0.5), "ms/chain")
+	b.ReportMetric(float64(w.requests.Load()-before)/float64(b.N), "requests/op")
+}

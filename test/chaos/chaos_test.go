@@ -18,16 +18,14 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/fixtures"
 	"github.com/orkspace/orkestra/test/localcluster"
 )
 
@@ -48,7 +46,7 @@ var (
 	cluster *localcluster.Cluster
 	kube    client.Client // to the API server, past the proxy and every cache
 	direct  = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	scheme  = newScheme()
+	scheme  = fixtures.Scheme()
 	logger  = logr.Discard()
 )
 
@@ -57,16 +55,6 @@ func number(env string, otherwise int) int {
 		return n
 	}
 	return otherwise
-}
-
-func newScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
-	}
-	return s
 }
 
 func TestChaos(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // kind is a kind of resource with its box. What a box makes of a resource is said twice: in the box, and in children, by hand.
@@ -54,54 +54,6 @@ var (
 	kinds = []*kind{shops, tenants, zones}
 )
 
-const statusSchema = `
-type: object
-properties:
-  phase: {type: string}
-  observedGeneration: {type: integer, format: int64}
-  conditions:
-    type: array
-    x-kubernetes-list-type: map
-    x-kubernetes-list-map-keys: [type]
-    items:
-      type: object
-      required: [type, status]
-      properties:
-        type: {type: string}
-        status: {type: string}
-        reason: {type: string}
-        message: {type: string}
-        observedGeneration: {type: integer, format: int64}
-        lastTransitionTime: {type: string, format: date-time}
-`
-
-// definition is the spec of the kind's CRD.
-func (k *kind) definition(w *world) apiextensionsv1.CustomResourceDefinitionSpec {
-	scope := apiextensionsv1.ClusterScoped
-	if k.namespaced {
-		scope = apiextensionsv1.NamespaceScoped
-	}
-	return apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: w.group, Scope: scope,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: k.plural(), Singular: k.name, Kind: k.kind, ListKind: k.kind + "List"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-			Name: "v1", Served: true, Storage: true,
-			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": properties(k.schema), "status": properties(statusSchema)},
-			}},
-		}},
-	}
-}
-
-func properties(text string) apiextensionsv1.JSONSchemaProps {
-	var p apiextensionsv1.JSONSchemaProps
-	if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
-		panic(err) // a mistake in this file
-	}
-	return p
-}
-
 func (k *kind) plural() string { return k.name + "s" }
 
 func (k *kind) crdName(w *world) string { return k.plural() + "." + w.group }
@@ -109,7 +61,11 @@ func (k *kind) crdName(w *world) string { return k.plural() + "." + w.group }
 func (k *kind) boxName(w *world) string { return w.id + "-" + k.name }
 
 func (k *kind) crd(w *world) *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: k.crdName(w)}, Spec: k.definition(w)}
+	scope := apiextensionsv1.ClusterScoped
+	if k.namespaced {
+		scope = apiextensionsv1.NamespaceScoped
+	}
+	return fixtures.Kind{Group: w.group, Name: k.name, Kind: k.kind, Scope: scope, Spec: k.schema}.CRD()
 }
 
 // boxObject is the box as a user writes it.
@@ -122,7 +78,7 @@ func (k *kind) boxObject(w *world) *unstructured.Unstructured {
 	spec["resync"] = "24h"
 	crd := map[string]any{"name": k.crdName(w)}
 	if k.installed {
-		text, err := yaml.Marshal(k.definition(w))
+		text, err := yaml.Marshal(k.crd(w).Spec)
 		if err != nil {
 			panic(err) // as above
 		}

@@ -16,33 +16,6 @@ var _ = Describe("CEL", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newWorld(ctx) })
 
-	It("names the values of a broken rule, and what is absent", func(ctx context.Context) {
-		w.running(ctx, w.box(ctx, `
-resync: 24h
-validation:
-  rules:
-  - {cel: "self.spec.min <= self.spec.max", message: "min must not exceed max"}
-  - {cel: "!has(self.spec.tags) || self.spec.tags.all(t, t.matches('^[a-z]+$'))"}
-  - {cel: "!has(self.spec.memory) || quantity(string(self.spec.memory)).compareTo(quantity('2Gi')) <= 0"}
-  - {cel: "!has(self.spec.expires) || self.spec.expires > timestamp('2026-01-01T00:00:00Z')", action: warn}
-onReconcile:
-  configmaps: [{name: "{{ .metadata.name }}", data: {mode: a}}]
-`))
-		w.website(ctx, "web", `{min: 5, max: 3, tags: [a, B], memory: 4Gi, expires: "2027-01-01T00:00:00Z"}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonValidationFailed,
-			`validation: min must not exceed max (self.spec.min is 5, self.spec.max is 3); cel "!has(self.spec.tags)`)
-		w.absent(ctx, "web")
-		w.website(ctx, "web", `{min: 1, max: 3, tags: [a, B]}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonValidationFailed,
-			`validation: cel "!has(self.spec.tags) || self.spec.tags.all(t, t.matches('^[a-z]+$'))": self.spec.tags is [a, B]`)
-		w.website(ctx, "web", `{min: 1, tags: [a]}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConditionError,
-			`spec.max: no such field in this resource; where it may be absent, use has(self.spec.max)`)
-		w.website(ctx, "web", `{min: 1, max: 3, tags: [a], memory: 2Gi}`)
-		w.settled(ctx, "web")
-		w.hasData(ctx, "web", map[string]string{"mode": "a"})
-	})
-
 	It("is a choice or a wait by what it reads", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `
 resync: 24h
@@ -100,24 +73,6 @@ onReconcile:
 		w.patch(ctx, w.configMap("web-lever"), `{"metadata":{"annotations":{"on":"yes"}}}`)
 		w.hasData(ctx, "web-gated", map[string]string{"a": "b"})
 	})
-
-	DescribeTable("is checked when the box is applied", func(ctx context.Context, spec, message string) {
-		name := w.box(ctx, spec)
-		Eventually(func(g Gomega) {
-			box := getBox(ctx, g, name)
-			g.Expect(boxCondition(box, v1alpha1.ConditionCompiled)).To(And(HaveField("Status", metav1.ConditionFalse),
-				HaveField("Reason", v1alpha1.ReasonCompileFailed), HaveField("Message", ContainSubstring(message))))
-		}).WithContext(ctx).Should(Succeed())
-	},
-		Entry("a field that the CRD does not have", `{validation: {rules: [{cel: "self.spec.replcas < 3"}]}}`,
-			`spec.replcas: no such field in the CRD's schema, did you mean "replicas"?`),
-		Entry("a field that a Deployment does not have", `{onReconcile: {deployments: [{image: a}], services: [{port: 80, when: [{cel: "children.deployment.status.readyReplica > 0"}]}]}}`,
-			`children.deployment.status.readyReplica: there is no such field, did you mean "readyReplicas"?`),
-		Entry("types that do not go together", `{when: [{cel: "self.spec.replicas == 'many'"}]}`, `found no matching overload for '_==_' applied to '(int, string)'`),
-		Entry("no bool", `{when: [{cel: "self.spec.replicas"}]}`, `yields int, where true or false is wanted`),
-		Entry("the clock", `{when: [{cel: "now() > timestamp('2026-01-01T00:00:00Z')"}]}`, `now: no such variable or function`),
-		Entry("too much to compute", `{when: [{cel: "lists.range(1000000).size() > self.spec.replicas"}]}`, `over the cost limit of a CEL expression (1000000 units)`),
-	)
 
 	It("ends an expression that costs too much, and other resources do not notice", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `

@@ -180,19 +180,4 @@ var _ = Describe("Labels and annotations", func() {
 			Expect(c.Labels).To(HaveKeyWithValue("team", "b"))
 		})
 	})
-
-	DescribeTable("refuses those that are Orkestra's own", func(ctx context.Context, spec, where string) {
-		w := newWorld(ctx)
-		w.box(ctx, spec)
-		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, where)
-	},
-		Entry("as a common label", `{commonLabels: {orkestra-owner: me}}`, "spec.commonLabels[orkestra-owner]"),
-		Entry("as a common annotation", `{commonAnnotations: {orkestra.orkspace.io/applied: me}}`, "spec.commonAnnotations[orkestra.orkspace.io/applied]"),
-		Entry("as a label", `{onReconcile: {configmaps: [{labels: {app.kubernetes.io/managed-by: Helm}, data: {a: b}}]}}`,
-			"spec.onReconcile.configmaps[0].labels[app.kubernetes.io/managed-by]"),
-		Entry("as an annotation", `{onReconcile: {configmaps: [{annotations: {orkestra.orkspace.io/declaration: x}, data: {a: b}}]}}`,
-			"spec.onReconcile.configmaps[0].annotations[orkestra.orkspace.io/declaration]"),
-		Entry("in a manifest", `{onReconcile: {resources: [{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {orkestra.orkspace.io/box: x}}}}]}}`,
-			"spec.onReconcile.resources[0].manifest.metadata.labels[orkestra.orkspace.io/box]"),
-	)
 })

@@ -10,22 +10,19 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // withTiers adds lists and a map to loop over.
 func withTiers(v *apiextensionsv1.CustomResourceDefinitionVersion) {
-	GinkgoHelper()
 	for name, schema := range map[string]string{
 		"tiers":  `{type: array, items: {type: object, properties: {name: {type: string}, size: {type: integer}}}}`,
 		"values": `{type: object, additionalProperties: {type: string}}`,
 		"count":  `{type: integer}`,
 	} {
-		var property apiextensionsv1.JSONSchemaProps
-		Expect(yaml.UnmarshalStrict([]byte(schema), &property)).To(Succeed())
-		v.Schema.OpenAPIV3Schema.Properties["spec"].Properties[name] = property
+		fixtures.With("spec", name, schema)(v)
 	}
 }
 
@@ -69,21 +66,6 @@ var _ = Describe("forEach", func() {
 		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(Equal(map[string]string{"shop-web": before["shop-web"], "shop-db": before["shop-db"]}))
 	})
 
-	It("goes over a map and over a number", func(ctx context.Context) {
-		w.running(ctx, w.box(ctx, `
-onReconcile:
-  configmaps:
-  - {id: value, name: "v-{{ .key }}", forEach: {field: spec.values}, data: {v: "{{ .item }}"}}
-  - {id: number, name: "n-{{ .item }}", forEach: {field: spec.count}, data: {v: "{{ .index }}"}}
-status: {fields: [{path: phase, value: "{{ .children.value.b.data.v }}"}]}
-`))
-		w.website(ctx, "shop", `{values: {a: one, b: two}, count: 2}`)
-		w.settled(ctx, "shop")
-		Expect(w.maps(ctx, Default)).To(And(HaveLen(4), HaveKey("v-a"), HaveKey("v-b"), HaveKey("n-0"), HaveKey("n-1")))
-		w.hasData(ctx, "v-b", map[string]string{"v": "two"})
-		Expect(w.get(ctx, Default, "shop").Object["status"]).To(HaveKeyWithValue("phase", "two"))
-	})
-
 	It("says which items collide, and changes nothing until they no longer do", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, tierBox))
 		w.website(ctx, "shop", `{tiers: [{name: web, size: 1}]}`)
@@ -95,14 +77,6 @@ status: {fields: [{path: phase, value: "{{ .children.value.b.data.v }}"}]}
 		w.website(ctx, "shop", `{tiers: [{name: api, size: 1}]}`)
 		w.settled(ctx, "shop")
 		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(And(HaveLen(1), HaveKey("shop-api")))
-	})
-
-	It("names the limit of children", func(ctx context.Context) {
-		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: "n-{{ .item }}", forEach: {field: spec.count}}]}}`))
-		w.website(ctx, "shop", `{count: 100000}`)
-		w.shows(ctx, "shop", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonBudgetExceeded,
-			"spec.count has more than 1000 items, which is as many children as a resource may have")
-		Expect(w.maps(ctx, Default)).To(BeEmpty())
 	})
 
 	It("runs in onCreate until the resource is Active, and in onDelete", func(ctx context.Context) {

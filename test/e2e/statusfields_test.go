@@ -11,7 +11,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -85,30 +84,6 @@ status:
 		}))
 	})
 
-	It("takes the first value whose gate holds, and removes the field when none does", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `
-status:
-  fields:
-  - {path: phase, value: Large, when: [{field: spec.replicas, greaterThan: 5}]}
-  - {path: phase, value: Medium, when: [{field: spec.replicas, greaterThan: 2}]}
-  - {path: phase, value: Odd, anyOf: [{field: spec.mode, equals: odd}, {field: spec.host, equals: odd}]}
-  - {path: url, value: "https://{{ .spec.host }}", when: [{field: spec.tls, equals: true}]}
-`))
-		for _, step := range []struct {
-			spec string
-			want map[string]any
-		}{
-			{`{replicas: 6, tls: true, host: a}`, map[string]any{"phase": "Large", "url": "https://a"}},
-			{`{replicas: 3, tls: false, host: a}`, map[string]any{"phase": "Medium"}},
-			{`{replicas: 1, host: odd}`, map[string]any{"phase": "Odd"}},
-			{`{replicas: 1, tls: true}`, map[string]any{}},
-		} {
-			w.website(ctx, "web", step.spec)
-			Expect(shownFields(w.settled(ctx, "web"))).To(Equal(step.want), step.spec)
-		}
-	})
-
 	It("is written after an error too, by what is known then", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, `
@@ -126,27 +101,6 @@ status: {fields: [{path: replicas, value: "{{ .spec.replicas }}"}, {path: url, v
 		obj = w.observed(ctx, "web")
 		Expect(condition(obj, v1alpha1.ConditionReady).Message).To(HavePrefix("onReconcile: "))
 		Expect(shownFields(obj)).To(Equal(map[string]any{"replicas": int64(3), "url": "a"}), "the child is still there")
-	})
-
-	It("of a wrong type is an error that names the field; all other fields are written", func(ctx context.Context) {
-		w := newWorldOf(ctx, richStatus)
-		w.running(ctx, w.box(ctx, `
-resync: 24h
-status:
-  fields:
-  - {path: phase, value: "{{ .spec.mode }}"}
-  - {path: replicas, value: "{{ .spec.mode }}"}
-  - {path: ports, value: "{{ .spec.tags }}"}
-  - {path: url, value: done}
-`))
-		w.website(ctx, "web", `{mode: "3", tags: ["80", many]}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError,
-			`status: fields: status.ports[1]: wanted integer, got string`)
-		obj := w.observed(ctx, "web")
-		Expect(condition(obj, v1alpha1.ConditionReady)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonReconcileError)))
-		Expect(shownFields(obj)).To(Equal(map[string]any{"phase": "3", "replicas": int64(3), "url": "done"}))
-		w.website(ctx, "web", `{mode: "4", tags: ["80"]}`)
-		Expect(shownFields(w.settled(ctx, "web"))).To(HaveKeyWithValue("ports", []any{int64(80)}))
 	})
 
 	It("that the API server refuses is an error that the resource shows", func(ctx context.Context) {
@@ -326,33 +280,6 @@ status: {fields: [{path: phase, value: "{{ .spec.mode }}"}]}
 			g.Expect(w.notes(ctx, g, "web", v1alpha1.ReasonReconcileError)).To(HaveLen(1))
 			g.Expect(w.notes(ctx, g, "web", "Reconciled")).To(HaveLen(1), "events on transitions only")
 		}).WithContext(ctx).Should(Succeed())
-	})
-
-	It("refuses fields that could never be written, when the box is applied", func(ctx context.Context) {
-		w := newWorld(ctx)
-		name := w.box(ctx, `
-status:
-  fields:
-  - {path: fase, value: a}
-  - {path: conditions, value: []}
-  - {path: observedGeneration, value: 1}
-  - {path: phase, value: a}
-  - {path: phase, value: b, when: [{field: spec.tls, equals: true}]}
-`)
-		Eventually(func(g Gomega) {
-			c := boxCondition(getBox(ctx, g, name), v1alpha1.ConditionCompiled)
-			g.Expect(c).To(HaveField("Status", metav1.ConditionFalse))
-			g.Expect(c.Message).To(And(
-				ContainSubstring(`spec.status.fields[0].path`), ContainSubstring(`did you mean "phase"?`),
-				ContainSubstring(`spec.status.fields[1].path: Invalid value: "conditions": Orkestra writes this field itself`),
-				ContainSubstring(`spec.status.fields[2].path`),
-				ContainSubstring(`spec.status.fields[4].path: Duplicate value: "phase"`),
-			))
-		}).WithContext(ctx).Should(Succeed())
-		Expect(kube.Delete(ctx, w.boxObject(name, `{}`))).To(Succeed())
-		Eventually(func() error {
-			return kube.Get(ctx, types.NamespacedName{Name: name}, &v1alpha1.OperatorBox{})
-		}).WithContext(ctx).ShouldNot(Succeed())
 	})
 })
 

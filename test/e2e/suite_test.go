@@ -14,10 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +25,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/test/fixtures"
 	"github.com/orkspace/orkestra/test/localcluster"
 )
 
@@ -43,7 +41,7 @@ const ownNamespace = "orkestra-system"
 var (
 	cluster *localcluster.Cluster
 	kube    client.Client // reads past every cache
-	scheme  = newScheme()
+	scheme  = fixtures.Scheme()
 	manager *process
 )
 
@@ -75,16 +73,6 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	manager = startManager(cluster.Config())
 	DeferCleanup(func() { manager.stop() })
 })
-
-func newScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
-	}
-	return s
-}
 
 // process is a manager in this process.
 type process struct {

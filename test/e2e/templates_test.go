@@ -9,8 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -47,108 +45,6 @@ onReconcile:
 		Expect(deployment.Spec.Template.Labels).To(And(HaveKeyWithValue("a", "b"), HaveKeyWithValue("b", "c"), HaveKeyWithValue(v1alpha1.LabelAppInstance, "web")))
 		w.hasData(ctx, "web", map[string]string{"a": "b", "b": "c"})
 		w.hasData(ctx, "texts", map[string]string{"number": "2", "bool": "true", "list": `["serve","--fast"]`, "map": `x{"a":"b","b":"c"}`})
-	})
-
-	It("let a field be absent where something else is given for it", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `
-onReconcile:
-  configmaps:
-  - data:
-      default: '{{ default "none" .spec.mode }}'
-      piped: '{{ .spec.mode | default "none" | upper }}'
-      coalesce: '{{ coalesce .spec.mode .spec.host "none" }}'
-      if: '{{ if .spec.tls }}yes{{ else }}no{{ end }}'
-      nested: '{{ if .spec.nested.deep.value }}yes{{ else }}no{{ end }}'
-      with: '{{ with .spec.host }}{{ . }}{{ else }}none{{ end }}'
-      and: '{{ if and .spec.tls .spec.host }}yes{{ else }}no{{ end }}'
-      or: '{{ if or .spec.tls (not .spec.host) }}yes{{ else }}no{{ end }}'
-      empty: '{{ empty .spec.mode }}'
-      hasKey: '{{ hasKey .spec "mode" }}'
-      get: '[{{ get .spec "mode" }}]'
-      ternary: '{{ ternary "yes" "no" (empty .spec.mode) }}'
-      dig: '{{ dig "size" "none" (default dict .spec.settings) }}'
-      range: '{{ range default list .spec.tags }}{{ . }}{{ end }}'
-`))
-		w.website(ctx, "absent", `{}`)
-		w.website(ctx, "there", `{mode: m, host: h, tls: true, nested: {deep: {value: v}}, settings: {size: s}, tags: [a, b]}`)
-		w.hasData(ctx, "absent", map[string]string{"default": "none", "piped": "NONE", "coalesce": "none", "if": "no", "nested": "no", "with": "none",
-			"and": "no", "or": "yes", "empty": "true", "hasKey": "false", "get": "[]", "ternary": "yes", "dig": "none", "range": ""})
-		w.hasData(ctx, "there", map[string]string{"default": "m", "piped": "M", "coalesce": "m", "if": "yes", "nested": "yes", "with": "h",
-			"and": "yes", "or": "yes", "empty": "false", "hasKey": "true", "get": "[m]", "ternary": "no", "dig": "s", "range": "ab"})
-	})
-
-	DescribeTable("fail with the path of a field that is absent, and never print a placeholder",
-		func(ctx context.Context, template, path string) {
-			w := newWorld(ctx)
-			w.running(ctx, w.box(ctx, `{resync: 24h, onReconcile: {configmaps: [{data: {key: '`+template+`'}}]}}`))
-			w.website(ctx, "web", `{}`)
-			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, path+": no such field in this resource; where it may be absent, use default or if")
-			w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "onReconcile: configmaps: data.key: evaluating {{")
-			w.absent(ctx, "web")
-			w.website(ctx, "web", `{mode: m, nested: {deep: {value: v}}, tags: [t]}`)
-			w.settled(ctx, "web")
-		},
-		Entry("alone", `{{ .spec.mode }}`, "spec.mode"),
-		Entry("with text around it", `a{{ .spec.mode }}b`, "spec.mode"),
-		Entry("in a function", `{{ .spec.mode | upper }}`, "spec.mode"),
-		Entry("below what is absent", `{{ .spec.nested.deep.value }}`, "spec.nested.deep.value"),
-		Entry("by a shortcut", `{{ .Spec.Mode }}`, "spec.mode"),
-		Entry("in a range", `{{ range .spec.tags }}{{ . }}{{ end }}`, "spec.tags"),
-	)
-
-	It("know the capitalized shortcuts", func(ctx context.Context) {
-		w := newWorldOf(ctx, func(v *apiextensionsv1.CustomResourceDefinitionVersion) {
-			spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
-			spec.Properties["Upper"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-			spec.Properties["upper"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-			v.Schema.OpenAPIV3Schema.Properties["spec"] = spec
-		})
-		w.running(ctx, w.box(ctx, `
-status: {fields: [{path: phase, value: "{{ .Spec.Mode }}"}]}
-onReconcile:
-  configmaps:
-  - name: "{{ .Name }}-names"
-    data:
-      name: "{{ .Name }}.{{ .Namespace }}"
-      label: "{{ .Labels.team }}"
-      annotation: '{{ index .Annotations "a.b/c" }}'
-      database: "{{ .Spec.Database }}"
-      deep: "{{ .Spec.Nested.Deep.Value }}"
-      exact: "{{ .Spec.Upper }}{{ .spec.upper }}"
-      phase: '{{ default "none" .Status.Phase }}'
-      kind: "{{ .apiVersion }} {{ .kind }} {{ .metadata.name }} {{ .box.name }}"
-`))
-		w.website(ctx, "web", `{}`)
-		w.patch(ctx, w.ref("web"), `{"metadata":{"labels":{"team":"red"},"annotations":{"a.b/c":"d"}},
-			"spec":{"database":"orders","mode":"fast","Upper":"A","upper":"b","nested":{"deep":{"value":"v"}}}}`)
-		w.hasData(ctx, "web-names", map[string]string{
-			"name": "web." + w.namespace, "label": "red", "annotation": "d", "database": "orders", "deep": "v", "exact": "Ab",
-			"phase": "fast", "kind": w.group + "/v1 Website web " + w.id,
-		})
-	})
-
-	It("never execute text of a resource that looks like a template", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `
-normalize: {spec: {host: "{{ .spec.mode }}"}}
-mutation: {rules: [{field: spec.database, default: "{{ .spec.mode }}"}]}
-validation: {rules: [{field: spec.mode, equals: "{{ .spec.mode }}"}, {field: spec.mode, contains: "{{ .spec.image }}"}]}
-status: {fields: [{path: phase, value: "{{ .spec.mode }}"}]}
-onReconcile:
-  configmaps:
-  - data: {plain: "{{ .spec.mode }}", around: "<{{ .spec.mode }}>", host: "{{ .spec.host }}", database: "{{ .spec.database }}", all: "{{ .spec.settings | toJson }}"}
-    annotations: {note: "{{ .spec.mode }}"}
-  - {name: map, data: "{{ .spec.settings }}"}
-`))
-		const text = `{{ .metadata.uid }} {{ fail \"x\" }}`
-		w.website(ctx, "web", `{mode: "`+text+`", image: "metadata", settings: {a: "{{ .metadata.name }}"}}`)
-		obj := w.settled(ctx, "web")
-		data := `{{ .metadata.uid }} {{ fail "x" }}`
-		c := w.hasData(ctx, "web", map[string]string{"plain": data, "around": "<" + data + ">", "host": data, "database": data, "all": `{"a":"{{ .metadata.name }}"}`})
-		Expect(c.Annotations).To(HaveKeyWithValue("note", data))
-		w.hasData(ctx, "map", map[string]string{"a": "{{ .metadata.name }}"})
-		Expect(shownFields(obj)).To(HaveKeyWithValue("phase", data))
 	})
 
 	It("have helpers for children, which give zero values where there are none", func(ctx context.Context) {
@@ -206,48 +102,6 @@ status:
 		}).WithContext(ctx).Should(Succeed())
 		job := &batchv1.Job{}
 		w.child(ctx, Default, job, "all-job")
-	})
-
-	It("refuse unknown names when the box is applied, each with its place and the nearest valid one", func(ctx context.Context) {
-		w := newWorld(ctx)
-		name := w.box(ctx, `
-onReconcile:
-  configmaps:
-  - data:
-      field: "{{ .spec.moed }}"
-      function: "{{ .spec.mode | uper }}"
-      root: "{{ .spce.mode }}"
-      clock: "{{ now }}"
-      random: "{{ randAlphaNum 5 }}"
-      outside: "{{ env \"HOME\" }}"
-      broken: "{{ if .spec.mode }}"
-      below: "{{ .spec.mode.x }}"
-`)
-		Eventually(func(g Gomega) {
-			c := boxCondition(getBox(ctx, g, name), v1alpha1.ConditionCompiled)
-			g.Expect(c).To(HaveField("Status", metav1.ConditionFalse))
-			at := `spec.onReconcile.configmaps[0].data.`
-			g.Expect(c.Message).To(And(
-				HavePrefix("8 mistakes: "),
-				ContainSubstring(at+"field: "), ContainSubstring(`did you mean "mode"?`),
-				ContainSubstring(at+"function: "), ContainSubstring(`unknown function "uper", did you mean "upper"?`),
-				ContainSubstring(at+"root: "), ContainSubstring(`did you mean "spec"?`),
-				ContainSubstring(at+"clock: "), ContainSubstring(`function "now" depends on the clock`),
-				ContainSubstring(at+"random: "), ContainSubstring(`function "randAlphaNum" gives another result each time`),
-				ContainSubstring(at+"outside: "), ContainSubstring(`function "env" reads what is outside the resource`),
-				ContainSubstring(at+"broken: "), ContainSubstring(at+"below: "), ContainSubstring("which has no fields"),
-			))
-		}).WithContext(ctx).Should(Succeed())
-	})
-
-	It("have limits, whose excess is an error that names the limit", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `{resync: 24h, onReconcile: {configmaps: [{data: {key: "{{ repeat .spec.max .spec.mode }}"}}]}}`))
-		w.website(ctx, "web", `{mode: xxxxxxxxxx, max: 10000000}`)
-		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonBudgetExceeded, "over the output limit of a template (1 MiB)")
-		w.website(ctx, "web", `{mode: x, max: 3}`)
-		w.settled(ctx, "web")
-		w.hasData(ctx, "web", map[string]string{"key": "xxx"})
 	})
 
 	It("make a certificate and its key in one go, and never again", func(ctx context.Context) {

@@ -49,27 +49,6 @@ onReconcile:
 		w.hasData(ctx, "web", map[string]string{"mode": "b"})
 	})
 
-	It("lets an absent field pass, unless the rule asks whether it is there", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `
-validation:
-  rules:
-  - {field: spec.replicas, greaterThan: 1}
-  - {field: spec.mode, regex: "^[a-z]+$"}
-  - {field: spec.tags, contains: a}
-  - {field: spec.settings.size, equals: large}
-  - {field: spec.image, notExists: true}
-  - {field: spec.host, exists: true}
-  - {field: spec.database, operator: exists}
-`))
-		w.website(ctx, "web", `{settings: {}}`)
-		obj := w.observed(ctx, "web")
-		Expect(condition(obj, v1alpha1.ConditionReady).Message).To(Equal(
-			"validation: spec.host: wanted a value, found absent; spec.database: wanted a value, found absent"))
-		w.website(ctx, "web", `{host: a, database: b}`)
-		w.settled(ctx, "web")
-	})
-
 	It("leaves alone what was made when a resource becomes invalid", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, rules))
@@ -81,21 +60,6 @@ validation:
 		Expect(w.hasData(ctx, "web", map[string]string{"mode": "a"}).ResourceVersion).To(Equal(before.ResourceVersion))
 		w.website(ctx, "web", `{mode: b, replicas: 1, host: a}`)
 		Expect(w.hasData(ctx, "web", map[string]string{"mode": "b"}).UID).To(Equal(before.UID))
-	})
-
-	It("applies a rule only where its gate is open", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, `
-validation:
-  rules:
-  - {field: spec.host, exists: true, when: [{field: spec.tls, equals: true}], message: "TLS needs a host"}
-  - {field: spec.min, lessThan: 3, anyOf: [{field: spec.mode, equals: a}, {field: spec.mode, equals: b}], message: "min is too large"}
-`))
-		w.website(ctx, "open", `{mode: c, min: 5}`)
-		w.settled(ctx, "open")
-		w.website(ctx, "both", `{mode: b, min: 5, tls: true}`)
-		w.shows(ctx, "both", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonValidationFailed,
-			"validation: spec.host: TLS needs a host (found absent); spec.min: min is too large (found 5)")
 	})
 
 	It("warns by an event, once, and goes on", func(ctx context.Context) {

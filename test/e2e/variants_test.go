@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // newWorldOf is newWorld with a CRD version that the spec has changed.
@@ -30,12 +31,7 @@ func newWorldOf(ctx context.Context, change func(*apiextensionsv1.CustomResource
 
 // statusProperty adds a property to the schema of the status.
 func statusProperty(name, schema string) func(*apiextensionsv1.CustomResourceDefinitionVersion) {
-	return func(v *apiextensionsv1.CustomResourceDefinitionVersion) {
-		GinkgoHelper()
-		var property apiextensionsv1.JSONSchemaProps
-		Expect(yaml.UnmarshalStrict([]byte(schema), &property)).To(Succeed())
-		v.Schema.OpenAPIV3Schema.Properties["status"].Properties[name] = property
-	}
+	return fixtures.With("status", name, schema)
 }
 
 // observed waits until a resource shows the result of a cycle for its current generation.

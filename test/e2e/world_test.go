@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // world is what one spec has to itself: an API group with the kind Website, a namespace, and boxes.
@@ -27,26 +28,6 @@ type world struct {
 	group     string
 	namespace string
 }
-
-// specSchema is the schema of a Website's spec in tests.
-const specSchema = `
-type: object
-properties:
-  image: {type: string}
-  replicas: {type: integer}
-  host: {type: string}
-  port: {type: integer}
-  tls: {type: boolean}
-  memory: {x-kubernetes-int-or-string: true}
-  mode: {type: string}
-  database: {type: string}
-  min: {type: integer}
-  max: {type: integer}
-  expires: {type: string, format: date-time}
-  tags: {type: array, items: {type: string}}
-  settings: {type: object, additionalProperties: {type: string}}
-  nested: {type: object, properties: {deep: {type: object, properties: {value: {type: string}}}}}
-`
 
 // newWorld makes a group with its CRD and a namespace, and removes both when the spec ends.
 func newWorld(ctx context.Context) *world {
@@ -68,48 +49,8 @@ func newWorldWithoutCRD(ctx context.Context) *world {
 
 // crd is the CRD of the world's kind.
 func (w *world) crd() *apiextensionsv1.CustomResourceDefinition {
-	GinkgoHelper()
-	var spec, status apiextensionsv1.JSONSchemaProps
-	Expect(yaml.UnmarshalStrict([]byte(specSchema), &spec)).To(Succeed())
-	Expect(yaml.UnmarshalStrict([]byte(statusSchema), &status)).To(Succeed())
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: w.crdName()},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: w.group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "websites", Singular: "website", Kind: "Website", ListKind: "WebsiteList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec, "status": status},
-				}},
-			}},
-		},
-	}
+	return fixtures.Website(w.group).CRD()
 }
-
-const statusSchema = `
-type: object
-properties:
-  phase: {type: string}
-  replicas: {type: integer}
-  url: {type: string}
-  observedGeneration: {type: integer, format: int64}
-  conditions:
-    type: array
-    x-kubernetes-list-type: map
-    x-kubernetes-list-map-keys: [type]
-    items:
-      type: object
-      required: [type, status]
-      properties:
-        type: {type: string}
-        status: {type: string}
-        reason: {type: string}
-        message: {type: string}
-        observedGeneration: {type: integer, format: int64}
-        lastTransitionTime: {type: string, format: date-time}
-`
 
 func (w *world) crdName() string { return "websites." + w.group }
 

@@ -200,6 +200,7 @@ type standing struct {
 	expanded map[*declaration]bool // declarations whose items are known this time
 	met      map[string]bool       // ids of the instances of those
 	objects  map[string]childKey   // what each id rendered
+	complete bool                  // all declarations were asked: what is not covered is about to be pruned
 }
 
 // age is 1 for a child whose declaration has rendered another object in this cycle, and 0 for all others.

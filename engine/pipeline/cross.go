@@ -164,7 +164,7 @@ func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
 		}
 		r.known[outsideName{rootCross, s.sources[i].name}] = true
 		if absent != "" && !s.sources[i].optional {
-			r.wait(v1alpha1.ReasonWaitingForCross, fmt.Sprintf("cross %s: %s", s.sources[i].name, absent))
+			r.wait(sourceName(rootCross, s.sources[i].name), v1alpha1.ReasonWaitingForCross, fmt.Sprintf("cross %s: %s", s.sources[i].name, absent))
 			outcome = Hold
 		}
 	}

@@ -35,6 +35,26 @@ func (c *compiler) cycles(all []*declaration) {
 	}
 }
 
+// needed notes what each declaration waits for where it is not there.
+func (c *compiler) needed(all []*declaration) {
+	for _, d := range all {
+		for _, path := range d.paths() {
+			switch {
+			case len(path) < 2:
+			case path[0] == rootCross:
+				d.needs = append(d.needs, sourceName(path[0], path[1]))
+			case path[0] == rootChildren:
+				if other := childOf(all, path); other != nil {
+					d.needs = append(d.needs, other.id)
+				}
+			}
+		}
+	}
+}
+
+// sourceName names what a box reads besides children. It is the id of no declaration.
+func sourceName(root, name string) string { return "." + root + "." + name }
+
 // childOf gives the declaration that makes the child at a path below children; nil where it is not one alone that does.
 func childOf(all []*declaration, path []string) *declaration {
 	const segments = 2 // children and a name

@@ -90,7 +90,7 @@ func (d *deletion) deleteAll(ctx context.Context, r *Run) (gone bool, err error)
 		rank := slices.Max(slices.Collect(maps.Keys(left)))
 		last := left[rank]
 		if rank == former {
-			r.wait(v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone", last[0].GetKind(), r.childName(last[0])))
+			r.wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), r.childName(last[0]), heldBy(last[0])))
 			return false, nil
 		}
 		if err := d.deleteChildren(ctx, r, last); err != nil {
@@ -122,7 +122,7 @@ func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 		return err == nil, err
 	}
 	for _, message := range waiting {
-		r.wait(v1alpha1.ReasonDeleting, message)
+		r.wait("", v1alpha1.ReasonDeleting, message)
 	}
 	deadline := r.Stored.GetDeletionTimestamp().Add(d.timeout)
 	if !r.Now.Before(deadline) {

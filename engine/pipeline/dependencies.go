@@ -148,7 +148,7 @@ func (s dependencies) Run(_ context.Context, r *Run) (Outcome, error) {
 	for i := range s.all {
 		if unmet := r.unmetDependency(&s.all[i]); unmet != "" {
 			r.AwaitsDependency = true
-			r.wait(v1alpha1.ReasonWaitingForDependency, unmet)
+			r.wait("", v1alpha1.ReasonWaitingForDependency, unmet)
 		}
 	}
 	if r.AwaitsDependency {

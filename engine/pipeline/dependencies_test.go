@@ -118,7 +118,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(r.Active()).To(gomega.BeFalse())
 	res, err := r.Result(context.Background(), nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	const unmet = `box "db" is Degraded, wanted Healthy`
+	const unmet = `box "db" is Degraded, wanted Healthy (and 1 more)`
 	for _, c := range []metav1.Condition{res.Ready, res.Reconciling} {
 		g.Expect(c).To(gomega.And(gomega.HaveField("Reason", v1alpha1.ReasonWaitingForDependency), gomega.HaveField("Message", unmet)))
 	}

@@ -146,8 +146,8 @@ func (r *Run) settle(writes []*pending) error {
 		}
 		r.note(w.outcome.Object, w.outcome.Action)
 		if w.outcome.Action == apply.Terminating {
-			r.wait(v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone",
-				w.child.Object.GetKind(), w.child.Object.GetName()))
+			r.wait(w.of.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
+				w.child.Object.GetKind(), w.child.Object.GetName(), heldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.UID()) {
 				r.flipAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}

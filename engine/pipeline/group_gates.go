@@ -24,7 +24,7 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 	}
 	r.stands.hold(in)
 	if !in.optional {
-		r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
+		r.wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
 		r.notActive = r.notActive || in.phase == stepOnCreate
 	}
 	return true
@@ -64,7 +64,7 @@ func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	if len(existing) > 0 && keep {
 		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.childName(existing[0]))
 	}
-	r.wait(v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
+	r.wait(d.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
 	r.notActive = r.notActive || d.phase == stepOnCreate
 }
 

@@ -66,6 +66,8 @@ func (c *compiler) groups() {
 	c.defaultSources(all)
 	c.childKinds(all)
 	c.ownerReferences(slices.Concat(live, c.rollbackGroup))
+	c.quotable(all)
+	c.needed(live)
 	c.cycles(live)
 	c.cycles(c.rollbackGroup)
 }

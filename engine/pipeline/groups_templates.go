@@ -83,6 +83,15 @@ func (c *compiler) manifestIdentity(scope *expr.Scope, d *declaration, short map
 
 // paths is everything that the declaration reads.
 func (d *declaration) paths() []expr.Path {
+	out := d.contentPaths()
+	if d.gate != nil {
+		out = append(out, d.gate.Paths()...)
+	}
+	return out
+}
+
+// contentPaths is everything that its object is made of.
+func (d *declaration) contentPaths() []expr.Path {
 	var out []expr.Path
 	for _, t := range []*expr.Template{d.name, d.namespace} {
 		if t != nil {
@@ -100,9 +109,6 @@ func (d *declaration) paths() []expr.Path {
 		if v != nil {
 			out = append(out, v.Paths()...)
 		}
-	}
-	if d.gate != nil {
-		out = append(out, d.gate.Paths()...)
 	}
 	if d.forEach != nil && d.forEach.field != nil {
 		out = append(out, d.forEach.field.Paths()...)

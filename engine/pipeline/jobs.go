@@ -152,7 +152,7 @@ func (r *Run) replaceJob(ctx context.Context, in instance, live *unstructured.Un
 		return err
 	}
 	r.note(live, Replaced)
-	r.wait(v1alpha1.ReasonChildTerminating, fmt.Sprintf("Job %q is deleted, to run again with what is declared now", r.childName(live)))
+	r.wait(in.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("Job %q is deleted, to run again with what is declared now", r.childName(live)))
 	r.notActive = r.notActive || in.phase == stepOnCreate
 	return nil
 }

@@ -150,7 +150,7 @@ func TestReplace(t *testing.T) {
 	l.edit(`{image: b}`)
 	r, did := l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"delete Job/shop"}))
-	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to run again with what is declared now`}))
+	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to run again with what is declared now`, of: "migrate"}))
 	r, did = l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"create Job/shop"}))
 	l.Expect(r.Waits).To(gomega.BeEmpty())

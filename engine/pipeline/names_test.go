@@ -53,7 +53,7 @@ onReconcile:
 	r, err := p.run(plan, website(t, `{tls: false}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.Equal([]string{"source=x source"}), "the others are made")
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", of: "reader"}}))
 	_, err = p.run(plan, r.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.Equal([]string{"reader=x reader", "source=x source"}))

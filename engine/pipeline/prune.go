@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,7 @@ func (prune) Name() string { return stepPrune }
 
 // Run implements Stage.
 func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
+	r.stands.complete = true
 	back := r.mayGoBack(ctx)
 	for _, child := range r.children.all() {
 		if child.GetDeletionTimestamp() != nil || r.covers(child) {
@@ -53,7 +55,7 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 }
 
 // mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not
-// succeeded yet, something is waited for, or a child has not settled that may fail. What is deleted now could be made again then,
+// succeeded yet, something is waited for, a child has failed, or one has not settled that may fail. What is deleted now could be made again then,
 // but what it held would be lost.
 func (r *Run) mayGoBack(ctx context.Context) bool {
 	if r.Plan.Rollback == nil || r.Succeeded {
@@ -62,11 +64,12 @@ func (r *Run) mayGoBack(ctx context.Context) bool {
 	if len(r.Waits) > 0 {
 		return true
 	}
-	if r.Plan.readyPolicy != v1alpha1.ReadyCurrent {
-		return false
+	left, err := r.blockers(ctx)
+	if err != nil {
+		return true // it ends the cycle when its result is put together
 	}
-	left, err := r.readiness(ctx)
-	return err != nil || left != readiness{} // an error ends the cycle when its result is put together
+	return len(left) > 0 && r.Plan.readyPolicy == v1alpha1.ReadyCurrent ||
+		slices.ContainsFunc(left, func(b blocker) bool { return b.weight == childFailed })
 }
 
 // discard deletes a child, or lets it go where its declaration said so.

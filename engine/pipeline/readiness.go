@@ -1,13 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,16 +18,6 @@ import (
 
 // rootObject is the child itself, in the conditions under which it counts as current.
 const rootObject = "object"
-
-// readiness is what stands between a cycle without error and a resource that is Ready with nothing left to do.
-type readiness struct {
-	// notCurrent names the first child that has not settled; "" when all have.
-	notCurrent string
-	// failed names the first child that has failed, by kstatus, where all others have settled; "" when there is none.
-	failed string
-	// unmet is the first condition of status.readyWhen that does not hold; "" when all do.
-	unmet string
-}
 
 // ChildFailure is what a cycle came to that left a child behind which has failed, and goes no further; nil: there is none. It is no
 // error of the cycle, and counts as none, but it is a reason to go back.
@@ -77,60 +65,79 @@ func (c *compiler) currentWhen(d *declaration, list []v1alpha1.Condition, scope 
 	}
 }
 
-// readiness asks what is left to do.
-func (r *Run) readiness(ctx context.Context) (readiness, error) {
-	var left readiness
-	var err error
-	if left.notCurrent, left.failed, err = r.notCurrent(ctx); err != nil {
-		return readiness{}, err
+// blockers gives what is left to do after a cycle without error. A resource that is being deleted waits for nothing but its clean-up.
+func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
+	left := make([]blocker, 0, len(r.Waits))
+	for _, w := range r.Waits {
+		left = append(left, r.blocker(w, waiting))
 	}
-	if ready := r.Plan.readyWhen; ready != nil {
-		res, err := ready.gate.Eval(ctx, r.data(ready.usesChildren), r.Now)
-		if err != nil {
-			return readiness{}, evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
-		}
-		r.flipAt(res.NextFlip)
-		if !res.Open {
-			left.unmet = "readyWhen: " + res.Message()
-		}
+	if r.Deleting {
+		return left, nil
+	}
+	children, err := r.unsettled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left = append(left, children...)
+	ready := r.Plan.readyWhen
+	if ready == nil {
+		return left, nil
+	}
+	res, err := ready.gate.Eval(ctx, r.data(ready.usesChildren), r.Now)
+	if err != nil {
+		return nil, evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
+	}
+	r.flipAt(res.NextFlip)
+	if !res.Open {
+		left = append(left, blocker{weight: notReadyYet, Wait: Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: "readyWhen: " + res.Message()}})
 	}
 	return left, nil
 }
 
-// notCurrent names the first child that has not settled. failed is the first one that has failed, which is not waited for.
-func (r *Run) notCurrent(ctx context.Context) (message, failed string, err error) {
+// blocker gives what is known of something that waits.
+func (r *Run) blocker(w Wait, of weight) blocker {
+	b := blocker{Wait: w, weight: of, gives: w.of}
+	if d := r.Plan.named(w.of); d != nil {
+		b.gives, b.needs = d.id, d.needs
+	}
+	return b
+}
+
+// unsettled gives the children that have not settled, or have failed. One that is about to be pruned is neither: it is what an earlier
+// spec made.
+func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
+	var left []blocker
 	items := map[*declaration]map[string]instance{}
 	for _, child := range r.children.all() {
 		d := r.Plan.declared(idOf(child))
-		if d == nil {
+		if d == nil || r.stands.complete && !r.covers(child) && child.GetDeletionTimestamp() == nil {
 			continue
 		}
-		why, err := r.unsettled(ctx, d, child, items)
+		of, why, err := r.stateOf(ctx, d, child, items)
 		if err != nil {
-			return "", "", fmt.Errorf("%s %q: %w", child.GetKind(), r.childName(child), err)
+			return nil, fmt.Errorf("%s %q: %w", child.GetKind(), r.childName(child), err)
 		}
 		if why == "" {
 			continue
 		}
-		why = fmt.Sprintf("%s %q: %s", child.GetKind(), r.childName(child), why)
-		if d.readyWhen != nil || !hasFailed(child) {
-			return why, "", nil
+		reason := v1alpha1.ReasonChildrenNotCurrent
+		if of == childFailed {
+			reason = v1alpha1.ReasonChildFailed
 		}
-		failed = cmp.Or(failed, why)
+		why = fmt.Sprintf("%s %q: %s", child.GetKind(), r.childName(child), why)
+		left = append(left, r.blocker(Wait{Reason: reason, Message: why, of: idOf(child)}, of))
 	}
-	return "", failed, nil
+	return left, nil
 }
 
-// hasFailed says whether kstatus takes a child for one that goes no further, as a Job that was given up.
-func hasFailed(child *unstructured.Unstructured) bool {
-	res, err := status.Compute(child)
-	return err == nil && res.Status == status.FailedStatus
-}
-
-// unsettled says why a child is not current: by the conditions of its declaration, or else by kstatus.
-func (r *Run) unsettled(ctx context.Context, d *declaration, child *unstructured.Unstructured, items map[*declaration]map[string]instance) (string, error) {
+// stateOf says why a child is not current: by the conditions of its declaration, or else by what it says itself. The conditions decide
+// whether it is current, and not whether it has failed.
+func (r *Run) stateOf(
+	ctx context.Context, d *declaration, child *unstructured.Unstructured, items map[*declaration]map[string]instance,
+) (weight, string, error) {
+	of, why := wordsOfChild(d, child)
 	if d.readyWhen == nil || stale(child) {
-		return byKstatus(child), nil
+		return of, why, nil
 	}
 	in := d.whole()
 	if d.readyWhen.readsItem {
@@ -140,10 +147,18 @@ func (r *Run) unsettled(ctx context.Context, d *declaration, child *unstructured
 		var found bool
 		if in, found = items[d][idOf(child)]; !found {
 			// A gate keeps the child of an item that is gone. What the conditions ask of it is gone with the item.
-			return byKstatus(child), nil
+			return of, why, nil
 		}
 	}
-	return r.unmet(ctx, in, child)
+	unmet, err := r.unmet(ctx, in, child)
+	switch {
+	case err != nil || unmet == "":
+		return childOnItsWay, "", err
+	case why != "" && of < waiting:
+		return of, why, nil
+	default:
+		return childOnItsWay, unmet, nil
+	}
 }
 
 // stale says whether the state of an object says nothing of what is declared now: it is being deleted, or its controller has not
@@ -186,14 +201,3 @@ func (r *Run) unmet(ctx context.Context, in instance, child *unstructured.Unstru
 	return res.Message(), nil
 }
 
-func byKstatus(child *unstructured.Unstructured) string {
-	res, err := status.Compute(child)
-	switch {
-	case err != nil:
-		return "its status can't be read: " + oneLine(err.Error())
-	case res.Status != status.CurrentStatus:
-		return oneLine(res.Message)
-	default:
-		return ""
-	}
-}

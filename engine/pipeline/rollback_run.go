@@ -82,7 +82,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 			return classify(s.Name(), err)
 		}
 		if outcome != Next && len(r.Waits) > 0 {
-			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(r.Waits[0].Message)}
+			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(r.awaited())}
 		}
 	}
 	return nil

@@ -25,6 +25,8 @@ type Wait struct {
 	Reason string
 	// Message names what is waited for: field, wanted, actual.
 	Message string
+
+	of string // what waits: the id of a child, or the name of what is read; empty: that is not told apart
 }
 
 // Event is something that happened and that people should see.
@@ -164,8 +166,9 @@ func (r *Run) data(usesChildren bool) expr.Data {
 	return d
 }
 
-func (r *Run) wait(reason, message string) {
-	r.Waits = append(r.Waits, Wait{Reason: reason, Message: message})
+// wait notes what is waited for. of is what waits: the id of a child, or the name of what is read.
+func (r *Run) wait(of, reason, message string) {
+	r.Waits = append(r.Waits, Wait{Reason: reason, Message: message, of: of})
 }
 
 // flipAt notes a moment at which the resource must be looked at again.
@@ -220,10 +223,10 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 		err = classify(stepStatus, fieldsErr)
 	}
 	res.Fields, res.Conditions = fields, conditions
-	var left readiness
-	if err == nil && !r.Deleting {
+	var left []blocker
+	if err == nil {
 		var unknown error
-		if left, unknown = r.readiness(ctx); unknown != nil {
+		if left, unknown = r.blockers(ctx); unknown != nil {
 			err = classify(stepStatus, unknown)
 		}
 	}
@@ -238,12 +241,12 @@ func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, 
 	res.Fields, res.Conditions = nil, nil
 	if err == nil {
 		err = classify(stepStatus, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("fields: %w", refused)))
-		r.conditions(&res, err, readiness{})
+		r.conditions(&res, err, nil)
 	}
 	return res, err
 }
 
-func (r *Run) conditions(res *status.Result, err error, left readiness) {
+func (r *Run) conditions(res *status.Result, err error, left []blocker) {
 	res.Stalled = status.NotStalled()
 	switch {
 	case err != nil:
@@ -256,39 +259,60 @@ func (r *Run) conditions(res *status.Result, err error, left readiness) {
 		}
 	case r.Deleting:
 		message := "cleaning up"
-		if len(r.Waits) > 0 {
-			message = r.Waits[0].Message
+		if len(left) > 0 {
+			_, message = told(left)
 		}
 		res.Ready = status.NotReady(v1alpha1.ReasonDeleting, message)
 		res.Reconciling = status.Progressing(v1alpha1.ReasonDeleting, message)
-	case len(r.Waits) > 0:
-		r.progressing(res, left, r.Waits[0])
-	case left.notCurrent != "":
-		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonChildrenNotCurrent, Message: left.notCurrent})
-	case left.failed != "":
-		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonChildFailed, Message: left.failed})
-		res.Reconciling = status.Settled()
-		res.Stalled = status.StalledBy(v1alpha1.ReasonChildFailed, left.failed)
-	case left.unmet != "":
-		r.progressing(res, left, Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: left.unmet})
+	case len(left) > 0:
+		r.blocked(res, left)
 	default:
 		res.Ready = status.Succeeded()
 		res.Reconciling = status.Settled()
 	}
 }
 
-// progressing says that something is under way, and whether the resource is Ready nevertheless. What does not meet
-// status.readyWhen is always under way: tools would otherwise take a resource that is not Ready for one that never will be.
-func (r *Run) progressing(res *status.Result, left readiness, first Wait) {
-	res.Reconciling = status.Progressing(first.Reason, first.Message)
+// blocked says what stands in the way. A child that has failed ends it, whatever else is under way: nothing comes of that until somebody
+// mends the child. Otherwise something is under way, and the resource may be Ready nevertheless. What does not meet status.readyWhen is
+// always under way: tools would otherwise take a resource that is not Ready for one that never will be.
+func (r *Run) blocked(res *status.Result, left []blocker) {
+	root, message := told(left)
+	unmet := slices.IndexFunc(left, func(b blocker) bool { return b.weight == notReadyYet })
+	res.Reconciling = status.Progressing(root.Reason, message)
 	switch {
+	case root.weight == childFailed:
+		res.Reconciling = status.Settled()
+		if len(left) > 1 {
+			res.Reconciling = status.NotProgressing(root.Reason, message)
+		}
+		res.Stalled = status.StalledBy(root.Reason, message)
+		res.Ready = status.NotReady(root.Reason, message)
 	case r.AwaitsDependency, r.Plan.readyPolicy == v1alpha1.ReadyCurrent:
-		res.Ready = status.NotReady(first.Reason, first.Message)
-	case left.unmet != "":
-		res.Ready = status.NotReady(v1alpha1.ReasonWaitingForGate, left.unmet)
+		res.Ready = status.NotReady(root.Reason, message)
+	case unmet >= 0:
+		res.Ready = status.NotReady(left[unmet].Reason, left[unmet].Message)
 	default:
 		res.Ready = status.Succeeded()
 	}
+}
+
+// awaited says what the cycle waits for.
+func (r *Run) awaited() string {
+	left := make([]blocker, 0, len(r.Waits))
+	for _, w := range r.Waits {
+		left = append(left, r.blocker(w, waiting))
+	}
+	_, message := told(left)
+	return message
+}
+
+// told gives the root of what stands in the way, and what a condition says of it.
+func told(left []blocker) (root blocker, message string) {
+	root, others := rootOf(left)
+	if others == 0 {
+		return root, root.Message
+	}
+	return root, status.WithEnd(root.Message, fmt.Sprintf(" (and %d more)", others))
 }
 
 // oneLine makes a message fit for a condition.

@@ -24,6 +24,11 @@ func stable(err error) string {
 		words := answer.Status().Message
 		text = strings.Replace(text, words, sorted(answer.Status()), 1)
 	}
+	return steady(text)
+}
+
+// steady takes out of a text what is another time by time, and makes one line of it.
+func steady(text string) string {
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.by)
 	}

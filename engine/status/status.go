@@ -66,6 +66,11 @@ func Settled() metav1.Condition {
 	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, "nothing is under way")
 }
 
+// NotProgressing is Reconciling=False although not everything is done: nothing comes of what is under way.
+func NotProgressing(reason, message string) metav1.Condition {
+	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, reason, message)
+}
+
 // Paused is Reconciling=False while the paused annotation is set.
 func Paused() metav1.Condition {
 	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonPaused,
@@ -91,9 +96,11 @@ func condition(kind string, s metav1.ConditionStatus, reason, message string) me
 func Truncate(message string) string { return cut(message, maxMessage) }
 
 // WithAdvice puts what to do behind a message, which is cut so that the advice is whole.
-func WithAdvice(message, advice string) string {
-	const between = "; "
-	return cut(message, max(1, maxMessage-len(between)-utf8.RuneCountInString(advice))) + between + advice
+func WithAdvice(message, advice string) string { return WithEnd(message, "; "+advice) }
+
+// WithEnd puts an end behind a message, which is cut so that the end is whole.
+func WithEnd(message, end string) string {
+	return cut(message, max(1, maxMessage-utf8.RuneCountInString(end))) + end
 }
 
 func cut(message string, most int) string {

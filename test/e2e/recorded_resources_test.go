@@ -227,7 +227,6 @@ func toBeMended(ctx context.Context, s *stage) {
 
 	for ready, record := range map[string]string{"Reconciled": "website-child-failed", "Current": "website-child-failed-not-ready"} {
 		obj := s.site(ctx, fmt.Sprintf(`{onReconcile: {jobs: [{image: "busybox:1", %s}]}, status: {ready: %s}}`, failing, ready), record, `{}`)
-		shown := map[string]string{"Reconciled": isReady, "Current": "Ready=False ChildFailed"}[ready]
-		s.record(ctx, record, obj, "observed, "+shown+", "+isSettled+", Stalled=True ChildFailed")
+		s.record(ctx, record, obj, "observed, Ready=False ChildFailed, "+isSettled+", Stalled=True ChildFailed")
 	}
 }

@@ -159,7 +159,8 @@ type CrossSource struct {
 	// Selector says which objects.
 	// +optional
 	Selector CrossSelector `json:"selector,omitzero"`
-	// Optional sources may be absent. Without it, the resource waits for what is absent, or for a list that is empty.
+	// Optional sources may be absent. Without it, a new resource waits for what is absent, or for a list that is empty; of one
+	// that is Active, only what reads the source waits.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }

@@ -97,7 +97,9 @@ func TestAFailedChildIsNamedWhateverElseWaits(t *testing.T) {
 func TestAFailedChildIsNamedBeforeOneThatNeverGetsReady(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
-	p.kinds = func() []schema.GroupVersionKind { return append(p.allKinds(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}) }
+	p.kinds = func() []schema.GroupVersionKind {
+		return append(p.allKinds(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"})
+	}
 	plan := planOf(t, `
 onReconcile:
   statefulsets: [{image: a, replicas: 3, serviceName: a}]

@@ -153,22 +153,32 @@ func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONS
 // Name implements Stage.
 func (cross) Name() string { return stepCross }
 
-// Run implements Stage. A required source that is absent ends the cycle; its arrival queues the resource.
+// Run implements Stage. While a required source is absent, a resource that is not Active yet waits as a whole. One that is Active goes
+// on with what does not read that source. Its arrival queues the resource.
 func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
 	r.cross, r.secretCross = map[string]any{}, map[string]any{}
-	outcome := Next
+	goesOn := r.isActive && !r.back.going
 	for i := range s.sources {
 		absent, err := s.sources[i].read(ctx, r)
 		if err != nil {
 			return Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
 		}
-		r.known[outsideName{rootCross, s.sources[i].name}] = true
-		if absent != "" && !s.sources[i].optional {
-			r.wait(sourceName(rootCross, s.sources[i].name), v1alpha1.ReasonWaitingForCross, fmt.Sprintf("cross %s: %s", s.sources[i].name, absent))
-			outcome = Hold
+		name := outsideName{rootCross, s.sources[i].name}
+		r.known[name] = true
+		if absent == "" || s.sources[i].optional {
+			continue
 		}
+		r.lacking[name] = true
+		message := fmt.Sprintf("cross %s: %s", name.name, absent)
+		if goesOn {
+			message += r.readersOf(ctx, name)
+		}
+		r.wait(sourceName(rootCross, name.name), v1alpha1.ReasonWaitingForCross, message)
 	}
-	return outcome, nil
+	if len(r.lacking) > 0 && !goesOn {
+		return Hold, nil
+	}
+	return Next, nil
 }
 
 // read puts what the source selects where templates find it. absent says why there is nothing. An optional source may also
@@ -177,7 +187,11 @@ func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err erro
 	absent, err = s.find(ctx, r)
 	unreachable, isUnreachable := errors.AsType[*unreachableError](err)
 	switch {
-	case isUnreachable && (s.optional || unreachable.absent), s.optional && expr.IsAbsent(err):
+	case isUnreachable && s.optional:
+		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
+		r.notes = append(r.notes, fmt.Sprintf("cross %s: %s", s.name, err))
+		return err.Error(), nil
+	case isUnreachable && unreachable.absent, s.optional && expr.IsAbsent(err):
 		return err.Error(), nil
 	default:
 		return absent, err

@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/external"
 )
 
 var databaseKind = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Database"}
@@ -108,6 +110,72 @@ func TestAbsentCrossSources(t *testing.T) {
 			g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 		})
 	}
+}
+
+// readsInParts has declarations that read what is required, by themselves or by what they take from another, and some that don't.
+const readsInParts = `
+cross: [{name: db, box: database, selector: {name: main}}, {name: spare, box: database, selector: {name: spare}, optional: true}]
+external: [{name: quota, url: "https://quota.example.com/{{ .cross.db.status.host }}"}]
+onReconcile:
+  configmaps:
+  - {name: reads, data: {v: "{{ .cross.db.status.host }}"}}
+  - {name: gated, when: [{field: cross.db.status.host, operator: exists}]}
+  - {name: calls, data: {v: "{{ .external.quota.limit }}"}}
+  - {name: free, data: {v: "{{ .spec.host }}", spare: '{{ default "none" .cross.spare.status.host }}'}}
+  deployments: [{name: "{{ .cross.db.status.host }}", image: "{{ .spec.image }}"}]
+  services: [{name: front, port: 80}]
+`
+
+func TestARequiredObjectThatGoesAwayStopsOnlyWhatReadsIt(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := withDatabase(database("team-a", "main", "db", nil))
+	c := &caller{ports: p, answer: func(*external.Request) (*external.Answer, error) {
+		return &external.Answer{Status: 200, Body: map[string]any{"limit": int64(5)}}, nil
+	}}
+	plan := planOf(t, readsInParts)
+	r, err := c.cycle(plan, website(t, `{image: nginx, host: one}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.children).To(gomega.HaveLen(6))
+	p.done()
+
+	p.others = nil
+	p.edit("free", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: idOf(o)})
+	})
+	stored := r.Stored.DeepCopy()
+	calls := len(c.asked)
+	r, err = c.cycle(plan, stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/free"}), "what does not read it is corrected, and nothing is pruned")
+	g.Expect(c.asked).To(gomega.HaveLen(calls), "what a call reads is not there")
+	g.Expect(r.Waits).To(gomega.ConsistOf(Wait{of: ".cross.db", Reason: v1alpha1.ReasonWaitingForCross, Message: `cross db: Database "team-a/main" does not exist; ` +
+		`waiting for it: configmaps/reads, configmaps/gated, configmaps/calls and 2 more`}))
+}
+
+func TestAnOptionalSourceThatIsRefusedIsSaid(t *testing.T) {
+	const box = `
+cross: [{name: db, apiVersion: v1, kind: ConfigMap, selector: {name: x, namespace: "{{ .spec.host }}"}, optional: true}]
+onReconcile: {configmaps: [{data: {v: '{{ default "none" .cross.db.data.v }}'}}]}
+`
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	ns := other(namespaceKind, "", "shared", nil)
+	p.others = []*unstructured.Unstructured{ns}
+	plan := planOf(t, box)
+	ready := func(stored *unstructured.Unstructured) (string, *unstructured.Unstructured) {
+		r, err := p.run(plan, stored)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		res, err := r.Result(context.Background(), nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue))
+		g.Expect(res.Reconciling.Status).To(gomega.Equal(metav1.ConditionFalse), "nothing is under way")
+		return res.Ready.Message, r.Stored
+	}
+	said, stored := ready(website(t, `{host: shared}`))
+	g.Expect(said).To(gomega.HavePrefix(`the last reconcile succeeded; cross db: selector.namespace: namespace "shared" does not`))
+	ns.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowFrom: "team-a"})
+	said, _ = ready(stored)
+	g.Expect(said).To(gomega.Equal("the last reconcile succeeded"), "what is allowed, and absent, is not")
 }
 
 func TestARequiredKindThatIsNotInstalledIsRetried(t *testing.T) {

@@ -49,12 +49,13 @@ type declaration struct {
 	initial        []apply.FieldPath
 
 	usesChildren bool
-	usesSecrets  bool         // a template may read what a Secret holds
-	quoted       bool         // messages may quote what the object says of itself
-	needs        []string     // what the declaration waits for where it is not there: ids of declarations, and sources
-	workload     *declaration // the box's only workload, where a default needs it
-	service      *declaration // the box's only Service, where a default needs it
-	ports        *expr.Value  // the port fields alone, which others take defaults from
+	outside      []outsideName // what it reads from outside, also by what it takes from other declarations
+	usesSecrets  bool          // a template may read what a Secret holds
+	quoted       bool          // messages may quote what the object says of itself
+	needs        []string      // what the declaration waits for where it is not there: ids of declarations, and sources
+	workload     *declaration  // the box's only workload, where a default needs it
+	service      *declaration  // the box's only Service, where a default needs it
+	ports        *expr.Value   // the port fields alone, which others take defaults from
 }
 
 // rank is the declaration's place in its group.

@@ -63,6 +63,6 @@ func (r *Run) probe() *Run {
 	p := r.Plan.NewRun(r.Stored, r.Now, ports)
 	p.Object, p.back.probing = r.Object, true
 	p.cross, p.secretCross, p.external = r.cross, r.secretCross, r.external
-	p.known = maps.Clone(r.known)
+	p.known, p.lacking = maps.Clone(r.known), r.lacking
 	return p
 }

@@ -36,6 +36,7 @@ type externalCall struct {
 	proceed        bool // onError: Continue
 	gate           *when.Gate
 	usesChildren   bool
+	outside        []outsideName // what it reads
 }
 
 // What templates find below .external.<name>.
@@ -55,6 +56,10 @@ func (s *externals) Run(ctx context.Context, r *Run) (Outcome, error) {
 	r.external = map[string]any{}
 	var again []time.Time
 	for _, call := range s.calls {
+		if r.awaits(call.outside) {
+			r.lacking[outsideName{rootExternal, call.name}] = true
+			continue
+		}
 		result, at, err := call.run(ctx, r)
 		if err != nil {
 			// Its class says when all of them are made again.

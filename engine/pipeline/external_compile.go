@@ -54,6 +54,7 @@ func compileExternal(c *compiler) Stage {
 	if len(s.calls) == 0 {
 		return nil
 	}
+	c.plan.calls = s.calls
 	return s
 }
 
@@ -123,7 +124,7 @@ func (c *compiler) externalCall(in *v1alpha1.ExternalCall, scope *expr.Scope, at
 	gate, errs := when.CompileGate(in.Gate, scope, at)
 	c.fail(errs...)
 	call.gate = gate
-	call.usesChildren = c.read(call.paths())
+	call.usesChildren, call.outside = c.read(call.paths()), c.outside(call.paths())
 	return call
 }
 

@@ -182,6 +182,11 @@ func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
 		r.stands.hold(whole)
 		return nil, r.keep(ctx, whole)
 	}
+	if r.awaits(d.outside) {
+		r.stands.hold(whole)
+		r.notActive = r.notActive || d.phase == stepOnCreate
+		return nil, nil
+	}
 	if !d.gateReadsItem {
 		if open, err := r.open(ctx, whole); err != nil || !open {
 			return nil, err

@@ -64,6 +64,9 @@ func (c *compiler) groups() {
 	}
 	all := slices.Concat(live, c.rollbackGroup, c.deleteGroup)
 	c.defaultSources(all)
+	for _, d := range all {
+		d.outside = c.outside(d.outsidePaths())
+	}
 	c.childKinds(all)
 	c.ownerReferences(slices.Concat(live, c.rollbackGroup))
 	c.quotable(all)

@@ -1,7 +1,11 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/orkspace/orkestra/engine/expr"
 )
@@ -48,4 +52,57 @@ func (r *Run) knows(all []outsideName) bool {
 		}
 	}
 	return true
+}
+
+// awaits says whether one of these is required and absent.
+func (r *Run) awaits(names []outsideName) bool {
+	return slices.ContainsFunc(names, func(n outsideName) bool { return r.lacking[n] })
+}
+
+// outsidePaths is everything that the declaration reads, and what the names and ports read that it takes from others.
+func (d *declaration) outsidePaths() []expr.Path {
+	out := d.paths()
+	for _, other := range []*declaration{d.workload, d.service} {
+		if other == nil {
+			continue
+		}
+		if other.name != nil {
+			out = append(out, other.name.Paths()...)
+		}
+		if other.ports != nil {
+			out = append(out, other.ports.Paths()...)
+		}
+		if other == d.service && other.workload != nil {
+			out = append(out, (&declaration{workload: other.workload}).outsidePaths()...)
+		}
+	}
+	return out
+}
+
+// maxReaders is how many of those that wait for one source a message names.
+const maxReaders = 3
+
+// readersOf says which declarations wait for what is absent: those that read it, or the answer to a call that does.
+func (r *Run) readersOf(ctx context.Context, absent outsideName) string {
+	names := []outsideName{absent}
+	for _, call := range r.Plan.calls {
+		if slices.ContainsFunc(call.outside, func(n outsideName) bool { return slices.Contains(names, n) }) {
+			names = append(names, outsideName{rootExternal, call.name})
+		}
+	}
+	var readers []string
+	for _, d := range r.Plan.declarations {
+		if slices.ContainsFunc(d.outside, func(n outsideName) bool { return slices.Contains(names, n) }) {
+			readers = append(readers, r.label(ctx, d.whole()))
+		}
+	}
+	if len(readers) == 0 {
+		return ""
+	}
+	more := ""
+	if len(readers) > maxReaders {
+		more = fmt.Sprintf(" and %d more", len(readers)-maxReaders)
+		readers = readers[:maxReaders]
+	}
+	return "; waiting for it: " + strings.Join(readers, ", ") + more
 }

@@ -200,4 +200,3 @@ func (r *Run) unmet(ctx context.Context, in instance, child *unstructured.Unstru
 	r.flipAt(res.NextFlip)
 	return res.Message(), nil
 }
-

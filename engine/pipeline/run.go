@@ -92,7 +92,11 @@ type Run struct {
 	secretCross map[string]any
 	external    map[string]any // by call; filled by its stage
 	// known are the sources and calls that this cycle has come to: also what is absent is known then.
-	known     map[outsideName]bool
+	known map[outsideName]bool
+	// lacking are those that are required and absent: what reads them does not act.
+	lacking map[outsideName]bool
+	// notes are what people should know of a cycle that succeeds.
+	notes     []string
 	stands    standing
 	notActive bool
 	newMarks  map[string]string
@@ -116,6 +120,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		finalizers: p.Finalizers,
 		newMarks:   map[string]string{},
 		known:      map[outsideName]bool{},
+		lacking:    map[outsideName]bool{},
 		stands:     newStanding(),
 		Inputs:     newInputs(p, stored, now),
 	}
@@ -267,7 +272,7 @@ func (r *Run) conditions(res *status.Result, err error, left []blocker) {
 	case len(left) > 0:
 		r.blocked(res, left)
 	default:
-		res.Ready = status.Succeeded()
+		res.Ready = status.Succeeded(r.notes...)
 		res.Reconciling = status.Settled()
 	}
 }
@@ -292,7 +297,7 @@ func (r *Run) blocked(res *status.Result, left []blocker) {
 	case unmet >= 0:
 		res.Ready = status.NotReady(left[unmet].Reason, left[unmet].Message)
 	default:
-		res.Ready = status.Succeeded()
+		res.Ready = status.Succeeded(r.notes...)
 	}
 }
 

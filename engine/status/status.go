@@ -37,9 +37,10 @@ type Field struct {
 	Remove bool
 }
 
-// Succeeded is Ready=True.
-func Succeeded() metav1.Condition {
-	return ready(metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, "the last reconcile succeeded")
+// Succeeded is Ready=True. The notes say what its people should know nevertheless.
+func Succeeded(notes ...string) metav1.Condition {
+	message := strings.Join(append([]string{"the last reconcile succeeded"}, notes...), "; ")
+	return ready(metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, message)
 }
 
 // Failed is Ready=False after an error.

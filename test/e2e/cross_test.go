@@ -65,6 +65,33 @@ var _ = Describe("cross", func() {
 		w.hasData(ctx, "web-db", map[string]string{"image": "postgres:18"})
 	})
 
+	It("stops only what reads an object that went away, and says what waits for what", func(ctx context.Context) {
+		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "settings"}, Data: map[string]string{"mode": "on"}}
+		Expect(kube.Create(ctx, settings)).To(Succeed())
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+cross: [{name: settings, apiVersion: v1, kind: ConfigMap, selector: {name: settings}}]
+onReconcile:
+  configmaps:
+  - {name: copy, data: {mode: "{{ .cross.settings.data.mode }}"}}
+  - {name: free, data: {mode: "{{ .spec.mode }}"}}
+`))
+		w.website(ctx, "web", `{mode: a}`)
+		w.settled(ctx, "web")
+		Expect(kube.Delete(ctx, settings)).To(Succeed())
+		waits(ctx, fmt.Sprintf(`cross settings: ConfigMap "%s/settings" does not exist; waiting for it: configmaps/copy`, w.namespace))
+		w.patch(ctx, w.configMap("free"), `{"data":{"mode":"theirs"}}`)
+		w.hasData(ctx, "free", map[string]string{"mode": "a"})
+		w.website(ctx, "web", `{mode: b}`)
+		w.hasData(ctx, "free", map[string]string{"mode": "b"})
+		w.hasData(ctx, "copy", map[string]string{"mode": "on"})
+		settings.ResourceVersion = ""
+		settings.Data["mode"] = "off"
+		Expect(kube.Create(ctx, settings)).To(Succeed())
+		w.hasData(ctx, "copy", map[string]string{"mode": "off"})
+		w.settled(ctx, "web")
+	})
+
 	It("waits for a box that does not run yet, and goes on when it does", func(ctx context.Context) {
 		database(ctx, "main", `{"image":"postgres:16"}`, nil)
 		w.running(ctx, w.box(ctx, reader(`box: `+databases.id+`, selector: {name: main}`)))
@@ -195,6 +222,27 @@ onReconcile: {configmaps: [{name: copy, data: {mode: "{{ .cross.settings.data.mo
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, "does not let resources of")
 		allow(ctx, "*")
 		w.hasData(ctx, "copy", map[string]string{"mode": "x"})
+	})
+})
+
+var _ = Describe("A namespace that does not let in what an optional source reads", func() {
+	It("is said by the resource, until it does", func(ctx context.Context) {
+		w := newWorld(ctx)
+		elsewhere := w.anotherNamespace(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+cross: [{name: settings, apiVersion: v1, kind: ConfigMap, selector: {name: settings, namespace: "{{ .spec.mode }}"}, optional: true}]
+onReconcile: {configmaps: [{name: copy, data: {mode: '{{ default "none" .cross.settings.data.mode }}'}}]}
+`))
+		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, "cross settings: selector.namespace: namespace ")
+		w.hasData(ctx, "copy", map[string]string{"mode": "none"})
+		w.settled(ctx, "web")
+		nothingSent(ctx, w, "web")
+		w.patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":"*"}}}`)
+		Eventually(func(g Gomega) {
+			g.Expect(condition(w.get(ctx, g, "web"), v1alpha1.ConditionReady).Message).To(Equal("the last reconcile succeeded"))
+		}).WithContext(ctx).Should(Succeed())
 	})
 })
 

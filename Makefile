@@ -29,7 +29,7 @@ CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/orkestra
 TEST_FLAGS ?=
 # Processes that share the end-to-end specs, each with a cluster and a manager of its own. Specs mostly wait: with one process two
 # cores idle for half of the time. Each needs about 1 GB.
-E2E_PROCS ?= 3
+E2E_PROCS ?= 4
 # Further flags for Ginkgo, such as --focus or -v.
 E2E_FLAGS ?=
 
@@ -120,6 +120,12 @@ E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=40m --no-color --output-i
 # Packages whose tests start a cluster, but for the end-to-end specs.
 CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 
+# The race detector needs cgo, and so a C compiler.
+C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
+RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
+# Where goroutines share something. The rest is functions; tests that count what those compute take minutes under the detector.
+CONCURRENT = ./controllers ./engine ./engine/apply ./engine/external ./engine/health ./engine/metrics ./engine/pipeline ./engine/watch
+
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
 	+@$(BIN)/testsum -reports $(REPORTS)/ginkgo \
@@ -128,6 +134,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'verify: $(MAKE) verify' \
 		-check 'lint: $(MAKE) lint' \
 		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)")' \
+		$(if $(C_COMPILER),-test 'data races: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $(CONCURRENT)') \
 		-suite 'end-to-end tests: $(E2E)' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
@@ -149,6 +156,18 @@ chaos: $(BIN)/orkestra-cluster ## Run the manager under faults, all seeds; the t
 	@mkdir -p $(REPORTS)
 	CHAOS_SEEDS='$(SEEDS)' CHAOS_RESOURCES='$(RESOURCES)' CHAOS_REPORT='$(CURDIR)/$(REPORTS)/chaos.md' \
 		$(GO) test -count=1 -v -timeout 6h $(TEST_FLAGS) ./test/chaos
+
+# Reports of all processes go to files, those of managers too that a spec runs and kills.
+RACE_LOG = GORACE="log_path=$(CURDIR)/$(REPORTS)/race/report"
+RACE_SEEDS ?= 1-10
+
+.PHONY: race
+race: $(BIN)/orkestra-cluster ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
+	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
+	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
+	$(RACE) $(RACE_LOG) $(E2E) || touch $(REPORTS)/race/failed
+	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
+	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi
 
 .PHONY: bench
 bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.

@@ -189,6 +189,7 @@ func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.Operator
 // bring does what the spec asks for, as far as it can be done now, and says how far that was.
 func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.OperatorBox) (*view, error) {
 	v := &view{crdName: boxCRD(box)}
+	r.noteMisread(box, v)
 	crd, err := r.findCRD(ctx, box, v)
 	if err != nil {
 		return nil, err

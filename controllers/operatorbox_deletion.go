@@ -38,6 +38,7 @@ func (r *OperatorBoxReconciler) finalize(ctx context.Context, box *v1alpha1.Oper
 		return ctrl.Result{}, nil
 	}
 	v := &view{crdName: boxCRD(box), phase: health.Stopped, reason: v1alpha1.ReasonDeletionBlocked}
+	r.noteMisread(box, v)
 	done, err := r.release(ctx, box, v)
 	if err != nil {
 		return ctrl.Result{}, err

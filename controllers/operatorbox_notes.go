@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -43,6 +44,20 @@ func notedAdded(box *v1alpha1.OperatorBox) []string {
 		return nil
 	}
 	return slices.DeleteFunc(strings.Split(c.Message, noteSeparator), isNotAdded)
+}
+
+// noteMisread says of the box's annotation for clean-up that it is not understood: in the status, and by an event when that is new.
+func (r *OperatorBoxReconciler) noteMisread(box *v1alpha1.OperatorBox, v *view) {
+	text := pipeline.Misread(box.Annotations, v1alpha1.AnnotationCleanup)
+	if text == "" {
+		return
+	}
+	v.note(text)
+	c := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionCompiled)
+	if !r.Engine.Leading() || r.Events == nil || c != nil && strings.Contains(c.Message, text) {
+		return
+	}
+	r.Events.Eventf(box, nil, corev1.EventTypeWarning, v1alpha1.ReasonAnnotationIgnored, "Reconcile", "%s", cut(text, maxNote))
 }
 
 func isNotAdded(note string) bool { return !strings.HasPrefix(note, addedOnCreate) }

@@ -231,12 +231,15 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		if e.OfBox {
+		switch {
+		case e.OfBox:
 			box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: b.name, UID: run.Plan.UID}}
 			recorder.Eventf(box, run.Stored, kind, e.Reason, "Reconcile", "%s", e.Message)
-			continue
+		case e.About.Name != "":
+			recorder.Eventf(&e.About, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+		default:
+			recorder.Eventf(run.Stored, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
 		}
-		recorder.Eventf(run.Stored, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
 	}
 }
 
@@ -247,7 +250,9 @@ const maxNote = 1024
 func merged(all []pipeline.Event) []pipeline.Event {
 	var out []pipeline.Event
 	for _, e := range all {
-		at := slices.IndexFunc(out, func(o pipeline.Event) bool { return o.Reason == e.Reason && o.Warning == e.Warning })
+		at := slices.IndexFunc(out, func(o pipeline.Event) bool {
+			return o.Reason == e.Reason && o.Warning == e.Warning && o.About == e.About
+		})
 		if at < 0 {
 			out = append(out, e)
 			continue

@@ -77,6 +77,8 @@ const (
 	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
+	// An annotation that people set has a value that says nothing.
+	ReasonAnnotationIgnored = "AnnotationIgnored"
 )
 
 // Reasons of a box's and a CRDHealth's conditions.

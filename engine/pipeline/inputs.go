@@ -169,7 +169,7 @@ func authored(stored *unstructured.Unstructured) string {
 
 func writeSorted(b *strings.Builder, m map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if ourMarks[k] {
+		if ourMarks[k] && (k != v1alpha1.AnnotationOrphan || m[k] == v1alpha1.True) { // people write it, too, and not always well
 			continue
 		}
 		b.WriteByte('\n')

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,11 +27,11 @@ func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
 	if target == nil {
 		return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf("%s: namespace %q does not exist", what, namespace), absent: true})
 	}
-	for allowed := range strings.SplitSeq(target.GetAnnotations()[v1alpha1.AnnotationAllowFrom], ",") {
-		if allowed = strings.TrimSpace(allowed); allowed == own || allowed == "*" {
-			return nil
-		}
+	listed := allowed(target.GetAnnotations())
+	if slices.Contains(listed, own) || slices.Contains(listed, "*") {
+		return nil
 	}
+	r.misreadAllowance(target, listed)
 	return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf(
 		"%s: namespace %q does not let resources of %q in: add %q to its annotation %s, or write the namespace literally in the box",
 		what, namespace, own, own, v1alpha1.AnnotationAllowFrom)})

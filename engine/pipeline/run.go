@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +40,8 @@ type Event struct {
 	Message string
 	// OfBox says that the event is one of the box: the resource's namespace takes no events any more.
 	OfBox bool
+	// About is another object that the event is about; empty: it is about the resource.
+	About corev1.ObjectReference
 }
 
 // Written is one write to a child.
@@ -131,6 +134,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 
 // Execute runs the stages in their order until one ends the cycle. An error is always a *StepError.
 func (p *Plan) Execute(ctx context.Context, r *Run) error {
+	r.warnMisread()
 	for _, s := range p.stages {
 		outcome, err := s.Run(ctx, r)
 		if err != nil {
@@ -236,6 +240,7 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 		}
 	}
 	r.conditions(&res, err, left)
+	r.showMisread(&res)
 	res.Conditions = append(res.Conditions, r.backCondition(err, res.Ready)...)
 	return res, err
 }

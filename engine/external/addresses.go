@@ -46,6 +46,9 @@ var reserved = []struct {
 	{netip.MustParsePrefix("5f00::/16"), noNetwork},
 }
 
+// globalUnicast is all of IPv6 that is routed on the public Internet.
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
 // Prefixes whose addresses hold an IPv4 address, to which a gateway on the way may carry the connection.
 var (
 	compatible = netip.MustParsePrefix("::/96")
@@ -60,6 +63,9 @@ func reservedAs(ip netip.Addr) string {
 		if r.prefix.Contains(ip) {
 			return r.what
 		}
+	}
+	if ip.Is6() && !globalUnicast.Contains(ip) && !nat64.Contains(ip) { // of NAT64 the address inside decides
+		return noNetwork
 	}
 	return ""
 }

@@ -24,7 +24,9 @@ func TestAddresses(t *testing.T) {
 		"198.18.0.1": false, "192.0.2.1": false, "198.51.100.1": false, "203.0.113.1": false, "2001:db8::1": false, "100::1": false,
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::ffff:10.0.0.1": false,
 		"64:ff9b::127.0.0.1": false, "64:ff9b::169.254.169.254": false, "64:ff9b::10.0.0.1": false, "64:ff9b:1::1": false,
-		"::127.0.0.1": false, "::10.0.0.1": false,
+		"::127.0.0.1": false, "::10.0.0.1": false, "::8.8.8.8": false,
+		"::ffff:0:127.0.0.1": false, "::ffff:0:10.0.0.1": false, "::ffff:0:8.8.8.8": false, // SIIT
+		"1000::1": false, "4000::1": false, "200::1": false, "1fff::1": false, // nothing of this is assigned
 		"2002:7f00:1::": false, "2002:a9fe:a9fe::1": false, "2002:a00:1::": false,
 		"2001:0:a00:1::":               false, // the server of a tunnel is private
 		"2001:0:808:808:0:0:80ff:fffe": false, // its client is 127.0.0.1

@@ -185,13 +185,13 @@ func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
 // be one that this resource does not name, or whose namespace does not let it in.
 func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err error) {
 	absent, err = s.find(ctx, r)
-	unreachable, isUnreachable := errors.AsType[*unreachableError](err)
+	_, unreachable := errors.AsType[*unreachableError](err)
 	switch {
-	case isUnreachable && s.optional:
+	case unreachable && s.optional:
 		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
 		r.notes = append(r.notes, fmt.Sprintf("cross %s: %s", s.name, err))
 		return err.Error(), nil
-	case isUnreachable && unreachable.absent, s.optional && expr.IsAbsent(err):
+	case s.optional && expr.IsAbsent(err):
 		return err.Error(), nil
 	default:
 		return absent, err

@@ -261,6 +261,29 @@ func TestCrossMistakes(t *testing.T) {
 	}
 }
 
+// Who may write a resource must not learn which namespaces there are.
+func TestANamespaceThatIsNotThereSoundsLikeOneThatDoesNotLetIn(t *testing.T) {
+	for name, box := range map[string]string{
+		"child": `onReconcile: {configmaps: [{name: made, namespace: "{{ .spec.host }}"}]}`,
+		"cross": `cross: [{name: c, apiVersion: v1, kind: ConfigMap, selector: {name: x, namespace: "{{ .spec.host }}"}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			told := map[bool]string{}
+			for _, exists := range []bool{true, false} {
+				p := newPorts()
+				if exists {
+					p.others = append(p.others, other(namespaceKind, "", "shared", nil))
+				}
+				r, err := p.run(planOf(t, box), website(t, "host: shared"))
+				told[exists] = fmt.Sprint(err, r.Waits, r.Settled())
+			}
+			g.Expect(told[true]).To(gomega.ContainSubstring("does not let resources"))
+			g.Expect(told[false]).To(gomega.Equal(told[true]))
+		})
+	}
+}
+
 func TestReachingOtherNamespaces(t *testing.T) {
 	const box = `onReconcile: {configmaps: [{name: made, namespace: "{{ .spec.host }}"}]}`
 	cases := map[string]struct{ allow, want string }{

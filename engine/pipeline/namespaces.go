@@ -14,7 +14,8 @@ import (
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // mayReach says whether a template may lead from a resource into a namespace: its own, any for a cluster-scoped resource, and
-// one that allows it by annotation (design: security.md). The annotation is an input: a change queues the resource.
+// one that allows it by annotation (design: security.md). The annotation is an input: a change queues the resource. One that is not
+// there and one that does not let in are told the same way, or a resource's author could ask which namespaces there are.
 func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
 	own := r.Stored.GetNamespace()
 	if own == "" || namespace == own {
@@ -24,23 +25,19 @@ func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
 		return err
 	}
 	target := r.observed(namespaceKind, "", namespace)
-	if target == nil {
-		return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf("%s: namespace %q does not exist", what, namespace), absent: true})
+	if target != nil {
+		listed := allowed(target.GetAnnotations())
+		if slices.Contains(listed, own) || slices.Contains(listed, "*") {
+			return nil
+		}
+		r.misreadAllowance(target, listed)
 	}
-	listed := allowed(target.GetAnnotations())
-	if slices.Contains(listed, own) || slices.Contains(listed, "*") {
-		return nil
-	}
-	r.misreadAllowance(target, listed)
 	return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf(
-		"%s: namespace %q does not let resources of %q in: add %q to its annotation %s, or write the namespace literally in the box",
+		"%s: namespace %q does not let resources of %q in: add %q to its annotation %s, if it exists, or write the namespace literally in the box",
 		what, namespace, own, own, v1alpha1.AnnotationAllowFrom)})
 }
 
 // unreachableError says that a template may not lead into a namespace.
-type unreachableError struct {
-	text   string
-	absent bool // there is no such namespace
-}
+type unreachableError struct{ text string }
 
 func (e *unreachableError) Error() string { return e.text }

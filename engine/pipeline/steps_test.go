@@ -65,7 +65,7 @@ func TestStepErrors(t *testing.T) {
 		},
 		"a template leads into another namespace": {
 			`onReconcile: {configmaps: [{id: c, namespace: "{{ .spec.host }}"}]}`, `{host: kube-system}`, stepOnReconcile, v1alpha1.ReasonTemplateError,
-			`onReconcile: c: namespace: namespace "kube-system" does not exist`,
+			`onReconcile: c: namespace: namespace "kube-system" does not let resources of "team-a" in: add "team-a" to its annotation orkestra.orkspace.io/allow-from, if it exists, or write the namespace literally in the box`,
 		},
 		"two declarations render one object": {
 			`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: "{{ .spec.host }}"}]}`, `{host: x}`, stepOnReconcile, v1alpha1.ReasonDuplicateChild,

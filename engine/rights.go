@@ -3,14 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,16 +47,13 @@ func (r Right) String() string {
 // key tells rights apart.
 func (r Right) key() string { return r.Namespace + " " + r.String() }
 
-// denial is how the API server's authorizer says no. Admission has the same code, and other words.
-var denial = regexp.MustCompile(`User ".*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
-
 // rightOf gives the right that an error says is missing; nil where it does not say that.
 func rightOf(err error) *Right {
-	m := denial.FindStringSubmatch(err.Error())
-	if m == nil || !apierrors.IsForbidden(err) {
+	m := pipeline.Denial(err)
+	if m == nil {
 		return nil
 	}
-	return &Right{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
+	return &Right{Verb: m.Verb, Resource: m.Resource, Subresource: m.Subresource, Group: m.Group, Namespace: m.Namespace}
 }
 
 // rights knows what the manager may not do, for all boxes: each missing right is asked for once per permissionInterval,

@@ -30,26 +30,13 @@ func childNames(box *v1alpha1.OperatorBox) map[string]childName {
 		}
 		out[name] = as
 	}
-	groups := []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete}
-	if box.Spec.Rollback != nil {
-		groups = append(groups, box.Spec.Rollback.OnRollback)
-	}
-	for _, group := range groups {
-		for key, declarations := range group {
-			kind, ok := kinds.Lookup(key)
-			for i := range declarations {
-				gvk := kind.GVK
-				if gvk.Empty() {
-					gvk = manifestKind(&declarations[i])
-				}
-				if ok && !gvk.Empty() {
-					add(kinds.SingularOf(gvk), childName{kind: gvk})
-					add(kinds.PluralOf(gvk), childName{kind: gvk, many: true})
-				}
-				if id := declarations[i].ID; id != "" {
-					add(id, childName{kind: gvk, many: declarations[i].ForEach != nil})
-				}
-			}
+	for gvk, d := range declarationsOf(box) {
+		if !gvk.Empty() {
+			add(kinds.SingularOf(gvk), childName{kind: gvk})
+			add(kinds.PluralOf(gvk), childName{kind: gvk, many: true})
+		}
+		if d.ID != "" {
+			add(d.ID, childName{kind: gvk, many: d.ForEach != nil})
 		}
 	}
 	return out

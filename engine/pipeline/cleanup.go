@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -124,7 +122,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	child := in.child(obj)
 	child.CleanUp = true
 	out, err := r.Ports.Applier.Apply(ctx, r.owner, child)
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if inTerminatingNamespace(err) {
 		// Nor can an event be made there.
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
 		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
@@ -132,7 +130,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 		finish(finished, in, apply.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
-	if err != nil && in.usesSecrets {
+	if err != nil && !in.quoted {
 		err = withoutValues(err, fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName()))
 	}
 	if err != nil {

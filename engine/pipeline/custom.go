@@ -35,15 +35,15 @@ func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// misfit says where a manifest does not fit its schema, and what stands there, unless a Secret may.
+// misfit says where a manifest does not fit its schema, and what stands there, if that may be shown.
 func (d instance) misfit(name string, err error) error {
 	where := "manifest." + name
 	misfit, ok := errors.AsType[*misfitError](err)
 	if !ok {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	if d.usesSecrets {
-		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because the templates read a Secret", where, misfit.at, d.gvk.Kind)
+	if !d.mayShow(d.pathsAt(where + misfit.at)) {
+		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.at, d.gvk.Kind)
 	}
 	return fmt.Errorf("%s%s: %w", where, misfit.at, misfit.problem)
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,7 +64,10 @@ func TestACustomKindThatDoesNotFitItsSchema(t *testing.T) {
 // The answers of an API server that may quote the object: by server-side apply with 500, by admission with 403, and by validation.
 func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
 	status := func(code int32, reason metav1.StatusReason, message string) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+		return answer(code, reason, message)
+	}
+	hook := func(reason metav1.StatusReason, words string, causes ...metav1.StatusCause) error {
+		return answer(http.StatusForbidden, reason, `admission webhook "a.example.com" denied the request: `+words, causes...)
 	}
 	for name, tc := range map[string]struct {
 		answer error
@@ -80,9 +83,22 @@ func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
 		"a bug":      {status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "hunter2 broke it"), Transient, "", "not shown"},
 		"a conflict": {status(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"), Transient, "", "has been modified"},
 		"no right": {
-			status(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "x" is forbidden: User "u" cannot patch resource "secrets"`), Permission, v1alpha1.ReasonForbidden, "cannot patch",
+			status(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "x" is forbidden: User "u" cannot patch resource "secrets" in API group "" in the namespace "n"`), Permission, v1alpha1.ReasonForbidden, "cannot patch",
 		},
-		"quota":                      {status(http.StatusForbidden, metav1.StatusReasonForbidden, "exceeded quota: none"), Transient, "", "exceeded quota"},
+		"quota":                      {status(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "x" is forbidden: exceeded quota: none`), Transient, "", "exceeded quota"},
+		"a webhook that says cannot": {hook(metav1.StatusReasonForbidden, "hunter2 cannot be used"), Refused, v1alpha1.ReasonAdmissionDenied, "not shown"},
+		"a webhook that talks like the authorizer": {
+			hook(metav1.StatusReasonForbidden, `hunter2: secrets "x" is forbidden: User "u" cannot patch resource "secrets" in API group "" in the namespace "n"`), Refused, v1alpha1.ReasonAdmissionDenied, "not shown",
+		},
+		"a webhook that says quota": {hook(metav1.StatusReasonForbidden, "exceeded quota: hunter2"), Refused, v1alpha1.ReasonAdmissionDenied, "not shown"},
+		"a webhook that says that the namespace goes": {
+			hook(metav1.StatusReasonForbidden, "hunter2", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Refused, v1alpha1.ReasonAdmissionDenied, "not shown",
+		},
+		"a webhook that names a place":     {hook(metav1.StatusReasonForbidden, "no", metav1.StatusCause{Field: "data.a is hunter2"}), Refused, v1alpha1.ReasonAdmissionDenied, "not shown"},
+		"a webhook that speaks of storage": {hook(metav1.StatusReasonConflict, "hunter2"), Transient, "", "not shown"},
+		"a policy that says unauthorized": {
+			status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, `secrets "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: hunter2`), Transient, "", "not shown",
+		},
 		"no answer of an API server": {errors.New("connection refused"), Transient, "", "connection refused"},
 	} {
 		for group, box := range map[string]string{

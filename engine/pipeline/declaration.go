@@ -51,7 +51,7 @@ type declaration struct {
 	usesChildren bool
 	outside      []outsideName // what it reads from outside, also by what it takes from other declarations
 	usesSecrets  bool          // a template may read what a Secret holds
-	quoted       bool          // messages may quote what the object says of itself
+	quoted       bool          // messages may quote what the object, or the API server, says of it
 	needs        []string      // what the declaration waits for where it is not there: ids of declarations, and sources
 	workload     *declaration  // the box's only workload, where a default needs it
 	service      *declaration  // the box's only Service, where a default needs it
@@ -172,7 +172,7 @@ func (d *declaration) objectName(ctx context.Context, r *Run, data expr.Data) (s
 		err = permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", d.name))
 	}
 	if err == nil {
-		err = checkName(name)
+		err = checkName(name, d.mayShow(d.name.Paths()))
 	}
 	return name, err
 }
@@ -202,7 +202,7 @@ func (d *declaration) objectNamespace(ctx context.Context, r *Run, data expr.Dat
 	if err != nil {
 		return "", err
 	}
-	if err := checkNamespace(ns); err != nil {
+	if err := checkNamespace(ns, d.mayShow(d.namespace.Paths())); err != nil {
 		return "", err
 	}
 	if _, literal := d.namespace.Literal(); literal {

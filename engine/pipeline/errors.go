@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -133,14 +132,14 @@ func classify(step string, err error) *StepError {
 func classifyAPI(err error) (class Class, reason string) {
 	text := wordsOfAPI(err)
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case inTerminatingNamespace(err):
 		return Transient, ""
 	case apierrors.IsForbidden(err):
-		return classifyForbidden(err, text)
-	case strings.Contains(text, "failed to create typed patch object"):
+		return classifyForbidden(text)
+	case strings.HasPrefix(text, "failed to create typed patch object"):
 		// A field that the kind does not have, or one of another type: server-side apply says so with 500.
 		return Refused, v1alpha1.ReasonInvalidChild
-	case apierrors.IsInvalid(err) && strings.Contains(text, "denied request:"):
+	case apierrors.IsInvalid(err) && admission.MatchString(text):
 		// A ValidatingAdmissionPolicy says no with 422 unless its author chose another code.
 		return Refused, v1alpha1.ReasonAdmissionDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
@@ -150,23 +149,17 @@ func classifyAPI(err error) (class Class, reason string) {
 	}
 }
 
-// classifyForbidden tells the three meanings of 403 apart. Kubernetes has one code for all of them; quota says "exceeded
-// quota", the authorizer "cannot", and everything else is admission.
-func classifyForbidden(err error, text string) (class Class, reason string) {
+// classifyForbidden tells the three meanings of 403 apart: quota, authorizer, and everything else, which is admission.
+func classifyForbidden(text string) (class Class, reason string) {
 	switch {
 	case overQuota(text):
 		return Transient, ""
-	case hasCauses(err):
-		return Refused, v1alpha1.ReasonAdmissionDenied
 	case deniedByAuthorizer(text):
 		return Permission, v1alpha1.ReasonForbidden
 	default:
 		return Refused, v1alpha1.ReasonAdmissionDenied
 	}
 }
-
-func overQuota(text string) bool          { return strings.Contains(text, "exceeded quota") }
-func deniedByAuthorizer(text string) bool { return strings.Contains(text, " cannot ") }
 
 // wordsOfAPI are the words of the API server, also where the error shows others.
 func wordsOfAPI(err error) string {
@@ -175,11 +168,6 @@ func wordsOfAPI(err error) string {
 		return status.Status().Message
 	}
 	return err.Error()
-}
-
-func hasCauses(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0
 }
 
 // evaluating wraps an error of a template or a condition.

@@ -55,6 +55,10 @@ func TestClasses(t *testing.T) {
 		"403 with causes, that talks like RBAC": {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "a" is forbidden: hostPath cannot be used`, metav1.StatusCause{Field: "spec"}), Refused, v1alpha1.ReasonAdmissionDenied},
 		"403 of a policy":                       {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), Refused, v1alpha1.ReasonAdmissionDenied},
 		"403 of a webhook":                      {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: no`), Refused, v1alpha1.ReasonAdmissionDenied},
+		"403 of a webhook that speaks of a quota": {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: exceeded quota`), Refused, v1alpha1.ReasonAdmissionDenied},
+		"403 of a webhook that says cannot":       {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: this cannot be`), Refused, v1alpha1.ReasonAdmissionDenied},
+		"403 of a policy that talks like RBAC":    {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: User "u" cannot get resource "x" in API group ""`), Refused, v1alpha1.ReasonAdmissionDenied},
+		"422 of a webhook":                        {answer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `admission webhook "a.example.com" denied the request: no`), Refused, v1alpha1.ReasonAdmissionDenied},
 		"403 terminating namespace": {answer(http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "a" is forbidden: unable to create new content in namespace x because it is being terminated`,
 			metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Transient, ""},
 		"kind that is not installed":     {&meta.NoKindMatchError{GroupKind: deployments}, Transient, ""},
@@ -110,7 +114,7 @@ func TestConditionsOfErrors(t *testing.T) {
 		"transient":  {apierrors.NewServiceUnavailable("starting"), ""},
 		"permanent":  {permanent(v1alpha1.ReasonValidationFailed, errors.New("no")), v1alpha1.ReasonValidationFailed},
 		"refused":    {apierrors.NewBadRequest("unknown field"), v1alpha1.ReasonInvalidChild},
-		"permission": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(`User "a" cannot patch resource "pods"`)), v1alpha1.ReasonForbidden},
+		"permission": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(`User "a" cannot patch resource "pods" in API group "" at the cluster scope`)), v1alpha1.ReasonForbidden},
 		"panic":      {&PanicError{Value: strings.Repeat("oops ", 100)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func (r *Run) settle(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
 		w.err = refusedJob(w, w.err)
-		if w.err != nil && w.of.usesSecrets {
+		if w.err != nil && !w.of.quoted {
 			w.err = withoutValues(w.err, fmt.Sprintf("%s %q", w.child.Object.GetKind(), w.child.Object.GetName()))
 		}
 		if w.err != nil {

@@ -3,19 +3,16 @@ package pipeline
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// quotable finds out of which objects messages may quote what they say of themselves. Admission and controllers may put parts of an object
-// into its conditions, so nothing in it may come from a Secret, a ConfigMap that others made, or an external call; nor from a child that
-// holds such things.
+// quotable finds out of which objects messages may quote what they, or the API server, say of them. Admission and controllers may put
+// parts of an object into their words, so nothing in it may come from a Secret, from another object, or from an external call; nor from
+// a child that holds such things. What a message of ours may show of one value is another question: mayShow.
 func (c *compiler) quotable(all []*declaration) {
 	for _, d := range all {
-		d.quoted = !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), c.leadsToOthersConfig)
+		d.quoted = !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -27,14 +24,9 @@ func (c *compiler) quotable(all []*declaration) {
 	}
 }
 
-// leadsToOthersConfig says whether a path may lead to a ConfigMap that is no child, or to what a call has answered.
-func (c *compiler) leadsToOthersConfig(p expr.Path) bool {
-	if len(p) == 0 || p[0] == rootExternal {
-		return true
-	}
-	return p[0] == rootCross && slices.ContainsFunc(c.box.Spec.Cross, func(s v1alpha1.CrossSource) bool {
-		return (len(p) == 1 || s.Name == p[1]) && s.Kind == "ConfigMap" && s.APIVersion == corev1.SchemeGroupVersion.Version
-	})
+// leadsToOthers says whether a path leads to what neither the resource nor its children hold: another object, or an answer.
+func leadsToOthers(p expr.Path) bool {
+	return len(p) == 0 || p[0] == rootCross || p[0] == rootExternal
 }
 
 // holdsUnquotable says whether the object is made of another one that may not be quoted.

@@ -41,32 +41,24 @@ func (c *compiler) leadsToSecret(p expr.Path) bool {
 
 // isSecretID says whether an explicit id is that of a Secret's declaration.
 func (c *compiler) isSecretID(id string) bool {
-	for _, group := range []v1alpha1.ResourceGroup{c.box.Spec.OnCreate, c.box.Spec.OnReconcile, c.box.Spec.OnDelete} {
-		for key, declarations := range group {
-			for i := range declarations {
-				kind, ok := kinds.Lookup(key)
-				gvk := kind.GVK
-				if ok && gvk.Empty() {
-					gvk = manifestKind(&declarations[i])
-				}
-				if gvk == secretKind && declarations[i].ID == id {
-					return true
-				}
-			}
+	for gvk, d := range declarationsOf(c.box) {
+		if gvk == secretKind && d.ID == id {
+			return true
 		}
 	}
 	return false
 }
 
-// withoutValues gives an error of the API server about a child that may hold what a Secret holds: its words may quote the
+// withoutValues gives an error of the API server about a child that may hold what is not the resource's own: its words may quote the
 // object, so that only the places that it names are passed on. What kind of error it is stays as it is.
 func withoutValues(err error, child string) error {
 	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) || !quotes(answer) {
+	if !errors.As(err, &answer) || !quotes(err) {
 		return err
 	}
 	var places []string
-	if details := answer.Status().Details; details != nil {
+	// A webhook may write what it likes there, too.
+	if details := answer.Status().Details; details != nil && !strings.HasPrefix(answer.Status().Message, webhookPrefix) {
 		for _, cause := range details.Causes {
 			if cause.Field != "" {
 				places = append(places, fmt.Sprintf("%s (%s)", cause.Field, wordsOf(cause)))
@@ -77,27 +69,7 @@ func withoutValues(err error, child string) error {
 	if len(places) > 0 {
 		text += ": " + strings.Join(places, ", ")
 	}
-	return &redactedError{err: err, text: text + "; its words are not shown, because the templates read a Secret"}
-}
-
-// quotes says whether the words of an answer may hold a part of the object that was sent. Those of the storage, of the
-// authorizer and of quotas speak of names alone.
-func quotes(answer apierrors.APIStatus) bool {
-	status := answer.Status()
-	switch status.Reason {
-	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonTooManyRequests,
-		metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonUnauthorized,
-		metav1.StatusReasonGone, metav1.StatusReasonExpired, metav1.StatusReasonMethodNotAllowed:
-		return false
-	case metav1.StatusReasonForbidden:
-		return !deniedByAuthorizer(status.Message) && !overQuota(status.Message) && !hasCause(status, corev1.NamespaceTerminatingCause)
-	default:
-		return true
-	}
-}
-
-func hasCause(status metav1.Status, cause metav1.CauseType) bool {
-	return status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == cause })
+	return &redactedError{err: err, text: text + "; its words are not shown, because the templates read what is not the resource's own"}
 }
 
 // redactedError says less than the error that it stands for, and is of the same kind.

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kubernetes has one code for all that it forbids, and gives each kind of refusal a text of a fixed form. These forms are matched
+// from the first character on: the words of a webhook and of a policy stand behind a prefix that the API server sets, so that
+// nothing that they say can look like an answer of the authorizer, of the quota or of the storage.
+var (
+	// isForbidden is how an answer about an object begins that comes from the authorizer or from admission.
+	isForbidden = `^(?:[^\s"]+ (?:"[^"]*" )?is )?forbidden: `
+
+	denial      = regexp.MustCompile(isForbidden + `User "[^"]*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
+	quotaDenial = regexp.MustCompile(isForbidden + `exceeded quota: `)
+	admission   = regexp.MustCompile(isForbidden + `|^admission webhook "|^policy ['"]`)
+)
+
+const webhookPrefix = `admission webhook "`
+
+// MissingRight is what the API server's authorizer says may not be done.
+type MissingRight struct{ Verb, Resource, Subresource, Group, Namespace string }
+
+// Denial gives the right that an answer of the API server says is missing; nil for every other answer, also for one of admission
+// that uses the same words.
+func Denial(err error) *MissingRight {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonForbidden {
+		return nil
+	}
+	m := denial.FindStringSubmatch(answer.Status().Message)
+	if m == nil {
+		return nil
+	}
+	return &MissingRight{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
+}
+
+func deniedByAuthorizer(text string) bool { return denial.MatchString(text) }
+func overQuota(text string) bool          { return quotaDenial.MatchString(text) }
+
+// inTerminatingNamespace says whether the API server refuses to make an object because its namespace is being deleted. A webhook
+// may give the same cause.
+func inTerminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !strings.HasPrefix(wordsOfAPI(err), webhookPrefix)
+}
+
+// quotes says whether the words of an answer may hold a part of the object that was sent. Those of the storage, of the
+// authorizer and of quotas speak of names alone. Admission may give any reason that it likes.
+func quotes(err error) bool {
+	text := wordsOfAPI(err)
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonTooManyRequests,
+		metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonUnauthorized,
+		metav1.StatusReasonGone, metav1.StatusReasonExpired, metav1.StatusReasonMethodNotAllowed:
+		return admission.MatchString(text)
+	case metav1.StatusReasonForbidden:
+		return !deniedByAuthorizer(text) && !overQuota(text) && !inTerminatingNamespace(err)
+	default:
+		return true
+	}
+}

@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+const readsTheirs = `
+cross: [{name: c, apiVersion: v1, kind: ConfigMap, selector: {name: theirs}}]
+`
+
+func withTheirs(t *testing.T) *ports {
+	p := withGadgets(t)
+	p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"word": "Hunter 2/.."}}))
+	return p
+}
+
+// A value is shown where all that its own template reads is the resource's.
+func TestValuesOfOthersAreNotShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		box   string
+		want  string
+		shows bool
+	}{
+		"a field of a child":                {`onReconcile: {resources: [{manifest: {apiVersion: test.example.com/v1, kind: Gadget, spec: {size: "{{ .cross.c.data.word }}"}}}]}`, "manifest.spec.size: does not fit", false},
+		"a field of a child, of both":       {`onReconcile: {resources: [{manifest: {apiVersion: test.example.com/v1, kind: Gadget, spec: {size: "{{ .spec.host }}{{ .cross.c.data.word }}"}}}]}`, "manifest.spec.size: does not fit", false},
+		"the resource's own":                {`onReconcile: {resources: [{manifest: {apiVersion: test.example.com/v1, kind: Gadget, spec: {size: "{{ .spec.host }}"}}}]}`, "manifest.spec.size: wanted integer", true},
+		"the resource's own, beside theirs": {`onReconcile: {resources: [{manifest: {apiVersion: test.example.com/v1, kind: Gadget, spec: {name: "{{ .cross.c.data.word }}", size: "{{ .spec.host }}"}}}]}`, "manifest.spec.size: wanted integer", true},
+		"an item of the resource's own":     {`onReconcile: {resources: [{forEach: {field: spec.tags}, manifest: {apiVersion: test.example.com/v1, kind: Gadget, metadata: {name: "{{ .index }}"}, spec: {size: "{{ .item }}"}}}]}`, "manifest.spec.size: wanted integer", true},
+		"an item of theirs":                 {`onReconcile: {resources: [{forEach: {field: cross.c.data}, manifest: {apiVersion: test.example.com/v1, kind: Gadget, metadata: {name: "{{ .index }}"}, spec: {size: "{{ .item }}"}}}]}`, "manifest.spec.size: does not fit", false},
+		"a name":                            {`onReconcile: {configmaps: [{name: "{{ .cross.c.data.word }}"}]}`, "name: what the template yields can't name an object", false},
+		"a name of the resource's own":      {`onReconcile: {configmaps: [{name: "{{ .metadata.name }}-{{ .spec.host }}"}]}`, `name: "shop-Hunter 2/.." can't name an object`, true},
+		"a namespace":                       {`onReconcile: {configmaps: [{namespace: "{{ .cross.c.data.word }}"}]}`, "namespace: what the template yields can't name a namespace", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, err := withTheirs(t).run(planOf(t, readsTheirs+tc.box), website(t, `{host: "Hunter 2/..", tags: ["Hunter 2/.."]}`))
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(tc.want)))
+			if !tc.shows {
+				g.Expect(err.Error()).NotTo(gomega.ContainSubstring("Hunter"))
+				return
+			}
+			g.Expect(err.Error()).To(gomega.ContainSubstring("Hunter"))
+		})
+	}
+}
+
+// The API server quotes what it refuses.
+func TestAnAnswerAboutWhatOthersHoldIsNotQuoted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		box   string
+		shows bool
+	}{
+		"cross":              {`onReconcile: {services: [{port: "{{ .cross.c.data.word }}", selector: {a: b}}]}`, false},
+		"the resource's own": {`onReconcile: {services: [{port: "{{ .spec.host }}", selector: {a: b}, when: [{field: cross.c.data.word, operator: exists}]}]}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"word": "70000"}}))
+			p.apply = func(_ context.Context, _ apply.Owner, _ apply.Child) (apply.Outcome, error) {
+				return apply.Outcome{}, answer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.ports[0].port: Invalid value: 70000",
+					metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.ports[0].port"})
+			}
+			_, err := p.run(planOf(t, readsTheirs+tc.box), website(t, `{host: "70000"}`))
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("spec.ports[0].port")))
+			if !tc.shows {
+				g.Expect(err.Error()).NotTo(gomega.ContainSubstring("70000"))
+				return
+			}
+			g.Expect(err.Error()).To(gomega.ContainSubstring("70000"))
+		})
+	}
+}
+
+// All groups of a box have Secrets that are read by their id.
+func TestASecretOfEveryGroupIsReadByItsID(t *testing.T) {
+	for name, box := range map[string]string{
+		"onCreate":    `onCreate: {secrets: [{id: s}]}`,
+		"onReconcile": `onReconcile: {secrets: [{id: s}]}`,
+		"onDelete":    `onDelete: {secrets: [{id: s}]}`,
+		"onRollback":  `rollback: {onRollback: {secrets: [{id: s}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			c := &compiler{box: boxOf(t, box)}
+			g.Expect(c.isSecretID("s")).To(gomega.BeTrue())
+			g.Expect(c.isSecretID("other")).To(gomega.BeFalse())
+		})
+	}
+}
+
+func TestASecretOfOnRollbackIsReadByItsID(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `
+rollback:
+  onRollback:
+    secrets: [{id: s, name: kept, data: {word: x}, when: [{field: spec.host, operator: exists}]}]
+    configmaps: [{name: copy, data: {a: "{{ .children.s.data.word }}"}}]
+`)
+	p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{secretKind, configMapKind} }
+	p.put(secretKind, "kept", "s", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
+	stored := website(t, "image: x")
+	r := plan.NewRun(stored, now, p.ports())
+	g.Expect(plan.RunOnRollback(context.Background(), r, snapshotOf(stored))).To(gomega.Succeed())
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	copies := p.Owned(configMapKind, "u1")
+	g.Expect(copies).To(gomega.HaveLen(1))
+	g.Expect(copies[0].Object["data"]).To(gomega.Equal(map[string]any{"a": "hunter2"}))
+}

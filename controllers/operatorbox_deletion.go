@@ -75,7 +75,7 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		if deletesCRD(box) {
 			how = engine.DeleteResources
 		}
-		left, err := r.Engine.Release(ctx, box.Name, how)
+		left, err := r.Engine.Release(ctx, box.Name, how, engine.FarewellOf(box.Name, how))
 		if errors.Is(err, engine.ErrFilling) {
 			v.message = whileDeleted + "waits for its caches to fill"
 			return false, nil

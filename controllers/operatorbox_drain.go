@@ -50,7 +50,7 @@ func (r *OperatorBoxReconciler) letGo(ctx context.Context, box *v1alpha1.Operato
 	if err != nil || !ready {
 		return false, err
 	}
-	left, err := r.Engine.Release(ctx, box.Name, engine.ReleaseMarks)
+	left, err := r.Engine.Release(ctx, box.Name, engine.ReleaseMarks, engine.FarewellDrained())
 	switch {
 	case errors.Is(err, engine.ErrFilling):
 		v.message = whileDeleted + "waits for its caches to fill"

@@ -223,14 +223,14 @@ func (e *Engine) Plan(name string) *pipeline.Plan {
 	return nil
 }
 
-// Release lets go of all resources of a box, and says which are left, sorted. It is asked again, as Changed tells, until none
+// Release lets go of all resources of a box, which say last why, and gives those that are left, sorted. It is asked again, as Changed tells, until none
 // is.
-func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode) (left []types.NamespacedName, err error) {
+func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode, f Farewell) (left []types.NamespacedName, err error) {
 	b := e.box(name)
 	if b == nil {
 		return nil, nil
 	}
-	return b.releaseAll(ctx, how)
+	return b.releaseAll(ctx, how, f)
 }
 
 // Unused gives the kinds that a box's plan does not make, and of which neither the box nor a former one has left a child.

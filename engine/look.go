@@ -128,7 +128,12 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 	if st.released {
 		return
 	}
-	if err := b.writer.Release(ctx, stored, plan.Finalizers); err != nil {
+	answer, err := b.bid(ctx, stored, farewellNotSelected(b.name))
+	if err == nil {
+		st.written = answer.GetResourceVersion()
+		err = b.writer.Release(ctx, answer, plan.Finalizers)
+	}
+	if err != nil {
 		log.FromContext(ctx).Error(err, "Resource could not be released")
 		delay, _ := st.backoff.next(plan.Runtime.Resync)
 		b.again(key, st, delay)

@@ -72,7 +72,7 @@ func (b *box) left() {
 // releaseAll lets go of every resource, or of as many as there is time for: those change by it, and whoever asks is told of
 // each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD that goes at the same
 // time would keep it, and its caller, waiting for ever.
-func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.NamespacedName, err error) {
+func (b *box) releaseAll(ctx context.Context, how ReleaseMode, f Farewell) (left []types.NamespacedName, err error) {
 	if !b.resources.HasSynced() || how == ReleaseChildren && !b.knowsChildren() {
 		return nil, ErrFilling
 	}
@@ -88,7 +88,7 @@ func (b *box) releaseAll(ctx context.Context, how ReleaseMode) (left []types.Nam
 			continue
 		}
 		began := b.engine.config.Clock.Now()
-		gone, err := b.release(ctx, obj, how)
+		gone, err := b.release(ctx, obj, how, f)
 		if err != nil {
 			errs = append(errs, err) // its time does not count: it may be slow each time, and must not hold up the others
 		} else {
@@ -112,7 +112,7 @@ func (b *box) knowsChildren() bool {
 	return true
 }
 
-func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how ReleaseMode) (gone bool, err error) {
+func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how ReleaseMode, f Farewell) (gone bool, err error) {
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
 		return false, nil // its own events bring it to its end
@@ -123,20 +123,26 @@ func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how R
 			return false, err
 		}
 	}
-	if err := b.unmark(ctx, obj, b.plan.Load().Finalizers); err != nil {
-		return false, err
+	obj, err = b.bid(ctx, obj, f)
+	if err == nil {
+		err = b.unmark(ctx, obj, b.plan.Load().Finalizers)
 	}
-	return true, nil
+	return err == nil, err
 }
 
 // unmark takes the marks off a resource. The API server refuses every apply to one that was applied in a version that its CRD
 // has lost; then the finalizers alone go, which is what holds it.
 func (b *box) unmark(ctx context.Context, obj *unstructured.Unstructured, finalizers []string) error {
 	err := b.writer.Release(ctx, obj, finalizers)
-	if err == nil || !strings.Contains(err.Error(), "request to convert CR to an invalid group/version") {
+	if !lostVersion(err) {
 		return err
 	}
 	return b.writer.Finish(ctx, obj, apply.Finalizers(obj, finalizers))
+}
+
+// lostVersion says whether the API server refuses a write because the resource was applied in a version that its CRD has lost.
+func lostVersion(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "request to convert CR to an invalid group/version")
 }
 
 // deleteResource deletes a resource, unless it was replaced since it was read.

@@ -32,6 +32,12 @@ const (
 	ReasonReconcileError = "ReconcileError"
 )
 
+// Reasons of Ready and Reconciling of a resource that was let go, besides ReasonDrained. Ready is Unknown.
+const (
+	ReasonBoxDeleted  = "BoxDeleted"  // its box was deleted
+	ReasonNotSelected = "NotSelected" // its box does not select it any more
+)
+
 // Reasons of Reconciling.
 const (
 	ReasonWaitingForDependency = "WaitingForDependency" // a box in dependsOn is not there yet
@@ -104,5 +110,5 @@ const (
 	ReasonHealthy             = "Healthy"             // the box works
 	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it
 	ReasonDraining            = "Draining"            // the manager is being drained, and something of the box is still held
-	ReasonDrained             = "Drained"             // the manager is drained: it holds nothing of the box any more
+	ReasonDrained             = "Drained"             // the manager is drained: it holds nothing of the box, or the resource, any more
 )

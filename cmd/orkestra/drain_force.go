@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,10 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // pageSize is how many resources are read at a time.
@@ -130,6 +134,11 @@ func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box 
 	if version == "" {
 		return 0, fmt.Errorf("CustomResourceDefinition %q serves no version: without one, its resources can't be let go", name)
 	}
+	served, _ := pipeline.NewCRD(crd, version)
+	last, err := status.NewWriter(served.Schema, served.HasStatus)
+	if err != nil {
+		return 0, fmt.Errorf("CustomResourceDefinition %q: %w", name, err)
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.ListKind})
 	for more := ""; ; {
@@ -141,6 +150,7 @@ func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box 
 			if !held(resource) {
 				continue
 			}
+			d.bid(ctx, last, resource)
 			if err := d.forceResource(ctx, writer, box, resource); err != nil {
 				return n, err
 			}
@@ -156,6 +166,20 @@ func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box 
 func held(resource *unstructured.Unstructured) bool {
 	_, managed := resource.GetAnnotations()[v1alpha1.AnnotationManagedBy]
 	return managed || slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// bid says on a resource that nobody keeps it any more. One that is being deleted says so itself. An error holds up nothing: who forces a
+// drain wants the resource free.
+func (d *drainer) bid(ctx context.Context, last *status.Writer, resource *unstructured.Unstructured) {
+	f := engine.FarewellDrained()
+	patch, err := last.Unkept(resource, f.Reason, f.Message, metav1.Now())
+	if resource.GetDeletionTimestamp() != nil || err != nil || patch == nil {
+		return
+	}
+	err = d.client.Status().Patch(ctx, resource, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManagerStatus))
+	if err != nil {
+		d.say(fmt.Sprintf("%s/%s/%s", resource.GetKind(), resource.GetNamespace(), resource.GetName()), "its status stays as it is: "+err.Error())
+	}
 }
 
 func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox, resource *unstructured.Unstructured) error {

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -45,6 +46,15 @@ func (w *world) unmarked(ctx context.Context, name string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
+// unkept checks that a resource which was let go says so, and nothing else.
+func unkept(obj *unstructured.Unstructured, reason, text string) {
+	GinkgoHelper()
+	Expect(condition(obj, v1alpha1.ConditionReady)).To(And(
+		HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", reason), HaveField("Message", ContainSubstring(text))))
+	Expect(condition(obj, v1alpha1.ConditionReconciling)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", reason)))
+	Expect(condition(obj, v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionFalse))
+}
+
 var _ = Describe("Deletion of a box", func() {
 	const spec = `finalizers: [example.io/hold], onCreate: {configmaps: [{id: once, name: "{{ .metadata.name }}-once", data: {a: b}}]},
 		onReconcile: {configmaps: [{data: {a: b}}, {id: kept, name: "{{ .metadata.name }}-kept", deletionPolicy: Orphan, data: {a: b}}]}`
@@ -78,6 +88,7 @@ var _ = Describe("Deletion of a box", func() {
 			obj := w.get(ctx, Default, name)
 			Expect(obj.GetFinalizers()).To(BeEmpty(), "it is let go before the box is")
 			w.unmarked(ctx, name)
+			unkept(obj, v1alpha1.ReasonBoxDeleted, "nobody keeps this resource and its children any more")
 		}
 		w.probe(ctx)
 		for name, version := range versions {
@@ -130,6 +141,7 @@ var _ = Describe("Deletion of a box", func() {
 		w.merge(ctx, c, `{"metadata":{"finalizers":null}}`)
 		boxGone(ctx, w.id)
 		w.unmarked(ctx, "web")
+		unkept(w.get(ctx, Default, "web"), v1alpha1.ReasonBoxDeleted, "was deleted, and the children of this resource: nobody keeps it any more")
 		for _, name := range []string{"web", "web-once"} {
 			w.gone(ctx, &corev1.ConfigMap{}, name)
 		}

@@ -91,8 +91,10 @@ var _ = Describe("orkestra drain", func() {
 		for _, name := range []string{"a", "b"} {
 			Expect(w.get(ctx, Default, name).GetFinalizers()).To(BeEmpty(), "it was let go before the box")
 			w.unmarked(ctx, name)
+			unkept(w.get(ctx, Default, name), v1alpha1.ReasonDrained, "nobody keeps this resource and its children until it goes on")
 		}
 		broken.unmarked(ctx, "web")
+		unkept(broken.get(ctx, Default, "web"), v1alpha1.ReasonDrained, "Orkestra was drained")
 		Expect(w.versionsOf(ctx, "a", "b")).To(Equal(before))
 
 		By("restarting the manager, changing what there is, and deleting")
@@ -220,6 +222,7 @@ var _ = Describe("orkestra drain", func() {
 		w.gone(ctx, w.ref("c"), "c")
 		for _, name := range []string{"a", "b"} {
 			w.unmarked(ctx, name)
+			unkept(w.get(ctx, Default, name), v1alpha1.ReasonDrained, "Orkestra was drained")
 		}
 		Expect(getBox(ctx, Default, w.id).Finalizers).To(BeEmpty())
 		Expect(w.versionsOf(ctx, "a", "b")).To(Equal(before))

@@ -61,6 +61,7 @@ var _ = Describe("Selection", func() {
 				g.Expect(name).NotTo(HavePrefix(v1alpha1.GroupName))
 			}
 		}).WithContext(ctx).Should(Succeed())
+		unkept(get(ctx, Default, key), v1alpha1.ReasonNotSelected, `OperatorBox "`+w.id+`" does not select this resource any more`)
 		c := &corev1.ConfigMap{}
 		Expect(kube.Get(ctx, key, c)).To(Succeed())
 		Expect(c.Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, w.id), "it is left as it is")

@@ -18,6 +18,8 @@ const (
 	nils
 	// light: the function does not walk through lists and maps that it is given, so that they are not weighed.
 	light
+	// counted: what the function gives is part of what it was given, or it counts the memory for it by itself.
+	counted
 	// drawn: the function draws from the scope's source of randomness, or is of no use without what does.
 	drawn
 )
@@ -55,6 +57,8 @@ func (fn *function) prepare() {
 func (fn *function) arity(n int) error {
 	want := len(fn.params)
 	switch {
+	case n > maxArguments:
+		return fmt.Errorf("%s has %d arguments; a call may have at most %d", fn.Name, n, maxArguments)
 	case fn.variadic && n < want-1:
 		return fmt.Errorf("%s needs at least %s, not %d: %s", fn.Name, count(want-1, "argument"), n, fn.Usage)
 	case !fn.variadic && n != want:
@@ -88,19 +92,30 @@ func runCall(f *frame, i int, args ...any) (any, error) {
 	return v, s.wrap(err)
 }
 
+// workOfCall is what a call costs, whatever it does.
+const workOfCall = 250
+
+// run calls the function, within the budget: what it walks through is counted before, what it makes afterwards, unless it may be
+// much more than what it is given. Such functions count by themselves, before they make it.
 func (fn *function) run(st *state, args []any) (any, error) {
 	in := make([]reflect.Value, 0, len(args)+1)
 	if fn.state {
 		in = append(in, reflect.ValueOf(st))
 	}
+	if err := st.do(workOfCall); err != nil {
+		return nil, err
+	}
+	room := maxOutput // for all arguments together
 	for i, arg := range args {
 		if arg == nil && fn.mode&nils == 0 {
 			return nil, &AbsentError{what: fmt.Sprintf("argument %d of %s", i+1, fn.Name)}
 		}
 		if fn.mode&light == 0 {
-			if err := st.weigh(arg); err != nil {
+			w, err := st.weighed(arg, room)
+			if err != nil {
 				return nil, err
 			}
+			room -= w
 		}
 		v, err := convert(arg, fn.params[min(i, len(fn.params)-1)])
 		if err != nil {
@@ -108,7 +123,25 @@ func (fn *function) run(st *state, args []any) (any, error) {
 		}
 		in = append(in, v)
 	}
-	return fn.invoke(in)
+	v, err := fn.invoke(in)
+	if err != nil || fn.mode&counted != 0 {
+		return v, err
+	}
+	return v, st.allocateResult(v)
+}
+
+// allocateResult counts what a function has made. What is in its lists and maps is part of the arguments, or was counted when it
+// was made.
+func (st *state) allocateResult(v any) error {
+	switch v := v.(type) {
+	case string:
+		return st.allocate(len(v) + bytesOfElement)
+	case []any:
+		return st.allocateList(len(v))
+	case map[string]any:
+		return st.allocateMap(len(v))
+	}
+	return nil
 }
 
 // invoke calls the Go function. A panic in it becomes an error that names the function: the library functions have some for

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/cel-go/cel"
-	"k8s.io/apimachinery/pkg/util/version"
+	"github.com/google/cel-go/ext"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
@@ -20,6 +20,8 @@ import (
 const (
 	// maxCost is what one evaluation may cost, in the units of the API server: about a tenth of a second.
 	maxCost = celconfig.PerCallLimit
+	// maxCELTime ends an evaluation that the cost does not. It is generous: a busy machine must not make it fail.
+	maxCELTime = 5 * time.Second
 	// maxMacros bounds the macros that write their target twice: a chain of them doubles an expression with each link, or more.
 	maxMacros = 5
 )
@@ -52,18 +54,33 @@ type Read struct {
 type celScope struct {
 	mu    sync.Mutex // guards the provider while an expression is compiled
 	env   *cel.Env
+	base  *celBase
 	types *celTypes
 }
 
-// celBase is the environment that all expressions share: the Kubernetes libraries of a fixed version, so that an expression which
-// compiles today also does after an update of the libraries. It takes a few milliseconds to make, so that only boxes with CEL pay.
-var celBase = sync.OnceValues(func() (*cel.Env, error) {
-	base := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).NewExpressionsEnv()
-	options, err := guard(base)
+// celBase is what all expressions share. It takes a few milliseconds to make, so that only boxes with CEL pay.
+type celBase struct {
+	env     *cel.Env
+	library *celLibrary
+}
+
+// newCELBase gives the environment of Kubernetes 1.36, without what asks an authorizer. The versions of the libraries are fixed, so
+// that an expression which compiles today also does after an update.
+var newCELBase = sync.OnceValues(func() (*celBase, error) {
+	env, err := cel.NewEnv(
+		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(),
+			cel.ValidateHomogeneousAggregateLiterals()),
+		library.URLs(), library.Regex(), library.Lists(library.ListsVersion(0)), library.Quantity(), library.IP(), library.CIDR(),
+		library.Format(), library.SemverLib(library.SemverVersion(1)),
+		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
+	)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
-	return base.Extend(append(options, cel.EnableIdentifierEscapeSyntax())...)
+	functions, err := newCELLibrary(env)
+	return &celBase{env: env, library: functions}, err
 })
 
 // CompileCEL checks a CEL expression against the scope's schemas. It sees the resource as self, and the other roots of the scope under
@@ -78,7 +95,13 @@ func (s *Scope) CompileCEL(text string) (*Predicate, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ast, issues := c.env.Compile(text)
+	ast, issues := c.env.Parse(text)
+	if issues.Err() == nil {
+		if err := checkShape(ast.NativeRep().Expr()); err != nil {
+			return nil, err
+		}
+		ast, issues = c.env.Check(ast)
+	}
 	if issues.Err() != nil {
 		return nil, c.types.translate(s, text, issues)
 	}
@@ -90,7 +113,8 @@ func (s *Scope) CompileCEL(text string) (*Predicate, error) {
 		return nil, overBudget(limitCost)
 	}
 	p := &Predicate{text: text, scope: c}
-	p.program, err = c.env.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
+	p.program, err = c.env.Program(ast, cel.EvalOptions(cel.OptOptimize),
+		cel.CustomDecoratorV2(c.base.library.decorator(ast.NativeRep().Expr())), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, errors.New(typeText(err.Error()))
 	}
@@ -104,20 +128,20 @@ func (s *Scope) CompileCEL(text string) (*Predicate, error) {
 // celScope makes what the scope's expressions share, at the first of them.
 func (s *Scope) celScope() (*celScope, error) {
 	return s.cel.get(func() (*celScope, error) {
-		base, err := celBase()
+		base, err := newCELBase()
 		if err != nil {
 			return nil, err
 		}
-		types := newCELTypes(s, base.CELTypeProvider())
+		types := newCELTypes(s, base.env.CELTypeProvider())
 		options := []cel.EnvOption{cel.CustomTypeProvider(types)}
 		for _, name := range s.variables() {
 			options = append(options, cel.Variable(name, types.root(name)))
 		}
-		env, err := base.Extend(options...)
+		env, err := base.env.Extend(options...)
 		if err != nil {
 			return nil, fmt.Errorf("preparing CEL: %w", err)
 		}
-		return &celScope{env: env, types: types}, nil
+		return &celScope{env: env, base: base, types: types}, nil
 	})
 }
 
@@ -169,11 +193,17 @@ func (p *Predicate) Eval(ctx context.Context, d Data) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, context.Cause(ctx)
 	}
-	vars := make(map[string]any, len(p.roots))
+	vars := make(map[string]any, len(p.roots)+1)
+	vars[rootMeter] = &meter{}
 	for _, root := range p.roots {
 		vars[root] = p.scope.types.value(root, d)
 	}
-	out, _, err := p.program.ContextEval(ctx, vars)
+	limited, cancel := context.WithTimeout(ctx, maxCELTime)
+	defer cancel()
+	out, _, err := p.program.ContextEval(limited, vars)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = overBudget(limitCELTime)
+	}
 	if err != nil {
 		return false, p.failed(ctx, d, err)
 	}

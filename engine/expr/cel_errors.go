@@ -63,12 +63,12 @@ func (t *celTypes) explain(s *Scope, message string) string {
 
 // celFunctions are the names that a suggestion may offer besides the variables.
 func celFunctions() []string {
-	base, err := celBase()
+	base, err := newCELBase()
 	if err != nil {
 		return nil
 	}
 	var names []string
-	for name := range base.Functions() {
+	for name := range base.env.Functions() {
 		if isPlain(name) && !strings.HasPrefix(name, "_") {
 			names = append(names, name)
 		}

@@ -57,10 +57,13 @@ func IsAbsent(err error) bool {
 
 // The limits of one evaluation.
 const (
-	maxOutput     = 1 << 20 // bytes of text, and the weight of values
-	maxIterations = 10_000  // range bodies, template calls, and the length of a generated list
-	maxDepth      = 32      // template calls inside one another
-	maxNesting    = 100     // lists and maps inside one another; parentheses and blocks inside one another
+	maxOutput     = 1 << 20     // bytes of text, and the weight of values
+	maxMemory     = 16 << 20    // bytes of all that functions make, whether it is still used or not
+	maxWork       = 100_000_000 // bytes and elements that functions walk through, and what their calls cost
+	maxArguments  = 256         // of one call
+	maxIterations = 10_000      // range bodies, template calls, and the length of a generated list
+	maxDepth      = 32          // template calls inside one another
+	maxNesting    = 100         // lists and maps inside one another; parentheses and blocks inside one another
 	maxTime       = time.Second
 	maxSlices     = 10 // of maxTime
 )
@@ -72,7 +75,11 @@ const (
 	limitDepth      = "depth"
 	limitNesting    = "nesting"
 	limitTime       = "time"
+	limitMemory     = "memory"
+	limitWork       = "work"
+	limitRendered   = "rendered"
 	limitCost       = "cost"
+	limitCELTime    = "time of CEL"
 )
 
 // FailError is what a template ends with that calls fail. Its text is made by the template, of whatever that reads.
@@ -86,7 +93,8 @@ func (e *FailError) Error() string { return e.Text }
 
 // BudgetError says that an evaluation went over one of its limits. Trying again cannot help.
 type BudgetError struct {
-	// Limit is the limit's name: output, iterations, depth, nesting or time of a template, or cost of a CEL expression.
+	// Limit is the limit's name: output, memory, work, iterations, depth, nesting or time of a template, rendered of one reconcile, or
+	// cost or time of a CEL expression.
 	Limit string
 	// Size is the limit's size with its unit, such as "1 MiB".
 	Size string
@@ -94,8 +102,13 @@ type BudgetError struct {
 
 // Error names the limit and its size.
 func (e *BudgetError) Error() string {
-	if e.Limit == limitCost {
+	switch e.Limit {
+	case limitCost:
 		return fmt.Sprintf("over the cost limit of a CEL expression (%s)", e.Size)
+	case limitCELTime:
+		return fmt.Sprintf("over the time limit of a CEL expression (%s)", e.Size)
+	case limitRendered:
+		return fmt.Sprintf("over the limit of what the templates of one resource may give in one reconcile (%s)", e.Size)
 	}
 	return fmt.Sprintf("over the %s limit of a template (%s)", e.Limit, e.Size)
 }
@@ -104,7 +117,13 @@ func overBudget(limit string) *BudgetError {
 	e := &BudgetError{Limit: limit}
 	switch limit {
 	case limitOutput:
-		e.Size = "1 MiB"
+		e.Size = bytesText(maxOutput)
+	case limitMemory:
+		e.Size = bytesText(maxMemory)
+	case limitRendered:
+		e.Size = bytesText(maxRendered)
+	case limitWork:
+		e.Size = fmt.Sprintf("%d bytes and elements", maxWork)
 	case limitIterations:
 		e.Size = fmt.Sprint(maxIterations)
 	case limitDepth:
@@ -113,6 +132,8 @@ func overBudget(limit string) *BudgetError {
 		e.Size = fmt.Sprintf("%d levels", maxNesting)
 	case limitCost:
 		e.Size = fmt.Sprintf("%d units", uint64(maxCost))
+	case limitCELTime:
+		e.Size = maxCELTime.String()
 	default:
 		e.Size = maxTime.String()
 	}

@@ -26,15 +26,18 @@ func encodingFuncs() []row {
 			nils, "toRawJSON mustToRawJson"},
 		{"toPrettyJson", argValue, "The same on several lines.", `toPrettyJson (list 1)`, "[\n  1\n]",
 			func(v any) (string, error) { return toJSON(v, "  ") }, nils, "toPrettyJSON mustToPrettyJson"},
-		{"fromJson", argText, "The value that the JSON in TEXT stands for.", `(fromJson "{\"a\":1}").a`, "1", fromJSON, 0, "fromJSON mustFromJson"},
+		{"fromJson", argText, "The value that the JSON in TEXT stands for.", `(fromJson "{\"a\":1}").a`, "1", fromJSON, counted, "fromJSON mustFromJson"},
 		{"toYaml", argValue, "VALUE as YAML with sorted keys, without a line break at its end.", `toYaml (dict "b" 1 "a" (list 2))`, "a:\n- 2\nb: 1",
-			func(v any) (string, error) {
+			func(st *state, v any) (string, error) {
+				if err := st.allocateYAML(v); err != nil {
+					return "", err
+				}
 				b, err := yaml.Marshal(v)
 				return strings.TrimSuffix(string(b), "\n"), err
 			}, nils, "toYAML mustToYaml"},
 		{"toIndentYaml", "SPACES VALUE", "The same, with so many spaces for each level.", `toIndentYaml 4 (dict "a" (dict "b" 1))`, "a:\n    b: 1",
 			toIndentYAML, nils, "toIndentYAML mustToIndentYaml"},
-		{"fromYaml", argText, "The value that the YAML in TEXT stands for; no anchors.", `(fromYaml "a: 1").a`, "1", fromYAML, 0, "fromYAML mustFromYaml"},
+		{"fromYaml", argText, "The value that the YAML in TEXT stands for; no anchors.", `(fromYaml "a: 1").a`, "1", fromYAML, counted, "fromYAML mustFromYaml"},
 		{"b64enc", argText, "TEXT in base64.", `b64enc "web"`, "d2Vi", e.Base64Encode, 0, "base64Encode"},
 		{"b64dec", argText, "What the base64 in TEXT stands for.", `b64dec "aGk="`, "hi", e.Base64Decode, 0, "base64Decode"},
 		{"b32enc", argText, "TEXT in base32.", `b32enc "hi"`, "NBUQ====", e.Base32Encode, 0, "base32Encode"},
@@ -44,8 +47,20 @@ func encodingFuncs() []row {
 		{"sha512sum", argText, "The SHA-512 of TEXT in hex.", `sha512sum "web" | trunc 8`, "cbead8fe", c.SHA512Sum, 0, "sha512Sum"},
 		{"md5sum", argText, "The MD5 of TEXT in hex.", `md5sum "web" | trunc 8`, "2567a5ec", c.MD5Sum, 0, "md5Sum"},
 		{"adler32sum", argText, "The Adler-32 of TEXT.", `adler32sum "web"`, "43254079", c.Adler32Sum, 0, "adler32Sum"},
-		{"semver", argText, "The parts of a version: Major, Minor, Patch, Prerelease, Metadata, Original.", `(semver "v1.2.3").Minor`, "2", v.Semver, 0, ""},
-		{"semverCompare", "CONSTRAINT VERSION", "Whether VERSION meets CONSTRAINT.", `semverCompare ">=1.2.0" "1.3.0"`, "true", v.SemverCompare, 0, ""},
+		{"semver", argText, "The parts of a version: Major, Minor, Patch, Prerelease, Metadata, Original.", `(semver "v1.2.3").Minor`, "2",
+			func(st *state, text string) (any, error) {
+				if err := st.readsVersion(text); err != nil {
+					return nil, err
+				}
+				return v.Semver(text)
+			}, 0, ""},
+		{"semverCompare", "CONSTRAINT VERSION", "Whether VERSION meets CONSTRAINT.", `semverCompare ">=1.2.0" "1.3.0"`, "true",
+			func(st *state, constraint, text string) (bool, error) {
+				if err := st.readsVersion(constraint + text); err != nil {
+					return false, err
+				}
+				return v.SemverCompare(constraint, text)
+			}, 0, ""},
 		{"urlParse", "URL", "The parts of a URL: scheme, host, hostname, path, query, opaque, fragment, userinfo.",
 			`(urlParse "https://a.example.com/b").host`, "a.example.com", u.UrlParse, 0, ""},
 		{"urlJoin", "MAP", "The URL that such parts make.", `urlJoin (dict "scheme" "https" "host" "a.example.com")`, "https://a.example.com", u.UrlJoin, 0, ""},
@@ -53,16 +68,22 @@ func encodingFuncs() []row {
 }
 
 func fromJSON(st *state, text string) (v any, err error) {
+	if err := st.allocate(times(bytesOfEntry+bytesOfElement, nodesOf(text, ",:[{")) + len(text)); err != nil {
+		return nil, err
+	}
 	if kubejson.Unmarshal([]byte(text), &v) != nil {
 		return nil, badArgument("the text is not valid JSON")
 	}
 	return st.ownValue(v)
 }
 
-func toIndentYAML(spaces int, v any) (string, error) {
+func toIndentYAML(st *state, spaces int, v any) (string, error) {
 	const most = 16
 	if spaces < 1 || spaces > most {
 		return "", badArgument("SPACES must be from 1 to %d", most)
+	}
+	if err := st.allocateYAML(v); err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	encoder := yamlv3.NewEncoder(&b)
@@ -75,6 +96,9 @@ func toIndentYAML(spaces int, v any) (string, error) {
 
 // fromYAML refuses aliases: a few lines with them can stand for gigabytes.
 func fromYAML(st *state, text string) (v any, err error) {
+	if err := st.allocate(times(bytesOfYAML, nodesOf(text, ",:[{-\n")) + len(text)); err != nil {
+		return nil, err
+	}
 	var document yamlv3.Node
 	if yamlv3.Unmarshal([]byte(text), &document) != nil {
 		return nil, badArgument("the text is not valid YAML")
@@ -89,11 +113,55 @@ func fromYAML(st *state, text string) (v any, err error) {
 	return fromJSON(st, string(b))
 }
 
+// bytesOfYAML is what a parser of YAML takes for each value.
+const bytesOfYAML = 512
+
+// nodesOf is how many values a text can hold that one of these characters stands before.
+func nodesOf(text, separators string) int {
+	n := 1
+	for i := range len(text) {
+		if strings.IndexByte(separators, text[i]) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// allocateYAML counts what it takes to write a value as YAML: a tree of all its parts.
+func (b *budget) allocateYAML(v any) error {
+	return b.allocate(times(bytesOfYAML, elementsOf(v)))
+}
+
+// elementsOf counts the lists, maps and scalars of a value whose weight was checked.
+func elementsOf(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			n += elementsOf(element)
+		}
+	case map[string]any:
+		for _, element := range v {
+			n += 1 + elementsOf(element)
+		}
+	}
+	return n
+}
+
 func hasAlias(n *yamlv3.Node) bool {
 	if n.Kind == yamlv3.AliasNode {
 		return true
 	}
 	return slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// readsVersion counts the reading of versions, whose patterns are long.
+func (b *budget) readsVersion(text string) error {
+	const longest, workOfByte = 1024, 400
+	if len(text) > longest {
+		return badArgument("a version is longer than %d characters", longest)
+	}
+	return b.do(workOfByte * len(text))
 }
 
 // ownValue checks the nesting of a new value, and remembers that the template may change it.

@@ -10,8 +10,8 @@ func groupFuncs() []row {
 	s := sproutregexp.NewRegistry()
 	return []row{
 		{"regexFindGroups", "PATTERN TEXT", "The first match and its groups.", `regexFindGroups "(a)(b?)" "xa"`, `["a","a",""]`,
-			func(pattern, text string) ([]string, error) {
-				if _, err := compileRegex(pattern, text); err != nil {
+			func(st *state, pattern, text string) ([]string, error) {
+				if _, err := compileRegex(st, pattern, text); err != nil {
 					return nil, err
 				}
 				return s.RegexFindGroups(pattern, text)
@@ -24,8 +24,8 @@ func groupFuncs() []row {
 				return s.RegexFindAllGroups(pattern, n, text)
 			}, 0, "mustRegexFindAllGroups"},
 		{"regexFindNamed", "PATTERN TEXT", "The named groups of the first match.", `regexFindNamed "(?P<host>[a-z]+):(?P<port>[0-9]+)" "web:80"`,
-			`{"host":"web","port":"80"}`, func(pattern, text string) (map[string]string, error) {
-				if _, err := compileRegex(pattern, text); err != nil {
+			`{"host":"web","port":"80"}`, func(st *state, pattern, text string) (map[string]string, error) {
+				if _, err := compileRegex(st, pattern, text); err != nil {
 					return nil, err
 				}
 				return s.RegexFindNamed(pattern, text)
@@ -42,10 +42,9 @@ func groupFuncs() []row {
 
 // checkGroups refuses a search that would find too many groups.
 func checkGroups(st *state, pattern, text string) error {
-	const perGroup = 16 // bytes
 	r, found, err := searchAll(st, pattern, text)
 	if err != nil {
 		return err
 	}
-	return product(found.count, perGroup*(r.NumSubexp()+1))
+	return st.allocate(times(found.count, bytesOfMap+bytesOfEntry*(r.NumSubexp()+1)))
 }

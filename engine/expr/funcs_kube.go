@@ -4,7 +4,7 @@ const keyReplicas = "replicas"
 
 // kubeFuncs take a Kubernetes object, last of all arguments, and give the zero value where there is no object.
 func kubeFuncs() []row {
-	const m = lenient | nils | light
+	const m = lenient | nils | light | counted
 	return []row{
 		{"readyReplicas", argObject, "The number of ready pods of a workload.", `readyReplicas .children.deployment`, "3",
 			counter("readyReplicas", "numberReady"), m, ""},
@@ -127,7 +127,7 @@ func loadBalancer(field string) func(o any) string {
 }
 
 // get reads one key after the other from an object.
-func get(object any, keys ...any) (any, error) {
+func get(st *state, object any, keys ...any) (any, error) {
 	if key, ok := object.(string); ok && len(keys) == 1 {
 		if _, alsoKey := keys[0].(string); !alsoKey {
 			object, keys = keys[0], []any{key}
@@ -136,13 +136,9 @@ func get(object any, keys ...any) (any, error) {
 	if len(keys) == 0 {
 		return nil, badArgument("needs at least one key")
 	}
-	path := make(Path, len(keys))
-	for i, key := range keys {
-		text, err := toText(key)
-		if err != nil {
-			return nil, badArgument("%v", err)
-		}
-		path[i] = text
+	path, err := st.pathOf(keys)
+	if err != nil {
+		return nil, err
 	}
 	v, _ := walk(object, path, len(path))
 	return v, nil

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -8,39 +9,38 @@ import (
 func listFuncs() []row {
 	return []row{
 		{fnList, argValues, "A list of the values.", `list 1 "a"`, `[1,"a"]`, func(values ...any) []any { return values }, nils | light, "tuple"},
-		{"first", argList, "The first element.", `first (list 1 2)`, "1", func(l []any) any { return at(l, 0) }, light, "mustFirst"},
-		{"last", argList, "The last element.", `last (list 1 2)`, "2", func(l []any) any { return at(l, len(l)-1) }, light, "mustLast"},
-		{"rest", argList, "All but the first element.", `rest (list 1 2 3)`, "[2,3]", func(l []any) []any { return l[min(1, len(l)):] }, light, "mustRest"},
-		{"initial", argList, "All but the last element.", `initial (list 1 2 3)`, "[1,2]", func(l []any) []any { return l[:max(len(l)-1, 0)] }, light, "mustInitial"},
+		{"first", argList, "The first element.", `first (list 1 2)`, "1", func(l []any) any { return at(l, 0) }, light | counted, "mustFirst"},
+		{"last", argList, "The last element.", `last (list 1 2)`, "2", func(l []any) any { return at(l, len(l)-1) }, light | counted, "mustLast"},
+		{"rest", argList, "All but the first element.", `rest (list 1 2 3)`, "[2,3]", func(l []any) []any { return l[min(1, len(l)):] }, light | counted, "mustRest"},
+		{"initial", argList, "All but the last element.", `initial (list 1 2 3)`, "[1,2]", func(l []any) []any { return l[:max(len(l)-1, 0)] }, light | counted, "mustInitial"},
 		{"append", "LIST VALUE", "LIST and one more element.", `append (list 1) 2`, "[1,2]",
 			func(l []any, v any) []any { return slices.Concat(l, []any{v}) }, light, "push mustAppend mustPush"},
 		{"prepend", "LIST VALUE", "LIST after one more element.", `prepend (list 1) 2`, "[2,1]",
 			func(l []any, v any) []any { return slices.Concat([]any{v}, l) }, light, "mustPrepend"},
-		{"concat", "LIST…", "The lists as one.", `concat (list 1) (list 2 3)`, "[1,2,3]", concat, light, ""},
+		{"concat", "LIST…", "The lists as one.", `concat (list 1) (list 2 3)`, "[1,2,3]", concat, light | counted, ""},
 		{"reverse", argList, "LIST from its end.", `reverse (list 1 2)`, "[2,1]",
 			func(l []any) []any { l = slices.Clone(l); slices.Reverse(l); return l }, light, "mustReverse"},
 		{"slice", "LIST START END", "The elements from START up to END; also bytes of text. Both may be left out.", `slice (list 1 2 3) 1`, "[2,3]",
-			sliced, light, "mustSlice"},
-		{"chunk", "SIZE LIST", "LIST as lists of at most SIZE elements.", `chunk 2 (list 1 2 3)`, "[[1,2],[3]]", chunk, light, "mustChunk"},
+			sliced, light | counted, "mustSlice"},
+		{"chunk", "SIZE LIST", "LIST as lists of at most SIZE elements.", `chunk 2 (list 1 2 3)`, "[[1,2],[3]]", chunk, light | counted, "mustChunk"},
 		{"uniq", argList, "LIST without repeated elements.", `uniq (list 3 3 4)`, "[3,4]", uniq, 0, "mustUniq"},
 		{"compact", argList, "LIST without empty elements.", `compact (list 1 "" 2)`, "[1,2]", func(l []any) []any { return slices.DeleteFunc(slices.Clone(l), isEmpty) }, 0, "mustCompact"},
-		{"flatten", argList, "LIST with the elements of its lists.", `flatten (list 1 (list 2 (list 3)))`, "[1,2,3]", flatten, 0, ""},
-		{"flattenDepth", "DEPTH LIST", "The same, DEPTH lists deep.", `flattenDepth 1 (list 1 (list 2 (list 3)))`, "[1,2,[3]]", flattenDepth, 0, ""},
+		{"flatten", argList, "LIST with the elements of its lists.", `flatten (list 1 (list 2 (list 3)))`, "[1,2,3]",
+			func(st *state, l []any) ([]any, error) { return flattenDepth(st, maxNesting, l) }, counted, ""},
+		{"flattenDepth", "DEPTH LIST", "The same, DEPTH lists deep.", `flattenDepth 1 (list 1 (list 2 (list 3)))`, "[1,2,[3]]", flattenDepth, counted, ""},
 		{"has", "VALUE LIST", "Whether VALUE is in LIST.", `has 1 (list 1 2)`, "true", has, 0, "mustHas"},
 		{"without", "LIST VALUE…", "LIST without these values.", `without (list 1 2 3) 2`, "[1,3]",
-			func(l []any, omit ...any) []any {
-				return slices.DeleteFunc(slices.Clone(l), func(v any) bool { return has(v, omit) })
-			}, 0, "mustWithout"},
+			without, 0, "mustWithout"},
 		{"sortAlpha", argList, "The elements as sorted texts.", `sortAlpha (list "b" "a")`, `["a","b"]`,
-			func(l any) ([]string, error) { texts, err := toStrings(l); slices.Sort(texts); return texts, err }, 0, ""},
-		{"toStrings", argList, "The elements as texts.", `toStrings (list 1 true)`, `["1","true"]`, toStrings, 0, "strSlice"},
-		{"splitList", "SEPARATOR TEXT", "The parts of TEXT.", `splitList "," "a,b"`, `["a","b"]`, func(sep, text string) []string { return strings.Split(text, sep) }, 0, ""},
+			sortAlpha, 0, ""},
+		{"toStrings", argList, "The elements as texts.", `toStrings (list 1 true)`, `["1","true"]`, toStrings, counted, "strSlice"},
+		{"splitList", "SEPARATOR TEXT", "The parts of TEXT.", `splitList "," "a,b"`, `["a","b"]`, splitList, counted, ""},
 		{"until", "COUNT", "The numbers from 0 up to COUNT.", `until 3`, "[0,1,2]",
 			func(n int) ([]any, error) { return span(0, n, map[bool]int{false: 1, true: -1}[n < 0]) }, 0, ""},
 		{"untilStep", "START END STEP", "The numbers from START up to END.", `untilStep 0 10 4`, "[0,4,8]", span, 0, ""},
 		{"seq", "START STEP END", "The numbers up to and with END, as text. START and STEP may be left out.", `seq 1 2 5`, "1 3 5", seq, 0, ""},
-		{"len", argValue, "The number of elements, keys or bytes.", `len .spec.hosts`, "2", length, light, ""},
-		{fnIndex, "VALUE KEY…", "The element of a list or map, and so on inside it.", `index .spec.hosts 0`, "a.example.com", index, light, ""},
+		{"len", argValue, "The number of elements, keys or bytes.", `len .spec.hosts`, "2", length, light | counted, ""},
+		{fnIndex, "VALUE KEY…", "The element of a list or map, and so on inside it.", `index .spec.hosts 0`, "a.example.com", index, light | counted, ""},
 	}
 }
 
@@ -51,19 +51,64 @@ func at(list []any, i int) any {
 	return list[i]
 }
 
-func concat(lists ...any) ([]any, error) {
-	var out []any
+func concat(st *state, lists ...any) ([]any, error) {
+	all := make([][]any, 0, len(lists))
+	elements := 0
 	for _, l := range lists {
 		l, ok := l.([]any)
 		if !ok {
 			return nil, badArgument("an argument is no list")
 		}
-		if len(out)+len(l) > maxOutput {
-			return nil, overBudget(limitOutput)
-		}
-		out = append(out, l...)
+		all = append(all, l)
+		elements += len(l)
 	}
-	return out, nil
+	if err := st.allocateList(elements); err != nil {
+		return nil, err
+	}
+	return slices.Concat(all...), nil
+}
+
+func without(st *state, list []any, omit ...any) ([]any, error) {
+	if err := st.do(times(weight(list, maxOutput, 0), len(omit))); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(v any) bool { return has(v, omit) }), nil
+}
+
+func sortAlpha(st *state, v any) ([]string, error) {
+	texts, err := toStrings(st, v)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, text := range texts {
+		size += len(text) + 1
+	}
+	if err := st.do(times(size, bits.Len(uint(len(texts))))); err != nil {
+		return nil, err
+	}
+	slices.Sort(texts)
+	return texts, nil
+}
+
+func splitList(st *state, sep, text string) ([]string, error) {
+	if err := st.allocateParts(partsOf(text, sep)); err != nil {
+		return nil, err
+	}
+	return strings.Split(text, sep), nil
+}
+
+// partsOf is how many parts a separator splits a text into.
+func partsOf(text, sep string) int {
+	if sep == "" {
+		return len(text)
+	}
+	return strings.Count(text, sep) + 1
+}
+
+// allocateParts counts a list of texts that are parts of another one.
+func (b *budget) allocateParts(n int) error {
+	return b.allocate(times(2*bytesOfElement, n) + bytesOfElement)
 }
 
 func sliced(v any, bounds ...int) (any, error) {
@@ -93,9 +138,12 @@ func sliced(v any, bounds ...int) (any, error) {
 	return nil, badArgument("a %s cannot be sliced", typeName(v))
 }
 
-func chunk(size int, list []any) ([]any, error) {
+func chunk(st *state, size int, list []any) ([]any, error) {
 	if size < 1 {
 		return nil, badArgument("a size is less than 1")
+	}
+	if err := st.allocateParts(len(list)/size + 1); err != nil {
+		return nil, err
 	}
 	out := []any{}
 	for c := range slices.Chunk(list, size) {
@@ -104,7 +152,10 @@ func chunk(size int, list []any) ([]any, error) {
 	return out, nil
 }
 
-func uniq(list []any) ([]any, error) {
+func uniq(st *state, list []any) ([]any, error) {
+	if err := st.allocate(times(bytesOfEntry, len(list)) + weight(list, maxOutput, 0)); err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
 	out := []any{}
 	for _, v := range list {
@@ -120,26 +171,17 @@ func uniq(list []any) ([]any, error) {
 	return out, nil
 }
 
-func flatten(list []any) []any {
-	var out []any
-	for _, v := range list {
-		if inner, ok := v.([]any); ok {
-			out = append(out, flatten(inner)...)
-		} else {
-			out = append(out, v)
-		}
+func flattenDepth(st *state, depth int, list []any) ([]any, error) {
+	if err := st.allocate(times(bytesOfElement, weight(list, maxOutput, 0))); err != nil {
+		return nil, err
 	}
-	return out
+	return flattenInto(nil, depth, list), nil
 }
 
-func flattenDepth(depth int, list []any) []any {
-	if depth <= 0 {
-		return list
-	}
-	var out []any
+func flattenInto(out []any, depth int, list []any) []any {
 	for _, v := range list {
-		if inner, ok := v.([]any); ok {
-			out = append(out, flattenDepth(depth-1, inner)...)
+		if inner, ok := v.([]any); ok && depth > 0 {
+			out = flattenInto(out, depth-1, inner)
 		} else {
 			out = append(out, v)
 		}
@@ -151,10 +193,13 @@ func has(v any, list []any) bool {
 	return slices.ContainsFunc(list, func(element any) bool { return equal(v, element) })
 }
 
-func toStrings(v any) ([]string, error) {
+func toStrings(st *state, v any) ([]string, error) {
 	list, ok := v.([]any)
 	if !ok {
 		list = []any{v}
+	}
+	if err := st.allocate(times(2*bytesOfElement, len(list)) + weight(list, maxOutput, 0)); err != nil {
+		return nil, err
 	}
 	out := make([]string, 0, len(list))
 	for _, v := range withoutNil(list) {
@@ -224,20 +269,44 @@ func length(v any) (int, error) {
 }
 
 // index reads one key after the other. What is not there is absent, like a field.
-func index(v any, keys ...any) (any, error) {
-	path := make(Path, len(keys))
-	for i, key := range keys {
-		text, err := toText(key)
-		if err != nil {
-			return nil, badArgument("%v", err)
-		}
-		path[i] = text
+func index(st *state, v any, keys ...any) (any, error) {
+	path, err := st.pathOf(keys)
+	if err != nil {
+		return nil, err
 	}
 	found, _ := walk(v, path, len(path))
 	if found == nil {
 		return nil, errNoElement
 	}
 	return found, nil
+}
+
+// pathOf gives keys as a path. They may be anything that can be written.
+func (st *state) pathOf(keys []any) (Path, error) {
+	path := make(Path, len(keys))
+	for i, key := range keys {
+		text, err := st.argumentText(key)
+		if err != nil {
+			return nil, err
+		}
+		path[i] = text
+	}
+	return path, nil
+}
+
+// argumentText gives an argument as text, whose memory is counted.
+func (st *state) argumentText(v any) (string, error) {
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	if err := st.weigh(v); err != nil {
+		return "", err
+	}
+	text, err := toText(v)
+	if err != nil {
+		return "", badArgument("%v", err)
+	}
+	return text, st.allocate(len(text))
 }
 
 // errNoElement does not name the keys: they may come from anywhere.

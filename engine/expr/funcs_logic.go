@@ -19,9 +19,9 @@ func choiceFuncs() []row {
 					return fallback
 				}
 				return v[0]
-			}, lenient | nils | light, ""},
+			}, lenient | nils | light | counted, ""},
 		{"coalesce", argValues, "The first VALUE that is neither absent nor empty.",
-			`coalesce .spec.image "" "nginx"`, "nginx", coalesce, lenient | nils | light, ""},
+			`coalesce .spec.image "" "nginx"`, "nginx", coalesce, lenient | nils | light | counted, ""},
 		{"ternary", "A B CONDITION", "A where CONDITION is true, otherwise B.",
 			`ternary "https" "http" .spec.tls`, "https",
 			func(a, b any, condition bool) any {
@@ -29,15 +29,15 @@ func choiceFuncs() []row {
 					return a
 				}
 				return b
-			}, lenient | nils | light, ""},
-		{"empty", argValue, "Whether VALUE is absent or empty.", `empty .spec.image`, "true", isEmpty, lenient | nils | light, ""},
-		{"all", argValues, "Whether no VALUE is empty.", `all 1 "a" true`, "true", func(v ...any) bool { return !slices.ContainsFunc(v, isEmpty) }, nils | light, ""},
-		{"any", argValues, "Whether some VALUE is not empty.", `any 0 "" true`, "true", func(v ...any) bool { return coalesce(v...) != nil }, nils | light, ""},
+			}, lenient | nils | light | counted, ""},
+		{"empty", argValue, "Whether VALUE is absent or empty.", `empty .spec.image`, "true", isEmpty, lenient | nils | light | counted, ""},
+		{"all", argValues, "Whether no VALUE is empty.", `all 1 "a" true`, "true", func(v ...any) bool { return !slices.ContainsFunc(v, isEmpty) }, nils | light | counted, ""},
+		{"any", argValues, "Whether some VALUE is not empty.", `any 0 "" true`, "true", func(v ...any) bool { return coalesce(v...) != nil }, nils | light | counted, ""},
 		{fnAnd, argValues, "The first VALUE that is absent or empty, otherwise the last.", `and true .spec.tls`, "true",
-			first, lenient | nils | light, ""},
+			first, lenient | nils | light | counted, ""},
 		{fnOr, argValues, "The first VALUE that is neither absent nor empty, otherwise the last.", `or .spec.image "nginx"`, "nginx",
-			first, lenient | nils | light, ""},
-		{"not", argValue, "Whether VALUE is absent or empty.", `not .spec.tls`, "false", isEmpty, lenient | nils | light, ""},
+			first, lenient | nils | light | counted, ""},
+		{"not", argValue, "Whether VALUE is absent or empty.", `not .spec.tls`, "false", isEmpty, lenient | nils | light | counted, ""},
 		{"fail", "MESSAGE", "Ends the evaluation with an error.", `if false }}{{ fail "no" }}{{ end`, "",
 			func(message string) (any, error) { return nil, &FailError{Text: shorten(message)} }, 0, ""},
 	}
@@ -77,15 +77,15 @@ func typeFuncs() []row {
 	}
 	return []row{
 		{"kindOf", argValue, "The Go kind of VALUE: string, bool, int64, float64, slice, map or invalid.", `kindOf 1`, "int64",
-			kindOf, nils | light, ""},
+			kindOf, nils | light | counted, ""},
 		{"kindIs", "KIND VALUE", "Whether VALUE is of this kind.", `kindIs "map" (dict)`, "true",
-			func(kind string, v any) bool { return kind == kindOf(v) }, nils | light, ""},
-		{"typeOf", argValue, "The Go type of VALUE.", `typeOf 1`, "int64", typeOf, nils | light, ""},
-		{"typeIs", "TYPE VALUE", "Whether VALUE is of this Go type.", `typeIs "string" "a"`, "true", typeIs, nils | light, ""},
-		{"typeIsLike", "TYPE VALUE", "The same as typeIs.", `typeIsLike "string" "a"`, "true", typeIs, nils | light, ""},
+			func(kind string, v any) bool { return kind == kindOf(v) }, nils | light | counted, ""},
+		{"typeOf", argValue, "The Go type of VALUE.", `typeOf 1`, "int64", typeOf, nils | light | counted, ""},
+		{"typeIs", "TYPE VALUE", "Whether VALUE is of this Go type.", `typeIs "string" "a"`, "true", typeIs, nils | light | counted, ""},
+		{"typeIsLike", "TYPE VALUE", "The same as typeIs.", `typeIsLike "string" "a"`, "true", typeIs, nils | light | counted, ""},
 		{"deepEqual", argPair, "Whether A and B are equal, with all that is in them.", `deepEqual (list 1) (list 1)`, "true", equal, nils, ""},
 		{"deepCopy", argValue, "A copy of VALUE, which set may change.", `set (deepCopy .spec.labels) "a" "b" | toJson`,
-			`{"a":"b","app":"web"}`, deepCopy, nils, "mustDeepCopy"},
+			`{"a":"b","app":"web"}`, deepCopy, nils | light | counted, "mustDeepCopy"},
 	}
 }
 
@@ -116,7 +116,7 @@ func coalesce(values ...any) any {
 }
 
 func deepCopy(st *state, v any) (any, error) {
-	c, err := copyJSON(v, nil, 0)
+	c, err := st.copy(v)
 	if m, ok := c.(map[string]any); ok {
 		st.own(m)
 	}

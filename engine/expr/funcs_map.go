@@ -2,21 +2,25 @@ package expr
 
 import (
 	"maps"
+	"math/bits"
 	"slices"
 )
 
 func mapFuncs() []row {
 	return []row{
-		{"dict", "KEY VALUE…", "A new map.", `dict "a" 1 "b" 2`, `{"a":1,"b":2}`, dict, nils | light, ""},
+		{"dict", "KEY VALUE…", "A new map.", `dict "a" 1 "b" 2`, `{"a":1,"b":2}`, dict, nils | light | counted, ""},
 		{"set", "MAP KEY VALUE", "Sets a key of a map that the template has made, and gives the map.", `set (dict "a" 1) "b" 2`, `{"a":1,"b":2}`,
 			func(st *state, m map[string]any, key string, v any) (map[string]any, error) {
 				if !st.owns(m) {
 					return nil, errNotOwned
 				}
-				v, err := copyJSON(v, nil, 0) // a map that holds itself would have no end
+				v, err := st.copy(v) // a map that holds itself would have no end
+				if err != nil {
+					return nil, err
+				}
 				m[key] = v
-				return m, err
-			}, nils, ""},
+				return m, st.allocate(bytesOfEntry + len(key))
+			}, nils | light | counted, ""},
 		{"unset", "MAP KEY", "Removes a key of a map that the template has made, and gives the map.", `unset (dict "a" 1) "a"`, "{}",
 			func(st *state, m map[string]any, key string) (map[string]any, error) {
 				if !st.owns(m) {
@@ -24,38 +28,45 @@ func mapFuncs() []row {
 				}
 				delete(m, key)
 				return m, nil
-			}, light, ""},
-		{"hasKey", "MAP KEY", "Whether MAP has KEY. The map may also come last.", `hasKey .spec "image"`, "false", hasKey, lenient | nils | light, ""},
+			}, light | counted, ""},
+		{"hasKey", "MAP KEY", "Whether MAP has KEY. The map may also come last.", `hasKey .spec "image"`, "false", hasKey, lenient | nils | light | counted, ""},
 		{"keys", "MAP…", "The keys, sorted.", `keys (dict "b" 1 "a" 2)`, `["a","b"]`,
-			func(all ...map[string]any) []any {
-				return each(all, func(_ map[string]any, key string) any { return key })
-			}, light, ""},
+			func(st *state, all ...map[string]any) ([]any, error) {
+				return each(st, all, func(_ map[string]any, key string) any { return key })
+			}, light | counted, ""},
 		{"values", "MAP…", "The values, in the order of their keys.", `values (dict "b" 1 "a" 2)`, "[2,1]",
-			func(all ...map[string]any) []any {
-				return each(all, func(m map[string]any, key string) any { return m[key] })
-			}, light, ""},
+			func(st *state, all ...map[string]any) ([]any, error) {
+				return each(st, all, func(m map[string]any, key string) any { return m[key] })
+			}, light | counted, ""},
 		{"pluck", "KEY MAP…", "The values that the maps have for KEY.", `pluck "a" (dict "a" 1) (dict "a" 2)`, "[1,2]", pluck, light, ""},
 		{"pick", "MAP KEY…", "A new map with only these keys.", `pick (dict "a" 1 "b" 2) "a"`, `{"a":1}`,
-			func(st *state, m map[string]any, keys ...string) map[string]any { return st.filtered(m, keys, true) }, light, ""},
+			func(st *state, m map[string]any, keys ...string) (map[string]any, error) {
+				return st.filtered(m, keys, true)
+			}, light | counted, ""},
 		{"omit", "MAP KEY…", "A new map without these keys.", `omit (dict "a" 1 "b" 2) "a"`, `{"b":2}`,
-			func(st *state, m map[string]any, keys ...string) map[string]any { return st.filtered(m, keys, false) }, light, ""},
+			func(st *state, m map[string]any, keys ...string) (map[string]any, error) {
+				return st.filtered(m, keys, false)
+			}, light | counted, ""},
 		{"dig", "KEY… DEFAULT MAP", "What stands under the keys, each inside the one before it, or DEFAULT.", `dig "a" "b" 0 (dict "a" (dict "b" 1))`, "1",
-			dig, nils | light, ""},
+			dig, nils | light | counted, ""},
 		{"merge", "MAP MAP…", "The maps as one; earlier ones win. A map that the template has made is changed.", `merge (dict "a" 1) (dict "a" 2 "b" 3)`,
-			`{"a":1,"b":3}`, mergeWith(false), 0, "mustMerge"},
+			`{"a":1,"b":3}`, mergeWith(false), light | counted, "mustMerge"},
 		{"mergeOverwrite", "MAP MAP…", "The same; later ones win.", `mergeOverwrite (dict "a" 1) (dict "a" 2)`, `{"a":2}`,
-			mergeWith(true), 0, "mustMergeOverwrite"},
+			mergeWith(true), light | counted, "mustMergeOverwrite"},
 	}
 }
 
 const errNotOwned = argumentError("the map is not the template's own; take a copy with deepCopy")
 
 func dict(st *state, pairs ...any) (map[string]any, error) {
+	if err := st.allocateMap(len(pairs)/2 + 1); err != nil {
+		return nil, err
+	}
 	m := make(map[string]any, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
-		key, err := toText(pairs[i])
+		key, err := st.argumentText(pairs[i])
 		if err != nil {
-			return nil, badArgument("%v", err)
+			return nil, err
 		}
 		m[key] = ""
 		if i+1 < len(pairs) {
@@ -81,20 +92,41 @@ func hasKey(a, b any) (bool, error) {
 }
 
 // each collects something for every key of every map, in order.
-func each(all []map[string]any, what func(m map[string]any, key string) any) []any {
+func each(st *state, all []map[string]any, what func(m map[string]any, key string) any) ([]any, error) {
 	out := []any{}
 	for _, m := range all {
+		// The sorted keys, and the list that grows by them.
+		if err := st.allocate(times(4*bytesOfElement, len(m))); err != nil {
+			return nil, err
+		}
+		if err := st.do(times(sizeOfKeys(m), bits.Len(uint(len(m))))); err != nil {
+			return nil, err
+		}
 		for _, key := range sortedKeys(m) {
 			out = append(out, what(m, key))
 		}
 	}
-	return out
+	return out, nil
 }
 
-func (st *state) filtered(m map[string]any, keys []string, keep bool) map[string]any {
+func sizeOfKeys(m map[string]any) int {
+	size := 0
+	for key := range m {
+		size += 1 + len(key)
+	}
+	return size
+}
+
+func (st *state) filtered(m map[string]any, keys []string, keep bool) (map[string]any, error) {
+	if err := st.allocateMap(len(m)); err != nil {
+		return nil, err
+	}
+	if err := st.do(times(sizeOfKeys(m), len(keys)+1)); err != nil {
+		return nil, err
+	}
 	c := maps.Clone(m)
 	maps.DeleteFunc(c, func(key string, _ any) bool { return slices.Contains(keys, key) != keep })
-	return st.own(c)
+	return st.own(c), nil
 }
 
 // dig takes the default before the map, as Sprig does.
@@ -136,18 +168,20 @@ func mergeWith(overwrite bool) func(*state, map[string]any, ...map[string]any) (
 			to = st.own(map[string]any{})
 		}
 		for _, m := range all {
-			c, err := copyJSON(m, nil, 0)
+			c, err := st.copy(m)
 			if err != nil {
 				return nil, err
 			}
-			mergeInto(to, c, overwrite)
+			if err := st.mergeInto(to, c, overwrite); err != nil {
+				return nil, err
+			}
 		}
 		return to, nil
 	}
 }
 
 // mergeInto puts the fields of from into to. What is there counts, even if it is empty.
-func mergeInto(to map[string]any, from any, overwrite bool) {
+func (st *state) mergeInto(to map[string]any, from any, overwrite bool) error {
 	fields, _ := from.(map[string]any) // It is one: callers and the recursion see to it.
 	for key, v := range fields {
 		old, there := to[key]
@@ -156,11 +190,17 @@ func mergeInto(to map[string]any, from any, overwrite bool) {
 		switch {
 		case isMap && alsoMap:
 			// to may share this map with the data, which must not change.
+			if err := st.allocateMap(len(oldMap)); err != nil {
+				return err
+			}
 			oldMap = maps.Clone(oldMap)
-			mergeInto(oldMap, v, overwrite)
+			if err := st.mergeInto(oldMap, v, overwrite); err != nil {
+				return err
+			}
 			to[key] = oldMap
 		case !there || overwrite:
 			to[key] = v
 		}
 	}
+	return nil
 }

@@ -16,13 +16,13 @@ const (
 func regexFuncs() []row {
 	return []row{
 		{"regexMatch", "PATTERN TEXT", "Whether PATTERN (RE2) is found in TEXT.", `regexMatch "^v[0-9]+$" "v12"`, "true",
-			func(pattern, text string) (bool, error) {
-				r, err := compileRegex(pattern, text)
+			func(st *state, pattern, text string) (bool, error) {
+				r, err := compileRegex(st, pattern, text)
 				return err == nil && r.MatchString(text), err
 			}, 0, "mustRegexMatch"},
 		{"regexFind", "PATTERN TEXT", "The first match in TEXT, or \"\".", `regexFind "[0-9]+" "a12b34"`, "12",
-			func(pattern, text string) (string, error) {
-				r, err := compileRegex(pattern, text)
+			func(st *state, pattern, text string) (string, error) {
+				r, err := compileRegex(st, pattern, text)
 				if err != nil {
 					return "", err
 				}
@@ -30,20 +30,20 @@ func regexFuncs() []row {
 			}, 0, "mustRegexFind"},
 		{"regexFindAll", "PATTERN TEXT COUNT", "At most COUNT matches; -1 means all.", `regexFindAll "[0-9]+" "a12b34" -1`, `["12","34"]`,
 			func(st *state, pattern, text string, n int) ([]string, error) {
-				r, _, err := searchAll(st, pattern, text)
+				r, found, err := searchAll(st, pattern, text)
 				if err != nil {
 					return nil, err
 				}
-				return r.FindAllString(text, n), nil
-			}, 0, "mustRegexFindAll"},
+				return r.FindAllString(text, n), st.allocateParts(found.count)
+			}, counted, "mustRegexFindAll"},
 		{"regexSplit", "PATTERN TEXT COUNT", "TEXT split at the matches, into at most COUNT parts; -1 means all.", `regexSplit "[,;]" "a,b;c" -1`,
 			`["a","b","c"]`, func(st *state, pattern, text string, n int) ([]string, error) {
-				r, _, err := searchAll(st, pattern, text)
+				r, found, err := searchAll(st, pattern, text)
 				if err != nil {
 					return nil, err
 				}
-				return r.Split(text, n), nil
-			}, 0, "mustRegexSplit"},
+				return r.Split(text, n), st.allocateParts(found.count + 1)
+			}, counted, "mustRegexSplit"},
 		{"regexReplaceAll", "PATTERN TEXT REPLACEMENT", "TEXT with its matches replaced; ${1} is the first group.",
 			`regexReplaceAll "a(x*)b" "-ab-axxb-" "${1}W"`, "-W-xxW-", replaceAll(true), 0, "mustRegexReplaceAll"},
 		{"regexReplaceAllLiteral", "PATTERN TEXT REPLACEMENT", "The same, with REPLACEMENT as it is.",
@@ -73,8 +73,8 @@ func replaceAll(expand bool) func(st *state, pattern, text, replacement string) 
 }
 
 // compileRegex compiles a pattern and refuses it where searching text with it would take too long. RE2 needs time for the
-// product of the two.
-func compileRegex(pattern, text string) (*regexp.Regexp, error) {
+// product of the two. Both are counted.
+func compileRegex(st *state, pattern, text string) (*regexp.Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, badArgument("a pattern is longer than %d bytes", maxPattern)
 	}
@@ -85,14 +85,39 @@ func compileRegex(pattern, text string) (*regexp.Regexp, error) {
 		}
 		return nil, badArgument("the pattern is not valid")
 	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, badArgument("the pattern is not valid")
-	}
-	if len(text) > maxSearch/max(len(program.Inst), 1) {
+	size := patternSize(tree)
+	if size > maxProgram || len(text) > maxSearch/size {
 		return nil, overBudget(limitTime)
 	}
+	if err := st.allocate(times(bytesOfInstruction, size)); err != nil {
+		return nil, err
+	}
+	if err := st.do(times(size, len(text)+bytesOfInstruction)); err != nil {
+		return nil, err
+	}
 	return regexp.Compile(pattern)
+}
+
+const (
+	// maxProgram is how many instructions a pattern may compile to: a few characters with counted repetitions can ask for millions.
+	maxProgram = 16 << 10
+	// bytesOfInstruction is what one takes, with what leads to it.
+	bytesOfInstruction = 200
+)
+
+// patternSize is how many instructions a pattern compiles to, or a few more.
+func patternSize(tree *syntax.Regexp) int {
+	size := 1 + len(tree.Rune)
+	if tree.Op == syntax.OpCharClass {
+		size = 1 + len(tree.Rune)/16
+	}
+	for _, part := range tree.Sub {
+		size += patternSize(part)
+	}
+	if tree.Op == syntax.OpRepeat {
+		size = times(size, max(tree.Min, tree.Max, 1)+1)
+	}
+	return size
 }
 
 // matches says what searchAll found.
@@ -102,7 +127,7 @@ type matches struct{ count, bytes int }
 // checked at every match; what the caller does afterwards takes no longer than that.
 func searchAll(st *state, pattern, text string) (*regexp.Regexp, matches, error) {
 	var found matches
-	r, err := compileRegex(pattern, text)
+	r, err := compileRegex(st, pattern, text)
 	if err != nil {
 		return nil, found, err
 	}

@@ -9,22 +9,20 @@ import (
 func textFuncs() []row {
 	return []row{
 		{"trim", argText, "TEXT without white space at its ends.", `trim "  a "`, "a", strings.TrimSpace, 0, ""},
-		{"trimAll", "CHARACTERS TEXT", "TEXT without these characters at its ends.", `trimAll "$" "$5$"`, "5", func(a, text string) string { return strings.Trim(text, a) }, 0, "trimall"},
+		{"trimAll", "CHARACTERS TEXT", "TEXT without these characters at its ends.", `trimAll "$" "$5$"`, "5", trimAll, 0, "trimall"},
 		{"trimPrefix", "PREFIX TEXT", "TEXT without PREFIX.", `trimPrefix "v" "v1.2"`, "1.2", func(a, text string) string { return strings.TrimPrefix(text, a) }, 0, ""},
 		{"trimSuffix", "SUFFIX TEXT", "TEXT without SUFFIX.", `trimSuffix ":80" "host:80"`, "host", func(a, text string) string { return strings.TrimSuffix(text, a) }, 0, ""},
 		{"nospace", argText, "TEXT without any white space.", `nospace " a b "`, "ab", func(text string) string { return strings.Join(strings.Fields(text), "") }, 0, ""},
 		{"contains", "PART TEXT", "Whether TEXT holds PART.", `contains "eb" "web"`, "true", func(a, text string) bool { return strings.Contains(text, a) }, 0, ""},
-		{"hasPrefix", "PREFIX TEXT", "Whether TEXT begins with PREFIX.", `hasPrefix "w" "web"`, "true", func(a, text string) bool { return strings.HasPrefix(text, a) }, 0, ""},
-		{"hasSuffix", "SUFFIX TEXT", "Whether TEXT ends with SUFFIX.", `hasSuffix "b" "web"`, "true", func(a, text string) bool { return strings.HasSuffix(text, a) }, 0, ""},
+		{"hasPrefix", "PREFIX TEXT", "Whether TEXT begins with PREFIX.", `hasPrefix "w" "web"`, "true", func(a, text string) bool { return strings.HasPrefix(text, a) }, light, ""},
+		{"hasSuffix", "SUFFIX TEXT", "Whether TEXT ends with SUFFIX.", `hasSuffix "b" "web"`, "true", func(a, text string) bool { return strings.HasSuffix(text, a) }, light, ""},
 		{"replace", "OLD NEW TEXT", "TEXT with NEW in place of every OLD.", `replace "." "-" "a.b.c"`, "a-b-c", replace, 0, ""},
 		{"repeat", "COUNT TEXT", "TEXT so many times.", `repeat 3 "ab"`, "ababab", repeat, 0, ""},
 		{"join", "SEPARATOR LIST", "The elements of LIST as one text.", `join "," (list "a" 1)`, "a,1", join, 0, ""},
-		{"split", "SEPARATOR TEXT", "The parts of TEXT as a map with the keys _0, _1 and so on.", `(split "/" "a/b")._1`, "b", func(sep, text string) (map[string]any, error) { return numbered(strings.Split(text, sep)) }, 0, ""},
-		{"splitn", "SEPARATOR COUNT TEXT", "The same with at most COUNT parts.", `(splitn "/" 2 "a/b/c")._1`, "b/c", func(sep string, n int, text string) (map[string]any, error) {
-			return numbered(strings.SplitN(text, sep, n))
-		}, 0, ""},
-		{"substr", "START END TEXT", "The bytes of TEXT from START up to END.", `substr 0 4 "website"`, "webs", substring, 0, ""},
-		{"trunc", "LENGTH TEXT", "The first LENGTH bytes of TEXT; the last ones where LENGTH is negative.", `trunc 4 "website"`, "webs", truncate, 0, ""},
+		{"split", "SEPARATOR TEXT", "The parts of TEXT as a map with the keys _0, _1 and so on.", `(split "/" "a/b")._1`, "b", func(st *state, sep, text string) (map[string]any, error) { return numbered(st, sep, -1, text) }, counted, ""},
+		{"splitn", "SEPARATOR COUNT TEXT", "The same with at most COUNT parts.", `(splitn "/" 2 "a/b/c")._1`, "b/c", numberedUpTo, counted, ""},
+		{"substr", "START END TEXT", "The bytes of TEXT from START up to END.", `substr 0 4 "website"`, "webs", substring, light, ""},
+		{"trunc", "LENGTH TEXT", "The first LENGTH bytes of TEXT; the last ones where LENGTH is negative.", `trunc 4 "website"`, "webs", truncate, light, ""},
 		{"abbrev", "LENGTH TEXT", "TEXT cut to LENGTH characters, dots included.", `abbrev 6 "a website"`, "a w...", func(width int, text string) string { return abbreviate(0, width, text) }, 0, "ellipsis"},
 		{"abbrevboth", "OFFSET LENGTH TEXT", "A middle part of TEXT between dots.", `abbrevboth 3 9 "abcdefghijkl"`, "...def...",
 			abbreviate, 0, "ellipsisBoth"},
@@ -63,6 +61,14 @@ func replace(old, replacement, text string) (string, error) {
 		return "", err
 	}
 	return strings.ReplaceAll(text, old, replacement), nil
+}
+
+// trimAll looks every character at the ends up among those that are to go.
+func trimAll(st *state, characters, text string) (string, error) {
+	if err := st.do(times(len(characters), len(text))); err != nil {
+		return "", err
+	}
+	return strings.Trim(text, characters), nil
 }
 
 func repeat(times int, text string) (string, error) {

@@ -102,11 +102,18 @@ func initials(text string) string {
 	return b.String()
 }
 
-// numbered makes a map with the keys _0, _1 and so on.
-func numbered(parts []string) (map[string]any, error) {
-	if len(parts) > maxIterations {
+func numberedUpTo(st *state, sep string, n int, text string) (map[string]any, error) {
+	return numbered(st, sep, n, text)
+}
+
+// numbered makes a map of a text's parts with the keys _0, _1 and so on.
+func numbered(st *state, sep string, most int, text string) (map[string]any, error) {
+	if n := partsOf(text, sep); n > maxIterations && (most < 0 || most > maxIterations) {
 		return nil, overBudget(limitIterations)
+	} else if err := st.allocateMap(n); err != nil {
+		return nil, err
 	}
+	parts := strings.SplitN(text, sep, most)
 	m := make(map[string]any, len(parts))
 	for i, part := range parts {
 		m["_"+strconv.Itoa(i)] = part

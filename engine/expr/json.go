@@ -44,49 +44,70 @@ func toJSON(v any, indent string) (string, error) {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// copyJSON copies a value so that the copy shares nothing with the data, and takes its weight from the budget.
-func copyJSON(v any, b *budget, depth int) (any, error) {
+// copying is where the copy of a value is counted. Both may be nil.
+type copying struct {
+	memory *budget // of what it takes
+	output *budget // of its weight, where the evaluation gives it
+}
+
+// copyJSON copies a value so that the copy shares nothing with the data.
+func copyJSON(v any, to copying, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, overBudget(limitNesting)
 	}
 	switch v := v.(type) {
 	case string:
-		return v, b.spend(len(v))
+		return v, to.output.spend(len(v))
 	case []any:
-		if err := b.spend(len(v)); err != nil {
-			return nil, err
-		}
-		list := make([]any, len(v))
-		for i := range v {
-			var err error
-			if list[i], err = copyJSON(v[i], b, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
+		return copyList(v, to, depth)
 	case Data:
-		return copyJSON(map[string]any(v), b, depth)
+		return copyMap(v, to, depth)
 	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, value := range v {
-			if err := b.spend(len(key) + 1); err != nil {
-				return nil, err
-			}
-			var err error
-			if m[key], err = copyJSON(value, b, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return m, nil
+		return copyMap(v, to, depth)
 	default:
 		return fromGo(v)
 	}
 }
 
+func copyList(list []any, to copying, depth int) (any, error) {
+	if err := to.output.spend(len(list)); err != nil {
+		return nil, err
+	}
+	if err := to.memory.allocateList(len(list)); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(list))
+	for i := range list {
+		var err error
+		if out[i], err = copyJSON(list[i], to, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func copyMap(m map[string]any, to copying, depth int) (any, error) {
+	if err := to.memory.allocateMap(len(m)); err != nil {
+		return nil, err
+	}
+	out := make(map[string]any, len(m))
+	for key, value := range m {
+		if err := to.output.spend(len(key) + 1); err != nil {
+			return nil, err
+		}
+		var err error
+		if out[key], err = copyJSON(value, to, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // weight says how much a value costs to walk through or to write. It stops counting above limit, so that lists which hold
-// one another many times over are cheap to refuse. Deep elements count more, because indentation makes them longer. A
-// negative weight says that the value is nested too deeply.
+// one another many times over are cheap to refuse. Deep elements count more, because indentation makes them longer, and so do
+// numbers, which may have many digits. A negative weight says that the value is nested too deeply.
 func weight(v any, limit, depth int) int {
+	const digits = 8
 	if depth > maxNesting {
 		return -1
 	}
@@ -103,6 +124,8 @@ func weight(v any, limit, depth int) int {
 	switch v := v.(type) {
 	case string:
 		return w + len(v)
+	case int64, float64:
+		return w + digits
 	case []any:
 		for _, element := range v {
 			if !add("", element) {

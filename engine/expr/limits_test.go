@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 		"a template without end":       {`{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}`, limitDepth},
 		"two of them":                  {`{{ define "x" }}{{ template "y" . }}{{ end }}{{ define "y" }}{{ template "x" .spec }}{{ end }}{{ template "x" . }}`, ""},
 		"a tree of templates":          {`{{ define "x" }}{{ if lt . 20 }}{{ template "x" (add1 .) }}{{ template "x" (add1 .) }}{{ end }}{{ end }}{{ template "x" 0 }}`, limitIterations},
-		"lists that grow":              {growing(`list 1`, `concat $x $x`, `len $x`), limitOutput},
+		"lists that grow":              {growing(`list 1`, `concat $x $x`, `len $x`), limitMemory},
 		"lists in lists":               {growing(`list`, `list $x`, `toJson $x`), limitNesting},
 		"lists that hold a list twice": {growing(`list 1`, `list $x $x`, `toJson $x`), ""},
 		"lists that share, copied":     {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ toYaml $x }}`, limitOutput},
@@ -61,12 +61,12 @@ func TestLimits(t *testing.T) {
 		"lists that share, equal":      {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ deepEqual $x $x }}`, limitOutput},
 		"maps that hold themselves":    {growing(`dict "a" 1`, `set $x "b" $x`, `toJson $x`), ""},
 		"merge of itself":              {growing(`dict "a" 1`, `merge $x (dict "self" $x)`, `toJson $x`), ""},
-		"time":                         {`{{ $x := ` + big + ` }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`, limitTime},
-		"time, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), limitTime},
+		"work":                         {`{{ $x := ` + big + ` }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`, limitWork},
+		"work, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), limitWork},
 		"a pattern that is slow":       {`{{ regexMatch "(x{1,900}){1,1}y" (repeat 500000 "x") }}`, limitTime},
 		"matches that are slow":        {`{{ regexFindAll "a.*b|a" ` + big + ` -1 | len }}`, limitTime},
-		"regexFindAllGroups":           {`{{ regexFindAllGroups (print (repeat 900 "()") "a") -1 (repeat 900 "a") }}`, limitOutput},
-		"regexFindAllNamed":            {`{{ regexFindAllNamed (print (repeat 900 "()") "(?P<x>a)") -1 (repeat 900 "a") }}`, limitOutput},
+		"regexFindAllGroups":           {`{{ regexFindAllGroups (print (repeat 900 "()") "a") -1 (repeat 900 "a") }}`, limitMemory},
+		"regexFindAllNamed":            {`{{ regexFindAllNamed (print (repeat 900 "()") "(?P<x>a)") -1 (repeat 900 "a") }}`, limitMemory},
 		"deep JSON":                    {`{{ fromJson (repeat 5000 "[") }}`, ""},
 		"deep JSON, closed":            {`{{ fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}`, limitNesting},
 		"deep YAML":                    {`{{ fromYaml (repeat 9000 "[") }}`, ""},
@@ -136,6 +136,24 @@ func TestLimits_areOfTheWholeTree(t *testing.T) {
 		_, err = v.Eval(t.Context(), Data{"spec": map[string]any{"big": big, "list": []any{big}, "map": map[string]any{big: 1}}})
 		g.Expect(err).To(MatchError(ContainSubstring("over the output limit")), text)
 	}
+}
+
+// What is not counted as work ends when the time is up.
+func TestLimits_time(t *testing.T) {
+	g := NewWithT(t)
+	c, err := NewScope(nil).Compile(`{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`)
+	g.Expect(err).NotTo(HaveOccurred())
+	b, done := newBudget(t.Context())
+	defer done()
+	checks := 0
+	b.expired = func() error {
+		if checks++; checks > 100 {
+			return overBudget(limitTime)
+		}
+		return nil
+	}
+	_, err = c.eval(b, sample())
+	g.Expect(err).To(MatchError(HaveSuffix("over the time limit of a template (1s)")))
 }
 
 // A deadline of the caller's is the caller's error, not a budget that was exceeded.

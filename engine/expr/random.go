@@ -24,6 +24,14 @@ const (
 	maxNames    = 100       // of a certificate
 )
 
+// What drawing costs, measured in the work of other functions.
+const (
+	workOfDraw        = 200
+	workOfKey         = 15_000_000 // RSA, 4096 bits
+	workOfCertificate = 5_000_000  // RSA, 2048 bits
+	workOfHash        = 10_000_000 // of a password
+)
+
 // argLength is how much is drawn.
 const argLength = "LENGTH"
 
@@ -84,6 +92,9 @@ func drawer(characters string) func(st *state, length int) (string, error) {
 		if length < 0 || length > maxDrawn {
 			return "", badArgument("a length must be from 0 to %d", maxDrawn)
 		}
+		if err := st.do(times(workOfDraw, length)); err != nil {
+			return "", err
+		}
 		text := make([]byte, length)
 		for i := range text {
 			n, err := st.below(int64(len(characters)))
@@ -111,6 +122,9 @@ func randInt(st *state, low, high int64) (int64, error) {
 }
 
 func shuffle(st *state, text string) (string, error) {
+	if err := st.do(times(workOfDraw, min(len(text), maxDrawn))); err != nil {
+		return "", err
+	}
 	runes := []rune(text)
 	if len(runes) > maxDrawn {
 		return "", badArgument("a text to shuffle may have at most %d characters", maxDrawn)

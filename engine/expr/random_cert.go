@@ -71,6 +71,9 @@ func (st *state) newKey(kind string) (key crypto.Signer, err error) {
 	source := st.template.random.source
 	switch kind {
 	case "", "rsa":
+		if err := st.do(workOfKey); err != nil {
+			return nil, err
+		}
 		key, err = rsa.GenerateKey(source, bitsOfKey)
 	case "ecdsa":
 		key, err = ecdsa.GenerateKey(elliptic.P256(), source)
@@ -86,6 +89,9 @@ func (st *state) newKey(kind string) (key crypto.Signer, err error) {
 }
 
 func (st *state) certificateKey() (crypto.Signer, error) {
+	if err := st.do(workOfCertificate); err != nil {
+		return nil, err
+	}
 	key, err := rsa.GenerateKey(st.template.random.source, bitsOfCertificate)
 	if err != nil {
 		return nil, errNoSource
@@ -135,6 +141,9 @@ type certificate struct {
 
 // sign makes the certificate for a key.
 func (st *state) sign(c certificate, key crypto.Signer) (map[string]any, error) {
+	if err := st.do(workOfDraw * workOfDraw); err != nil {
+		return nil, err
+	}
 	template, err := st.certificateTemplate(c)
 	if err != nil {
 		return nil, err

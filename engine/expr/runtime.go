@@ -1,68 +1,10 @@
 package expr
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"text/template"
 )
-
-// budget is what one evaluation may still use. A tree of templates shares one.
-type budget struct {
-	// expired gives the error of the caller's context, or a BudgetError when our own time is up.
-	expired    func() error
-	output     int
-	iterations int
-}
-
-// newBudget starts an evaluation. Its second result ends it.
-//
-// Time is counted in slices, each of which begins when a check finds that the last one is over. A process that gets no
-// processor for a while loses one slice by it; a single timer would take that for a template that never ends.
-func newBudget(ctx context.Context) (*budget, func()) {
-	stop, slices := func() {}, 0
-	var over func() error // of the current slice; there is none before the first check, which reading a single path never makes
-	b := &budget{}
-	b.expired = func() error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case over != nil && over() == nil:
-			return nil
-		case slices == maxSlices:
-			return overBudget(limitTime)
-		}
-		stop()
-		slice, cancel := context.WithTimeout(ctx, maxTime/maxSlices)
-		over, stop = slice.Err, cancel
-		slices++
-		return nil
-	}
-	return b, func() { stop() }
-}
-
-func (b *budget) check() error { return b.expired() }
-
-// iterate counts a range body or a template call.
-func (b *budget) iterate() error {
-	b.iterations++
-	if b.iterations > maxIterations {
-		return overBudget(limitIterations)
-	}
-	return b.check()
-}
-
-// spend counts bytes of output, and the weight of values. Without a budget there is no limit.
-func (b *budget) spend(n int) error {
-	if b == nil {
-		return nil
-	}
-	b.output += n
-	if b.output > maxOutput {
-		return overBudget(limitOutput)
-	}
-	return nil
-}
 
 // state belongs to one run of one template.
 type state struct {
@@ -204,7 +146,7 @@ func (st *state) text(v any) (string, error) {
 
 // runKeep keeps the value of a template that is a single expression.
 func runKeep(f *frame, i int, v any) (string, error) {
-	kept, err := copyJSON(v, f.state.budget, 0)
+	kept, err := copyJSON(v, copying{memory: f.state.budget, output: f.state.budget}, 0)
 	f.state.kept = kept
 	return "", f.site(i).wrap(err)
 }
@@ -249,14 +191,4 @@ func (st *state) own(m map[string]any) map[string]any {
 func (st *state) owns(m map[string]any) bool {
 	_, ok := st.owned[address(m)]
 	return ok
-}
-
-// weigh refuses values that are too big to be walked through.
-func (st *state) weigh(v any) error {
-	if w := weight(v, maxOutput, 0); w < 0 {
-		return overBudget(limitNesting)
-	} else if w > maxOutput {
-		return overBudget(limitOutput)
-	}
-	return nil
 }

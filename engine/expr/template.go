@@ -128,7 +128,7 @@ func (t *Template) eval(b *budget, d Data) (any, error) {
 	}
 	v, err := t.single.read(d)
 	if err == nil {
-		v, err = copyJSON(v, b, 0)
+		v, err = copyJSON(v, copying{memory: b, output: b}, 0)
 	}
 	if err != nil {
 		return nil, &siteError{expr: shorten(t.text), err: err}

@@ -11,6 +11,7 @@ import (
 // Value is a compiled JSON tree whose strings may be templates. It is immutable and safe for concurrent use.
 type Value struct {
 	literal  any // when nothing below is templated
+	size     int // of the literal
 	template *Template
 	list     []*Value
 	keys     []string // of fields, sorted
@@ -27,7 +28,7 @@ func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
 			return nil, field.ErrorList{field.Invalid(at, shorten(v), err.Error())}
 		}
 		if text, ok := t.Literal(); ok {
-			return &Value{literal: text}, nil
+			return &Value{literal: text, size: len(text)}, nil
 		}
 		return &Value{template: t}, nil
 	case []any:
@@ -40,11 +41,11 @@ func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
 }
 
 func literalValue(v any, at *field.Path) (*Value, field.ErrorList) {
-	literal, err := copyJSON(v, nil, 0)
+	literal, err := copyJSON(v, copying{}, 0)
 	if err != nil {
 		return nil, field.ErrorList{field.TypeInvalid(at, typeName(v), err.Error())}
 	}
-	return &Value{literal: literal}, nil
+	return &Value{literal: literal, size: weight(literal, maxRendered, 0)}, nil
 }
 
 func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList) {
@@ -156,13 +157,13 @@ func (v *Value) eval(b *budget, d Data) (any, error) {
 		}
 		return out, nil
 	default:
-		return v.cloneLiteral(), nil
+		return v.cloneLiteral(), b.cycle.render(v.size)
 	}
 }
 
 // cloneLiteral copies the literal. Its nesting was checked when it was compiled.
 func (v *Value) cloneLiteral() any {
-	c, _ := copyJSON(v.literal, nil, 0) // It was copied without an error before.
+	c, _ := copyJSON(v.literal, copying{}, 0) // It was copied without an error before.
 	return c
 }
 

@@ -1,0 +1,106 @@
+package expr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// slowByNature are functions that make keys and hash passwords: they are charged for seconds that a test has not got.
+const slowByNature = "genPrivateKey genCA genCAWithKey genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey bcrypt htpasswd derivePassword"
+
+// composer writes templates that call functions at random, on values that are large or grow.
+type composer struct {
+	random *rand.Rand
+	names  []string
+}
+
+func (c *composer) pick(from ...string) string { return from[c.random.IntN(len(from))] }
+
+// argument is a value of any size.
+func (c *composer) argument(depth int) string {
+	if depth > 0 && c.random.IntN(2) == 0 {
+		return "(" + c.call(depth-1) + ")"
+	}
+	return c.pick("$x", "$x", "$y", ".list", ".map", ".text", "1", "7", "-1", "1000", `"a"`, `""`, `","`, `"a.*|b"`, `(repeat 5000 "a,")`, "(until 2000)", `(dict "a" $x)`)
+}
+
+func (c *composer) call(depth int) string {
+	name := c.pick(c.names...)
+	fn := functions()[name]
+	n := len(fn.params)
+	if fn.variadic {
+		n = max(n-1+c.random.IntN(4), 1)
+	}
+	words := []string{name}
+	for range n {
+		words = append(words, c.argument(depth))
+	}
+	return strings.Join(words, " ")
+}
+
+// template gives a few calls in a loop, each of which may read what the former ones gave.
+func (c *composer) template() string {
+	var b strings.Builder
+	b.WriteString(`{{ $x := .list }}{{ $y := .text }}{{ range $_ := until 400 }}{{ with $ }}`)
+	for range 1 + c.random.IntN(3) {
+		fmt.Fprintf(&b, "{{ %s = %s }}", c.pick("$x", "$y"), c.pick("list $x $y ("+c.call(2)+")", c.call(2), c.call(1)))
+	}
+	b.WriteString(`{{ end }}{{ end }}{{ $x }}{{ $y }}`)
+	return b.String()
+}
+
+// Whatever functions are composed, what an evaluation takes and does is a small multiple of what it is charged, and that is limited.
+func TestCompose(t *testing.T) {
+	c := &composer{random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // The same templates each time.
+	for _, fn := range Funcs() {
+		if !slices.Contains(strings.Fields(slowByNature), fn.Name) {
+			c.names = append(c.names, fn.Name)
+		}
+	}
+	numbers, fields := make([]any, 5000), map[string]any{}
+	for i := range numbers {
+		numbers[i] = int64(i)
+		fields[fmt.Sprint("key-", i)] = strings.Repeat("v", i%50)
+	}
+	data := Data{"list": numbers, "map": fields, "text": strings.Repeat("some text, ", 5000)}
+	scope := NewScope(nil).WithRandom(zeros{}, func() time.Time { return time.Unix(0, 0) }).WithRoots("list", "map", "text")
+	refused := map[string]int{}
+	for range 400 {
+		text := c.template()
+		compiled, err := scope.Compile(text)
+		if err != nil {
+			continue
+		}
+		g := NewWithT(t)
+		b, done := newBudget(t.Context())
+		b.expired = func() error { return nil } // the work alone must end it
+		bytes := taken(func() { _, err = compiled.eval(b, data) })
+		done()
+		g.Expect(b.memory).To(BeNumerically("<=", maxMemory), text)
+		g.Expect(b.work).To(BeNumerically("<=", maxWork), text)
+		// What is charged as work leaves a little garbage as well.
+		g.Expect(bytes).To(BeNumerically("<", 24*b.memory+4*b.work+12*maxOutput), text)
+		if budget, ok := err.(*siteError); ok { //nolint:errorlint // The outermost one.
+			if over, ok := budget.err.(*BudgetError); ok { //nolint:errorlint // As above.
+				refused[over.Limit]++
+			}
+		}
+	}
+	g := NewWithT(t)
+	g.Expect(refused[limitMemory]).To(BeNumerically(">", 10), "%v", refused)
+	g.Expect(refused[limitOutput]).To(BeNumerically(">", 10), "%v", refused)
+}
+
+// zeros is a source of randomness that gives the same each time.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

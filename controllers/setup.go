@@ -30,6 +30,8 @@ type Options struct {
 	Namespace string
 	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
 	MaxConcurrentReconciles int
+	// MemoryLimit is how many bytes the process may take; templates get a share of it. Default: 1 GiB.
+	MemoryLimit int64
 	// QPS and Burst limit the requests of each box. Default: none; the API server says who waits.
 	QPS   float32
 	Burst int
@@ -119,7 +121,7 @@ func newEngine(
 	return engine.New(engine.Config{
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
-		MaxConcurrentReconciles: o.MaxConcurrentReconciles, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
 		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: planOf,
 		Changed: func(name string) {
 			told.boxes.Mark(name, true)

@@ -32,6 +32,9 @@ type Config struct {
 	Log logr.Logger
 	// MaxConcurrentReconciles is the limit over all boxes. Default: 64.
 	MaxConcurrentReconciles int
+	// MemoryLimit is how many bytes the process may take. What the templates of all boxes make at the same time may take a quarter of
+	// it, those of one box an eighth. Default: 1 GiB.
+	MemoryLimit int64
 	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
 	ShutdownTimeout time.Duration
 	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
@@ -58,6 +61,9 @@ type Config struct {
 func withDefaults(c Config) Config {
 	if c.MaxConcurrentReconciles <= 0 {
 		c.MaxConcurrentReconciles = 64
+	}
+	if c.MemoryLimit <= 0 {
+		c.MemoryLimit = 1 << 30
 	}
 	if c.ShutdownTimeout <= 0 {
 		c.ShutdownTimeout = 30 * time.Second

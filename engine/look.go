@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -33,6 +34,8 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		return
 	}
 	defer place.leave()
+	ctx, giveBack := expr.WithCycle(ctx, b.memory)
+	defer giveBack()
 	defer b.gauge()
 	defer func() { b.letNext(b.share.passOn(key)) }()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -132,6 +134,14 @@ func (f *managerFlags) newManager(config *rest.Config, logger logr.Logger) (ctrl
 	return mgr, nil
 }
 
+// memoryLimit is what GOMEMLIMIT says; 0 where it is not set.
+func memoryLimit() int64 {
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return limit
+	}
+	return 0
+}
+
 func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
@@ -143,7 +153,7 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 func (f *managerFlags) setup(mgr ctrl.Manager) error {
 	err := controllers.Setup(mgr, controllers.Options{
 		Namespace: f.ownNamespace(), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
-		AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
+		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
 	})
 	if err != nil {
 		return err

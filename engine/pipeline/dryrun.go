@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 // DryRun asks the API server what it would say to writes, and changes nothing.
@@ -43,6 +44,8 @@ func (s dryRun) Run(ctx context.Context, r *Run) (Outcome, error) {
 	}
 	r.children.all() // their versions from before the dry run are what it has seen
 	probe := r.probe()
+	ctx, giveBack := expr.WithCycle(ctx, nil) // what is only tried is not what is rendered
+	defer giveBack()
 	for _, group := range s.groups {
 		_, err := group.Run(ctx, probe)
 		r.Inputs.observed = append(r.Inputs.observed, probe.Inputs.observed...)

@@ -97,6 +97,7 @@ func classify(step string, err error) *StepError {
 	e := &StepError{Step: step, Err: err}
 	var (
 		budget *expr.BudgetError
+		pool   *expr.PoolError
 		own    *reasonError
 		child  *apply.RefusedError
 		noKind *meta.NoKindMatchError
@@ -108,6 +109,8 @@ func classify(step string, err error) *StepError {
 		e.Class = Panic
 	case errors.As(err, &budget):
 		e.Class, e.Reason = Permanent, v1alpha1.ReasonBudgetExceeded
+	case errors.As(err, &pool):
+		e.Class = Transient
 	case errors.As(err, &own):
 		e.Class, e.Reason = Permanent, own.reason
 		if own.reason == v1alpha1.ReasonDuplicateChild {

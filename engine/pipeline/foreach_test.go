@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
 )
 
 const loop = `onReconcile: {configmaps: [{id: map, name: "%s", forEach: %s, data: {v: "%s"}}]}`
@@ -220,4 +221,49 @@ onReconcile:
 `), website(t, ""))
 	expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonBudgetExceeded)
 	g.Expect(err.Error()).To(gomega.ContainSubstring(`a resource may have at most 1000 children, and "b#400" is one more`))
+}
+
+// What is rendered is held until the last child of its rank is written: a thousand times a megabyte would be the end of the process.
+func TestWhatOneReconcileRendersIsLimited(t *testing.T) {
+	for name, box := range map[string]string{
+		"by templates": `{onReconcile: {configmaps: [{name: "a-{{ .item }}", forEach: {field: "{{ until 1000 }}"}, data: {x: '{{ repeat 1000000 "a" }}'}}]}}`,
+		"as it stands": `{onReconcile: {configmaps: [{name: "a-{{ .item }}", forEach: {field: "{{ until 1000 }}"}, data: {x: ` + strings.Repeat("a", 100_000) + `}}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			pool := expr.NewPool(100<<20, nil)
+			ctx, giveBack := expr.WithCycle(context.Background(), pool)
+			plan := planOf(t, box)
+			r := plan.NewRun(website(t, ""), now, p.ports())
+			err := plan.Execute(ctx, r)
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("over the limit of what the templates of one resource may give in one reconcile (8 MiB)")))
+			g.Expect(AsStepError(err).Reason).To(gomega.Equal(v1alpha1.ReasonBudgetExceeded))
+			g.Expect(p.children).To(gomega.BeEmpty())
+			g.Expect(pool.Used()).To(gomega.BeNumerically(">", 7<<20))
+			result, _ := r.Result(ctx, err)
+			g.Expect(result.Stalled.Reason).To(gomega.Equal(v1alpha1.ReasonBudgetExceeded))
+			giveBack()
+			g.Expect(pool.Used()).To(gomega.BeZero())
+		})
+	}
+}
+
+// Where others hold the memory, a reconcile that needs much of it is tried again; one of usual size needs nothing of it.
+func TestMemoryThatOthersHold(t *testing.T) {
+	g := gomega.NewWithT(t)
+	all := expr.NewPool(1<<20, nil)
+	box := expr.NewPool(100<<20, all)
+	run := func(text string) error {
+		p := newPorts()
+		ctx, giveBack := expr.WithCycle(context.Background(), box)
+		defer giveBack()
+		plan := planOf(t, `{onReconcile: {configmaps: [{data: {x: '`+text+`'}}]}}`)
+		return plan.Execute(ctx, plan.NewRun(website(t, ""), now, p.ports()))
+	}
+	err := run(`{{ $x := list }}{{ range until 10 }}{{ $x = list $x (repeat 500000 "a") }}{{ end }}{{ len $x }}`)
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("over its share of the manager's memory (1 MiB); this one is tried again")))
+	g.Expect(AsStepError(err).Class).To(gomega.Equal(Transient))
+	g.Expect(all.Used() + box.Used()).To(gomega.BeZero())
+	g.Expect(run(`{{ repeat 100000 "a" }}`)).To(gomega.Succeed())
 }

@@ -226,6 +226,9 @@ func (r *Run) mark(ctx context.Context) error {
 
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
+	// What the stages gave may have used the limit up: the status says so nevertheless.
+	ctx, giveBack := expr.WithCycle(ctx, nil)
+	defer giveBack()
 	res := status.Result{Generation: r.Stored.GetGeneration()}
 	fields, conditions, fieldsErr := r.Plan.statusFields(ctx, r)
 	if err == nil && fieldsErr != nil {

@@ -49,6 +49,38 @@ var _ = Describe("Boxes", func() {
 		w.settled(ctx, "web")
 	})
 
+	for name, tc := range map[string]struct{ bad, says string }{
+		"keeps text in a list": {
+			`{onReconcile: {configmaps: [{data: {x: '{{ $x := list }}{{ range until 10000 }}{{ $x = list $x (repeat 1048576 "a") }}{{ end }}{{ len $x }}'}}]}}`,
+			"onReconcile: configmaps: data.x: evaluating {{ $x = list $x (repeat 1048576 \"a\") }}: over the memory limit of a template (16 MiB)",
+		},
+		"renders a megabyte a thousand times": {
+			`{onReconcile: {configmaps: [{name: "{{ .metadata.name }}-{{ .item }}", forEach: {field: "{{ until 1000 }}"}, data: {x: '{{ repeat 1000000 "a" }}'}}]}}`,
+			"over the limit of what the templates of one resource may give in one reconcile (8 MiB)",
+		},
+		"compares lists that double": {
+			`{onReconcile: {configmaps: [{when: [{cel: "5 in [[1, 2, 3, 4]]` + strings.Repeat(".map(x, x + x + x)", 12) + `[0]"}]}]}}`,
+			"over the cost limit of a CEL expression (1000000 units)",
+		},
+		"walks through much, again and again": {
+			`{onReconcile: {configmaps: [{data: {x: '{{ $x := until 10000 }}{{ range until 10000 }}{{ $_ := has 1 (list $x) }}{{ end }}'}}]}}`,
+			"over the work limit of a template (100000000 bytes and elements)",
+		},
+	} {
+		It("work beside one that "+name, func(ctx context.Context) {
+			bad, good := newWorld(ctx), newWorld(ctx)
+			bad.running(ctx, bad.box(ctx, tc.bad))
+			good.running(ctx, good.box(ctx, oneMap(3, "good")))
+			for _, resource := range names(10) {
+				bad.website(ctx, resource, `{}`)
+			}
+			works(ctx, good, "during")
+			for _, resource := range names(10) {
+				bad.shows(ctx, resource, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonBudgetExceeded, tc.says)
+			}
+		})
+	}
+
 	It("work beside one all of whose resources are wrong, and which evaluates each of them once", func(ctx context.Context) {
 		bad, good := newWorld(ctx), newWorld(ctx)
 		bad.running(ctx, bad.box(ctx, atMostTen))

@@ -190,6 +190,18 @@ func TestChartImage(t *testing.T) {
 	}
 }
 
+// Go's runtime knows nothing of the container's limit by itself.
+func TestMemoryLimit(t *testing.T) {
+	for limit, want := range map[string]string{
+		`"1Gi"`: "966367641", `"1.5Gi"`: "1449551462", `"512Mi"`: "483183820", `"1G"`: "900000000", "1000000000": "900000000", `"2000000k"`: "1800000000",
+	} {
+		deployment := only[appsv1.Deployment](t, helm(t, "resources.limits.memory="+limit), "Deployment")
+		NewWithT(t).Expect(deployment.Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "GOMEMLIMIT", Value: want}), limit)
+	}
+	none := only[appsv1.Deployment](t, helm(t, "resources.limits=null"), "Deployment")
+	NewWithT(t).Expect(none.Spec.Template.Spec.Containers[0].Env).To(HaveLen(1))
+}
+
 func appVersion(t *testing.T) string {
 	t.Helper()
 	return readYAML(t, chart+"/Chart.yaml")["appVersion"].(string)

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -66,6 +67,9 @@ func TestDeployment(t *testing.T) {
 			}))
 			g.Expect(container.Resources.Requests).To(HaveKey(corev1.ResourceCPU))
 			g.Expect(container.Resources.Limits).To(HaveKey(corev1.ResourceMemory))
+			g.Expect(container.Env).To(ContainElement(corev1.EnvVar{
+				Name: "GOMEMLIMIT", Value: strconv.FormatInt(container.Resources.Limits.Memory().Value()*9/10, 10),
+			}))
 			ports := map[string]int32{}
 			for _, port := range container.Ports {
 				ports[port.Name] = port.ContainerPort

@@ -82,3 +82,15 @@ roleRef:
 subjects:
 {{ include "orkestra.subjects" $root }}
 {{- end -}}
+
+{{- /* Nine tenths of a quantity of memory, in bytes: what Go's runtime keeps to, so that it collects garbage before the container is killed. */}}
+{{- define "orkestra.goMemoryLimit" -}}
+{{- $units := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- $text := kindIs "string" . | ternary (toString .) (int64 . | toString) -}}
+{{- $number := regexFind "^[0-9.]+" $text -}}
+{{- $unit := trimPrefix $number $text -}}
+{{- if not (hasKey $units $unit) }}
+{{- fail (printf "resources.limits.memory: %q must be a number with the unit Ki, Mi, Gi, Ti, k, M, G or T, such as 512Mi" $text) }}
+{{- end -}}
+{{- mulf (float64 $number) (get $units $unit) 0.9 | int64 -}}
+{{- end -}}

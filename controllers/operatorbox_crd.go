@@ -13,11 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/suggest"
 )
 
 // CRDs keeps the full CRDs of the boxes: the manager's cache has only their metadata. It is safe for concurrent use.
@@ -71,7 +73,7 @@ func (r *OperatorBoxReconciler) findCRD(ctx context.Context, box *v1alpha1.Opera
 	}
 	crd, err := r.readCRD(ctx, box.Name, v.crdName)
 	if apierrors.IsNotFound(err) {
-		v.noCRD(phaseWithout(box), v1alpha1.ReasonCRDMissing, fmt.Sprintf("CustomResourceDefinition %q does not exist; it is picked up when it is created", v.crdName))
+		v.noCRD(phaseWithout(box), v1alpha1.ReasonCRDMissing, crdMissing(ctx, r.Client, v.crdName))
 		return nil, nil
 	}
 	if err != nil {
@@ -82,6 +84,20 @@ func (r *OperatorBoxReconciler) findCRD(ctx context.Context, box *v1alpha1.Opera
 		return nil, nil
 	}
 	return r.pick(box, crd, v), nil
+}
+
+// crdMissing says that a CRD is not there, and names the one that may have been meant.
+func crdMissing(ctx context.Context, cache client.Reader, name string) string {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	if err := cache.List(ctx, all); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("CRDs could not be listed", "reason", err.Error())
+	}
+	names := make([]string, len(all.Items))
+	for i := range all.Items {
+		names[i] = all.Items[i].Name
+	}
+	return fmt.Sprintf("CustomResourceDefinition %q does not exist%s; it is picked up when it is created", name, suggest.DidYouMean(name, names))
 }
 
 func (r *OperatorBoxReconciler) readCRD(ctx context.Context, box, name string) (*apiextensionsv1.CustomResourceDefinition, error) {

@@ -131,7 +131,7 @@ func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipelin
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		r := pending(h, v1alpha1.ReasonCRDMissing, fmt.Sprintf("CustomResourceDefinition %q does not exist; it is picked up when it is created", name), 0).Report
+		r := pending(h, v1alpha1.ReasonCRDMissing, crdMissing(ctx, s.Client, name), 0).Report
 		if s := h.Status.State; s != "" && s != v1alpha1.HealthPending {
 			r.Phase = health.Stopped
 		}

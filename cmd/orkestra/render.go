@@ -19,7 +19,8 @@ The resource is handled as the API server would handle it: the schema of its CRD
 the plan runs until nothing changes any more. Nothing is written anywhere.
 
 What a cluster would add is given by --with: the state of children (their status opens gates), other objects that the box
-reads, and the answers of external calls, in a document with nothing but the key "external":
+reads, and the answers of external calls. With --cluster, other objects are read there where --with does not give them;
+children never are. Answers stand in a document with nothing but the key "external":
 
   external:
     quota: {status: 200, body: {limit: 5}}
@@ -96,7 +97,7 @@ func (f *renderFlags) run(ctx context.Context, in io.Reader, out, notes io.Write
 	if err := f.compile(ctx, v, docs, notes); err != nil {
 		return err
 	}
-	all := &rendering{boxes: v.plans, mapper: v.mapper, crds: v.crds, now: f.now()}
+	all := &rendering{boxes: v.plans, mapper: v.mapper, crds: v.crds, cluster: v.cluster, now: f.now()}
 	served, others, err := all.served(resources, notes)
 	if err != nil {
 		return &failure{err}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -22,7 +23,7 @@ import (
 )
 
 // memory is what a cluster would be for one resource: it keeps children as they are given, and has nothing else but what
-// --with says.
+// --with says, and what --cluster lets it read.
 type memory struct {
 	plan     *pipeline.Plan
 	known    *state
@@ -31,8 +32,18 @@ type memory struct {
 	crds     *crdSet
 	resource *unstructured.Unstructured
 
+	cluster *cluster               // where other objects are read; nil: nowhere
+	ctx     func() context.Context // for that
+
 	mu       sync.Mutex // the children of one rank are written at the same time
 	children []*kept    // guarded by mu
+	unread   error      // what the cluster did not give; guarded by mu
+}
+
+func (m *memory) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unread = errors.Join(m.unread, err)
 }
 
 // kept is a child: as it is sent, and as a cluster would show it.
@@ -214,14 +225,31 @@ func (m *memory) Observe(_ context.Context, kind schema.GroupVersionKind) error 
 	return err
 }
 
-// Get implements pipeline.Observer.
+// Get implements pipeline.Observer. What --with says comes before what the cluster has.
 func (m *memory) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	return m.known.get(kind, namespace, name)
+	if given := m.known.get(kind, namespace, name); given != nil || m.cluster == nil {
+		return given
+	}
+	obj, err := m.cluster.get(m.ctx(), kind, namespace, name)
+	m.note(err)
+	return obj
 }
 
 // Select implements pipeline.Observer.
 func (m *memory) Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	return m.known.list(kind, namespace, selector)
+	given := m.known.list(kind, namespace, selector)
+	if m.cluster == nil {
+		return given
+	}
+	all, err := m.cluster.list(m.ctx(), kind, namespace, selector)
+	m.note(err)
+	for _, obj := range all {
+		if m.known.get(kind, obj.GetNamespace(), obj.GetName()) == nil {
+			given = append(given, obj)
+		}
+	}
+	slices.SortStableFunc(given, byName)
+	return given
 }
 
 // Standing implements pipeline.Observer. What a box depends on is there: else nothing could be shown.

@@ -36,6 +36,7 @@ type rendering struct {
 	known   *state
 	mapper  meta.RESTMapper
 	crds    *crdSet
+	cluster *cluster
 	now     time.Time
 	objects []*unstructured.Unstructured // what is printed
 }
@@ -51,8 +52,12 @@ func (r *rendering) resource(ctx context.Context, doc document, status bool, not
 		return false, writeLines(notes, wrong, err)
 	}
 	cluster := newMemory(plan, r.known, r.boxes, r.mapper, r.crds, stored)
+	cluster.cluster, cluster.ctx = r.cluster, func() context.Context { return ctx }
 	run, cycleErr := cluster.settle(ctx, plan, stored, r.now)
 	result, cycleErr := run.Result(ctx, cycleErr)
+	if cluster.unread != nil {
+		return false, cluster.unread
+	}
 	desired, _, err := plan.Status.Desired(run.Stored, result, metav1.NewTime(r.now))
 	if err != nil {
 		return false, err

@@ -137,7 +137,8 @@ func (f *validateFlags) validator(in io.Reader) (*validator, []document, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &validator{crds: crds, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, known: newKnownBoxes(), docs: docs}
+	v := &validator{crds: crds, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, known: newKnownBoxes(), docs: docs,
+		crdsGiven: len(f.crds) > 0}
 	if err := f.connect(v); err != nil {
 		return nil, nil, &failure{err}
 	}

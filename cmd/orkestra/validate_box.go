@@ -36,6 +36,7 @@ type validator struct {
 	cluster       *cluster // nil: not asked
 	mapper        meta.RESTMapper
 	allKinds      bool // the mapper asks a cluster
+	crdsGiven     bool // by --crd: a CRD that is not among them is a mistake
 	allowGranting bool
 	externalOnly  bool
 	known         *knownBoxes
@@ -169,6 +170,9 @@ func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, "paths are checked when spec.crd is right")
 	case crd != nil:
 		r.Notes = append(r.Notes, fmt.Sprintf("%s has no schema: paths are not checked", crd.Name))
+	case box.Spec.CRD.Name != "" && v.crdsGiven:
+		found.add(fromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name,
+			"no file of --crd holds this CRD"+suggest.DidYouMean(box.Spec.CRD.Name, v.crds.names())))
 	case box.Spec.CRD.Name != "":
 		r.schemaNote = v.unknownSchema(box.Spec.CRD.Name)
 		r.Notes = append(r.Notes, r.schemaNote)

@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,7 +22,7 @@ import (
 // requestTimeout is how long the API server may take for one answer.
 const requestTimeout = 30 * time.Second
 
-// cluster reads CRDs from an API server.
+// cluster reads CRDs, and what boxes read, from an API server.
 type cluster struct {
 	client client.Client
 }
@@ -45,6 +49,34 @@ func newCluster(kubeconfig, context string) (*cluster, error) {
 		return nil, fmt.Errorf("asking %s for its kinds: %w", config.Host, err)
 	}
 	return &cluster{client: c}, nil
+}
+
+// get gives an object, or nil where there is none of this name.
+func (c *cluster) get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	err := c.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // No object is a legal answer.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, strings.TrimPrefix(namespace+"/"+name, "/"), err)
+	}
+	return obj, nil
+}
+
+// list gives the objects of a namespace, or of all, that the labels select.
+func (c *cluster) list(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+	}
+	out := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	return out, nil
 }
 
 // crd gives a CRD, or nil where there is none of this name.

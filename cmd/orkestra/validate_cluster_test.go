@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -30,20 +31,31 @@ func apiServer(t *testing.T, status int) string {
 	resources := func(groupVersion string, r metav1.APIResource) metav1.APIResourceList {
 		return metav1.APIResourceList{GroupVersion: groupVersion, APIResources: []metav1.APIResource{r}}
 	}
+	settings := corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "settings", Labels: map[string]string{"a": "b"}}, Data: map[string]string{"color": "blue"},
+	}
 	const groupCRD, groupRegions = apiextensionsv1.GroupName, "infra.example.com"
 	answers := map[string]any{
-		"/api":  metav1.APIVersions{},
+		"/api":  metav1.APIVersions{Versions: []string{"v1"}},
 		"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{group(groupCRD, "v1"), group(groupRegions, "v1")}},
 		"/apis/" + groupCRD + "/v1": resources(groupCRD+"/v1",
 			metav1.APIResource{Name: "customresourcedefinitions", SingularName: "customresourcedefinition", Kind: kindCRD}),
 		"/apis/" + groupRegions + "/v1": resources(groupRegions+"/v1",
 			metav1.APIResource{Name: "regions", SingularName: "region", Kind: "Region"}),
 		"/apis/" + groupCRD + "/v1/customresourcedefinitions/" + crd.Name: crd,
+		"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "configmaps", SingularName: "configmap", Kind: "ConfigMap", Namespaced: true}}},
+		"/api/v1/namespaces/team-a/configmaps/settings": settings,
+		"/api/v1/namespaces/team-a/configmaps":          corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, Items: []corev1.ConfigMap{settings}},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		answer, ok := answers[r.URL.Path]
 		switch {
+		case strings.HasSuffix(r.URL.Path, "/secret"):
+			answer = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "no right"}
+			w.WriteHeader(http.StatusForbidden)
 		case strings.Contains(r.URL.Path, "/customresourcedefinitions/") && status != http.StatusOK:
 			answer = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: int32(status), Message: "no right"}
 			w.WriteHeader(status)
@@ -81,6 +93,41 @@ func TestValidateAsksTheCluster(t *testing.T) {
 	g.Expect(code).To(Equal(exitNo), stdout)
 	g.Expect(stderr).To(ContainSubstring(
 		`OperatorBox "a": note: schema of as.example.com unknown: paths are not checked; the cluster has no such CRD, give --crd` + "\n"))
+}
+
+func TestValidateRefusesACRDThatNoFileHolds(t *testing.T) {
+	g := NewWithT(t)
+	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "websits.demo.example.com", 1)
+	stdout, _, code := orkestra(t, box, "validate", "-f", "-", "--crd", websites)
+	g.Expect(code).To(Equal(exitNo), stdout)
+	g.Expect(stdout).To(ContainSubstring(
+		`spec.crd.name: Invalid value: "websits.demo.example.com": no file of --crd holds this CRD, did you mean "websites.demo.example.com"?`))
+	stdout, stderr, code := orkestra(t, box, "validate", "-f", "-")
+	g.Expect(code).To(BeZero(), stdout)
+	g.Expect(stderr).To(ContainSubstring("give --crd or --cluster"))
+}
+
+func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	box := `{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: a}, spec: {crd: {name: websites.demo.example.com},
+		cross: [{name: one, apiVersion: v1, kind: ConfigMap, selector: {name: settings}}, {name: all, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: b}}}],
+		onReconcile: {configmaps: [{data: {one: "{{ .cross.one.data.color }}", all: "{{ len .cross.all }}"}}]}}}`
+	resource := filepath.Join(t.TempDir(), "website.yaml")
+	g.Expect(os.WriteFile(resource, []byte(`{apiVersion: demo.example.com/v1, kind: Website, metadata: {name: shop, namespace: team-a}, spec: {image: a}}`), 0o600)).To(Succeed())
+	args := []string{"render", "-f", "-", "-r", resource, "--cluster", "--context", "test", "--kubeconfig"}
+	stdout, stderr, code := orkestra(t, box, append(args, apiServer(t, http.StatusOK))...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("one: blue"), ContainSubstring(`all: "1"`)))
+
+	given := filepath.Join(t.TempDir(), "settings.yaml")
+	g.Expect(os.WriteFile(given, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: team-a, labels: {a: b}}, data: {color: red}}`), 0o600)).To(Succeed())
+	stdout, stderr, code = orkestra(t, box, append(args, apiServer(t, http.StatusOK), "--with", given)...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("one: red"), ContainSubstring(`all: "1"`)))
+
+	_, stderr, code = orkestra(t, strings.Replace(box, "name: settings", "name: secret", 1), append(args, apiServer(t, http.StatusOK))...)
+	g.Expect(code).To(Equal(exitNo))
+	g.Expect(stderr).To(ContainSubstring(`error: reading ConfigMap "team-a/secret": `))
 }
 
 func TestValidateTakesKindsFromTheCluster(t *testing.T) {

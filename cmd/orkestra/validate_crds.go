@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -53,6 +55,9 @@ func (s *crdSet) add(doc document) {
 		s.byName[name], s.files[name] = crd, doc.file
 	}
 }
+
+// names are those of all CRDs.
+func (s *crdSet) names() []string { return slices.Collect(maps.Keys(s.byName)) }
 
 func (s *crdSet) fail(doc document, wrong ...mistake) {
 	r := boxResult{File: doc.file, subject: fmt.Sprintf("%s %q", kindCRD, doc.name())}

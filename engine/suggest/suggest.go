@@ -10,10 +10,11 @@ import (
 )
 
 // Nearest gives the candidate with the smallest edit distance to name, or "" where none is near enough to be a likely
-// slip of the pen: a third of the name's length, and at least 2. Case does not count. Of equally near candidates the
+// slip of the pen: a third of the name's length up to its first dot, and at least 2: groups are long, and near to each other. Case does not count. Of equally near candidates the
 // alphabetically first wins, so that messages are deterministic.
 func Nearest(name string, candidates []string) string {
-	limit := max(2, len(name)/3)
+	first, _, _ := strings.Cut(name, ".")
+	limit := max(2, len(first)/3)
 	best, bestDistance := "", limit+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))

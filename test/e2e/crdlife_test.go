@@ -70,6 +70,13 @@ func addVersion(crd *apiextensionsv1.CustomResourceDefinition, name string) *api
 var _ = Describe("The CRD of a box", func() {
 	const imageMap = `{onReconcile: {configmaps: [{data: {value: "{{ .spec.image }}"}}]}}`
 
+	It("is named where a box names one that is nearly so", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.box(ctx, `{crd: {name: websits.`+w.group+`}}`)
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDMissing,
+			`CustomResourceDefinition "websits.`+w.group+`" does not exist, did you mean "`+w.crdName()+`"?; it is picked up when it is created`)
+	})
+
 	It("may come after the box", func(ctx context.Context) {
 		w := newWorldWithoutCRD(ctx)
 		w.box(ctx, imageMap)

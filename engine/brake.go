@@ -83,7 +83,7 @@ func (l *loop) note(run *pipeline.Run, resync time.Duration) {
 
 // rewritten names the first child that got new content.
 func rewritten(run *pipeline.Run) string {
-	at := slices.IndexFunc(run.Writes, func(w pipeline.Written) bool { return w.Action == apply.Changed })
+	at := slices.IndexFunc(run.Writes, func(w pipeline.Written) bool { return w.Action == apply.Changed || w.Action == apply.Replaced })
 	if at < 0 {
 		return ""
 	}

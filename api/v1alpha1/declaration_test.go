@@ -69,6 +69,6 @@ func TestCommonFieldNames(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(v1alpha1.CommonFieldNames()).To(Equal([]string{
 		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "when", "anyOf", "whenFalse", "optional", "forEach",
-		"adopt", "deletionPolicy", "initialFields", "readyWhen", "spec",
+		"adopt", "deletionPolicy", "replace", "initialFields", "readyWhen", "spec",
 	}))
 }

@@ -117,6 +117,11 @@ type CommonFields struct {
 	// +optional
 	DeletionPolicy ChildDeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// Replace deletes the object, and makes it again, where what has changed of it can't be changed in place; a Job, when what it runs has
+	// changed. Not for volume claims, namespaces, CRDs and what is made once. Default: false.
+	// +optional
+	Replace bool `json:"replace,omitempty"`
+
 	// InitialFields are paths that are set at creation and then left alone.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set

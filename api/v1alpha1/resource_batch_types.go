@@ -68,10 +68,6 @@ type RunFields struct {
 // +kubebuilder:object:generate=false
 type JobFields struct {
 	RunFields `json:",inline"`
-	// Replace makes the Job again when what it runs has changed. In `onReconcile`, or with `reconcile: true`.
-	// Default: false.
-	// Example: replace: true
-	Replace bool `json:"replace,omitempty"`
 	// FailurePolicy is what a failed Job does to the deletion: Block or Continue. In `onDelete` only.
 	// Default: Block.
 	// Example: failurePolicy: Continue

@@ -198,17 +198,16 @@ func (c *Client) jsonPatch(ctx context.Context, t target, manager string, patch 
 }
 
 // delete deletes exactly the object that was read: same UID, same resourceVersion. gone says that it is removed already.
-func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured) (gone bool, err error) {
+func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured, propagation metav1.DeletionPropagation) (gone bool, err error) {
 	path, err := c.path(targetOf(obj))
 	if err != nil {
 		return false, err
 	}
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
-	background := metav1.DeletePropagationBackground
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-		PropagationPolicy: &background,
+		PropagationPolicy: &propagation,
 		DryRun:            c.dryRun,
 	})
 	if err != nil {

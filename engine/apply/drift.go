@@ -34,6 +34,8 @@ type Difference struct {
 	// there to recognize the same difference again. It may be the value of a Secret: show the path, never this. What is no
 	// scalar is shared memory: read only.
 	Live any
+	// Wanted is the declared value where it is a scalar, and InWords where none is declared; else nil. It may be secret, too.
+	Wanted any
 }
 
 // Equal says whether two differences are the same: the same path, the same live value.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -15,7 +16,7 @@ func (c *Client) Create(ctx context.Context, obj *unstructured.Unstructured) (*u
 
 // Remove deletes exactly the object that was read. One that is gone is no error.
 func (c *Client) Remove(ctx context.Context, obj *unstructured.Unstructured) error {
-	if _, err := c.delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := c.delete(ctx, obj, metav1.DeletePropagationBackground); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

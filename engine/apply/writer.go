@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,10 @@ type Child struct {
 	Orphan bool
 	// OwnerReference lets the garbage collector delete the child with its owner, where Kubernetes allows that.
 	OwnerReference bool
+	// Replace deletes the child where it differs in what can't be changed in place. It is made again when it is gone.
+	Replace bool
+	// Leftovers are values that the child must not have, and that server-side apply would leave.
+	Leftovers []Leftover
 	// Initial are the fields that have what Object says when the child is made, and are left alone from then on.
 	Initial []FieldPath
 }
@@ -61,6 +66,8 @@ const (
 	Corrected Action = "drift"
 	// Adopted: an object that nobody controlled is ours now.
 	Adopted Action = "adopt"
+	// Replaced: the child was deleted, to be made again with what is declared now.
+	Replaced Action = "replace"
 	// Terminating: the child is being deleted; nothing was sent.
 	Terminating Action = "terminating"
 )
@@ -132,9 +139,13 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 	if err != nil {
 		return Outcome{}, err
 	}
-	out, err := w.follow(ctx, withoutInitial(obj, child.Initial), live)
+	rest := withoutInitial(obj, child.Initial)
+	if err := child.leftovers(live); err != nil {
+		return w.replaceOr(ctx, child, obj, rest, live, err)
+	}
+	out, err := w.follow(ctx, rest, live)
 	if err != nil {
-		return Outcome{}, err
+		return w.replaceOr(ctx, child, obj, rest, live, err)
 	}
 	return w.letGo(ctx, child.Initial, leaving, out)
 }
@@ -242,7 +253,11 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 
 // Delete deletes a child, unless it has changed since it was read.
 func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
-	gone, err := w.client.delete(ctx, child)
+	return w.remove(ctx, child, metav1.DeletePropagationBackground)
+}
+
+func (w *Writer) remove(ctx context.Context, child *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
+	gone, err := w.client.delete(ctx, child, propagation)
 	switch {
 	case IsGone(err, child), err == nil && gone:
 		w.cache.Gone(child.GroupVersionKind(), child)

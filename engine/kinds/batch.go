@@ -20,7 +20,6 @@ const (
 	nameBackoffLimit  = "backoffLimit"
 	nameFailurePolicy = "failurePolicy"
 	nameJobTemplate   = "jobTemplate"
-	nameReplace       = "replace"
 	nameSchedule      = "schedule"
 	nameTTL           = "ttlSecondsAfterFinished"
 )
@@ -49,25 +48,25 @@ func batchKinds() []Kind {
 	}
 }
 
-// JobOptions reads the short fields of a Job that are no part of the object: replace (default false), failurePolicy
+// JobOptions reads the short fields of a Job that are no part of the object: failurePolicy
 // (default Block) and ttlSecondsAfterFinished (in seconds, nil where it is not asked for). Errors are *FieldError.
-func JobOptions(short map[string]any) (replace bool, failurePolicy v1alpha1.JobFailurePolicy, ttl *int32, err error) {
+func JobOptions(short map[string]any) (failurePolicy v1alpha1.JobFailurePolicy, ttl *int32, err error) {
 	var w walker
-	options := w.object(shapeOf(reflect.TypeFor[v1alpha1.JobFields]()), pick(short, nameReplace, nameFailurePolicy, nameTTL))
+	options := w.object(shapeOf(reflect.TypeFor[v1alpha1.JobFields]()), pick(short, nameFailurePolicy, nameTTL))
 	if err := w.first(""); err != nil {
-		return false, "", nil, err
+		return "", nil, err
 	}
 	failurePolicy = v1alpha1.JobFailureBlock
 	if text, ok := options[nameFailurePolicy].(string); ok && text != "" {
 		failurePolicy = v1alpha1.JobFailurePolicy(text)
 	}
 	if !slices.Contains(failurePolicies, failurePolicy) {
-		return false, "", nil, badFailurePolicy(string(failurePolicy))
+		return "", nil, badFailurePolicy(string(failurePolicy))
 	}
 	if seconds, ok := int32Of(options[nameTTL]); ok {
 		ttl = &seconds
 	}
-	return options[nameReplace] == true, failurePolicy, ttl, nil
+	return failurePolicy, ttl, nil
 }
 
 func badFailurePolicy(text string) *FieldError {

@@ -9,7 +9,7 @@ import (
 func TestBuildJobs(t *testing.T) {
 	for name, tc := range map[string]buildCase{
 		"the smallest Job": {
-			key: "jobs", short: `{image: postgres, command: [./cleanup.sh], ttlSecondsAfterFinished: 60, replace: true, failurePolicy: Continue}`,
+			key: "jobs", short: `{image: postgres, command: [./cleanup.sh], ttlSecondsAfterFinished: 60, failurePolicy: Continue}`,
 			want: `
 apiVersion: batch/v1
 kind: Job
@@ -68,20 +68,16 @@ spec:
 
 func TestJobOptions(t *testing.T) {
 	g := NewWithT(t)
-	replace, policy, ttl, err := JobOptions(tree(t, `{image: x}`))
+	policy, ttl, err := JobOptions(tree(t, `{image: x}`))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(replace).To(BeFalse())
 	g.Expect(string(policy)).To(Equal("Block"))
 	g.Expect(ttl).To(BeNil())
 
-	replace, policy, ttl, err = JobOptions(tree(t, `{replace: "true", failurePolicy: Continue, ttlSecondsAfterFinished: "0"}`))
+	policy, ttl, err = JobOptions(tree(t, `{failurePolicy: Continue, ttlSecondsAfterFinished: "0"}`))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(replace).To(BeTrue())
 	g.Expect(string(policy)).To(Equal("Continue"))
 	g.Expect(ttl).To(HaveValue(Equal(int32(0))))
 
-	_, _, _, err = JobOptions(tree(t, `{failurePolicy: Retry}`))
+	_, _, err = JobOptions(tree(t, `{failurePolicy: Retry}`))
 	g.Expect(err).To(MatchError("failurePolicy: want Block or Continue, got string"))
-	_, _, _, err = JobOptions(tree(t, `{replace: maybe}`))
-	g.Expect(err).To(MatchError("replace: want boolean, got string"))
 }

@@ -27,8 +27,8 @@ func TestCheckOfEachKind(t *testing.T) {
 			"cronjobs", `{}`, bare, []string{`x.image: Required value: an image`, `x.schedule: Required value: a schedule, such as "30 2 * * *"`},
 		},
 		"a CronJob's Job options": {
-			"cronjobs", `{image: a, schedule: "{{ x }}", replace: true, shedule: a}`, bare,
-			[]string{`x.replace: Forbidden: unknown field`, `x.shedule: Forbidden: unknown field, did you mean "schedule"?`},
+			"cronjobs", `{image: a, schedule: "{{ x }}", failurePolicy: Block, shedule: a}`, bare,
+			[]string{`x.failurePolicy: Forbidden: unknown field`, `x.shedule: Forbidden: unknown field, did you mean "schedule"?`},
 		},
 		"a CronJob's container in the place of a Job's": {
 			"cronjobs", `{schedule: a}`, `{template: {spec: {containers: [{name: a, image: b}]}}}`,

@@ -267,7 +267,7 @@ func FuzzBuild(f *testing.F) {
 			k.NeedsService(s, o)
 			k.WorkloadOf("a", s)
 			ServiceOf("a", s, nil)
-			_, _, _, _ = JobOptions(s)
+			_, _, _ = JobOptions(s)
 		}
 	})
 }

@@ -22,6 +22,7 @@ func coreKinds() []Kind {
 			fromWorkload: source{fields: nameSelector, needs: serviceNeedsWorkload},
 			selecting:    nameSelector,
 			check:        checkService,
+			leftovers:    serviceLeftovers,
 			build:        buildService,
 		},
 		{
@@ -69,7 +70,7 @@ func checkService(c *checker) {
 func buildService(d Declared, short map[string]any) (map[string]any, error) {
 	spec := pick(short, nameType, nameSelector, namePorts)
 	if short["headless"] == true {
-		spec["clusterIP"] = corev1.ClusterIPNone
+		spec[nameClusterIP] = corev1.ClusterIPNone
 	}
 	// An empty selector that is written out means no selector, so that endpoints can be made by hand.
 	if d.Short[nameSelector] == nil && !isExternalName(short) {
@@ -82,6 +83,17 @@ func buildService(d Declared, short map[string]any) (map[string]any, error) {
 		spec[namePorts] = []any{servicePortEntry(short, d.Workload)}
 	}
 	return map[string]any{nameSpec: spec}, nil
+}
+
+// nameClusterIP is the address of a Service.
+const nameClusterIP = "clusterIP"
+
+// serviceLeftovers: a Service that is headless no more must have an address, which the API server gives at creation only.
+func serviceLeftovers(spec map[string]any) []Leftover {
+	if isExternalName(spec) || spec[nameClusterIP] != nil {
+		return nil
+	}
+	return []Leftover{{Path: []string{nameSpec, nameClusterIP}, Value: corev1.ClusterIPNone, Wanted: "an address"}}
 }
 
 func servicePortEntry(short map[string]any, w *Workload) map[string]any {

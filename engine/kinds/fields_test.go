@@ -50,7 +50,7 @@ func TestEveryFieldsTypeHasAKind(t *testing.T) {
 }
 
 // notInTheObject are short fields that say how the object is treated: see JobOptions.
-var notInTheObject = map[string][]string{"jobs": {nameFailurePolicy, nameReplace}}
+var notInTheObject = map[string][]string{"jobs": {nameFailurePolicy}}
 
 // TestEveryFieldHasAnEffect fails while a short field, or a field of a type of ours in it, is accepted and ignored.
 func TestEveryFieldHasAnEffect(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -41,6 +42,8 @@ type Kind struct {
 	fromWorkload, fromService source
 	// check adds what the types of the fields alone can't say; may be nil.
 	check func(c *checker)
+	// leftovers are what such an object can't be rid of by dropping it; may be nil.
+	leftovers func(spec map[string]any) []Leftover
 	// build makes the object's content besides apiVersion, kind and metadata from converted short fields.
 	build func(d Declared, short map[string]any) (map[string]any, error)
 }
@@ -173,6 +176,24 @@ func PluralOf(gvk schema.GroupVersionKind) string {
 // FieldNames are the short fields of the kind, sorted.
 func (k Kind) FieldNames() []string {
 	return slices.Clone(shapeOf(k.fields).names)
+}
+
+// Leftover is a value that stays on an object when its declaration drops it: the API server carries it over, and can't change it.
+type Leftover struct {
+	// Path of the field.
+	Path []string
+	// Value that must not be there.
+	Value string
+	// Wanted says in words what should be there.
+	Wanted string
+}
+
+// Leftovers are values that an object must not have with what is declared of it now.
+func (k Kind) Leftovers(obj *unstructured.Unstructured) []Leftover {
+	if k.leftovers == nil {
+		return nil
+	}
+	return k.leftovers(asObject(obj.Object[nameSpec]))
 }
 
 // IsWorkload says whether the kind runs pods that Services and others select by default.

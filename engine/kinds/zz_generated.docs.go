@@ -30,6 +30,7 @@ var apiDocs = map[string]typeDoc{
 			"forEach":        {text: "Makes one object for each item.", standard: "", example: ""},
 			"adopt":          {text: "Whether an existing object that nobody controls may be taken over: Never or IfUnowned.", standard: "Never", example: ""},
 			"deletionPolicy": {text: "What happens to the object when no declaration stands for it any more: Delete or Orphan.", standard: "Delete", example: ""},
+			"replace":        {text: "Deletes the object, and makes it again, where what has changed of it can't be changed in place; a Job, when what it runs has changed. Not for volume claims, namespaces, CRDs and what is made once.", standard: "false", example: ""},
 			"initialFields":  {text: "Paths that are set at creation and then left alone.", standard: "", example: ""},
 			"readyWhen":      {text: "Lists conditions under which the object counts as current; they read it as `object`.", standard: "kstatus", example: ""},
 			"spec":           {text: "Merged over the spec that the short fields make.", standard: "", example: ""},
@@ -122,7 +123,6 @@ var apiDocs = map[string]typeDoc{
 	"JobFields": {
 		text: "Makes `batch/v1` Jobs. The container is called `main`, `restartPolicy` is Never. `ttlSecondsAfterFinished` does not stand in `onDelete`: what is made there goes when the clean-up is over.",
 		fields: map[string]fieldDoc{
-			"replace":       {text: "Makes the Job again when what it runs has changed. In `onReconcile`, or with `reconcile: true`.", standard: "false", example: "replace: true"},
 			"failurePolicy": {text: "What a failed Job does to the deletion: Block or Continue. In `onDelete` only.", standard: "Block", example: "failurePolicy: Continue"},
 		},
 	},

@@ -233,6 +233,19 @@ onDelete: {jobs: [{image: a, replace: true}]}`,
 				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
 			},
 		},
+		"replace on what holds more than itself": {
+			`onReconcile:
+  pvcs: [{storage: 1Gi, replace: true}]
+  namespaces: [{name: "{{ .metadata.namespace }}-x", replace: true}]
+  resources: [{manifest: {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}}, replace: true}]
+  secrets: [{once: true, replace: true, data: {a: "{{ randAlphaNum 8 }}"}}]`,
+			[]string{
+				"spec.onReconcile.namespaces[0].replace: Forbidden: all that is in a Namespace would go with it, so that it is never replaced; remove replace",
+				"spec.onReconcile.pvcs[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
+				"spec.onReconcile.resources[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
+				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+			},
+		},
 		"initial fields": {
 			`onReconcile:
   deployments:

@@ -45,7 +45,7 @@ type declaration struct {
 	ownerReference bool
 	keepWhenFalse  map[bool]bool // by "the gate is a false choice"
 	failurePolicy  v1alpha1.JobFailurePolicy
-	replace        bool // a Job runs again when what is declared of it changes
+	replace        bool // the child is made again where it can't be changed; a Job when what is declared of it changes
 	initial        []apply.FieldPath
 
 	usesChildren bool
@@ -221,7 +221,7 @@ func (d *declaration) namespaced(r *Run) (bool, error) {
 // child says how a rendered object is to be written.
 func (d instance) child(obj *unstructured.Unstructured) apply.Child {
 	return apply.Child{
-		Object: obj, ID: d.id, Once: d.once, Adopt: d.adopt, Orphan: d.orphan, OwnerReference: d.ownerReference,
+		Object: obj, ID: d.id, Once: d.once, Adopt: d.adopt, Orphan: d.orphan, OwnerReference: d.ownerReference, Replace: d.replace,
 	}
 }
 

@@ -33,7 +33,7 @@ var actedOn = map[string][]string{
 	},
 	"CommonFields": {
 		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt", "deletionPolicy", "spec",
-		"forEach.field", "forEach.as", "forEach.key", "readyWhen", "initialFields",
+		"forEach.field", "forEach.as", "forEach.key", "readyWhen", "initialFields", "replace",
 	},
 	"Gate": {"when", "anyOf"},
 	"Test": {

@@ -136,7 +136,7 @@ func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err err
 func (r *Run) settle(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
-		w.err = refusedJob(w, w.err)
+		w.err = unchangeable(w, w.err)
 		if w.err != nil && !w.of.quoted {
 			w.err = withoutValues(w.err, fmt.Sprintf("%s %q", w.child.Object.GetKind(), w.child.Object.GetName()))
 		}
@@ -145,13 +145,17 @@ func (r *Run) settle(writes []*pending) error {
 			continue
 		}
 		r.note(w.outcome.Object, w.outcome.Action)
-		if w.outcome.Action == apply.Terminating {
+		switch w.outcome.Action {
+		case apply.Replaced:
+			r.awaitsReplaced(w.of, w.child.Object.GetKind(), w.child.Object.GetName())
+		case apply.Terminating:
 			r.wait(w.of.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), heldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.UID()) {
 				r.flipAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
 			r.notActive = r.notActive || w.of.phase == stepOnCreate
+		default:
 		}
 	}
 	if len(errs) > 0 {
@@ -242,6 +246,9 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 	}
 	w := &pending{of: in, child: in.child(obj)}
 	w.child.Initial = r.initialOf(ctx, in, obj)
+	for _, left := range in.kind.Leftovers(obj) {
+		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: apply.InWords(left.Wanted)})
+	}
 	return w, r.stands.add(obj, in.id)
 }
 

@@ -129,6 +129,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	}
 	c.templates(d, in, short, spec, at)
 	c.mode(d, in, at)
+	c.replacing(d, in, at)
 	c.jobs(d, short, at)
 	c.initialFields(d, in.InitialFields, at)
 	c.whenFalse(d, in, at)

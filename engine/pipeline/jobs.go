@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,27 +25,20 @@ const lifeTimeField = "ttlSecondsAfterFinished"
 // fieldStatus is the status of an object, and of a condition.
 const fieldStatus = "status"
 
-// Replaced is the action of a Job that is deleted to run again with what is declared now.
-const Replaced apply.Action = "replace"
-
 // jobs reads the options of Jobs.
 func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
 	if !d.isJob() || d.kind.GVK.Empty() {
 		return
 	}
-	replace, policy, _, err := kinds.JobOptions(only(short, "replace", "failurePolicy"))
+	policy, _, err := kinds.JobOptions(only(short, "failurePolicy"))
 	if err != nil {
 		c.fail(field.Invalid(at, "", err.Error()))
 		return
 	}
-	if replace && d.once {
-		c.fail(field.Forbidden(at.Child("replace"),
-			"this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace"))
-	}
 	if short["failurePolicy"] != nil && d.phase != stepDeletion {
 		c.fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
 	}
-	d.replace, d.failurePolicy = replace, policy
+	d.failurePolicy = policy
 }
 
 // takeLifeTime removes the life time from a rendered Job: it would go before its end was seen, and run again. nil: it has none.
@@ -151,9 +142,8 @@ func (r *Run) replaceJob(ctx context.Context, in instance, live *unstructured.Un
 	if err := r.Ports.Applier.Delete(ctx, live); err != nil {
 		return err
 	}
-	r.note(live, Replaced)
-	r.wait(in.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("Job %q is deleted, to run again with what is declared now", r.childName(live)))
-	r.notActive = r.notActive || in.phase == stepOnCreate
+	r.note(live, apply.Replaced)
+	r.awaitsReplaced(in, live.GetKind(), r.childName(live))
 	return nil
 }
 
@@ -259,31 +249,4 @@ func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructur
 		job.SetName(name)
 	}
 	return job
-}
-
-// immutable is how the API server ends what it says of a field that can't be changed.
-const immutable = "field is immutable"
-
-// refusedJob says what to do where the API server refuses to change a Job: most of one can't be changed. Its own words hold the
-// whole pod template, so that only the places are passed on.
-func refusedJob(w *pending, err error) error {
-	var answer apierrors.APIStatus
-	if !w.job || !errors.As(err, &answer) || answer.Status().Details == nil {
-		return err
-	}
-	var fields []string
-	for _, cause := range answer.Status().Details.Causes {
-		if strings.HasSuffix(cause.Message, immutable) {
-			fields = append(fields, cause.Field)
-		}
-	}
-	if len(fields) == 0 {
-		return err
-	}
-	way := "set replace: true to delete the Job and run it again with what is declared now, or give it another name"
-	if w.of.kind.GVK.Empty() {
-		way = "give the Job another name, or declare it under `jobs` with replace: true"
-	}
-	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying Job %q: %s: %s; %s",
-		w.child.Object.GetName(), strings.Join(fields, ", "), immutable, way)}
 }

@@ -9,8 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -150,7 +148,7 @@ func TestReplace(t *testing.T) {
 	l.edit(`{image: b}`)
 	r, did := l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"delete Job/shop"}))
-	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to run again with what is declared now`, of: "migrate"}))
+	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to be made again with what is declared now`, of: "migrate"}))
 	r, did = l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"create Job/shop"}))
 	l.Expect(r.Waits).To(gomega.BeEmpty())
@@ -297,25 +295,4 @@ func TestWhatWaitsForAJobStaysOpenWhenTheJobIsGone(t *testing.T) {
 	r, did = l.cycle()
 	l.Expect(r.Waits).To(gomega.BeEmpty())
 	l.Expect(did).To(gomega.ConsistOf("create Ingress/one", "create Ingress/two", "create Ingress/three"))
-}
-
-func TestAJobThatCannotBeChanged(t *testing.T) {
-	cases := map[string]struct{ box, want string }{
-		"short":      {`onReconcile: {jobs: [{image: "{{ .spec.image }}"}]}`, "; set replace: true to delete the Job and run it again with what is declared now, or give it another name"},
-		"a manifest": {`onReconcile: {resources: [{manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: shop}}}]}`, "; give the Job another name, or declare it under `jobs` with replace: true"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			l := newLife(t, tc.box, `{image: a}`)
-			l.cycle()
-			refusal := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "shop",
-				field.ErrorList{field.Invalid(field.NewPath("spec", "template"), "x", "field is immutable")})
-			l.world.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
-				return apply.Outcome{}, refusal
-			}
-			_, err := l.world.run(l.plan, l.stored)
-			expectStep(l.WithT, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
-			l.Expect(err.Error()).To(gomega.HaveSuffix(`: applying Job "shop": spec.template: field is immutable` + tc.want))
-		})
-	}
 }

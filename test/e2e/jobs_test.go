@@ -183,7 +183,7 @@ var _ = Describe("Jobs", func() {
 		first := w.job(ctx, "web", "busybox:1")
 		w.website(ctx, "web", `{image: "busybox:2"}`)
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidChild,
-			`applying Job "web": spec.template: field is immutable; set replace: true to delete the Job and run it again with what is declared now`)
+			`applying Job "web": spec.template.spec.containers[name=main].image can't be changed from "busybox:1" to "busybox:2"; set replace: true to delete the Job and make it again`)
 		Expect(w.job(ctx, "web", "busybox:1").UID).To(Equal(first.UID))
 		w.box(ctx, `{onReconcile: {jobs: [{image: "{{ .spec.image }}", parallelism: 0, replace: true}]}}`)
 		Expect(w.job(ctx, "web", "busybox:2").UID).NotTo(Equal(first.UID))

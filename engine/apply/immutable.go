@@ -1,0 +1,201 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Most kinds have fields that can't be changed on an object that exists. The API server says so with 422, as it does of
+// bad content, and its words differ by kind and by the rules of CRDs. So it is asked once more: content that it would accept of a
+// new object, and not as a change, is what can't be changed in place.
+
+// Leftover is a value that a declaration stands against without saying so: server-side apply leaves it on the object when the
+// declaration drops it, and the API server does not change it.
+type Leftover struct {
+	// Path of the field, and the value that must not be there.
+	Path  FieldPath
+	Value string
+	// Wanted is what should be there.
+	Wanted InWords
+}
+
+// InWords is a wanted value that no declaration writes out.
+type InWords string
+
+// ImmutableError says that a child differs from what is declared in what Kubernetes does not change on an object that exists.
+type ImmutableError struct {
+	// Live is the child as it is. Shared memory: read only.
+	Live *unstructured.Unstructured
+	// Fields that differ, sorted by path.
+	Fields []Difference
+	// Kept says why a child is not replaced though its declaration asks for that; nil: it does not ask.
+	Kept error
+}
+
+// Error gives the paths, and no values: they may be secret.
+func (e *ImmutableError) Error() string {
+	return strings.Join(pathsOf(e.Fields), ", ") + " can't be changed"
+}
+
+// errSameAgain is why a child is kept that was made with what is declared now.
+var errSameAgain = errors.New("it was made with what is declared now, so that making it again would not help: something changes it when it is made; " +
+	"find out what does, or delete it")
+
+// replaceOr deletes a child whose declaration asks to be replaced where a change was refused because nothing of it can be
+// changed in place. It gives the refusal otherwise, and names the fields where that is the reason. wanted is the whole child
+// as it would be made; obj is what was applied.
+func (w *Writer) replaceOr(ctx context.Context, child Child, wanted, obj, live *unstructured.Unstructured, refusal error) (Outcome, error) {
+	fixed, left := errors.AsType[*ImmutableError](refusal)
+	if !left && !refusedByValidation(refusal, obj) || left && !child.Replace {
+		return Outcome{}, refusal
+	}
+	unmade := w.wouldMake(ctx, wanted)
+	switch {
+	case left:
+		fixed.Kept = unmade
+	case unmade != nil:
+		return Outcome{}, refusal
+	default:
+		fixed = &ImmutableError{Live: live, Fields: w.fixedFields(obj, live, refusal)}
+	}
+	if child.Replace && live.GetAnnotations()[v1alpha1.AnnotationApplied] == obj.GetAnnotations()[v1alpha1.AnnotationApplied] {
+		fixed.Kept = errSameAgain
+	}
+	if !child.Replace || fixed.Kept != nil {
+		return Outcome{}, fixed
+	}
+	if err := w.remove(ctx, live, propagationFor(obj, live)); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Action: Replaced, Object: live}, nil
+}
+
+// leftovers says where a living child still has what its declaration dropped; nil: nowhere.
+func (c Child) leftovers(live *unstructured.Unstructured) error {
+	var found []Difference
+	for _, left := range c.Leftovers {
+		value, _, err := unstructured.NestedString(live.Object, left.Path...)
+		_, declared, _ := unstructured.NestedFieldNoCopy(c.Object.Object, left.Path...)
+		isLeft := slices.ContainsFunc(c.Initial, func(p FieldPath) bool { return slices.Equal(p, left.Path) })
+		if err == nil && value == left.Value && !declared && !isLeft {
+			found = append(found, Difference{Path: left.Path.String(), Live: value, Wanted: left.Wanted})
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return &ImmutableError{Live: live, Fields: found}
+}
+
+// refusedByValidation says whether the API server's own validation refuses an object. A webhook, or a policy, can answer with the same code,
+// reason and causes, but not with a message of this form: the API server puts words of its own before theirs.
+func refusedByValidation(err error, obj *unstructured.Unstructured) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || len(causesOf(answer)) == 0 {
+		return false
+	}
+	kind := schema.GroupKind{Group: obj.GroupVersionKind().Group, Kind: obj.GetKind()}
+	return strings.HasPrefix(answer.Status().Message, fmt.Sprintf("%s %q is invalid: ", kind.String(), obj.GetName()))
+}
+
+// causesOf are the fields that an answer names.
+func causesOf(answer apierrors.APIStatus) []string {
+	details := answer.Status().Details
+	if details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range details.Causes {
+		if cause.Field != "" {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// wouldMake asks the API server whether it would make a child if there were none. nil: it finds nothing wrong but that the name is
+// taken, which it looks at last.
+func (w *Writer) wouldMake(ctx context.Context, wanted *unstructured.Unstructured) error {
+	dry := *w.client
+	dry.dryRun = []string{metav1.DryRunAll}
+	fresh := wanted.DeepCopy()
+	fresh.SetUID("")
+	fresh.SetResourceVersion("")
+	if _, err := dry.create(ctx, fresh); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("it could not be made again: %w", err)
+	}
+	return nil
+}
+
+// changeable are fields of specs that the API server names as a whole when it refuses a change: these it would have accepted.
+var changeable = map[schema.GroupKind][]string{
+	{Group: "apps", Kind: "StatefulSet"}: {
+		"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+	},
+	{Kind: "PersistentVolumeClaim"}: {"resources", "volumeAttributesClassName"},
+}
+
+// fixedFields gives the differences between a child and what is declared that a refusal is about: those below the fields that it
+// names, else all, else the fields that it names.
+func (w *Writer) fixedFields(obj, live *unstructured.Unstructured, refusal error) []Difference {
+	var answer apierrors.APIStatus
+	if !errors.As(refusal, &answer) {
+		return nil
+	}
+	causes := causesOf(answer)
+	all := slices.DeleteFunc(w.comparer.Differences(w.comparer.Prepare(obj), live), func(d Difference) bool { return isBelow(d.Path, keyMetadata) })
+	below := func(paths []string) []Difference {
+		return slices.DeleteFunc(slices.Clone(all), func(d Difference) bool { return !isBelowAny(d.Path, paths) })
+	}
+	named := slices.DeleteFunc(below(causes), func(d Difference) bool {
+		return isBelowAny(strings.TrimPrefix(d.Path, "spec."), changeable[obj.GroupVersionKind().GroupKind()])
+	})
+	switch {
+	case len(named) > 0:
+		return named
+	case len(below(causes)) > 0:
+		return below(causes)
+	case len(all) > 0:
+		return all
+	}
+	out := make([]Difference, 0, len(causes))
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(causes))) {
+		out = append(out, Difference{Path: path})
+	}
+	return out
+}
+
+func isBelowAny(path string, above []string) bool {
+	return slices.ContainsFunc(above, func(a string) bool { return isBelow(path, a) })
+}
+
+// isBelow says whether a path is another one, or leads on from it.
+func isBelow(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// propagationFor says what becomes of what a replaced child owns. The pods of a StatefulSet stay, for the next one to take over; not if it
+// would not know them by their labels: they would hold the names that its own pods need.
+func propagationFor(obj, live *unstructured.Unstructured) metav1.DeletionPropagation {
+	if obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apps", Kind: "StatefulSet"}) {
+		return metav1.DeletePropagationBackground
+	}
+	wanted, _, errWanted := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
+	have, _, errHave := unstructured.NestedStringMap(live.Object, "spec", "template", keyMetadata, keyLabels)
+	if errWanted != nil || errHave != nil || !labels.SelectorFromSet(wanted).Matches(labels.Set(have)) {
+		return metav1.DeletePropagationBackground
+	}
+	return metav1.DeletePropagationOrphan
+}

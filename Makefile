@@ -116,7 +116,7 @@ test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
 
 # Without interception of output, so that a process that crashes says why.
 E2E = $(GO) tool ginkgo --procs=$(E2E_PROCS) --timeout=40m --no-color --output-interceptor-mode=none \
-	--output-dir=$(REPORTS)/ginkgo --json-report=e2e.json $(E2E_FLAGS) ./test/e2e
+	--output-dir=$(REPORTS)/ginkgo --json-report=e2e.json $(E2E_FLAGS)
 # Packages whose tests start a cluster, but for the end-to-end specs.
 CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 
@@ -135,7 +135,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-check 'lint: $(MAKE) lint' \
 		-test 'unit tests: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev "/test/e2e$$|$(CLUSTERED)")' \
 		$(if $(C_COMPILER),-test 'data races: $(RACE) $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $(CONCURRENT)') \
-		-suite 'end-to-end tests: $(E2E)' \
+		-suite 'end-to-end tests: $(E2E) ./test/e2e' \
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
@@ -144,7 +144,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster ## Run the end-to-end tests only.
 	@mkdir -p $(REPORTS)/ginkgo
-	$(E2E)
+	$(E2E) ./test/e2e
 	$(GO) test -count=1 -timeout 10m $(TEST_FLAGS) ./test/e2e/watch
 
 # make chaos SEEDS=17 runs one seed again. `make test` runs three seeds with fewer resources.
@@ -165,7 +165,7 @@ RACE_SEEDS ?= 1-10
 race: $(BIN)/orkestra-cluster ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
 	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
-	$(RACE) $(RACE_LOG) $(E2E) || touch $(REPORTS)/race/failed
+	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi
 

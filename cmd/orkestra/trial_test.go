@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -38,6 +40,15 @@ type outcome struct {
 
 const trialGroup = "trial.test"
 
+var website = schema.GroupVersionKind{Group: trialGroup, Version: "v1", Kind: "Website"}
+
+// object gives an object its kind.
+func object(kind schema.GroupVersionKind, content map[string]any) map[string]any {
+	obj := &unstructured.Unstructured{Object: content}
+	obj.SetGroupVersionKind(kind)
+	return obj.Object
+}
+
 // try writes down a box whose spec is given as YAML, without spec.crd, and its CRD.
 func try(t *testing.T, spec string, changes ...func(*apiextensionsv1.CustomResourceDefinitionVersion)) *trial {
 	t.Helper()
@@ -50,9 +61,7 @@ func try(t *testing.T, spec string, changes ...func(*apiextensionsv1.CustomResou
 	content := b.parsed(spec)
 	content["crd"] = map[string]any{"name": crd.Name}
 	b.crd = b.write("crd.yaml", crd)
-	b.box = b.write("box.yaml", map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": "websites"}, "spec": content,
-	})
+	b.box = b.write("box.yaml", object(v1alpha1.GroupVersion.WithKind(kindBox), map[string]any{"metadata": map[string]any{"name": "websites"}, "spec": content}))
 	return b
 }
 
@@ -104,22 +113,21 @@ func (b *trial) website(name, spec string) *outcome {
 // websites are resources by name.
 func (b *trial) websites(specs map[string]string) map[string]*outcome {
 	b.t.Helper()
-	resources := make([]any, 0, len(specs))
+	resources := make([]map[string]any, 0, len(specs))
 	for name, spec := range specs {
 		resources = append(resources, map[string]any{"metadata": map[string]any{"name": name}, "spec": b.parsed(spec)})
 	}
 	return b.render(resources...)
 }
 
-// render gives what comes of resources, by name. Each has an apiVersion and a kind only if those are not its own.
-func (b *trial) render(resources ...any) map[string]*outcome {
+// render gives what comes of resources, which are written without their kind, by name.
+func (b *trial) render(resources ...map[string]any) map[string]*outcome {
 	b.t.Helper()
+	items := make([]any, 0, len(resources))
 	for _, r := range resources {
-		if r, ok := r.(map[string]any); ok {
-			r["apiVersion"], r["kind"] = trialGroup+"/v1", "Website"
-		}
+		items = append(items, object(website, r))
 	}
-	path := b.write("resources.yaml", map[string]any{"apiVersion": "v1", "kind": "List", "items": resources})
+	path := b.write("resources.yaml", object(corev1.SchemeGroupVersion.WithKind("List"), map[string]any{"items": items}))
 	stdout, stderr, code := orkestra(b.t, "", "render", "-f", b.box, "--crd", b.crd, "-r", path, "--status", "-o", "json")
 	b.Expect(code).NotTo(Equal(exitUsage), stderr)
 	var list unstructured.UnstructuredList
@@ -127,7 +135,7 @@ func (b *trial) render(resources ...any) map[string]*outcome {
 	found := map[string]*outcome{}
 	o := &outcome{WithT: b.WithT}
 	for i := range list.Items {
-		if obj := &list.Items[i]; obj.GetKind() == "Website" { // it stands behind its children
+		if obj := &list.Items[i]; obj.GroupVersionKind() == website { // it stands behind its children
 			o.resource = obj
 			found[obj.GetName()] = o
 			o = &outcome{WithT: b.WithT}

@@ -74,7 +74,7 @@ onReconcile:
 		w.hasData(ctx, "web-gated", map[string]string{"a": "b"})
 	})
 
-	It("ends an expression that costs too much, and other resources do not notice", func(ctx context.Context) {
+	It("ends an expression that costs too much, and other resources do not notice", computes, func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `
 resync: 24h
 onReconcile:

@@ -35,6 +35,9 @@ const patience = 60 * time.Second
 // longest marks what takes longest. It runs first, so that the other processes don't wait for it in the end.
 const longest = SpecPriority(1)
 
+// computes marks what reaches a limit of computation. Under the race detector that takes minutes.
+var computes = Label("computes")
+
 // ownNamespace is that of the manager: revisions of boxes are kept there.
 const ownNamespace = "orkestra-system"
 

@@ -40,6 +40,7 @@ type managerFlags struct {
 	leaderElect         bool
 	metricsAddress      string
 	metricsSecure       bool
+	metricsCertDir      string
 	probeAddress        string
 	pprofAddress        string
 	logLevel, logFormat string
@@ -75,6 +76,7 @@ func (f *managerFlags) bind(cmd *cobra.Command) {
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "of several managers only one writes")
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0: nowhere")
 	fs.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the API server lets read them")
+	fs.StringVar(&f.metricsCertDir, "metrics-cert-dir", "", "where tls.crt and tls.key for metrics are; while they are not there, the manager signs its own")
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	fs.StringVar(&f.pprofAddress, "pprof-bind-address", "", "where pprof is served; default: nowhere")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error")
@@ -190,7 +192,7 @@ func (f *managerFlags) restConfig() (*rest.Config, error) {
 
 func (f *managerFlags) options(logger logr.Logger) ctrl.Options {
 	serving := metricsserver.Options{
-		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure,
+		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure, CertDir: f.metricsCertDir,
 		// HTTP/2 has had too many ways to exhaust a server that needs none of it.
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	}

@@ -125,22 +125,23 @@ func TestChartValuesReachTheManager(t *testing.T) {
 	cases := map[string]struct {
 		value, flag, want string
 	}{
-		"leader election":    {`leaderElection.enabled=false`, "leader-elect", "false"},
-		"log level":          {`logLevel="debug"`, "log-level", "debug"},
-		"log format":         {`logFormat="text"`, "log-format", "text"},
-		"reconciles":         {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
-		"many reconciles":    {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
-		"requests":           {`kubeAPI.qps=5`, "kube-api-qps", "5"},
-		"burst":              {`kubeAPI.burst=6`, "kube-api-burst", "6"},
-		"shutdown":           {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
-		"port of metrics":    {`metrics.port=9000`, "metrics-bind-address", ":9000"},
-		"no metrics":         {`metrics.enabled=false`, "metrics-bind-address", "0"},
-		"metrics over http":  {`metrics.secure=false`, "metrics-secure", "false"},
-		"port of the probes": {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
-		"pprof":              {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
-		"allowed hosts":      {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
-		"only hosts":         {`external.only=["example.com"]`, "external-only", "example.com"},
-		"another flag":       {`extraArgs=["--context=other"]`, "context", "other"},
+		"leader election":     {`leaderElection.enabled=false`, "leader-elect", "false"},
+		"log level":           {`logLevel="debug"`, "log-level", "debug"},
+		"log format":          {`logFormat="text"`, "log-format", "text"},
+		"reconciles":          {`maxConcurrentReconciles=7`, "max-concurrent-reconciles", "7"},
+		"many reconciles":     {`maxConcurrentReconciles=2000000`, "max-concurrent-reconciles", "2000000"},
+		"requests":            {`kubeAPI.qps=5`, "kube-api-qps", "5"},
+		"burst":               {`kubeAPI.burst=6`, "kube-api-burst", "6"},
+		"shutdown":            {`shutdownTimeout="1m"`, "shutdown-timeout", "1m"},
+		"port of metrics":     {`metrics.port=9000`, "metrics-bind-address", ":9000"},
+		"no metrics":          {`metrics.enabled=false`, "metrics-bind-address", "0"},
+		"metrics certificate": {`metrics.certSecret="x"`, "metrics-cert-dir", "/etc/orkestra/metrics"},
+		"metrics over http":   {`metrics.secure=false`, "metrics-secure", "false"},
+		"port of the probes":  {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
+		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
+		"only hosts":          {`external.only=["example.com"]`, "external-only", "example.com"},
+		"another flag":        {`extraArgs=["--context=other"]`, "context", "other"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +168,26 @@ func TestChartFlagsExist(t *testing.T) {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")
 		g.Expect(value).NotTo(BeEmpty(), arg)
+	}
+}
+
+// Prometheus sends its token to what it scrapes.
+func TestMonitorVerifiesTheCertificate(t *testing.T) {
+	for name, rendered := range map[string]objects{"chart": helm(t, everything...), "kustomize": kustomize(t, "prometheus")} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			endpoints, _, err := unstructured.NestedSlice(rendered.ofKind("ServiceMonitor")[0].Object, "spec", "endpoints")
+			g.Expect(err).NotTo(HaveOccurred())
+			pod := only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec
+			g.Expect(pod.Volumes).To(HaveLen(1))
+			g.Expect(endpoints).To(HaveEach(HaveKeyWithValue("tlsConfig", Equal(map[string]any{
+				"serverName": "orkestra-metrics.orkestra-system.svc",
+				"ca":         map[string]any{"secret": map[string]any{"name": pod.Volumes[0].Secret.SecretName, "key": "ca.crt"}},
+			}))))
+			g.Expect(pod.Containers[0].VolumeMounts[0].Name).To(Equal(pod.Volumes[0].Name))
+			dir, _ := flag(t, rendered, "metrics-cert-dir")
+			g.Expect(dir).To(Equal(pod.Containers[0].VolumeMounts[0].MountPath))
+		})
 	}
 }
 

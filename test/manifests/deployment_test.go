@@ -27,7 +27,9 @@ func TestRestricted(t *testing.T) {
 			g := NewWithT(t)
 			pod := only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec
 			g.Expect(pod.HostNetwork || pod.HostPID || pod.HostIPC).To(BeFalse())
-			g.Expect(pod.Volumes).To(BeEmpty())
+			for _, volume := range pod.Volumes {
+				g.Expect(volume.Secret).NotTo(BeNil(), "nothing of the node is mounted")
+			}
 			g.Expect(pod.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
 			g.Expect(pod.SecurityContext.RunAsUser).To(HaveValue(BeEquivalentTo(65532)))
 			g.Expect(pod.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))

@@ -32,6 +32,7 @@ func TestChartRefuses(t *testing.T) {
 		"replicas without a leader":   {[]string{"replicaCount=2", "leaderElection.enabled=false"}, "replicaCount above 1 needs leaderElection.enabled"},
 		"no account":                  {[]string{"serviceAccount.create=false"}, "serviceAccount.name is needed"},
 		"a monitor without metrics":   {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, "needs metrics.enabled"},
+		"a monitor that can't verify": {[]string{"metrics.serviceMonitor.enabled=true"}, "needs metrics.certSecret"},
 		"an unknown resource field":   {[]string{"resources.request={}"}, "'request' not allowed"},
 		"an unknown kind of peer":     {[]string{`networkPolicy.metricsFrom=[{"pods": {}}]`}, "'pods' not allowed"},
 		"an unknown toleration":       {[]string{`tolerations=[{"kee": "a"}]`}, "'kee' not allowed"},

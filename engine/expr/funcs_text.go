@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"text/template"
@@ -51,6 +52,9 @@ func textFuncs() []row {
 			`printf "%s-%03d" "web" 7`, "web-007", printf, 0, ""},
 		{"html", argValues, "The values escaped for HTML.", `html "<a>"`, "&lt;a&gt;", escaped(template.HTMLEscapeString), 0, ""},
 		{"js", argValues, "The values escaped for JavaScript.", `js "it's"`, `it\'s`, escaped(template.JSEscapeString), 0, ""},
+		{"urlSegment", argValues, "The values escaped for one segment of a URL's path. In the url of an external call this is done by itself.",
+			`urlSegment "a/b"`, "a%2Fb", escaped(url.PathEscape), 0, ""},
+		{"urlPath", argValues, "The values escaped for a URL's path of several segments: slashes stay.", `urlPath "a b/c"`, "a%20b/c", escaped(urlPath), 0, ""},
 		{"urlquery", argValues, "The values escaped for the query of a URL.", `urlquery "a b"`, "a+b",
 			escaped(func(text string) string { return template.URLQueryEscaper(text) }), 0, ""},
 	}

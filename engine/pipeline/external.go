@@ -187,6 +187,11 @@ func (c *externalCall) request(ctx context.Context, r *Run, data expr.Data) (*ex
 	if q.URL, err = text(ctx, "url", c.url, data); err != nil {
 		return nil, err
 	}
+	if _, literal := c.url.Literal(); !literal {
+		if err := expr.CheckURLPath(q.URL); err != nil {
+			return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("url: %w", err))
+		}
+	}
 	if q.Query, err = texts(ctx, "query", c.query, data); err != nil {
 		return nil, err
 	}

@@ -147,10 +147,13 @@ func (c *compiler) oneOf(value string, valid []string, at *field.Path) {
 // callURL compiles the URL. Its host is the box author's to say: only where the operator names the hosts that may be called at all
 // may it come from a resource, and never where credentials go with it.
 func (c *compiler) callURL(call *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
-	if call.url = c.template(scope, in.URL, at); call.url == nil {
-		if in.URL == "" {
-			c.fail(field.Required(at, "say what is called"))
-		}
+	if in.URL == "" {
+		c.fail(field.Required(at, "say what is called"))
+		return
+	}
+	var err error
+	if call.url, err = scope.CompileURL(in.URL); err != nil {
+		c.fail(field.Invalid(at, in.URL, err.Error()))
 		return
 	}
 	literal, _, templated := strings.Cut(in.URL, "{{")

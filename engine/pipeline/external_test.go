@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -66,6 +67,31 @@ external:
 - name: quota
   url: "https://quota.example.com/v1/{{ .metadata.namespace }}"
 `
+
+// Who writes a spec must not choose what the box's credential is used for.
+func TestAValueStaysInItsPartOfAURL(t *testing.T) {
+	for host, want := range map[string]string{
+		"blue":             "https://quota.example.com/teams/blue/quota?of=blue",
+		"x/../../admin?a=": "",
+		"..":               "",
+		"":                 "",
+		"a/b&c":            "https://quota.example.com/teams/a%2Fb&c/quota?of=a%2Fb%26c",
+	} {
+		t.Run(host, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			c := callable(nil)
+			_, err := c.cycle(planOf(t, `external: [{name: quota, url: "https://quota.example.com/teams/{{ .spec.host }}/quota?of={{ .spec.host }}"}]`),
+				website(t, fmt.Sprintf("host: %q", host)))
+			if want == "" {
+				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("may lead to another path")))
+				g.Expect(c.asked).To(gomega.BeEmpty())
+				return
+			}
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(c.asked[0].URL).To(gomega.Equal(want))
+		})
+	}
+}
 
 func TestExternalRequest(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // scalarType says in which spellings one and the same scalar can be written.
@@ -187,22 +189,16 @@ type number struct {
 	fraction float64
 }
 
-func asNumber(value any) (n number, ok bool) {
-	switch v := value.(type) {
+func asNumber(v any) (n number, ok bool) {
+	if _, isText := v.(string); isText {
+		return number{}, false
+	}
+	converted, ok := value.Number(v)
+	switch c := converted.(type) {
 	case int64:
-		return number{whole: v}, true
-	case int:
-		return number{whole: int64(v)}, true
-	case int32:
-		return number{whole: int64(v)}, true
+		return number{whole: c}, ok
 	case float64:
-		return numberOf(v), true
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return number{whole: i}, true
-		}
-		f, err := v.Float64()
-		return numberOf(f), err == nil
+		return numberOf(c), ok
 	default:
 		return number{}, false
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 func numberFuncs() []row {
@@ -106,11 +108,7 @@ func toNumber(v any) (any, error) {
 	case int64, float64:
 		return v, nil
 	case string:
-		v = strings.TrimSpace(v)
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n, nil
-		}
-		if n, err := strconv.ParseFloat(v, 64); err == nil && !math.IsNaN(n) {
+		if n, ok := value.Number(strings.TrimSpace(v)); ok {
 			return n, nil
 		}
 		return nil, badArgument("a string is no number")

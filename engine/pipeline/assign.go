@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // decodeRaw decodes JSON with whole numbers as int64, as Kubernetes does.
@@ -36,11 +35,8 @@ func numbers(v any) any {
 			t[i] = numbers(t[i])
 		}
 	case json.Number:
-		if n, err := t.Int64(); err == nil {
+		if n, ok := value.Number(t); ok {
 			return n
-		}
-		if f, err := t.Float64(); err == nil {
-			return f
 		}
 		return t.String()
 	}
@@ -153,55 +149,32 @@ func convertOne(value any, schema *apiextensionsv1.JSONSchemaProps) (any, error)
 	}
 }
 
-func toInteger(value any) (any, error) {
-	switch t := value.(type) {
-	case int64:
-		return t, nil
-	case float64:
-		if t == math.Trunc(t) && math.Abs(t) < 1<<53 {
-			return int64(t), nil
-		}
-	case string:
-		if n, err := strconv.ParseInt(t, 10, 64); err == nil {
-			return n, nil
-		}
+func toInteger(v any) (any, error) {
+	if n, ok := value.Integer(v); ok {
+		return n, nil
 	}
-	return nil, fmt.Errorf("wanted integer, got %s %s", typeName(value), shown(value))
+	return nil, fmt.Errorf("wanted integer, got %s %s", typeName(v), shown(v))
 }
 
-func toNumber(value any) (any, error) {
-	switch t := value.(type) {
-	case int64, float64:
-		return t, nil
-	case string:
-		if f, err := strconv.ParseFloat(t, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			return f, nil
-		}
+func toNumber(v any) (any, error) {
+	if n, ok := value.Number(v); ok {
+		return n, nil
 	}
-	return nil, fmt.Errorf("wanted number, got %s %s", typeName(value), shown(value))
+	return nil, fmt.Errorf("wanted number, got %s %s", typeName(v), shown(v))
 }
 
-func toBool(value any) (any, error) {
-	switch t := value.(type) {
-	case bool:
-		return t, nil
-	case string:
-		if t == "true" || t == "false" {
-			return t == "true", nil
-		}
+func toBool(v any) (any, error) {
+	if truth, ok := value.Boolean(v); ok {
+		return truth, nil
 	}
-	return nil, fmt.Errorf("wanted boolean, got %s %s", typeName(value), shown(value))
+	return nil, fmt.Errorf("wanted boolean, got %s %s", typeName(v), shown(v))
 }
 
-func toText(value any) (any, error) {
-	switch t := value.(type) {
-	case string:
-		return t, nil
-	case int64, float64, bool:
-		b, err := json.Marshal(t)
-		return string(b), err
+func toText(v any) (any, error) {
+	if text, ok := value.Text(v); ok {
+		return text, nil
 	}
-	return nil, fmt.Errorf("wanted string, got %s", typeName(value))
+	return nil, fmt.Errorf("wanted string, got %s", typeName(v))
 }
 
 // maxShown is how many characters of a value an error shows.

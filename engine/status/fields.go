@@ -1,15 +1,15 @@
 package status
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The types of OpenAPI.
@@ -201,81 +201,27 @@ func fitList(list []any, s *structuralschema.Structural, path string) (any, *Fie
 	return out, nil
 }
 
-func fitScalar(value any, s *structuralschema.Structural) (any, bool) {
+func fitScalar(v any, s *structuralschema.Structural) (any, bool) {
 	switch {
-	case s == nil, value == nil && s.Nullable:
-		return value, true
+	case s == nil, v == nil && s.Nullable:
+		return v, true
 	case s.XIntOrString:
-		_, isText := value.(string)
-		if isText {
-			return value, true
+		if _, isText := v.(string); isText {
+			return v, true
 		}
-		return toInteger(value)
+		return value.Integer(v)
 	}
 	switch s.Type {
 	case "":
-		return value, true
+		return v, true
 	case typeString:
-		return toText(value)
+		return value.Text(v)
 	case typeInteger:
-		return toInteger(value)
+		return value.Integer(v)
 	case typeNumber:
-		return toNumber(value)
+		return value.Number(v)
 	case typeBoolean:
-		return toBool(value)
-	default:
-		return nil, false
-	}
-}
-
-func toText(value any) (any, bool) {
-	switch v := value.(type) {
-	case string:
-		return v, true
-	case bool, int64, float64:
-		text, err := json.Marshal(v)
-		return string(text), err == nil
-	default:
-		return nil, false
-	}
-}
-
-func toInteger(value any) (any, bool) {
-	switch v := value.(type) {
-	case int64:
-		return v, true
-	case float64:
-		// Beyond 2^53 a float is no longer the number that was meant.
-		return int64(v), v == math.Trunc(v) && math.Abs(v) <= 1<<53
-	case string:
-		n, err := strconv.ParseInt(v, 10, 64)
-		return n, err == nil
-	default:
-		return nil, false
-	}
-}
-
-func toNumber(value any) (any, bool) {
-	switch v := value.(type) {
-	case int64, float64:
-		return v, true
-	case string:
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n, true
-		}
-		n, err := strconv.ParseFloat(v, 64)
-		return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
-	default:
-		return nil, false
-	}
-}
-
-func toBool(value any) (any, bool) {
-	switch v := value.(type) {
-	case bool:
-		return v, true
-	case string:
-		return v == "true", v == "true" || v == "false"
+		return value.Boolean(v)
 	default:
 		return nil, false
 	}

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // copyValue copies a JSON value into the form in which the API server gives it back: whole numbers are int64, text is
 // UTF-8. What is no JSON comes back as it is; isJSON tells.
-func copyValue(value any) any {
-	switch v := value.(type) {
+func copyValue(in any) any {
+	switch v := in.(type) {
 	case map[string]any:
 		return copyFields(v)
 	case []any:
@@ -20,37 +22,16 @@ func copyValue(value any) any {
 		return out
 	case string:
 		return validText(v)
-	case int:
-		return int64(v)
-	case int32:
-		return int64(v)
-	case float64:
-		return wholeNumber(v)
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		if f, err := v.Float64(); err == nil {
-			return wholeNumber(f)
-		}
 	}
-	return value
+	return value.Canonical(in)
 }
 
 func copyFields(fields map[string]any) map[string]any {
 	out := make(map[string]any, len(fields))
-	for name, value := range fields {
-		out[validText(name)] = copyValue(value)
+	for name, field := range fields {
+		out[validText(name)] = copyValue(field)
 	}
 	return out
-}
-
-// wholeNumber gives an int64 for a float that JSON writes like one.
-func wholeNumber(f float64) any {
-	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
-		return int64(f)
-	}
-	return f
 }
 
 // isJSON says whether a copied scalar can be written as JSON.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The limits that Kubernetes sets for conditions, in characters.
@@ -132,13 +133,11 @@ func toStatus(value any) (metav1.ConditionStatus, bool) {
 }
 
 // toOwnText reads a reason or a message; null is an empty one.
-func toOwnText(value any) (string, bool) {
-	if value == nil {
+func toOwnText(v any) (string, bool) {
+	if v == nil {
 		return "", true
 	}
-	text, ok := toText(value)
-	word, _ := text.(string)
-	return word, ok
+	return value.Text(v)
 }
 
 func isReason(text string) bool {

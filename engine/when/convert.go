@@ -9,26 +9,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // toNumber reads a number, or a string that is a decimal one. NaN and infinities are no numbers.
 func toNumber(v any) (scalar, bool) {
-	switch x := v.(type) {
-	case int64:
-		return scalar{i: x}, true
-	case float64:
-		return scalar{f: x, isFloat: true}, !math.IsNaN(x) && !math.IsInf(x, 0)
-	case string:
-		if x == "" || len(x) > maxScalar || strings.Trim(x, "0123456789+-.eE") != "" {
-			return scalar{}, false
-		}
-		if i, err := strconv.ParseInt(x, 10, 64); err == nil {
-			return scalar{i: i}, true
-		}
-		f, err := strconv.ParseFloat(x, 64)
-		return scalar{f: f, isFloat: true}, err == nil
+	if text, ok := v.(string); ok && (len(text) > maxScalar || strings.Trim(text, "0123456789+-.eE") != "") {
+		return scalar{}, false
 	}
-	return scalar{}, false
+	converted, ok := value.Number(v)
+	switch n := converted.(type) {
+	case int64:
+		return scalar{i: n}, ok
+	case float64:
+		return scalar{f: n, isFloat: true}, ok
+	default:
+		return scalar{}, false
+	}
 }
 
 // toQuantity reads a quantity or a number. ParseQuantity takes units without a number (`m`) for zero, and comparing an

@@ -69,12 +69,15 @@ cluster-up: $(BIN)/orkestra-cluster ## Start a local Kubernetes in the backgroun
 cluster-down: ## End the local Kubernetes.
 	@if [ -x $(BIN)/orkestra-cluster ]; then $(BIN)/orkestra-cluster down --dir $(CLUSTER); fi
 
+# Further flags of the manager, such as --log-level=debug or --allow-granting-kinds.
+MANAGER_FLAGS ?=
+
 .PHONY: run
 run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the local Kubernetes.
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
-	exec $(BIN)/orkestra manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text
+	exec $(BIN)/orkestra manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
 
 ##@ Develop
 

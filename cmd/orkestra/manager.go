@@ -236,7 +236,8 @@ func (f *managerFlags) logger() (logr.Logger, error) {
 	default:
 		return logr.Logger{}, fmt.Errorf("--log-format %q: wanted json or text", f.logFormat)
 	}
-	return zap.New(options...), nil
+	logger := zap.New(options...)
+	return logger.WithSink(calmStop{logger.GetSink()}), nil
 }
 
 func newScheme() *runtime.Scheme {

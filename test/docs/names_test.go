@@ -104,6 +104,28 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestMapNamesEveryCommand checks that the map in the README has every command of the binary.
+func TestMapNamesEveryCommand(t *testing.T) {
+	commands := regexp.MustCompile(`new([A-Z][a-z]+)Command\(\)`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1)
+	row := regexp.MustCompile("(?m)^\\| `cmd/orkestra` .*$").FindString(read(t, "README.md"))
+	if len(commands) < 6 || row == "" {
+		t.Fatalf("found %d commands and the row %q", len(commands), row)
+	}
+	for _, m := range commands {
+		if !strings.Contains(row, "`"+strings.ToLower(m[1])+"`") {
+			t.Errorf("the README's map lacks %q: %s", strings.ToLower(m[1]), row)
+		}
+	}
+}
+
+// TestMakeRunTakesFlags checks that the manager of make run gets the flags that were asked for.
+func TestMakeRunTakesFlags(t *testing.T) {
+	run := regexp.MustCompile(`(?ms)^run: .*?\n\n`).FindString(read(t, "Makefile"))
+	if !strings.Contains(run, "$(MANAGER_FLAGS)") {
+		t.Errorf("make run does not hand MANAGER_FLAGS on: %s", run)
+	}
+}
+
 // TestReasons checks that every condition and reason is explained.
 func TestReasons(t *testing.T) {
 	want := constants(t, "api/v1alpha1/conditions.go", func(name string) bool {

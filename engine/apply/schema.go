@@ -142,6 +142,11 @@ func (s *schemas) root(gvk schema.GroupVersionKind) *place {
 	return root.place
 }
 
+// knows says whether a kind is a built-in one or one of a CRD: the API server itself stores those.
+func (c *Comparer) knows(gvk schema.GroupVersionKind) bool {
+	return scheme.Scheme.Recognizes(gvk) || c.schemas.ask != nil && c.schemas.ask(gvk) != nil
+}
+
 // builtin finds the Go type and the type schema of a built-in kind. The parser gives its schema away only with a value, so
 // an empty object is parsed. A kind that has no schema is compared by its Go type alone.
 func (s *schemas) builtin(gvk schema.GroupVersionKind) *place {

@@ -205,11 +205,23 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 	}
 }
 
-// applyUncached writes a child that the cache does not have. The cache may be behind, or someone may have taken our label
-// off, so the API server is asked first.
+// applyUncached writes a child that the cache does not have. Mostly there is none, and so it is made first: that is one request, and
+// a conflict where there is one after all. The cache may be behind, or someone may have taken our label off. Where it is not known
+// whether the API server behind the kind heeds the version that makes it a conflict, it is asked first.
 func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
+	var conflict error
+	if w.comparer.knows(obj.GroupVersionKind()) {
+		out, err := w.createByApply(ctx, child, obj)
+		if !apierrors.IsConflict(err) {
+			return out, err
+		}
+		conflict = err
+		obj.SetResourceVersion("")
+	}
 	live, err := w.client.metadata(ctx, targetOf(obj))
 	switch {
+	case IsGone(err, obj) && conflict != nil:
+		return Outcome{}, conflict // it went meanwhile: the next cycle makes it
 	case IsGone(err, obj):
 		return w.createByApply(ctx, child, obj)
 	case err != nil:

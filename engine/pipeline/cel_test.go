@@ -106,7 +106,7 @@ onReconcile:
 	p := newPorts()
 	r, err := p.run(plan, website(t, `{replicas: 1}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create Deployment/shop", "mark Website/shop"}))
+	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create Deployment/shop"}))
 	g.Expect(waitsFor(r)).To(gomega.Equal([]string{
 		`services: cel "children.deployment.status.readyReplicas > 0": children.deployment.status.readyReplicas is absent`}))
 }

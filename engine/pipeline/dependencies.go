@@ -157,6 +157,11 @@ func (s dependencies) Run(_ context.Context, r *Run) (Outcome, error) {
 	return Next, nil
 }
 
+// dependenciesMet says whether nothing of what the box depends on holds the resource back.
+func (r *Run) dependenciesMet() bool {
+	return !slices.ContainsFunc(r.Plan.DependsOn, func(d Dependency) bool { return d.Unmet(r.Ports.Observer.Standing(d.Name)) != "" })
+}
+
 // unmetDependency says what a dependency lacks, and makes that an input.
 func (r *Run) unmetDependency(d *Dependency) string {
 	unmet := d.Unmet(r.Ports.Observer.Standing(d.Name))

@@ -147,6 +147,20 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(p.done()).To(gomega.ContainElements("create ConfigMap/seed", "create ConfigMap/config", "mark Website/shop"))
 	g.Expect(r.Active()).To(gomega.BeTrue())
 
+	// Without onCreate it is Active from when they are met, and the mark goes with the others.
+	q, plain := newPorts(), planOf(t, strings.ReplaceAll(dependent, "onCreate: {configmaps: [{name: seed}]}", ""))
+	waits, err := q.run(plain, website(t, ""))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(waits.AwaitsDependency).To(gomega.BeTrue())
+	g.Expect(waits.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
+	q.standings = p.standings
+	q.done()
+	goes, err := q.run(plain, waits.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(q.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/config"}))
+	g.Expect(goes.Active()).To(gomega.BeTrue())
+	g.Expect(goes.Inputs.observed).To(gomega.BeEmpty())
+
 	// Active now: it goes on whatever becomes of them, and asks for nothing.
 	settled := settledRun(g, p, plan, r.Stored)
 	p.standings = nil

@@ -29,7 +29,7 @@ var goldenOrder = []string{
 }
 
 // always are the stages that every box has.
-var always = []string{"deletion", "metadata", "prune", "active"}
+var always = []string{"deletion", "metadata", "prune"}
 
 const fullBox = `
 dependsOn: [{name: other}]

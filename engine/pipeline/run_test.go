@@ -32,7 +32,6 @@ func TestRanksGoInTheirOrder(t *testing.T) {
 	g.Expect(p.done()).To(gomega.Equal([]string{
 		"mark Website/shop",
 		"create ConfigMap/shop", "create Service/shop", "create Deployment/shop", "create Ingress/shop",
-		"mark Website/shop", // active-since
 	}))
 }
 
@@ -102,7 +101,6 @@ onReconcile:
 	g.Expect(asked).To(gomega.ConsistOf("first", "second", "slow"))
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/c"}), "nothing is pruned after an error")
 	g.Expect(r.Writes).To(gomega.Equal([]Written{{Kind: "ConfigMap", Name: "c", Action: apply.Created}}))
-	g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 }
 
 func TestStepsEndTheCycleInTheirOrder(t *testing.T) {
@@ -252,6 +250,22 @@ func TestOnCreateRunsOnce(t *testing.T) {
 	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/kept"}), "only what is reconciled comes back")
 }
 
+// Without onCreate there is nothing to be completed: the mark goes with the finalizer. An onCreate that comes later is for new resources.
+func TestOnCreateThatIsAddedLaterDoesNotRun(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	r, err := p.run(planOf(t, `{onReconcile: {configmaps: [{name: a}]}, validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}}`), website(t, "replicas: 11"))
+	expectStep(g, err, stepValidation, Permanent, v1alpha1.ReasonValidationFailed)
+	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}))
+	g.Expect(r.Active()).To(gomega.BeTrue())
+	mended := r.Stored.DeepCopy()
+	mended.Object["spec"] = map[string]any{"replicas": int64(1)}
+	r, err = p.run(planOf(t, `{onCreate: {configmaps: [{name: seed}]}, onReconcile: {configmaps: [{name: a}]}}`), mended)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/a"}))
+	g.Expect(r.Active()).To(gomega.BeTrue())
+}
+
 func TestATerminatingChildIsWaitedFor(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
@@ -312,7 +326,7 @@ func TestPrune(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{
 		"mark Website/shop", "create ConfigMap/new-name",
-		"delete ConfigMap/former-name", "delete ConfigMap/renamed", "orphan ConfigMap/orphan", "mark Website/shop",
+		"delete ConfigMap/former-name", "delete ConfigMap/renamed", "orphan ConfigMap/orphan",
 	}))
 	g.Expect(r.Writes).To(gomega.HaveLen(4))
 }

@@ -37,7 +37,6 @@ onReconcile:
 			HaveField("Reason", v1alpha1.ReasonReconcileError), HaveField("Message", message)))
 		Expect(condition(obj, v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionFalse))
 		w.absent(ctx, "web")
-		Expect(obj.GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationActiveSince))
 
 		w.website(ctx, "web", `{replicas: 10, mode: c, host: a}`)
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonValidationFailed,

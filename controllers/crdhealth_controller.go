@@ -47,6 +47,8 @@ type HealthReporter interface {
 	HealthReport(box string) (health.Report, bool)
 	// Closing says that this process stops: reports do not say how a box fares any more, nor did one that was given just before.
 	Closing() bool
+	// Settling is how long boxes may still be starting because the process did; 0: that is over.
+	Settling() time.Duration
 }
 
 // CRDHealthReconciler keeps one CRDHealth for each box. Nobody else writes them. It runs on the leader only.
@@ -147,6 +149,9 @@ func (r *CRDHealthReconciler) reconcile(
 	if err != nil || current == nil {
 		return ctrl.Result{}, err
 	}
+	if wait := r.Reports.Settling(); known && report.Phase == health.Starting && hasRun(current) && wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil // as above
+	}
 	if !known {
 		if current.Status.State != "" { // what was last written holds until more is known
 			return ctrl.Result{}, nil
@@ -184,7 +189,12 @@ func (r *CRDHealthReconciler) ensure(
 	return wanted, nil
 }
 
-// writeStatus writes what differs, or comes back when that is due. Right after a start, everything is due.
+// hasRun says whether a CRDHealth shows a box that runs.
+func hasRun(h *v1alpha1.CRDHealth) bool {
+	return h.Status.State == v1alpha1.HealthHealthy || h.Status.State == v1alpha1.HealthDegraded
+}
+
+// writeStatus writes what differs, or comes back when that is due.
 func (r *CRDHealthReconciler) writeStatus(
 	ctx context.Context, box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, report health.Report,
 ) (ctrl.Result, error) {
@@ -258,7 +268,8 @@ func (r *CRDHealthReconciler) sinceWrite(name string) time.Duration {
 	defer r.mu.Unlock()
 	last := r.written[name].status
 	if last.IsZero() {
-		return health.SlowInterval
+		// The process before this one may have written just now, and counters that are restored one by one soon say the same again.
+		return health.SlowInterval - min(health.SlowInterval, r.Reports.Settling())
 	}
 	return r.Clock.Since(last)
 }

@@ -39,6 +39,10 @@ func (r *OperatorBoxReconciler) writeStatus(ctx context.Context, box *v1alpha1.O
 	if err := r.fill(ctx, next, v); err != nil {
 		return err
 	}
+	if wait := r.Engine.Settling(); wait > 0 && restarts(box, next) {
+		v.again = wait
+		return nil
+	}
 	if equality.Semantic.DeepEqual(box.Status, next.Status) {
 		return nil
 	}
@@ -48,6 +52,13 @@ func (r *OperatorBoxReconciler) writeStatus(ctx context.Context, box *v1alpha1.O
 	}
 	r.announce(ctx, box, next)
 	return nil
+}
+
+// restarts says whether a box ran with this spec, and is only starting again.
+func restarts(before, after *v1alpha1.OperatorBox) bool {
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	return was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == before.Generation && is.Reason == v1alpha1.ReasonStarting
 }
 
 // announce tells that a box came to run, or why it does not.
@@ -228,6 +239,9 @@ func (v *view) summary(report health.Report, runs bool) []metav1.Condition {
 		message := cmp.Or(report.Message, "caches are filling")
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStarting, message
 		reconciling = status.Progressing(v1alpha1.ReasonStarting, message)
+	case report.Stuck != "":
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStuck, report.Stuck
+		stalled = status.StalledBy(v1alpha1.ReasonStuck, report.Stuck)
 	case report.Awaits != "":
 		ready.Message += "; new resources wait: " + report.Awaits
 	}

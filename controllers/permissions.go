@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/clock"
@@ -33,6 +34,7 @@ type Permissions struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
 	granted map[engine.Right]time.Time // when it was last confirmed; guarded by mu
+	asking  singleflight.Group         // boxes that start together ask for the same rights
 }
 
 // NewPermissions gives a store that asks the API server.
@@ -72,12 +74,29 @@ func rights(rules []rbacv1.PolicyRule) []engine.Right {
 }
 
 func (p *Permissions) has(ctx context.Context, want engine.Right) (bool, error) {
-	p.mu.Lock()
-	confirmed, known := p.granted[want]
-	p.mu.Unlock()
-	if known && p.clock.Since(confirmed) < permissionLife {
+	if p.known(want) {
 		return true, nil
 	}
+	allowed, err, _ := p.asking.Do(want.String(), func() (any, error) {
+		if p.known(want) {
+			return true, nil // it was asked since
+		}
+		// Others wait for the answer too, whatever becomes of the reconcile that asks.
+		return p.review(context.WithoutCancel(ctx), want)
+	})
+	return allowed == true, err
+}
+
+// known says whether a right was confirmed not long ago.
+func (p *Permissions) known(want engine.Right) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	confirmed, known := p.granted[want]
+	return known && p.clock.Since(confirmed) < permissionLife
+}
+
+// review asks the API server, and notes what it says.
+func (p *Permissions) review(ctx context.Context, want engine.Right) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: want.Verb, Group: want.Group, Resource: want.Resource, Subresource: want.Subresource,

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"sync"
+	"time"
 
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
@@ -72,3 +73,6 @@ func (r *Reports) HealthReport(box string) (health.Report, bool) {
 
 // Closing implements HealthReporter.
 func (r *Reports) Closing() bool { return r.Engine.Closing() }
+
+// Settling implements HealthReporter.
+func (r *Reports) Settling() time.Duration { return r.Engine.Settling() }

@@ -53,6 +53,7 @@ type Engine struct {
 	mu     sync.Mutex
 	ctx    context.Context //nolint:containedctx // the life of the engine: boxes outlive the calls that start them
 	closed bool
+	led    time.Time       // when this process began to lead; guarded by mu
 	boxes  map[string]*box // guarded by mu
 }
 
@@ -130,6 +131,20 @@ func (e *Engine) Leading() bool {
 	default:
 		return false
 	}
+}
+
+// settleTime is how long a process that begins to lead may take until its boxes run.
+const settleTime = 10 * time.Second
+
+// Settling is how long boxes that ran before this process led may still be starting. Until then, what was last written of them
+// holds: a restart changes nothing about them. 0: that is over.
+func (e *Engine) Settling() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.led.IsZero() {
+		return settleTime
+	}
+	return max(0, settleTime-max(0, e.config.Clock.Since(e.led)))
 }
 
 // Closing says whether this process stops. From then on the boxes end one by one, and what they report of that is not how

@@ -67,6 +67,7 @@ func inWaves(boxes map[string]*box) [][]*box {
 func (e *Engine) Lead() {
 	e.lead.Do(func() {
 		e.mu.Lock()
+		e.led = e.config.Clock.Now()
 		close(e.leading)
 		ready := maps.Clone(e.boxes)
 		maps.DeleteFunc(ready, func(_ string, b *box) bool { return !b.waits })

@@ -112,7 +112,7 @@ type CRDHealthStatus struct {
 	// State of the box as a whole.
 	// +optional
 	State HealthState `json:"state,omitempty"`
-	// StartedAt is when the workers started.
+	// StartedAt is when the box began to run. A restart of the manager does not change it.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// ClaimedAt is set while this box holds its CRD.

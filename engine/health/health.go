@@ -88,12 +88,14 @@ type Report struct {
 	Revision string
 	// FailureThreshold is the number of failures in a row that makes the box Degraded.
 	FailureThreshold int32
-	// StartedAt is when the workers started, ClaimedAt when the box claimed its CRD. Zero: it is not so.
+	// StartedAt is when the workers of this process started, ClaimedAt when the box claimed its CRD in it. Zero: it is not so.
 	StartedAt, ClaimedAt time.Time
 	// Dependencies of the box, and whether they are met.
 	Dependencies []v1alpha1.DependencyStatus
 	// Awaits says what the first dependency lacks that is not met; empty: all are met.
 	Awaits string
+	// Stuck says why nothing of a running box is reconciled; empty: it is.
+	Stuck string
 	// Foreign says that another operator runs the CRD: its resources are looked at, and nothing else.
 	Foreign bool
 	// RollsBack says that the box has rollback.

@@ -17,8 +17,8 @@ import (
 func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.Time) v1alpha1.CRDHealthStatus {
 	next := *old.DeepCopy()
 	next.ObservedGeneration = generation
-	next.State = State(r.Phase, r.Snapshot.Degraded)
-	next.StartedAt, next.ClaimedAt = stamp(r.StartedAt), stamp(r.ClaimedAt)
+	next.State = State(r.Phase, r.Snapshot.Degraded || r.Stuck != "")
+	next.StartedAt, next.ClaimedAt = since(old.StartedAt, r.StartedAt), since(old.ClaimedAt, r.ClaimedAt)
 	if r.FailureThreshold > 0 || r.Foreign { // a box without a plan keeps that of its last one
 		next.FailureThreshold = r.FailureThreshold
 	}
@@ -77,6 +77,14 @@ func stamp(t time.Time) *metav1.Time {
 		return nil
 	}
 	return new(seconds(t))
+}
+
+// since gives since when something is so: a process that was started since has only gone on with it.
+func since(old *metav1.Time, now time.Time) *metav1.Time {
+	if old == nil || now.IsZero() || now.Before(old.Time) {
+		return stamp(now)
+	}
+	return old.DeepCopy()
 }
 
 func seconds(t time.Time) metav1.Time {

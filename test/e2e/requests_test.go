@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -169,6 +170,18 @@ func (l *writeLog) applies() []write {
 			out = append(out, r)
 		}
 	}
+	return out
+}
+
+// bodies are what was sent, sorted.
+func (l *writeLog) bodies() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, r := range l.all {
+		out = append(out, string(r.body))
+	}
+	slices.Sort(out)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +59,42 @@ var _ = Describe("A restart of the manager", func() {
 		for _, r := range manager.requests.since(0, "/namespaces/"+w.namespace+"/") {
 			Expect(r.path).To(Or(ContainSubstring("/new"), ContainSubstring("/web-000"), HaveSuffix("/events")), "%s", r)
 		}
+	})
+
+	It("writes nothing where nothing has changed, and asks for each right once", func(ctx context.Context) {
+		var worlds []*world
+		for range 3 {
+			w := newWorld(ctx)
+			w.running(ctx, w.box(ctx, oneMap(3, "good")))
+			w.website(ctx, "web", `{}`)
+			w.settled(ctx, "web")
+			inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+			all := v1alpha1.ResourceCounts{Total: 1, Ready: 1}
+			healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Resources).To(Equal(all)) })
+			Eventually(func(g Gomega) { g.Expect(getBox(ctx, g, w.id).Status.Resources).To(Equal(all)) }).WithContext(ctx).Should(Succeed())
+			worlds = append(worlds, w)
+		}
+		reviews := &writeLog{parts: []string{"/selfsubject"}}
+		replaceManager(via(reviews.wrap))
+
+		By("waiting until a box that comes later is served: all else was looked at before")
+		for _, w := range worlds {
+			Eventually(func(g Gomega) {
+				g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">=", 1))
+				g.Expect(manager.state(g, w.id)).To(Equal(v1alpha1.HealthHealthy))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		later := newWorld(ctx)
+		later.running(ctx, later.box(ctx, oneMap(3, "good")))
+		later.website(ctx, "web", `{}`)
+		later.settled(ctx, "web")
+		inState(ctx, later.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		for _, w := range worlds {
+			Expect(manager.requests.writes(0, "/"+w.id)).To(BeEmpty(), "neither its resources, nor the box, nor its health")
+		}
+		asked := reviews.bodies()
+		Expect(slices.Compact(slices.Clone(asked))).To(Equal(asked), "none is asked for twice")
+		GinkgoWriter.Println("reviews:", len(asked))
 	})
 
 	It("picks up what happened while no manager ran", func(ctx context.Context) {
@@ -224,9 +261,9 @@ var _ = Describe("A restart of the manager", func() {
 		By("letting the watches go on")
 		s.resume()
 		w.settled(ctx, "web")
-		Expect(manager.requests.writes(mark, "/namespaces/"+w.namespace+"/websites/web")).To(HaveLen(4),
-			"finalizer, active-since, and the status before and after the Deployment was ready")
-		Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/configmaps")).To(HaveLen(2), "look for it, make it")
-		Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/deployments")).To(HaveLen(2), "look for it, make it")
+		Expect(manager.requests.writes(mark, "/namespaces/"+w.namespace+"/websites/web")).To(HaveLen(3),
+			"the marks, and the status before and after the Deployment was ready")
+		Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/configmaps")).To(HaveLen(1), "make it")
+		Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/deployments")).To(HaveLen(1), "make it")
 	})
 })

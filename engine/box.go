@@ -44,6 +44,8 @@ type box struct {
 	remains   uncollected
 	snapshots *rollback.Store
 	memory    *expr.Pool  // what its templates may make at the same time
+	slots     places      // of looks
+	overdue   overdue     // looks that are past their deadline
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
 	interests interests
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
@@ -83,6 +85,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.plan.Store(plan)
 	b.setKinds(plan, options.ManagedKinds)
 	b.queue = newQueue(plan.Runtime.Workers)
+	b.slots = newPlaces(e.slots)
 	b.share = newShare(writing, e.config.Clock)
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
@@ -128,7 +131,6 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	b.plan.Store(plan)
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
 	b.queue.setLimit(plan.Runtime.Workers)
-	b.engine.config.Metrics.SetWorkers(b.name, plan.Runtime.Workers)
 	b.growTo(plan.Runtime.Workers)
 	b.sweep()
 	b.engine.config.Changed(b.name)

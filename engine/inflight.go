@@ -26,6 +26,9 @@ func newPlaces(shared chan struct{}) places {
 
 // take waits for a place. It fails only when ctx ends first.
 func (p places) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case p.own <- struct{}{}:
 	case <-ctx.Done():
@@ -62,20 +65,26 @@ func (t *inFlight) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
+	done := func() {
+		cancel()
+		t.places.leave()
+	}
+	answered := false
+	defer func() {
+		if !answered { // also after a panic, which ends this request alone
+			done()
+		}
+	}()
 	timed := r.Clone(ctx)
 	query := timed.URL.Query()
 	query.Set(paramTimeout, RequestTimeout.String())
 	timed.URL.RawQuery = query.Encode()
 	response, err := t.next.RoundTrip(timed)
 	if err != nil {
-		cancel()
-		t.places.leave()
 		return nil, err
 	}
-	response.Body = &answer{ReadCloser: response.Body, done: func() {
-		cancel()
-		t.places.leave()
-	}}
+	answered = true
+	response.Body = &answer{ReadCloser: response.Body, done: done}
 	return response, nil
 }
 

@@ -29,14 +29,13 @@ const permissionInterval = 15 * time.Second
 
 // look looks at one resource: it decides whether there is anything to do, does it, and queues the next look.
 func (b *box) look(ctx context.Context, key types.NamespacedName) {
-	place := &slot{shared: b.engine.slots}
+	place := &slot{places: b.slots}
 	if !place.take(ctx) {
 		return
 	}
 	defer place.leave()
 	ctx, giveBack := expr.WithCycle(ctx, b.memory)
 	defer giveBack()
-	defer b.gauge()
 	defer func() { b.letNext(b.share.passOn(key)) }()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	stored, found := b.resources.Get(key)
@@ -167,7 +166,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 		err = b.writer.Settle(ctx, stored.GetUID())
 	}
 	if err == nil {
-		err = b.execute(ctx, plan, run)
+		err = b.execute(ctx, plan, run, place)
 	}
 	b.interests.replace(keyOf(stored), stillAsked(run, asked))
 	// A call that ran into the deadline, or panicked, has left the place to others.
@@ -183,21 +182,16 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	b.engine.config.Metrics.Reconciled(b.name, resultOf(run, st), clk.Since(began))
 }
 
-// gauge records how busy the box is. It is done after every look, whatever that came to: the last one leaves the right values.
-func (b *box) gauge() {
-	b.engine.config.Metrics.SetQueueDepth(b.name, b.queue.Len())
-	b.engine.config.Metrics.SetWorkersBusy(b.name, b.queue.inUse()-1) // the one who asks is about to be free
-}
-
 // execute runs the plan under a deadline. A panic is an error of this resource alone.
-func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run) error {
-	return b.within(ctx, func(ctx context.Context) error { return plan.Execute(ctx, run) })
+func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run, place *slot) error {
+	return b.within(ctx, keyOf(run.Stored), place, func(ctx context.Context) error { return plan.Execute(ctx, run) })
 }
 
 // within runs a part of a cycle under a deadline. A panic is an error of this resource alone.
-func (b *box) within(ctx context.Context, f func(context.Context) error) (err error) {
+func (b *box) within(ctx context.Context, key types.NamespacedName, place *slot, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.engine.config.ReconcileTimeout)
 	defer cancel()
+	defer b.lapses(ctx, key, place)()
 	defer func() {
 		if p := recover(); p != nil {
 			b.panicked(p, debug.Stack())

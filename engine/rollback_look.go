@@ -130,7 +130,7 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *slot) {
 		err = b.acquireKinds(ctx)
 	}
 	if err == nil {
-		err = b.within(ctx, func(ctx context.Context) error { return b.back(ctx, look, run) })
+		err = b.within(ctx, keyOf(stored), place, func(ctx context.Context) error { return b.back(ctx, look, run) })
 	}
 	b.interests.replace(keyOf(stored), asked)
 	if !place.take(ctx) || ctx.Err() != nil {

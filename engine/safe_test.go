@@ -98,21 +98,21 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 			return &pipeline.StepError{Step: "external", Class: pipeline.Transient, Err: fmt.Errorf("calling quota: %w", ctx.Err())}
 		}
 		began := time.Now()
-		step := pipeline.AsStepError(b.within(t.Context(), hanging))
+		step := pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, &slot{}, hanging))
 		g.Expect(time.Since(began)).To(Equal(time.Minute))
 		g.Expect(step.Class).To(Equal(pipeline.Transient))
 		g.Expect(step.Error()).To(Equal("external: the reconcile took longer than 1m0s and was ended: calling quota: context deadline exceeded"))
 
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		g.Expect(b.within(gone, hanging)).NotTo(MatchError(ContainSubstring("took longer")), "the process stops")
+		g.Expect(b.within(gone, types.NamespacedName{}, &slot{}, hanging)).NotTo(MatchError(ContainSubstring("took longer")), "the process stops")
 		for name, err := range map[string]error{
 			"none":       nil,
 			"its own":    &pipeline.StepError{Step: "validation", Class: pipeline.Permanent, Err: errors.New("no")},
 			"a bug":      &pipeline.StepError{Step: "onReconcile", Class: pipeline.Panic, Err: &pipeline.PanicError{Value: "oops"}},
 			"in no time": errors.New("away"),
 		} {
-			late := b.within(t.Context(), func(ctx context.Context) error {
+			late := b.within(t.Context(), types.NamespacedName{}, &slot{}, func(ctx context.Context) error {
 				if name != "in no time" {
 					<-ctx.Done()
 				}
@@ -125,7 +125,7 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 			}
 		}
 		g.Expect(panics("website")).To(Equal(1.0))
-		g.Expect(pipeline.AsStepError(b.within(t.Context(), func(context.Context) error { panic("oops") })).Class).To(Equal(pipeline.Panic))
+		g.Expect(pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, &slot{}, func(context.Context) error { panic("oops") })).Class).To(Equal(pipeline.Panic))
 		g.Expect(panics("website")).To(Equal(2.0))
 	})
 }

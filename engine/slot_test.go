@@ -38,7 +38,7 @@ func patience(t *testing.T) context.Context {
 func TestACallLeavesItsSlotToOthers(t *testing.T) {
 	g := NewWithT(t)
 	shared := make(chan struct{}, 1)
-	own, another := &slot{shared: shared}, &slot{shared: shared}
+	own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
 	g.Expect(own.take(patience(t))).To(BeTrue())
 	g.Expect(own.take(patience(t))).To(BeTrue(), "it is held already")
 	want := &external.Answer{Status: 200}
@@ -61,7 +61,7 @@ func TestACallWhoseSlotIsTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			shared := make(chan struct{}, 1)
-			own, another := &slot{shared: shared}, &slot{shared: shared}
+			own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
 			g.Expect(own.take(patience(t))).To(BeTrue())
 			ctx, cancel := context.WithCancel(t.Context())
 			answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
@@ -81,10 +81,43 @@ func TestACallWhoseSlotIsTaken(t *testing.T) {
 	}
 }
 
+func TestOneBoxHoldsNoMoreThanHalfOfTheSlots(t *testing.T) {
+	g := NewWithT(t)
+	shared := make(chan struct{}, 4)
+	greedy, modest := newPlaces(shared), newPlaces(shared)
+	for range 2 {
+		g.Expect((&slot{places: greedy}).take(patience(t))).To(BeTrue())
+	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	g.Expect((&slot{places: greedy}).take(short)).To(BeFalse())
+	for range 2 {
+		g.Expect((&slot{places: modest}).take(patience(t))).To(BeTrue())
+	}
+	g.Expect(newPlaces(make(chan struct{}, 1)).take(patience(t))).To(Succeed(), "half of one is one")
+}
+
+func TestALookThatIsPastItsDeadlineHasNoSlot(t *testing.T) {
+	g := NewWithT(t)
+	shared := make(chan struct{}, 1)
+	own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
+	g.Expect(own.take(patience(t))).To(BeTrue())
+	own.lapse()
+	g.Expect(own.take(patience(t))).To(BeFalse(), "until it goes on")
+	g.Expect(another.take(patience(t))).To(BeTrue())
+	own.leave()
+	g.Expect(shared).To(HaveLen(1), "the other one's")
+	another.leave()
+	own.goOn()
+	g.Expect(own.take(patience(t))).To(BeTrue())
+	own.leave()
+	g.Expect(shared).To(BeEmpty())
+}
+
 func TestACallThatPanicsHoldsNoSlot(t *testing.T) {
 	g := NewWithT(t)
 	shared := make(chan struct{}, 1)
-	own := &slot{shared: shared}
+	own := &slot{places: newPlaces(shared)}
 	func() {
 		defer own.leave()
 		g.Expect(own.take(patience(t))).To(BeTrue())
@@ -130,7 +163,8 @@ func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructu
 	resource.SetUID("u1")
 	resource.SetFinalizers([]string{v1alpha1.Finalizer})
 	resource.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
-	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "website", v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z"})
+	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "website", v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z",
+		v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"})
 	return b, resource
 }
 
@@ -149,7 +183,7 @@ func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	b, resource := calling(t, e, host.URL)
-	first, second := &slot{shared: e.slots}, &slot{shared: e.slots}
+	first, second := &slot{places: b.slots}, &slot{places: b.slots}
 	g.Expect(first.take(patience(t))).To(BeTrue())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

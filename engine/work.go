@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/metrics"
 )
 
 // work runs the workers until ctx ends, and waits for them.
@@ -25,7 +26,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.mu.Unlock()
 	b.log.Info("Box started", "workers", n)
 	b.engine.config.Metrics.Ensure(b.name)
-	b.engine.config.Metrics.SetWorkers(b.name, n)
+	b.engine.config.Metrics.Measure(b.name, b.load)
 	b.engine.config.Changed(b.name)
 	b.findRemains()
 	b.hasBegun()
@@ -35,6 +36,11 @@ func (b *box) work(ctx, work context.Context) {
 	b.addWorker = nil
 	b.mu.Unlock()
 	b.log.Info("Box stopped")
+}
+
+// load says how busy the box is.
+func (b *box) load() metrics.Load {
+	return metrics.Load{Queued: b.queue.Len(), Workers: b.plan.Load().Runtime.Workers, Busy: b.queue.inUse(), Overdue: b.overdue.count()}
 }
 
 // growTo adds workers to a running box. Fewer are had by permits: goroutines that wait cost next to nothing.
@@ -104,6 +110,7 @@ func (b *box) report() health.Report {
 	case !started.IsZero():
 		r.Phase, r.Message, r.StartedAt = health.Running, "", started
 		r.Workers = clamp(plan.Runtime.Workers)
+		r.Stuck = b.stuckOn(plan.Runtime.Workers)
 	}
 	if plan.CleanupOnly {
 		r.Phase, r.Message, r.Revision = health.Suspended, "only deletions are served", ""

@@ -107,6 +107,7 @@ const (
 	ReasonStatusFieldsUnknown = "StatusFieldsUnknown" // the CRD's schema lacks conditions or observedGeneration
 	ReasonWritable            = "Writable"            // results can be written
 	ReasonDegraded            = "Degraded"            // failureThreshold was reached
+	ReasonStuck               = "Stuck"               // every worker is in a reconcile that does not end
 	ReasonHealthy             = "Healthy"             // the box works
 	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it
 	ReasonDraining            = "Draining"            // the manager is being drained, and something of the box is still held

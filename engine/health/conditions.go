@@ -87,10 +87,13 @@ func condition(
 // summary says why the box is in its state: it stands in Ready and Healthy.
 func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) verdict {
 	switch next.State {
+	case v1alpha1.HealthDegraded:
+		if r.Stuck != "" {
+			return verdict{v1alpha1.ReasonStuck, cut(r.Stuck, maxConditionMessage)}
+		}
+		return verdict{v1alpha1.ReasonDegraded, withOne(old, degraded(r), r, next.Failing)}
 	case v1alpha1.HealthHealthy:
 		return verdict{v1alpha1.ReasonHealthy, works(old, r, next.Failing)}
-	case v1alpha1.HealthDegraded:
-		return verdict{v1alpha1.ReasonDegraded, withOne(old, degraded(r), r, next.Failing)}
 	case v1alpha1.HealthStarting:
 		return report(r, verdict{v1alpha1.ReasonStarting, "caches are filling"})
 	case v1alpha1.HealthSuspended:

@@ -51,9 +51,6 @@ const (
 type Recorder struct {
 	reconciles  *prometheus.CounterVec
 	durations   *prometheus.HistogramVec
-	queueDepth  *prometheus.GaugeVec
-	workersBusy *prometheus.GaugeVec
-	workers     *prometheus.GaugeVec
 	resources   *prometheus.GaugeVec
 	states      *prometheus.GaugeVec
 	childWrites *prometheus.CounterVec
@@ -61,6 +58,7 @@ type Recorder struct {
 	rollbacks   *prometheus.CounterVec
 	rolledBack  *prometheus.GaugeVec
 
+	loads         *loads
 	watches       *watches
 	externalCalls *prometheus.CounterVec
 	externalTimes *prometheus.HistogramVec
@@ -83,9 +81,6 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 			// A skipped reconcile takes microseconds, one that writes milliseconds, one that waits for a host seconds.
 			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
 		}, []string{labelBox}),
-		queueDepth:  gauge("orkestra_queue_depth", "Resources that wait for a worker", labelBox),
-		workersBusy: gauge("orkestra_workers_busy", "Workers that reconcile at this moment", labelBox),
-		workers:     gauge("orkestra_workers", "Workers that a box may use", labelBox),
 		resources: gauge("orkestra_resources",
 			"Resources of a box by what they show: total, ready, failing or waiting", labelBox, labelState),
 		states: gauge("orkestra_box_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
@@ -94,6 +89,7 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		panics:     counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
 		rollbacks:  counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
 		rolledBack: gauge("orkestra_rolled_back", "Resources of a box that are rolled back", labelBox),
+		loads:      newLoads(),
 		watches:    newWatches(),
 		externalCalls: counter("orkestra_external_calls_total",
 			"External calls of a box by result: success, cached, failed, refused or held", labelBox, labelResult),
@@ -135,30 +131,6 @@ func (r *Recorder) Reconciled(box, result string, took time.Duration) {
 	}
 	r.reconciles.WithLabelValues(box, result).Inc()
 	r.durations.WithLabelValues(box).Observe(took.Seconds())
-}
-
-// SetQueueDepth sets the number of resources that wait for a worker.
-func (r *Recorder) SetQueueDepth(box string, n int) {
-	if r == nil {
-		return
-	}
-	r.queueDepth.WithLabelValues(box).Set(float64(n))
-}
-
-// SetWorkers sets the number of workers that the box may use.
-func (r *Recorder) SetWorkers(box string, n int) {
-	if r == nil {
-		return
-	}
-	r.workers.WithLabelValues(box).Set(float64(n))
-}
-
-// SetWorkersBusy sets the number of workers that reconcile at this moment.
-func (r *Recorder) SetWorkersBusy(box string, n int) {
-	if r == nil {
-		return
-	}
-	r.workersBusy.WithLabelValues(box).Set(float64(n))
 }
 
 // SetResources sets the numbers of resources by what they show. LeftBehind counts children and is left out.
@@ -238,8 +210,8 @@ func (r *Recorder) ForgetState(box string) {
 // vectors lists every series: what stands here is registered and forgotten.
 func (r *Recorder) vectors() []vector {
 	return []vector{
-		r.reconciles, r.durations, r.queueDepth, r.workersBusy, r.workers, r.resources, r.states, r.childWrites, r.panics,
-		r.externalCalls, r.externalTimes, r.rollbacks, r.rolledBack, r.watches,
+		r.reconciles, r.durations, r.resources, r.states, r.childWrites, r.panics,
+		r.externalCalls, r.externalTimes, r.rollbacks, r.rolledBack, r.watches, r.loads,
 	}
 }
 

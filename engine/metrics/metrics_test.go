@@ -17,9 +17,7 @@ import (
 func recordAll(r *Recorder, box string) {
 	r.Ensure(box)
 	r.Reconciled(box, ResultSuccess, 20*time.Millisecond)
-	r.SetQueueDepth(box, 4)
-	r.SetWorkers(box, 3)
-	r.SetWorkersBusy(box, 2)
+	r.Measure(box, func() Load { return Load{Queued: 4, Workers: 3, Busy: 2, Overdue: 1} })
 	r.SetResources(box, v1alpha1.ResourceCounts{Total: 5, Ready: 3, Failing: 1, Waiting: 2})
 	r.SetState(box, v1alpha1.HealthDegraded)
 	r.ChildWritten(box, "Deployment", "apply", ReasonDrift)
@@ -88,7 +86,7 @@ func TestNamesAndHelp(t *testing.T) {
 	g.Expect(problems).To(BeEmpty())
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(HaveLen(len(r.vectors())))
+	g.Expect(families).To(HaveLen(len(r.vectors())+3), "loads has four")
 	for _, f := range families {
 		g.Expect(f.GetName()).To(HavePrefix("orkestra_"))
 	}

@@ -119,6 +119,57 @@ var _ = Describe("Boxes", func() {
 		GinkgoWriter.Println("evaluations:", manager.evaluations(Default, bad.id), "questions about the missing kind:", asked)
 	})
 
+	It("work beside one that panics, whose CRDHealth says so", func(ctx context.Context) {
+		bad, good := newWorld(ctx), newWorld(ctx)
+		isBad := writesOf(bad.namespace, "configmaps")
+		replaceManager(via(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if isBad(r) {
+					panic("a bug")
+				}
+				return next.RoundTrip(r)
+			})
+		}))
+		bad.running(ctx, bad.box(ctx, oneMap(3, "good")))
+		good.running(ctx, good.box(ctx, oneMap(3, "good")))
+		bad.website(ctx, "web", `{}`)
+		healthShows(ctx, bad.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.LastFailure).To(HaveValue(And(HaveField("Resource.Name", "web"), HaveField("Message", ContainSubstring("panic: a bug")))))
+			g.Expect(s.Resources.Failing).To(BeEquivalentTo(1))
+		})
+		inState(ctx, bad.id, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
+		works(ctx, good, "during")
+		inState(ctx, good.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+	})
+
+	It("work beside one whose reconciles do not end, which is Stuck and holds no place", func(ctx context.Context) {
+		stuck, good := newWorld(ctx), newWorld(ctx)
+		d := damned(writesOf(stuck.namespace, "configmaps"), func(s *settings) {
+			s.orkestra.ReconcileTimeout, s.orkestra.MaxConcurrentReconciles = time.Second, 2
+		})
+		overdue := func(g Gomega) float64 { return manager.gauge(g, "orkestra_reconciles_overdue", stuck.id) }
+		stuck.running(ctx, stuck.box(ctx, oneMap(2, "good")))
+		good.running(ctx, good.box(ctx, oneMap(1, "good")))
+		d.shut()
+		for _, name := range names(3) {
+			stuck.website(ctx, name, `{}`)
+		}
+		Eventually(d.holding).WithContext(ctx).Should(Equal(2), "the second begins when the first has given its place back")
+		boxShows(ctx, stuck.id, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonStuck, "all 2 workers are in reconciles that took longer than 1s and do not end: "+stuck.namespace+"/web-00")
+		boxShows(ctx, stuck.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonStuck, "")
+		inState(ctx, stuck.id, v1alpha1.HealthDegraded, v1alpha1.ReasonStuck)
+		Expect(overdue(Default)).To(BeEquivalentTo(2))
+		works(ctx, good, "during")
+		Expect(d.holding()).To(Equal(2), "the keys are locked: nobody begins anew")
+		d.open()
+		for _, name := range names(3) {
+			stuck.settled(ctx, name)
+		}
+		boxShows(ctx, stuck.id, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRunning, "")
+		inState(ctx, stuck.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		Expect(overdue(Default)).To(BeZero())
+	})
+
 	It("work beside one whose every write hangs", func(ctx context.Context) {
 		stuck, good := newWorld(ctx), newWorld(ctx)
 		d := damned(func(r *http.Request) bool {

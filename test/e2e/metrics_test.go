@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,6 +61,22 @@ func (p *process) state(g Gomega, box string) v1alpha1.HealthState {
 	return found[0]
 }
 
+// gauge reads a series of a box by its family's name; -1: there is none.
+func (p *process) gauge(g Gomega, family, box string) float64 {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == family && l.GetName() == "box" && l.GetValue() == box {
+					return m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return -1
+}
+
 // healthWithoutBox makes a CRDHealth that belongs to no box, of a CRD that there is not, and gives its name. It is deleted when
 // the spec ends.
 func (w *world) healthWithoutBox(ctx context.Context) string {
@@ -93,7 +110,7 @@ var _ = Describe("The series of a box", func() {
 			each.website(ctx, "web", `{}`)
 			each.settled(ctx, "web")
 			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
-			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(11), "one of each family") }).WithContext(ctx).Should(Succeed())
+			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(12), "one of each family") }).WithContext(ctx).Should(Succeed())
 		}
 		all := manager.series(Default, other.id)
 
@@ -118,6 +135,31 @@ var _ = Describe("The series of a box", func() {
 		boxGone(ctx, w.id)
 		noneLeft(ctx, w.id)
 		Expect(manager.series(Default, other.id)).To(Equal(all))
+	})
+
+	It("show what hangs while it hangs, and that it is over", func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := damned(writesOf(w.namespace, "configmaps"))
+		w.running(ctx, w.box(ctx, oneMap(2, "good")))
+		d.shut()
+		for _, name := range names(5) {
+			w.website(ctx, name, `{}`)
+		}
+		loaded := func(queued gomegatypes.GomegaMatcher, busy int) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				g.Expect(manager.gauge(g, "orkestra_queue_depth", w.id)).To(queued)
+				g.Expect(manager.gauge(g, "orkestra_workers_busy", w.id)).To(BeEquivalentTo(busy))
+				g.Expect(manager.gauge(g, "orkestra_workers", w.id)).To(BeEquivalentTo(2))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		Eventually(d.holding).WithContext(ctx).Should(Equal(2))
+		loaded(BeNumerically(">=", 3), 2)
+		d.open()
+		for _, name := range names(5) {
+			w.settled(ctx, name)
+		}
+		loaded(BeZero(), 0)
 	})
 
 	DescribeTable("go with one that never ran", func(ctx context.Context, spec string) {

@@ -11,7 +11,7 @@ import (
 type active struct{}
 
 func compileActive(c *compiler) Stage {
-	if len(c.createGroup) == 0 {
+	if !c.completesOnce() {
 		return nil // metadata marks it
 	}
 	return active{}

@@ -107,6 +107,7 @@ func TestAbsentCrossSources(t *testing.T) {
 			}
 			g.Expect(r.Waits[0]).To(gomega.And(gomega.HaveField("Reason", v1alpha1.ReasonWaitingForCross), gomega.HaveField("Message", tc.waits)))
 			g.Expect(tc.ports.children).To(gomega.BeEmpty(), "no group runs")
+			g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 		})
 	}
 }

@@ -106,7 +106,7 @@ func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured
 	}
 	obj, err := d.kind.Build(in)
 	if err != nil {
-		return nil, permanent(v1alpha1.ReasonTemplateError, err)
+		return nil, permanent(v1alpha1.ReasonTemplateError, d.unfit(err))
 	}
 	if d.phase == stepDeletion && d.isJob() {
 		rememberLifeTime(obj, takeLifeTime(obj))

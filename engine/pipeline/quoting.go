@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
 )
 
 // mayShow says whether a message may show a value that was made of these paths. An item of a loop is what the loop goes over. The
@@ -16,11 +18,32 @@ func (d *declaration) mayShow(paths []expr.Path) bool {
 	return expr.MayShow(paths)
 }
 
-// pathsAt gives what is read for what stands at a place of the short fields; everything where the place can't be read.
+// pathsAt gives what is read for what stands at a place of the short fields, or of the overlay; everything where the place can't be read.
 func (d *declaration) pathsAt(place string) []expr.Path {
 	at, err := expr.ParsePath(place)
-	if err != nil || d.short == nil {
+	switch {
+	case err == nil && at[0] == "spec" && d.spec != nil:
+		return d.spec.PathsAt(at[1:])
+	case err == nil && d.short != nil:
+		return d.short.PathsAt(at)
+	default:
 		return d.contentPaths()
 	}
-	return d.short.PathsAt(at)
+}
+
+// unfit shows the value in an error about one that its field can't take, where that may be shown. What goes into a Secret never is; ports
+// may come from another declaration.
+func (d *declaration) unfit(err error) error {
+	misfit, ok := errors.AsType[*kinds.FieldError](err)
+	if !ok || d.gvk == secretKind || !d.mayShow(d.pathsAt(misfit.Path)) || d.takesOthersPorts() {
+		return err
+	}
+	return errors.New(misfit.WithValue())
+}
+
+// takesOthersPorts says whether defaults come from a declaration whose ports may not be shown.
+func (d *declaration) takesOthersPorts() bool {
+	return slices.ContainsFunc([]*declaration{d.workload, d.service}, func(o *declaration) bool {
+		return o != nil && o.ports != nil && !o.mayShow(o.ports.Paths())
+	})
 }

@@ -189,10 +189,14 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 		if f.condition != "" {
 			return v, v != nil, nil
 		}
-		if v, err = r.Plan.Status.Fit(f.path, v); err != nil {
+		fitted, err := r.Plan.Status.Fit(f.path, v)
+		if misfit, ok := errors.AsType[*status.FieldError](err); ok && expr.MayShow(c.value.Paths()) {
+			err = misfit.WithValue()
+		}
+		if err != nil {
 			return nil, false, permanent(v1alpha1.ReasonTemplateError, err)
 		}
-		return v, v != nil, nil
+		return fitted, fitted != nil, nil
 	}
 	return nil, false, nil
 }

@@ -29,11 +29,28 @@ type FieldError struct {
 	Path string
 	// Want and Got are types.
 	Want, Got string
+	// value is a scalar that does not fit. It may not be for all to read, so that Error shows it only where WithValue has said so.
+	value any
+	shows bool
 }
 
-// Error says where, what was wanted and what was found. It shows no value.
+// maxShown is how many characters of a value an error shows.
+const maxShown = 64
+
+// Error says where, what was wanted and what was found.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s: wanted %s, got %s", e.Path, e.Want, e.Got)
+	text := fmt.Sprintf("%s: wanted %s, got %s", e.Path, e.Want, e.Got)
+	if !e.shows || e.value == nil {
+		return text
+	}
+	return fmt.Sprintf("%s %q", text, cut(fmt.Sprint(e.value), maxShown))
+}
+
+// WithValue gives the same error with the value. It is for values that the readers of the error may see.
+func (e *FieldError) WithValue() *FieldError {
+	shown := *e
+	shown.shows = true
+	return &shown
 }
 
 // Fit gives the value of a declared field as it is written: a copy, converted to the types that the schema wants where its
@@ -157,7 +174,7 @@ func fit(value any, s *structuralschema.Structural, path string) (any, *FieldErr
 	}
 	converted, ok := fitScalar(clean, s)
 	if !ok {
-		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeName(value)}
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeName(value), value: clean}
 	}
 	return converted, nil
 }

@@ -90,7 +90,7 @@ var _ = Describe("An error of a resource", func() {
 		"type": {
 			`onReconcile: {deployments: [{image: x, replicas: "{{ .spec.mode }}"}]}`,
 			`{mode: many}`, v1alpha1.ReasonTemplateError,
-			`onReconcile: deployments: replicas: want 32-bit integer, got string`,
+			`onReconcile: deployments: replicas: want 32-bit integer, got string "many"`,
 		},
 		"normalize": {
 			`normalize: {spec: {replicas: "{{ .spec.mode }}"}}`,

@@ -150,6 +150,13 @@ var _ = Describe("Deletion of a box", func() {
 		Expect(c.OwnerReferences).To(BeEmpty())
 	})
 
+	It("needs no plan: one whose spec never compiled goes", func(ctx context.Context) {
+		w.box(ctx, `{status: {fields: [{path: fase, value: a}]}}`)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "status.fase")
+		deleteBox(ctx, w.id)
+		boxGone(ctx, w.id)
+	})
+
 	It("needs no CRD", func(ctx context.Context) {
 		begin(ctx, spec)
 		Expect(kube.Delete(ctx, w.crd())).To(Succeed())

@@ -155,7 +155,7 @@ type ForEach struct {
 	// +optional
 	As string `json:"as,omitempty"`
 
-	// Key is a template that gives the item's stable identity, such as {{ .item.name }}. Default: the map key, or the index.
+	// Key is a template that gives the item's stable identity, such as {{ .item.name }}. Default: the map key, or the name of the object.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Key string `json:"key,omitempty"`

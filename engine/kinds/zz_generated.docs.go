@@ -78,7 +78,7 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"field": {text: "A path or template that yields a list, a map or a number.", standard: "", example: ""},
 			"as":    {text: "Another name for .item.", standard: "", example: ""},
-			"key":   {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the index", example: ""},
+			"key":   {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the name of the object", example: ""},
 		},
 	},
 	"Gate": {

@@ -195,6 +195,7 @@ func keyOf(obj *unstructured.Unstructured) childKey {
 // standing is what the declarations of a cycle stand for. Everything else of this resource and box is pruned.
 type standing struct {
 	rendered map[childKey]string   // the id that rendered an object
+	places   map[childKey]string   // and what messages call it
 	held     map[string]bool       // ids that did not render this time, and whose children stay
 	wholly   map[*declaration]bool // declarations of which no item was rendered this time, and whose children stay
 	expanded map[*declaration]bool // declarations whose items are known this time
@@ -212,21 +213,21 @@ func (s standing) age(child *unstructured.Unstructured) int {
 }
 
 func newStanding() standing {
-	return standing{rendered: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declaration]bool{},
+	return standing{rendered: map[childKey]string{}, places: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declaration]bool{},
 		expanded: map[*declaration]bool{}, met: map[string]bool{}, objects: map[string]childKey{}}
 }
 
 // add notes a rendered object. Two that are the same are a mistake.
-func (s standing) add(obj *unstructured.Unstructured, id string) error {
+func (s standing) add(obj *unstructured.Unstructured, in instance) error {
 	key := keyOf(obj)
-	if other, taken := s.rendered[key]; taken {
+	if other, taken := s.places[key]; taken {
 		return permanent(v1alpha1.ReasonDuplicateChild,
-			fmt.Errorf("%q and %q both render %s %q; give one of them another name", other, id, obj.GetKind(), obj.GetName()))
+			fmt.Errorf("%q and %q both render %s %q; give one of them another name", other, in.place(), obj.GetKind(), obj.GetName()))
 	}
 	if len(s.rendered) >= maxChildren {
-		return permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, id))
+		return permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, in.place()))
 	}
-	s.rendered[key], s.objects[id] = id, key
+	s.rendered[key], s.places[key], s.objects[in.id] = in.id, in.place(), key
 	return nil
 }
 
@@ -240,7 +241,7 @@ func (s standing) meet(d *declaration, instances []instance) {
 
 // hold notes that an instance, or a declaration as a whole, does not act this time, and that its children stay.
 func (s standing) hold(in instance) {
-	if in.forEach != nil && in.item == nil {
+	if in.forEach != nil && (in.item == nil || in.nameless) {
 		s.wholly[in.declaration] = true
 		return
 	}

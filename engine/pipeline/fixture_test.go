@@ -283,7 +283,7 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 		switch {
 		case live.GetDeletionTimestamp() != nil:
 			return apply.Outcome{Action: apply.Terminating, Object: live}, nil
-		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash:
+		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash && idOf(live) == child.ID:
 			return apply.Outcome{Action: apply.None, Object: live}, nil
 		}
 		obj.SetUID(live.GetUID())

@@ -138,11 +138,11 @@ func (d *declaration) instances(ctx context.Context, r *Run) ([]instance, error)
 		return nil, permanent(v1alpha1.ReasonBudgetExceeded,
 			fmt.Errorf("forEach: %s has more than %d items, which is as many children as a resource may have", d.forEach.written, maxChildren))
 	}
-	return d.keyed(ctx, data, items)
+	return d.keyed(ctx, r, data, items)
 }
 
 // keyed gives each item the key that its child is known by.
-func (d *declaration) keyed(ctx context.Context, data expr.Data, items []item) ([]instance, error) {
+func (d *declaration) keyed(ctx context.Context, r *Run, data expr.Data, items []item) ([]instance, error) {
 	out := make([]instance, 0, len(items))
 	seen := make(map[string]int64, len(items))
 	for i := range items {
@@ -155,9 +155,40 @@ func (d *declaration) keyed(ctx context.Context, data expr.Data, items []item) (
 				"forEach: items %d and %d of %s both have the key %q; give `key` a template that tells them apart", other, it.index, d.forEach.written, it.key))
 		}
 		seen[it.key] = it.index
-		out = append(out, instance{declaration: d, id: d.id + keyMark + it.key, item: it})
+		in := instance{declaration: d, id: d.id + keyMark + it.key, item: it}
+		if it.moves && d.phase != stepDeletion { // a clean-up must go on when what names are made of is gone
+			r.recognize(ctx, &in)
+		}
+		out = append(out, in)
 	}
 	return out, nil
+}
+
+// recognize gives an item of a list that has no key the id of its child, since where the item stands may change with every edit. The
+// child is the one with its name. It keeps the mark that it was made with, and a Job that is gone the mark of its end: earlier versions
+// put the place of the item there.
+func (r *Run) recognize(ctx context.Context, in *instance) {
+	same, err := in.nameplate(ctx, r)
+	if err != nil {
+		in.nameless = true // the error, if it is one, comes up again when the object is rendered
+		return
+	}
+	name := r.childName(same)
+	if live := r.children.at(keyOf(same)); live != nil && r.Plan.named(idOf(live)) == in.declaration {
+		in.id = idOf(live)
+		return
+	}
+	in.id = in.declaration.id + keyMark + name
+	if !in.isJob() {
+		return
+	}
+	marks := doneMarks(r.Stored)
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
+		if r.Plan.named(id) == in.declaration && jobNameOf(marks[id]) == name {
+			in.id = id
+			return
+		}
+	}
 }
 
 // identify evaluates the key template of an item.
@@ -175,7 +206,7 @@ func (f *forEach) identify(ctx context.Context, data expr.Data, it *item) error 
 	case len(key) > maxItemKey:
 		return permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is longer than %d characters", it.index, maxItemKey))
 	}
-	it.key, it.name = key, key
+	it.key, it.name, it.moves = key, key, false
 	return nil
 }
 
@@ -187,7 +218,7 @@ func itemsOf(value any) ([]item, error) {
 	case []any:
 		items := make([]item, len(v))
 		for i := range v {
-			items[i] = item{value: v[i], key: strconv.Itoa(i), name: int64(i), index: int64(i)}
+			items[i] = item{value: v[i], key: strconv.Itoa(i), name: int64(i), index: int64(i), moves: true}
 		}
 		return items, nil
 	case map[string]any:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -35,7 +36,7 @@ func TestForEach(t *testing.T) {
 	}{
 		"list": {
 			"m-{{ .item }}", `{field: spec.tags}`, "{{ .index }}/{{ .key }}", `{tags: [a, b]}`,
-			[]string{"m-a=0/0 map#0", "m-b=1/1 map#1"},
+			[]string{"m-a=0/0 map#m-a", "m-b=1/1 map#m-b"},
 		},
 		"list with keys": {
 			"m-{{ .key }}", `{field: spec.tags, key: "{{ .item | upper }}"}`, "{{ .item }}", `{tags: [a, b]}`,
@@ -43,14 +44,14 @@ func TestForEach(t *testing.T) {
 		},
 		"a name of its own for the item": {
 			"m-{{ .tag }}", `{field: spec.tags, as: tag}`, "{{ .item }}", `{tags: [a]}`,
-			[]string{"m-a=a map#0"},
+			[]string{"m-a=a map#m-a"},
 		},
 		"map, in the order of its keys": {
 			"m-{{ .key }}", `{field: spec.database}`, "{{ .item }}/{{ .index }}", `{database: {size: 3, name: x}}`,
 			[]string{"m-name=x/0 map#name", "m-size=3/1 map#size"},
 		},
 		"number":              {"m-{{ .item }}", `{field: spec.replicas}`, "{{ .key }}", `{replicas: 2}`, []string{"m-0=0 map#0", "m-1=1 map#1"}},
-		"template":            {"m-{{ .item }}", `{field: "{{ until 2 }}"}`, "x", `{}`, []string{"m-0=x map#0", "m-1=x map#1"}},
+		"template":            {"m-{{ .item }}", `{field: "{{ until 2 }}"}`, "x", `{}`, []string{"m-0=x map#m-0", "m-1=x map#m-1"}},
 		"absent":              {"m-{{ .item }}", `{field: spec.tags}`, "x", `{}`, nil},
 		"null":                {"m-{{ .item }}", `{field: spec.tags}`, "x", `{tags: null}`, nil},
 		"empty":               {"m-{{ .item }}", `{field: spec.tags}`, "x", `{tags: []}`, nil},
@@ -70,6 +71,110 @@ func TestForEach(t *testing.T) {
 			g.Expect(p.done()).To(gomega.BeEmpty(), "what stands is neither written again nor pruned")
 		})
 	}
+}
+
+func tags(from, to int) string {
+	var all []string
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprintf("t%d", i))
+	}
+	return "{tags: [" + strings.Join(all, ", ") + "]}"
+}
+
+// withSpec is the resource as it was stored, with another spec.
+func withSpec(t *testing.T, stored *unstructured.Unstructured, spec string) *unstructured.Unstructured {
+	t.Helper()
+	stored = stored.DeepCopy()
+	stored.Object["spec"] = website(t, spec).Object["spec"]
+	return stored
+}
+
+func TestAnItemThatMovesChangesNothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, fmt.Sprintf(loop, "{{ .item }}", "{field: spec.tags}", "{{ .item }}"))
+	r, err := p.run(plan, website(t, tags(0, 100)))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	p.done()
+	r, err = p.run(plan, withSpec(t, r.Stored, tags(1, 100)))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/t0"}))
+	_, err = p.run(plan, withSpec(t, r.Stored, tags(0, 100)))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/t0"}))
+}
+
+// Earlier versions marked the children of a list by where their items stood.
+func TestAChildKeepsTheMarkThatItWasMadeWith(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, fmt.Sprintf(loop, "{{ .item }}", "{field: spec.tags}", "{{ .item }}"))
+	r, err := p.run(plan, website(t, tags(0, 3)))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	for i := range 3 {
+		p.edit(fmt.Sprintf("t%d", i), func(c *unstructured.Unstructured) {
+			a := c.GetAnnotations()
+			a[v1alpha1.AnnotationDeclaration] = fmt.Sprintf("map#%d", i)
+			c.SetAnnotations(a)
+		})
+	}
+	p.done()
+	for _, step := range []struct{ spec, did string }{
+		{tags(0, 3), "[]"}, {tags(1, 3), "[delete ConfigMap/t0]"}, {tags(1, 4), "[create ConfigMap/t3]"}, {tags(0, 4), "[create ConfigMap/t0]"},
+	} {
+		r, err = p.run(plan, withSpec(t, r.Stored, step.spec))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(fmt.Sprint(p.done())).To(gomega.Equal(step.did))
+	}
+	g.Expect(made(p)).To(gomega.Equal([]string{"t0=t0 map#t0", "t1=t1 map#1", "t2=t2 map#2", "t3=t3 map#t3"}))
+}
+
+func TestAJobOfAnItemThatMovesIsNotRunAgain(t *testing.T) {
+	l := newLife(t, `onReconcile: {jobs: [{id: migrate, forEach: {field: spec.tags}, name: "{{ .item }}", image: x}]}`, `{tags: [a, b, c]}`)
+	l.cycle()
+	for _, name := range []string{"a", "b", "c"} {
+		l.ends(name, batchv1.JobComplete)
+	}
+	l.cycle()
+	l.goes("b")
+	l.goes("c")
+	l.edit(`{tags: [b, c]}`)
+	_, did := l.cycle()
+	l.Expect(did).To(gomega.Equal([]string{"delete Job/a"}))
+
+	marks := strings.NewReplacer("migrate#b", "migrate#0", "migrate#c", "migrate#1").Replace(l.marked())
+	l.Expect(marks).NotTo(gomega.Equal(l.marked()))
+	l.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationDone: marks})
+	l.edit(`{tags: [c]}`)
+	_, did = l.cycle()
+	l.Expect(did).To(gomega.BeEmpty(), "a mark of an earlier version, which named the place")
+}
+
+// The name of the second item can't be told any more: nobody knows then which of the children is its.
+func TestNothingIsPrunedWhileANameCannotBeTold(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile:
+  deployments: [{id: web, image: x, when: [{field: spec.tls, equals: true}]}]
+  configmaps: [{id: map, name: "{{ .item }}-{{ .children.web.metadata.uid }}", forEach: {field: spec.tags}}]`)
+	r, _ := untilUnchanged(g, p, plan, website(t, `{tls: true, tags: [a, b]}`))
+	g.Expect(p.children).To(gomega.HaveLen(3))
+	p.done()
+	untilUnchanged(g, p, plan, withSpec(t, r.Stored, `{tls: false, tags: [a, b]}`))
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete Deployment/shop"}))
+}
+
+// An item that its gate leaves out may have no name.
+func TestAnItemWithoutANameThatIsLeftOut(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [{name: "{{ .item.name }}", forEach: {field: spec.any}, when: [{field: item.name, operator: exists}]}]}`)
+	r, err := p.run(plan, website(t, `{any: [{name: a}, {}, {name: b}]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	p.done()
+	_, err = p.run(plan, withSpec(t, r.Stored, `{any: [{}, {name: b}]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/a"}))
 }
 
 func TestForEachRefusesAtRunTime(t *testing.T) {

@@ -111,7 +111,7 @@ func FuzzForEach(f *testing.F) {
 		}
 		ids := make([]string, 0, len(got))
 		for _, in := range got {
-			ids = append(ids, in.id)
+			ids = append(ids, in.place())
 			if plan.declared(in.id) != plan.byID["map"] {
 				t.Fatalf("%s: the id %q leads to no declaration", written, in.id)
 			}
@@ -122,7 +122,7 @@ func FuzzForEach(f *testing.F) {
 	})
 }
 
-// slowItems says what the ids of a loop are, by the words of the documentation.
+// slowItems says what the items of a loop are called, by the words of the documentation.
 func slowItems(value any, keyed bool) (ids []string, fails bool) {
 	var keys []string
 	var items []any

@@ -249,7 +249,7 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 	for _, left := range in.kind.Leftovers(obj) {
 		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: apply.InWords(left.Wanted)})
 	}
-	return w, r.stands.add(obj, in.id)
+	return w, r.stands.add(obj, in)
 }
 
 // keep lets the children of a declaration that does not act any more follow a change of how the box owns its children.

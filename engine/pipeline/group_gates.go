@@ -54,7 +54,7 @@ func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
 func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	existing := r.children.find(d)
 	keep := d.keepsWhen(res)
-	if keep || len(existing) == 0 {
+	if keep || len(existing) == 0 && !d.nameless {
 		r.stands.hold(d)
 	}
 	if res.Choice || d.optional {

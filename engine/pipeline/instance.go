@@ -11,14 +11,17 @@ import (
 type instance struct {
 	*declaration
 
-	id   string // the declaration's, with the item's key where there is one
+	id   string // the declaration's, with what its item is known by where there is one
 	item *item  // nil without forEach
+	// nameless says that nobody can tell which child is the item's, because its name can't be told now.
+	nameless bool
 }
 
 // item is one element of what a forEach goes over.
 type item struct {
 	value any
 	key   string // what tells the item from others
+	moves bool   // the key is where the item stands in a list
 	name  any    // what templates see as .key: the key, or the index
 	index int64
 }
@@ -39,6 +42,14 @@ const (
 
 // whole is the declaration itself, without an item.
 func (d *declaration) whole() instance { return instance{declaration: d, id: d.id} }
+
+// place names the instance by where its item stands, or by its key: two items may have one child.
+func (in instance) place() string {
+	if in.item == nil {
+		return in.id
+	}
+	return in.declaration.id + keyMark + in.item.key
+}
 
 // data is what the templates of the instance read.
 func (in instance) data(r *Run) expr.Data {

@@ -68,7 +68,7 @@ func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Uns
 	seconds := takeLifeTime(obj)
 	run := r.runOf(obj)
 	annotate(obj, v1alpha1.AnnotationRun, run)
-	if err := r.stands.add(obj, in.id); err != nil {
+	if err := r.stands.add(obj, in); err != nil {
 		return nil, err
 	}
 	live := r.children.at(keyOf(obj))

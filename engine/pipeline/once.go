@@ -12,19 +12,10 @@ import (
 // child, or nil where it is a Job that has completed and is gone. Only the name is rendered: all else would be drawn and
 // evaluated for nothing, and may not even be possible any more.
 func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, err error) {
-	data := in.data(r)
-	same := &unstructured.Unstructured{Object: map[string]any{}}
-	same.SetGroupVersionKind(in.gvk)
-	name, err := in.objectName(ctx, r, data)
+	same, err := in.nameplate(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
-	namespace, err := in.objectNamespace(ctx, r, data)
-	if err != nil {
-		return nil, false, err
-	}
-	same.SetNamespace(namespace)
-	same.SetName(name)
 	live := r.children.at(keyOf(same))
 	switch {
 	case live != nil && apply.ManagedByUs(live):
@@ -38,7 +29,25 @@ func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, er
 			return nil, false, err
 		}
 	}
-	return w, true, r.stands.add(same, in.id)
+	return w, true, r.stands.add(same, in)
+}
+
+// nameplate is the object of an instance, with nothing but its kind and its name.
+func (in instance) nameplate(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+	data := in.data(r)
+	same := &unstructured.Unstructured{Object: map[string]any{}}
+	same.SetGroupVersionKind(in.gvk)
+	name, err := in.objectName(ctx, r, data)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := in.objectNamespace(ctx, r, data)
+	if err != nil {
+		return nil, err
+	}
+	same.SetNamespace(namespace)
+	same.SetName(name)
+	return same, nil
 }
 
 // writeKept leaves a child alone that is made once, but for what says whose it is.

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -64,6 +65,62 @@ var _ = Describe("forEach", func() {
 		w.website(ctx, "shop", `{tiers: [{name: db, size: 3}, {name: web, size: 1}]}`)
 		w.settled(ctx, "shop")
 		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(Equal(map[string]string{"shop-web": before["shop-web"], "shop-db": before["shop-db"]}))
+	})
+
+	It("writes nothing of what moves when the head of a list without keys goes, and comes back", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: "{{ .item.name }}", forEach: {field: spec.tiers}, data: {size: "{{ .item.size }}"}}]}}`))
+		tiers := func(from int) string {
+			var all []string
+			for i := from; i < 100; i++ {
+				all = append(all, fmt.Sprintf("{name: t%d, size: %d}", i, i))
+			}
+			return "{tiers: [" + strings.Join(all, ", ") + "]}"
+		}
+		w.website(ctx, "shop", tiers(0))
+		w.settled(ctx, "shop")
+		before := w.maps(ctx, Default)
+		Expect(before).To(HaveLen(100))
+		nothingSent(ctx, w, "shop")
+
+		mark := manager.requests.mark()
+		w.website(ctx, "shop", tiers(1))
+		w.gone(ctx, w.configMap("t0"), "t0")
+		w.settled(ctx, "shop")
+		Expect(manager.requests.since(mark, "/"+w.namespace+"/configmaps/")).To(ConsistOf(
+			WithTransform(request.String, HavePrefix("DELETE /api/v1/namespaces/"+w.namespace+"/configmaps/t0?"))))
+
+		w.website(ctx, "shop", tiers(0))
+		w.hasData(ctx, "t0", map[string]string{"size": "0"})
+		w.settled(ctx, "shop")
+		after := w.maps(ctx, Default)
+		Expect(after).To(HaveLen(100))
+		delete(before, "t0")
+		for name, uid := range before {
+			Expect(after).To(HaveKeyWithValue(name, uid))
+		}
+	})
+
+	It("leaves the marks of an earlier version alone, which named the place of an item", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{id: part, name: "{{ .item.name }}", forEach: {field: spec.tiers}}]}}`))
+		w.website(ctx, "shop", `{tiers: [{name: a}, {name: b}, {name: c}]}`)
+		w.settled(ctx, "shop")
+		w.annotate(ctx, "shop", v1alpha1.AnnotationPaused, v1alpha1.True)
+		w.shows(ctx, "shop", v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonPaused, "")
+		for i, name := range []string{"a", "b", "c"} {
+			w.patch(ctx, w.configMap(name), fmt.Sprintf(`{"metadata":{"annotations":{%q:"part#%d"}}}`, v1alpha1.AnnotationDeclaration, i))
+		}
+		w.annotate(ctx, "shop", v1alpha1.AnnotationPaused, "")
+		nothingSent(ctx, w, "shop")
+		before := w.maps(ctx, Default)
+		w.website(ctx, "shop", `{tiers: [{name: b}, {name: c}]}`)
+		w.gone(ctx, w.configMap("a"), "a")
+		w.settled(ctx, "shop")
+		delete(before, "a")
+		Expect(w.maps(ctx, Default)).To(Equal(before))
+		b := &corev1.ConfigMap{}
+		w.child(ctx, Default, b, "b")
+		Expect(b.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDeclaration, "part#1"))
+		nothingSent(ctx, w, "shop")
 	})
 
 	It("says which items collide, and changes nothing until they no longer do", func(ctx context.Context) {

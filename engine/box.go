@@ -86,6 +86,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.setKinds(plan, options.ManagedKinds)
 	b.queue = newQueue(plan.Runtime.Workers)
 	b.slots = newPlaces(e.slots)
+	b.queue.idle.Store(true)
 	b.share = newShare(writing, e.config.Clock)
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
@@ -280,6 +281,7 @@ func (b *box) events() watch.ResourceEvents {
 			b.queue.Add(requestOf(obj))
 		},
 		Delete: b.gone,
+		Missed: b.missed,
 	}
 }
 

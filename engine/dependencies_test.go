@@ -23,6 +23,7 @@ func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
 	b := idleBox(t, e, "website", []string{"db", "queue"}, nothing)
 	other := idleBox(t, e, "other", []string{"queue"}, nothing)
 	t.Cleanup(func() { e.stopAll(e.boxes) })
+	b.queue.idle.Store(false)
 	waiting, active := types.NamespacedName{Namespace: "a", Name: "waits"}, types.NamespacedName{Namespace: "a", Name: "active"}
 	var asked []interest
 	o := observer{box: b, resource: waiting, asked: &asked}

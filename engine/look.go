@@ -159,7 +159,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	}
 	ports.DryRun = b.dryRun(plan, stored, st)
 	run := plan.NewRun(stored, began, ports)
-	run.Orphan = b.states.orphan(stored.GetUID())
+	run.Orphan = b.states.orphan(keyOf(stored), stored.GetUID())
 	run.Succeeded = b.succeeded(plan, stored)
 	err := b.acquireKinds(ctx)
 	if err == nil && stored.GetDeletionTimestamp() != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -21,6 +22,9 @@ type queue struct {
 	out    int // permits that were taken; guarded by mu
 	busy   int // permits whose holder works on an item; guarded by mu
 	closed bool
+
+	// idle says that nobody works yet, which may be for ever: nothing is kept, and everything is queued when the work begins.
+	idle atomic.Bool
 }
 
 func newQueue(limit int) *queue {
@@ -122,6 +126,16 @@ func (q *queue) give(worked bool) {
 	}
 	// Some wait for a permit and others to begin: waking one could wake the wrong one.
 	q.wake.Broadcast()
+}
+
+// Add adds an item.
+func (q *queue) Add(item reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, item) }
+
+// AddWithOpts adds items, unless nobody works yet.
+func (q *queue) AddWithOpts(o priorityqueue.AddOpts, items ...reconcile.Request) {
+	if !q.idle.Load() {
+		q.PriorityQueue.AddWithOpts(o, items...)
+	}
 }
 
 // low puts items behind everything that has just happened.

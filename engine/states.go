@@ -87,8 +87,8 @@ func (s *state) readyBefore(stored *unstructured.Unstructured) metav1.Condition 
 type states struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*state // guarded by mu
-	// orphans are the resources that were deleted with the request to leave their children. Guarded by mu.
-	orphans map[types.UID]bool
+	// orphans are the resources that were deleted with the request to leave their children: of each name the last one. Guarded by mu.
+	orphans map[types.NamespacedName]types.UID
 }
 
 // note remembers what only one version of a resource may show: the garbage collector takes the orphan finalizer off at once.
@@ -99,16 +99,16 @@ func (s *states) note(obj *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.orphans == nil {
-		s.orphans = map[types.UID]bool{}
+		s.orphans = map[types.NamespacedName]types.UID{}
 	}
-	s.orphans[obj.GetUID()] = true
+	s.orphans[keyOf(obj)] = obj.GetUID()
 }
 
 // orphan says whether the children of a deleted resource are to stay.
-func (s *states) orphan(uid types.UID) bool {
+func (s *states) orphan(key types.NamespacedName, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.orphans[uid]
+	return s.orphans[key] == uid
 }
 
 // of gives the state of a resource; one with another UID is another resource.
@@ -129,8 +129,6 @@ func (s *states) of(key types.NamespacedName, uid types.UID) *state {
 func (s *states) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.all[key]; st != nil {
-		delete(s.orphans, st.uid)
-	}
+	delete(s.orphans, key)
 	delete(s.all, key)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,44 +17,88 @@ import (
 // that name their owner; those in other namespaces, and those of a box with onDelete, would stay for ever.
 type vanished struct {
 	mu  sync.Mutex
-	all map[types.NamespacedName][]*unstructured.Unstructured // guarded by mu
+	all map[types.NamespacedName][]leftover // guarded by mu
 }
+
+// otherCleansUp is how long a process that does not lead remembers what vanished: the one that leads has cleaned up by then, or another
+// leads.
+const otherCleansUp = time.Minute
 
 // note takes in the last state of a resource that is gone. One that was deleted as it should be had a deletion time, and was
 // cleaned up; one without our finalizer was let go.
-func (v *vanished) note(obj *unstructured.Unstructured) {
+func (v *vanished) note(obj *unstructured.Unstructured, due time.Time) {
 	if obj.GetDeletionTimestamp() != nil || !marked(obj) {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.all == nil {
-		v.all = map[types.NamespacedName][]*unstructured.Unstructured{}
+		v.all = map[types.NamespacedName][]leftover{}
 	}
-	v.all[keyOf(obj)] = append(v.all[keyOf(obj)], obj)
+	v.all[keyOf(obj)] = append(v.all[keyOf(obj)], leftover{owner: obj, due: due})
+}
+
+// keys gives the names of what vanished.
+func (v *vanished) keys() []types.NamespacedName {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Keys(v.all))
+}
+
+// expire forgets what another process has cleaned up after by now.
+func (v *vanished) expire(now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for key, all := range v.all {
+		v.keep(key, slices.DeleteFunc(all, func(l leftover) bool { return now.After(l.due) }))
+	}
+}
+
+// keep needs the lock.
+func (v *vanished) keep(key types.NamespacedName, left []leftover) {
+	v.all[key] = left
+	if len(left) == 0 {
+		delete(v.all, key)
+	}
 }
 
 // of gives the resources of a name that vanished, and that are still to be cleaned up after.
 func (v *vanished) of(key types.NamespacedName) []*unstructured.Unstructured {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Clone(v.all[key])
+	var all []*unstructured.Unstructured
+	for _, l := range v.all[key] {
+		all = append(all, l.owner)
+	}
+	return all
 }
 
 // done ends the clean-up after one of them.
 func (v *vanished) done(key types.NamespacedName, uid types.UID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.all[key] = slices.DeleteFunc(v.all[key], func(obj *unstructured.Unstructured) bool { return obj.GetUID() == uid })
-	if len(v.all[key]) == 0 {
-		delete(v.all, key)
-	}
+	v.keep(key, slices.DeleteFunc(v.all[key], func(l leftover) bool { return l.owner.GetUID() == uid }))
 }
 
 // gone takes in that a resource is no more.
 func (b *box) gone(obj *unstructured.Unstructured) {
-	b.vanished.note(obj)
-	b.remains.note(obj, b.engine.config.Clock.Now().Add(collectDelay))
+	b.vanished.note(obj, b.engine.config.Clock.Now().Add(otherCleansUp))
+	b.missed(obj)
+}
+
+// missed takes in that a resource is no more whose end nobody has seen. It was held when it was last seen, but may have been let go
+// since, and its children are to stay then. So it is not taken for one that vanished: what would be deleted could not be brought back.
+func (b *box) missed(obj *unstructured.Unstructured) {
+	now := b.engine.config.Clock.Now()
+	if b.queue.idle.Load() {
+		// What another process that leads has not come to is found when this one takes over.
+		if !b.engine.Leading() {
+			b.vanished.expire(now)
+		}
+		b.states.forget(keyOf(obj))
+		return
+	}
+	b.remains.note(obj, now.Add(collectDelay))
 	b.queue.Add(requestOf(obj))
 }
 

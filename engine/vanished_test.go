@@ -1,38 +1,107 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
+// last is the last state of a resource that is gone.
+func last(uid types.UID, deleted bool, finalizers ...string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetNamespace("team-a")
+	obj.SetName("web")
+	obj.SetUID(uid)
+	obj.SetFinalizers(finalizers)
+	if deleted {
+		obj.SetDeletionTimestamp(new(metav1.Now()))
+	}
+	return obj
+}
+
+// It may have been let go since it was last seen, and its children are to stay then.
+func TestWhatWentUnseenHasNotVanished(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
+	t.Cleanup(func() { e.stopAll(e.boxes) })
+	b.queue.idle.Store(false)
+	held := last("held", false, v1alpha1.Finalizer)
+	b.events().Missed(held)
+	g.Expect(b.vanished.of(keyOf(held))).To(BeEmpty())
+	g.Expect(b.queue.Len()).To(Equal(1), "it is forgotten")
+	b.events().Delete(held)
+	g.Expect(b.vanished.of(keyOf(held))).To(ConsistOf(held))
+}
+
+// A process that does not lead sees all that comes and goes, and nobody works there.
+func TestAFollowerKeepsNothingOfWhatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	clk := testingclock.NewFakeClock(time.Now())
+	e := idle(t, func(c *Config) { c.Clock = clk })
+	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
+	t.Cleanup(func() { e.stopAll(e.boxes) })
+	for i := range 10_000 {
+		obj := last(types.UID(fmt.Sprint(i)), false)
+		obj.SetName(fmt.Sprint("web-", i))
+		b.events().Add(obj, i == 0)
+		obj = obj.DeepCopy()
+		obj.SetDeletionTimestamp(new(metav1.Now()))
+		obj.SetFinalizers([]string{v1alpha1.Finalizer, metav1.FinalizerOrphanDependents})
+		b.events().Update(nil, obj)
+		b.events().Delete(obj)
+		lost := last(types.UID(fmt.Sprint("lost-", i)), false, v1alpha1.Finalizer)
+		lost.SetName(fmt.Sprint("lost-", i))
+		b.events().Delete(lost)
+		clk.Step(time.Second)
+	}
+	g.Expect(b.queue.Len()).To(BeZero())
+	g.Expect(b.remains.all).To(BeEmpty())
+	g.Expect(b.states.all).To(BeEmpty())
+	g.Expect(b.states.orphans).To(BeEmpty())
+	g.Expect(len(b.vanished.all)).To(BeNumerically("<=", 62), "those of the last minute: should this process take over, it cleans up after them")
+
+	b.startQueue()
+	g.Expect(b.queue.Len()).To(Equal(len(b.vanished.all)))
+}
+
+func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
+	g := NewWithT(t)
+	var s states
+	obj := last("first", true, metav1.FinalizerOrphanDependents)
+	s.of(keyOf(obj), "first")
+	s.note(obj)
+	g.Expect(s.orphan(keyOf(obj), "first")).To(BeTrue())
+	s.of(keyOf(obj), "second")
+	g.Expect(s.orphan(keyOf(obj), "second")).To(BeFalse())
+	s.forget(keyOf(obj))
+	g.Expect(s.orphans).To(BeEmpty())
+	s.note(obj) // no look has come to it
+	s.forget(keyOf(obj))
+	g.Expect(s.orphans).To(BeEmpty())
+}
+
 func TestOnlyWhatWasHeldAndNotDeletedHasVanished(t *testing.T) {
 	g := NewWithT(t)
 	key := types.NamespacedName{Namespace: "team-a", Name: "web"}
-	last := func(uid types.UID, deleted bool, finalizers ...string) *unstructured.Unstructured {
-		obj := &unstructured.Unstructured{Object: map[string]any{}}
-		obj.SetNamespace(key.Namespace)
-		obj.SetName(key.Name)
-		obj.SetUID(uid)
-		obj.SetFinalizers(finalizers)
-		if deleted {
-			obj.SetDeletionTimestamp(new(metav1.Now()))
-		}
-		return obj
-	}
 	var v vanished
-	v.note(last("cleaned up", true, v1alpha1.Finalizer))
-	v.note(last("released", false))
-	v.note(last("held by others", false, "example.com/other"))
+	now := time.Now()
+	v.note(last("cleaned up", true, v1alpha1.Finalizer), now)
+	v.note(last("released", false), now)
+	v.note(last("held by others", false, "example.com/other"), now)
 	g.Expect(v.of(key)).To(BeEmpty())
 
-	v.note(last("first", false, v1alpha1.Finalizer))
-	v.note(last("second", false, v1alpha1.Finalizer, "example.com/other"))
+	v.note(last("first", false, v1alpha1.Finalizer), now)
+	v.note(last("second", false, v1alpha1.Finalizer, "example.com/other"), now)
 	g.Expect(v.of(types.NamespacedName{Namespace: "team-b", Name: "web"})).To(BeEmpty())
 	g.Expect(v.of(key)).To(HaveLen(2), "one that was made again may vanish too")
 	v.done(key, "first")

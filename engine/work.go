@@ -28,7 +28,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
 	b.engine.config.Changed(b.name)
-	b.findRemains()
+	b.startQueue()
 	b.hasBegun()
 	b.runWorkers(ctx, work, n)
 	b.mu.Lock()
@@ -41,6 +41,16 @@ func (b *box) work(ctx, work context.Context) {
 // load says how busy the box is.
 func (b *box) load() metrics.Load {
 	return metrics.Load{Queued: b.queue.Len(), Workers: b.plan.Load().Runtime.Workers, Busy: b.queue.inUse(), Overdue: b.overdue.count()}
+}
+
+// startQueue queues everything: until now nobody worked, and nothing was kept of what happened.
+func (b *box) startQueue() {
+	b.queue.idle.Store(false)
+	b.sweep()
+	for _, key := range b.vanished.keys() {
+		b.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	b.findRemains()
 }
 
 // growTo adds workers to a running box. Fewer are had by permits: goroutines that wait cost next to nothing.

@@ -10,6 +10,8 @@ type handler struct {
 	add    func(obj *unstructured.Unstructured, initial bool)
 	update func(old, obj *unstructured.Unstructured)
 	remove func(obj *unstructured.Unstructured)
+	// missed is called in place of remove where nobody has seen the end of the object, so that obj may be long out of date; nil: remove is.
+	missed func(obj *unstructured.Unstructured)
 }
 
 var _ cache.ResourceEventHandler = handler{}
@@ -32,9 +34,15 @@ func (h handler) OnUpdate(oldItem, item any) {
 
 // OnDelete is called for an object that left the store, or for what the store held if its end was missed.
 func (h handler) OnDelete(item any) {
-	if obj := objectOf(item); obj != nil {
-		h.remove(obj)
+	obj := objectOf(item)
+	if obj == nil {
+		return
 	}
+	if _, unseen := item.(cache.DeletedFinalStateUnknown); unseen && h.missed != nil {
+		h.missed(obj)
+		return
+	}
+	h.remove(obj)
 }
 
 // objectOf gives the object that an event or a store holds; nil if there is none.

@@ -23,9 +23,11 @@ type ResourceEvents struct {
 	Add func(obj *unstructured.Unstructured, initial bool)
 	// Update is called for a resource that has another resourceVersion than before.
 	Update func(old, obj *unstructured.Unstructured)
-	// Delete is called, with the newest state that is known, for a resource that is gone. One that was made again under
-	// its name while nobody looked is first deleted, then added.
+	// Delete is called, with its last state, for a resource that is gone.
 	Delete func(obj *unstructured.Unstructured)
+	// Missed is called, with the newest state that is known, for a resource that went while nobody looked: anything may have happened to
+	// it since. One that was made again under its name meanwhile is first missed, then added. nil: Delete is called.
+	Missed func(obj *unstructured.Unstructured)
 }
 
 // Resources is the informer of one box's resources: of one kind, in all namespaces or in some. It selects no labels, so that
@@ -151,7 +153,7 @@ func (r *Resources) informer(namespace string) *informer {
 }
 
 func (e ResourceEvents) handler() handler {
-	add, update, remove := e.Add, e.Update, e.Delete
+	add, update, remove, missed := e.Add, e.Update, e.Delete, e.Missed
 	if add == nil {
 		add = func(*unstructured.Unstructured, bool) {}
 	}
@@ -161,6 +163,9 @@ func (e ResourceEvents) handler() handler {
 	if remove == nil {
 		remove = func(*unstructured.Unstructured) {}
 	}
+	if missed == nil {
+		missed = remove
+	}
 	return handler{
 		add: add,
 		update: func(old, obj *unstructured.Unstructured) {
@@ -168,10 +173,11 @@ func (e ResourceEvents) handler() handler {
 				update(old, obj)
 				return
 			}
-			remove(old)
+			missed(old)
 			add(obj, false)
 		},
 		remove: remove,
+		missed: missed,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 )
 
 // record keeps what ResourceEvents are told.
@@ -91,6 +92,21 @@ func TestResourceEvents(t *testing.T) {
 		g.Expect(told.take()).To(BeEmpty())
 		g.Expect(requests(client, "watch")).To(Equal(1))
 	})
+}
+
+func TestAnEndThatNobodyHasSeen(t *testing.T) {
+	var told []string
+	events := ResourceEvents{
+		Delete: func(obj *unstructured.Unstructured) { told = append(told, "delete "+obj.GetName()) },
+		Missed: func(obj *unstructured.Unstructured) { told = append(told, "missed "+obj.GetName()) },
+	}
+	a, b := child("ns", "a", "1", ""), child("ns", "b", "1", "")
+	events.handler().OnDelete(a)
+	events.handler().OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/b", Obj: b})
+	events.handler().OnUpdate(b, named("second", child("ns", "b", "4", "")))
+	events.Missed = nil
+	events.handler().OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/b", Obj: b})
+	NewWithT(t).Expect(told).To(Equal([]string{"delete a", "missed b", "missed b", "delete b"}))
 }
 
 func TestResourceReads(t *testing.T) {

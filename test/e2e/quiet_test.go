@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // swamp swallows what watches tell whose path holds one of some texts: their connections stay open, and nothing comes.
@@ -110,5 +113,41 @@ var _ = Describe("A watch that has gone quiet", func() {
 		By("deleting the box")
 		Expect(kube.Delete(ctx, getBox(ctx, Default, w.id))).To(Succeed())
 		Eventually(func(g Gomega) float64 { return manager.age(g, w.crdName()) }).WithContext(ctx).Should(BeEquivalentTo(-1))
+	})
+})
+
+var _ = Describe("A resource whose end no watch has told", func() {
+	It("was let go before that: its children stay, also those that name no owner", func(ctx context.Context) {
+		w := newWorld(ctx)
+		other := w.anotherNamespace(ctx)
+		mud := &swamp{}
+		replaceManager(via(mud.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
+		const box = `{%sonReconcile: {configmaps: [{name: "{{ .metadata.name }}-far", namespace: %s, data: {a: b}}]}}`
+		w.running(ctx, w.box(ctx, fmt.Sprintf(box, "", other)))
+		for _, name := range []string{"web", "stays"} {
+			w.website(ctx, name, `{}`)
+			w.settled(ctx, name)
+		}
+		far := func(name string) error {
+			return kube.Get(ctx, types.NamespacedName{Namespace: other, Name: name + "-far"}, &corev1.ConfigMap{})
+		}
+		Expect(far("web")).To(Succeed())
+
+		By("letting all go by a selector, and deleting one, while nothing is told of them")
+		mud.flood("/" + w.group + "/")
+		w.running(ctx, w.box(ctx, fmt.Sprintf(box, "selector: {matchLabels: {selected: \"yes\"}}, ", other)))
+		Eventually(func(g Gomega) { g.Expect(w.get(ctx, g, "web").GetFinalizers()).To(BeEmpty()) }).WithContext(ctx).Should(Succeed())
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		w.vanished(ctx, "web")
+
+		By("hearing of it by a list: what is declared now reaches the other one")
+		w.merge(ctx, w.ref("stays"), `{"metadata":{"labels":{"selected":"yes"}}}`)
+		w.settled(ctx, "stays")
+		Eventually(func(g Gomega) { g.Expect(w.get(ctx, g, "stays").GetFinalizers()).NotTo(BeEmpty()) }).WithContext(ctx).Should(Succeed())
+		w.website(ctx, "later", `{}`)
+		w.merge(ctx, w.ref("later"), `{"metadata":{"labels":{"selected":"yes"}}}`)
+		w.settled(ctx, "later")
+		Expect(far("web")).To(Succeed(), "it was let go")
+		Expect(far("stays")).To(Succeed())
 	})
 })

@@ -10,8 +10,8 @@ import (
 
 // IngressFields are the short fields of `ingresses`.
 //
-// Makes `networking.k8s.io/v1` Ingresses. "The Service" is the box's only Service. Where there is none, or several, give
-// `serviceName` and `servicePort`.
+// Makes `networking.k8s.io/v1` Ingresses. "The Service" is the box's only Service. Where there are several, `service` names
+// one by its id; where there is none, give `serviceName` and `servicePort`.
 //
 // +kubebuilder:object:generate=false
 type IngressFields struct {
@@ -27,6 +27,10 @@ type IngressFields struct {
 	// Default: Prefix.
 	// Example: pathType: Exact
 	PathType networkingv1.PathType `json:"pathType,omitempty"`
+	// Service is the id of the Service where the requests go, by its name and port. Not together with `serviceName`.
+	// Default: the box's only Service.
+	// Example: service: site
+	Service string `json:"service,omitempty"`
 	// ServiceName is where the requests go.
 	// Default: the Service.
 	// Example: serviceName: web
@@ -42,7 +46,7 @@ type IngressFields struct {
 	// TLS are certificates: Secrets by host.
 	// Example: tls: [{hosts: ["{{ .spec.host }}"], secretName: "{{ .metadata.name }}-tls"}]
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
-	// Rules are several hosts or paths. Not together with `host`, `path`, `pathType`, `serviceName` and `servicePort`.
+	// Rules are several hosts or paths. Not together with `host`, `path`, `pathType`, `service`, `serviceName` and `servicePort`.
 	// Default: one, of these fields.
 	// Example: rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix,
 	// backend: {service: {name: web, port: {number: 80}}}}]}}]
@@ -52,10 +56,14 @@ type IngressFields struct {
 // NetworkPolicyFields are the short fields of `networkpolicies`.
 //
 // Makes `networking.k8s.io/v1` NetworkPolicies. "The workload" is the box's only Deployment, StatefulSet or DaemonSet. Where
-// there is none, or several, give `podSelector`.
+// there are several, `workload` names one by its id; where there is none, give `podSelector`.
 //
 // +kubebuilder:object:generate=false
 type NetworkPolicyFields struct {
+	// Workload is the id of the workload whose pods the policy is for. Not together with `podSelector`.
+	// Default: the box's only workload.
+	// Example: workload: web
+	Workload string `json:"workload,omitempty"`
 	// PodSelector says which pods the policy is for. `{}`: all pods of the namespace.
 	// Default: the pods of the workload.
 	// Example: podSelector: {matchLabels: {app.kubernetes.io/name: web}}
@@ -76,8 +84,8 @@ type NetworkPolicyFields struct {
 
 // PDBFields are the short fields of `pdbs`.
 //
-// Makes `policy/v1` PodDisruptionBudgets. "The workload" is the box's only Deployment, StatefulSet or DaemonSet. Where there is
-// none, or several, give `selector`. One of `minAvailable` and `maxUnavailable` is required.
+// Makes `policy/v1` PodDisruptionBudgets. "The workload" is the box's only Deployment, StatefulSet or DaemonSet. Where there are
+// several, `workload` names one by its id; where there is none, give `selector`. One of `minAvailable` and `maxUnavailable` is required.
 //
 // +kubebuilder:object:generate=false
 type PDBFields struct {
@@ -87,6 +95,10 @@ type PDBFields struct {
 	// MaxUnavailable is the number or percentage of pods that may be away.
 	// Example: maxUnavailable: 1
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// Workload is the id of the workload whose pods it is for. Not together with `selector`.
+	// Default: the box's only workload.
+	// Example: workload: web
+	Workload string `json:"workload,omitempty"`
 	// Selector says which pods. `{}`: all pods of the namespace.
 	// Default: the pods of the workload.
 	// Example: selector: {matchLabels: {app.kubernetes.io/name: web}}
@@ -95,11 +107,15 @@ type PDBFields struct {
 
 // HPAFields are the short fields of `hpas`.
 //
-// Makes `autoscaling/v2` HorizontalPodAutoscalers. "The workload" is the box's only Deployment or StatefulSet. Where there is
-// none, or several, give `target`.
+// Makes `autoscaling/v2` HorizontalPodAutoscalers. "The workload" is the box's only Deployment or StatefulSet. Where there are
+// several, `workload` names one by its id; where there is none, give `target`.
 //
 // +kubebuilder:object:generate=false
 type HPAFields struct {
+	// Workload is the id of the workload that is scaled: a Deployment or StatefulSet. Not together with `target`.
+	// Default: the box's only workload.
+	// Example: workload: web
+	Workload string `json:"workload,omitempty"`
 	// Target is what is scaled. Other kinds than its own go under `spec.scaleTargetRef`.
 	// Default: the workload.
 	// Example: target: {kind: Deployment, name: "{{ .metadata.name }}"}

@@ -8,8 +8,8 @@ import (
 
 // ServiceFields are the short fields of `services`.
 //
-// Makes `v1` Services. "The workload" is the box's only Deployment, StatefulSet or DaemonSet. Where there is none, or several,
-// give `selector`.
+// Makes `v1` Services. "The workload" is the box's only Deployment, StatefulSet or DaemonSet. Where there are several, `workload` names
+// one by its id; where there is none, give `selector`.
 //
 // +kubebuilder:object:generate=false
 type ServiceFields struct {
@@ -33,6 +33,10 @@ type ServiceFields struct {
 	// Default: TCP, Kubernetes' own.
 	// Example: protocol: UDP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
+	// Workload is the id of the workload whose pods the Service selects, and whose port it takes. Not together with `selector`.
+	// Default: the box's only workload.
+	// Example: workload: web
+	Workload string `json:"workload,omitempty"`
 	// Selector says which pods. `{}`: none, for endpoints that others make.
 	// Default: the pods of the workload.
 	// Example: selector: {app.kubernetes.io/name: web}

@@ -132,8 +132,12 @@ type StatefulSetFields struct {
 	// Default: RollingUpdate, Kubernetes' own.
 	// Example: strategy: {type: OnDelete}
 	Strategy *appsv1.StatefulSetUpdateStrategy `json:"strategy,omitempty"`
+	// Service is the id of the Service that gives the pods their DNS names. Not together with `serviceName`.
+	// Default: the box's only Service.
+	// Example: service: peers
+	Service string `json:"service,omitempty"`
 	// ServiceName is the headless Service that gives the pods their DNS names. "": none.
-	// Default: the box's only Service; where there is none, or several, it must be given.
+	// Default: the name of the Service; where there is none, it must be given.
 	// Example: serviceName: "{{ .metadata.name }}-peers"
 	ServiceName string `json:"serviceName,omitempty"`
 	// VolumeClaimTemplates are the volume claims that each pod gets for itself, each with a name. Their `accessModes` are

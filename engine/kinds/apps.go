@@ -104,6 +104,7 @@ func needsServiceName(short, spec map[string]any) bool {
 
 func checkStatefulSet(c *checker) {
 	checkWorkload(c)
+	c.reference(nameService, nameServiceName)
 	list, ok := c.short[nameClaimTemplates].([]any)
 	if !ok {
 		return

@@ -57,6 +57,10 @@ func needsTarget(short, spec map[string]any) bool {
 
 func checkAutoscaler(c *checker) {
 	c.requireOr(nameMaxReplicas, "the highest number of pods", nameMaxReplicas)
+	c.reference(nameWorkload, nameTarget)
+	if c.short[nameWorkload] != nil && c.overlaid(nameScaleTargetRef) != nil {
+		c.forbid(nameWorkload, "workload and spec.scaleTargetRef contradict each other: give one of them")
+	}
 	target := asObject(c.short[nameTarget])
 	if target == nil {
 		return

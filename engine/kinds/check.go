@@ -101,6 +101,18 @@ func (c *checker) exclusive(name string, others ...string) {
 	}
 }
 
+// reference checks a short field that names another declaration, from which the others would be taken that are given.
+func (c *checker) reference(name string, others ...string) {
+	if c.short[name] == nil {
+		return
+	}
+	for _, other := range others {
+		if c.short[other] != nil || c.overlaid(other) != nil {
+			c.forbid(other, fmt.Sprintf("%s and %s contradict each other: give one of them", other, name))
+		}
+	}
+}
+
 // overlaid finds what the overlay says at a path. A template on the way may say anything, so it is given as the answer.
 func (c *checker) overlaid(path ...string) any {
 	return descend(c.spec, path...)

@@ -62,6 +62,10 @@ func saysPorts(short map[string]any) bool {
 
 func checkService(c *checker) {
 	c.exclusive(namePorts, namePort, nameTargetPort, "protocol")
+	c.reference(nameWorkload, nameSelector)
+	if isExternalName(c.short) {
+		c.exclusive(nameType, nameWorkload)
+	}
 	if c.short["headless"] != false && c.short[nameType] != string(corev1.ServiceTypeClusterIP) {
 		c.exclusive("headless", nameType)
 	}

@@ -75,7 +75,9 @@ const (
 	nameSpec        = "spec"
 	nameStatus      = "status"
 	nameTargetPort  = "targetPort"
+	nameService     = "service"
 	nameType        = "type"
+	nameWorkload    = "workload"
 )
 
 // Build makes the object of a declaration: what it declares and the documented defaults, nothing else. The result shares

@@ -49,8 +49,11 @@ func TestEveryFieldsTypeHasAKind(t *testing.T) {
 	}
 }
 
-// notInTheObject are short fields that say how the object is treated: see JobOptions.
-var notInTheObject = map[string][]string{"jobs": {nameFailurePolicy}}
+// notInTheObject are short fields that say how the object is treated (see JobOptions), or where others come from.
+var notInTheObject = map[string][]string{
+	"jobs": {nameFailurePolicy}, "services": {nameWorkload}, "networkpolicies": {nameWorkload}, "pdbs": {nameWorkload}, "hpas": {nameWorkload},
+	"ingresses": {nameService}, "statefulsets": {nameService},
+}
 
 // TestEveryFieldHasAnEffect fails while a short field, or a field of a type of ours in it, is accepted and ignored.
 func TestEveryFieldHasAnEffect(t *testing.T) {

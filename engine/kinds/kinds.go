@@ -178,6 +178,12 @@ func (k Kind) FieldNames() []string {
 	return slices.Clone(shapeOf(k.fields).names)
 }
 
+// WorkloadRef and ServiceRef are the short fields that name the declaration that defaults are taken from, by its id.
+const (
+	WorkloadRef = nameWorkload
+	ServiceRef  = nameService
+)
+
 // Leftover is a value that stays on an object when its declaration drops it: the API server carries it over, and can't change it.
 type Leftover struct {
 	// Path of the field.

@@ -109,6 +109,6 @@ func TestKindsOfTheTable(t *testing.T) {
 		g.Expect(k.IsScalable()).To(Equal(slices.Contains([]string{"deployments", "statefulsets"}, key)), key)
 	}
 	g.Expect(mustLookup(t, "services").FieldNames()).To(Equal([]string{
-		"headless", "port", "ports", "protocol", "selector", "targetPort", "type",
+		"headless", "port", "ports", "protocol", "selector", "targetPort", "type", "workload",
 	}))
 }

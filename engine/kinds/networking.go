@@ -36,6 +36,7 @@ func networkingKinds() []Kind {
 			fields:       reflect.TypeFor[v1alpha1.NetworkPolicyFields](),
 			spec:         reflect.TypeFor[networkingv1.NetworkPolicySpec](),
 			fromWorkload: source{fields: namePodSelector, needs: needsSelector(namePodSelector)},
+			check:        func(c *checker) { c.reference(nameWorkload, namePodSelector) },
 			build:        buildNetworkPolicy,
 		},
 	}
@@ -45,6 +46,7 @@ func buildNetworkPolicy(d Declared, short map[string]any) (map[string]any, error
 	if err := d.defaultSelector(short, namePodSelector); err != nil {
 		return nil, err
 	}
+	delete(short, nameWorkload)
 	return map[string]any{nameSpec: short}, nil
 }
 
@@ -57,7 +59,8 @@ func ingressNeedsService(short, _ map[string]any) bool {
 }
 
 func checkIngress(c *checker) {
-	c.exclusive(nameRules, nameHost, namePath, namePathType, nameServiceName, nameServicePort)
+	c.exclusive(nameRules, nameHost, namePath, namePathType, nameService, nameServiceName, nameServicePort)
+	c.reference(nameService, nameServiceName)
 }
 
 func buildIngress(d Declared, short map[string]any) (map[string]any, error) {
@@ -104,5 +107,5 @@ func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
 		}
 		port["number"] = int64(service.Port)
 	}
-	return map[string]any{"service": map[string]any{nameName: name, namePort: port}}, nil
+	return map[string]any{nameService: map[string]any{nameName: name, namePort: port}}, nil
 }

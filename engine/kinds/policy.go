@@ -27,6 +27,7 @@ func policyKinds() []Kind {
 
 func checkBudget(c *checker) {
 	c.exclusive(nameMinAvailable, nameMaxUnavailable)
+	c.reference(nameWorkload, nameSelector)
 	if c.hasAny(nameMinAvailable, nameMaxUnavailable) || c.overlaid(nameMinAvailable) != nil || c.overlaid(nameMaxUnavailable) != nil {
 		return
 	}

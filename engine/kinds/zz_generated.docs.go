@@ -89,8 +89,9 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"HPAFields": {
-		text: "Makes `autoscaling/v2` HorizontalPodAutoscalers. \"The workload\" is the box's only Deployment or StatefulSet. Where there is none, or several, give `target`.",
+		text: "Makes `autoscaling/v2` HorizontalPodAutoscalers. \"The workload\" is the box's only Deployment or StatefulSet. Where there are several, `workload` names one by its id; where there is none, give `target`.",
 		fields: map[string]fieldDoc{
+			"workload":    {text: "The id of the workload that is scaled: a Deployment or StatefulSet. Not together with `target`.", standard: "the box's only workload", example: "workload: web"},
 			"target":      {text: "What is scaled. Other kinds than its own go under `spec.scaleTargetRef`.", standard: "the workload", example: "target: {kind: Deployment, name: \"{{ .metadata.name }}\"}"},
 			"minReplicas": {text: "The lowest number of pods.", standard: "1, Kubernetes' own", example: "minReplicas: 2"},
 			"maxReplicas": {text: "The highest number of pods.", standard: "required, unless `spec` has it", example: "maxReplicas: 10"},
@@ -108,16 +109,17 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"IngressFields": {
-		text: "Makes `networking.k8s.io/v1` Ingresses. \"The Service\" is the box's only Service. Where there is none, or several, give `serviceName` and `servicePort`.",
+		text: "Makes `networking.k8s.io/v1` Ingresses. \"The Service\" is the box's only Service. Where there are several, `service` names one by its id; where there is none, give `serviceName` and `servicePort`.",
 		fields: map[string]fieldDoc{
 			"host":        {text: "Host of the rule.", standard: "every host", example: "host: \"{{ .spec.host }}\""},
 			"path":        {text: "Path of the rule.", standard: "`/`", example: "path: /api"},
 			"pathType":    {text: "Prefix, Exact or ImplementationSpecific.", standard: "Prefix", example: "pathType: Exact"},
+			"service":     {text: "The id of the Service where the requests go, by its name and port. Not together with `serviceName`.", standard: "the box's only Service", example: "service: site"},
 			"serviceName": {text: "Where the requests go.", standard: "the Service", example: "serviceName: web"},
 			"servicePort": {text: "Its port, by number or name.", standard: "the Service's first port", example: "servicePort: http"},
 			"className":   {text: "The ingress class.", standard: "the cluster's default class", example: "className: nginx"},
 			"tls":         {text: "Certificates: Secrets by host.", standard: "", example: "tls: [{hosts: [\"{{ .spec.host }}\"], secretName: \"{{ .metadata.name }}-tls\"}]"},
-			"rules":       {text: "Several hosts or paths. Not together with `host`, `path`, `pathType`, `serviceName` and `servicePort`.", standard: "one, of these fields", example: "rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]"},
+			"rules":       {text: "Several hosts or paths. Not together with `host`, `path`, `pathType`, `service`, `serviceName` and `servicePort`.", standard: "one, of these fields", example: "rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]"},
 		},
 	},
 	"JobFields": {
@@ -145,8 +147,9 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"NetworkPolicyFields": {
-		text: "Makes `networking.k8s.io/v1` NetworkPolicies. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there is none, or several, give `podSelector`.",
+		text: "Makes `networking.k8s.io/v1` NetworkPolicies. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there are several, `workload` names one by its id; where there is none, give `podSelector`.",
 		fields: map[string]fieldDoc{
+			"workload":    {text: "The id of the workload whose pods the policy is for. Not together with `podSelector`.", standard: "the box's only workload", example: "workload: web"},
 			"podSelector": {text: "Which pods the policy is for. `{}`: all pods of the namespace.", standard: "the pods of the workload", example: "podSelector: {matchLabels: {app.kubernetes.io/name: web}}"},
 			"policyTypes": {text: "Ingress and Egress: the directions in which only what the rules name may pass.", standard: "Ingress, and Egress where there are rules of it; Kubernetes' own", example: "policyTypes: [Ingress, Egress]"},
 			"ingress":     {text: "Rules for what may come in. `[{}]`: everything.", standard: "nothing may, where `policyTypes` has Ingress", example: "ingress: [{from: [{podSelector: {}}], ports: [{port: 8080}]}]"},
@@ -154,10 +157,11 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"PDBFields": {
-		text: "Makes `policy/v1` PodDisruptionBudgets. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there is none, or several, give `selector`. One of `minAvailable` and `maxUnavailable` is required.",
+		text: "Makes `policy/v1` PodDisruptionBudgets. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there are several, `workload` names one by its id; where there is none, give `selector`. One of `minAvailable` and `maxUnavailable` is required.",
 		fields: map[string]fieldDoc{
 			"minAvailable":   {text: "The number or percentage of pods that must stay when nodes are drained. Not together with `maxUnavailable`.", standard: "", example: "minAvailable: 50%"},
 			"maxUnavailable": {text: "The number or percentage of pods that may be away.", standard: "", example: "maxUnavailable: 1"},
+			"workload":       {text: "The id of the workload whose pods it is for. Not together with `selector`.", standard: "the box's only workload", example: "workload: web"},
 			"selector":       {text: "Which pods. `{}`: all pods of the namespace.", standard: "the pods of the workload", example: "selector: {matchLabels: {app.kubernetes.io/name: web}}"},
 		},
 	},
@@ -260,13 +264,14 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"ServiceFields": {
-		text: "Makes `v1` Services. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there is none, or several, give `selector`.",
+		text: "Makes `v1` Services. \"The workload\" is the box's only Deployment, StatefulSet or DaemonSet. Where there are several, `workload` names one by its id; where there is none, give `selector`.",
 		fields: map[string]fieldDoc{
 			"type":       {text: "ClusterIP, NodePort, LoadBalancer or ExternalName.", standard: "ClusterIP, Kubernetes' own", example: "type: LoadBalancer"},
 			"port":       {text: "Where the Service listens.", standard: "the workload's first port, else 80", example: "port: 80"},
 			"targetPort": {text: "The port of the pods, by number or name.", standard: "the workload's first port, else `port`", example: "targetPort: http"},
 			"ports":      {text: "Several ports, or ports with names. Not together with `port`, `targetPort` and `protocol`.", standard: "one, of these fields", example: "ports: [{name: http, port: 80, targetPort: http}, {name: metrics, port: 9090}]"},
 			"protocol":   {text: "TCP, UDP or SCTP.", standard: "TCP, Kubernetes' own", example: "protocol: UDP"},
+			"workload":   {text: "The id of the workload whose pods the Service selects, and whose port it takes. Not together with `selector`.", standard: "the box's only workload", example: "workload: web"},
 			"selector":   {text: "Which pods. `{}`: none, for endpoints that others make.", standard: "the pods of the workload", example: "selector: {app.kubernetes.io/name: web}"},
 			"headless":   {text: "No cluster IP, so that DNS gives the pods. Not together with another `type` than ClusterIP.", standard: "false", example: "headless: true"},
 		},
@@ -301,7 +306,8 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"replicas":             {text: "The number of pods.", standard: "1, Kubernetes' own", example: "replicas: 3"},
 			"strategy":             {text: "How pods are replaced; the object calls it `updateStrategy`.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: OnDelete}"},
-			"serviceName":          {text: "The headless Service that gives the pods their DNS names. \"\": none.", standard: "the box's only Service; where there is none, or several, it must be given", example: "serviceName: \"{{ .metadata.name }}-peers\""},
+			"service":              {text: "The id of the Service that gives the pods their DNS names. Not together with `serviceName`.", standard: "the box's only Service", example: "service: peers"},
+			"serviceName":          {text: "The headless Service that gives the pods their DNS names. \"\": none.", standard: "the name of the Service; where there is none, it must be given", example: "serviceName: \"{{ .metadata.name }}-peers\""},
 			"volumeClaimTemplates": {text: "The volume claims that each pod gets for itself, each with a name. Their `accessModes` are ReadWriteOnce where they have none.", standard: "", example: "volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 10Gi}}}}]"},
 		},
 	},

@@ -152,9 +152,9 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 			`onReconcile: {deployments: [{name: web, image: a}], statefulsets: [{name: db, image: a, serviceName: ""}], daemonsets: [{name: logs, image: a}],
 				hpas: [{maxReplicas: 3}], pdbs: [{minAvailable: 1}], networkpolicies: [{}]}`,
 			[]string{
-				`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/web", "statefulsets/db"); set target`,
-				`spec.onReconcile.networkpolicies[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set podSelector`,
-				`spec.onReconcile.pdbs[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set selector`,
+				`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/web", "statefulsets/db"); set workload to the id of one, or set target`,
+				`spec.onReconcile.networkpolicies[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set workload to the id of one, or set podSelector`,
+				`spec.onReconcile.pdbs[0]: Required value: this box declares several workloads ("daemonsets/logs", "deployments/web", "statefulsets/db"); set workload to the id of one, or set selector`,
 			},
 		},
 		"no workload that could be scaled": {
@@ -167,11 +167,11 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 		},
 		"a StatefulSet with several Services": {
 			`onReconcile: {statefulsets: [{image: a}], services: [{name: a}, {name: b}]}`,
-			[]string{`spec.onReconcile.statefulsets[0]: Required value: this box declares several Services ("services/a", "services/b"); set serviceName`},
+			[]string{`spec.onReconcile.statefulsets[0]: Required value: this box declares several Services ("services/a", "services/b"); set service to the id of one, or set serviceName`},
 		},
 		"several workloads for the default of a Service": {
 			`onReconcile: {deployments: [{name: web, image: a}, {name: db, image: b}], services: [{port: 80}]}`,
-			[]string{`spec.onReconcile.services[0]: Required value: this box declares several workloads ("deployments/web", "deployments/db"); set selector`},
+			[]string{`spec.onReconcile.services[0]: Required value: this box declares several workloads ("deployments/web", "deployments/db"); set workload to the id of one, or set selector`},
 		},
 		"no workload for the default of a Service": {
 			`onReconcile: {services: [{port: 80}]}`,
@@ -244,6 +244,29 @@ onDelete: {jobs: [{image: a, replace: true}]}`,
 				"spec.onReconcile.pvcs[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
 				"spec.onReconcile.resources[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
 				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+			},
+		},
+		"references by id": {
+			`onReconcile:
+  deployments: [{id: web, image: a}, {id: tenant, image: a, name: "{{ .item }}", forEach: {field: spec.tags}}]
+  daemonsets: [{id: logs, image: a}]
+  configmaps: [{id: settings}]
+  services: [{id: a, workload: wep}, {id: b, workload: settings}, {id: c, workload: tenant}, {id: d, workload: "{{ .spec.image }}"}, {id: e, workload: web, selector: {}}]
+  hpas: [{workload: logs, maxReplicas: 2}, {id: h, workload: web, maxReplicas: 2, spec: {scaleTargetRef: {name: x}}}]
+  ingresses: [{id: i, service: web}, {id: j, service: a, serviceName: x, servicePort: 80}]
+  networkpolicies: [{workload: only}]
+onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
+			[]string{
+				`spec.onReconcile.hpas[0].workload: Invalid value: "logs": this is the id of a DaemonSet declared in spec.onReconcile.daemonsets[0]; wanted that of a Deployment or StatefulSet`,
+				`spec.onReconcile.hpas[1].workload: Forbidden: workload and spec.scaleTargetRef contradict each other: give one of them`,
+				`spec.onReconcile.ingresses[0].service: Invalid value: "web": this is the id of a Deployment declared in spec.onReconcile.deployments[0]; wanted that of a Service`,
+				`spec.onReconcile.ingresses[1].serviceName: Forbidden: serviceName and service contradict each other: give one of them`,
+				`spec.onReconcile.networkpolicies[0].workload: Invalid value: "only": no declaration has this id`,
+				`spec.onReconcile.services[0].workload: Invalid value: "wep": no declaration has this id, did you mean "web"?`,
+				`spec.onReconcile.services[1].workload: Invalid value: "settings": this is the id of a ConfigMap declared in spec.onReconcile.configmaps[0]; wanted that of a Deployment, StatefulSet or DaemonSet`,
+				`spec.onReconcile.services[2].workload: Invalid value: "tenant": this declaration stands for several objects: go over the same items with the same forEach`,
+				`spec.onReconcile.services[3].workload: Invalid value: "{{ .spec.image }}": wanted the id of a declaration, which no template can give`,
+				`spec.onReconcile.services[4].selector: Forbidden: selector and workload contradict each other: give one of them`,
 			},
 		},
 		"initial fields": {

@@ -12,19 +12,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/suggest"
 )
 
 // defaultSources finds the workload and the Service that defaults are taken from. Where there are several, or none, the
 // author must say which.
 func (c *compiler) defaultSources(all []*declaration) {
 	for _, d := range all {
-		if fields, scalable, needs := d.kind.NeedsWorkload(d.written, d.overlay); needs && scalable {
-			d.workload = c.onlyOne(d, scalableOf(c.workloads), "scalable workload", fields)
-		} else if needs {
-			d.workload = c.onlyOne(d, c.workloads, "workload", fields)
+		switch fields, scalable, needs := d.kind.NeedsWorkload(d.written, d.overlay); {
+		case !needs:
+		case d.written[kinds.WorkloadRef] != nil && scalable:
+			d.workload = c.named(d, all, kinds.WorkloadRef, "Deployment or StatefulSet", func(o *declaration) bool { return o.kind.IsScalable() })
+		case d.written[kinds.WorkloadRef] != nil:
+			d.workload = c.named(d, all, kinds.WorkloadRef, "Deployment, StatefulSet or DaemonSet", func(o *declaration) bool { return o.kind.IsWorkload() })
+		case scalable:
+			d.workload = c.onlyOne(d, scalableOf(c.workloads), "scalable workload", kinds.WorkloadRef, fields)
+		default:
+			d.workload = c.onlyOne(d, c.workloads, "workload", kinds.WorkloadRef, fields)
 		}
-		if fields, needs := d.kind.NeedsService(d.written, d.overlay); needs {
-			d.service = c.onlyOne(d, c.services, "Service", fields)
+		switch fields, needs := d.kind.NeedsService(d.written, d.overlay); {
+		case !needs:
+		case d.written[kinds.ServiceRef] != nil:
+			d.service = c.named(d, all, kinds.ServiceRef, "Service", func(o *declaration) bool { return o.kind.Key == keyServices })
+		default:
+			d.service = c.onlyOne(d, c.services, "Service", kinds.ServiceRef, fields)
 		}
 	}
 	for _, d := range all {
@@ -45,7 +58,40 @@ func scalableOf(workloads []*declaration) []*declaration {
 	return slices.DeleteFunc(slices.Clone(workloads), func(d *declaration) bool { return !d.kind.IsScalable() })
 }
 
-func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, fields string) *declaration {
+// named finds the declaration that a field of another one names by its id. One of the same group comes first; what
+// onCreate and onReconcile declare is there for all.
+func (c *compiler) named(d *declaration, all []*declaration, ref, what string, fits func(*declaration) bool) *declaration {
+	id, _ := d.written[ref].(string)
+	at := field.NewPath(d.where).Child(ref)
+	var found *declaration
+	var ids []string
+	for _, other := range all {
+		if other.phase != d.phase && other.phase != stepOnCreate && other.phase != stepOnReconcile {
+			continue
+		}
+		if other.id == id && (found == nil || other.phase == d.phase) {
+			found = other
+		}
+		if fits(other) {
+			ids = append(ids, other.id)
+		}
+	}
+	switch {
+	case found == nil && expr.IsTemplate(id):
+		c.fail(field.Invalid(at, id, "wanted the id of a declaration, which no template can give"))
+	case found == nil:
+		c.fail(field.Invalid(at, id, "no declaration has this id"+suggest.DidYouMean(id, ids)))
+	case !fits(found):
+		c.fail(field.Invalid(at, id, fmt.Sprintf("this is the id of a %s declared in %s; wanted that of a %s", found.gvk.Kind, found.where, what)))
+	case found.forEach != nil && !sameLoop(d, found):
+		c.fail(field.Invalid(at, id, "this declaration stands for several objects: go over the same items with the same forEach"))
+	default:
+		return found
+	}
+	return nil
+}
+
+func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, ref, fields string) *declaration {
 	if len(candidates) == 1 {
 		if candidates[0].forEach == nil || sameLoop(d, candidates[0]) {
 			return candidates[0]
@@ -60,7 +106,7 @@ func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, fiel
 		for _, other := range candidates {
 			ids = append(ids, fmt.Sprintf("%q", other.id))
 		}
-		detail = fmt.Sprintf("this box declares several %ss (%s); set %s", what, strings.Join(ids, ", "), fields)
+		detail = fmt.Sprintf("this box declares several %ss (%s); set %s to the id of one, or set %s", what, strings.Join(ids, ", "), ref, fields)
 	}
 	c.fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: detail})
 	return nil

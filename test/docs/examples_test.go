@@ -55,16 +55,16 @@ type exampleBox struct {
 
 func newExampleBox(key string) *exampleBox {
 	b := &exampleBox{key: key, reconcile: map[string]any{}, remove: map[string]any{}}
-	workload := []any{map[string]any{"image": "registry.example.com/app:1", "port": 8080}}
+	workload := []any{map[string]any{"id": "web", "image": "registry.example.com/app:1", "port": 8080}}
 	switch key {
 	case "ingresses", "hpas", "networkpolicies", "pdbs", "services":
 		b.reconcile["deployments"] = workload
 	}
 	switch key {
 	case "ingresses":
-		b.reconcile["services"] = []any{map[string]any{"name": "web"}}
+		b.reconcile["services"] = []any{map[string]any{"id": "site", "name": "web"}}
 	case "statefulsets":
-		b.reconcile["services"] = []any{map[string]any{"name": "web", "selector": map[string]any{"app": "web"}}}
+		b.reconcile["services"] = []any{map[string]any{"id": "peers", "name": "web", "selector": map[string]any{"app": "web"}}}
 	}
 	return b
 }

@@ -46,7 +46,7 @@ var badSpecs = map[string]mistake{
 		`spec.onReconcile.cronjobs[0].replace: unknown field`},
 	"several workloads for an HPA": {
 		`{onReconcile: {deployments: [{name: a, image: "nginx:1"}], statefulsets: [{name: b, image: "nginx:1", serviceName: ""}], hpas: [{maxReplicas: 3}]}}`,
-		`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/a", "statefulsets/b"); set target`},
+		`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/a", "statefulsets/b"); set workload to the id of one, or set target`},
 	"spec of a kind that has none": {
 		`{onReconcile: {secrets: [{data: {a: b}, spec: {c: d}}]}}`,
 		`spec.onReconcile.secrets[0].spec: not for this kind: a Secret has no spec`},
@@ -142,7 +142,7 @@ var badSpecs = map[string]mistake{
 		`spec.onReconcile.services[0]: Required value: this box declares no workload that selector could be taken from; set it`},
 	"service with two workloads": {
 		`{onReconcile: {deployments: [{id: a, name: a, image: x}, {id: b, name: b, image: x}], services: [{port: 80}]}}`,
-		`spec.onReconcile.services[0]: Required value: this box declares several workloads ("a", "b"); set selector`},
+		`spec.onReconcile.services[0]: Required value: this box declares several workloads ("a", "b"); set workload to the id of one, or set selector`},
 	"manifest without a kind": {
 		`{onReconcile: {resources: [{manifest: {metadata: {name: x}}}]}}`,
 		`2 mistakes: spec.onReconcile.resources[0].manifest.apiVersion: Required value: string without a template; spec.onReconcile.resources[0].manifest.kind: Required value: string without a template`},

@@ -5,10 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
 // example gives a box spec that a page of how-to shows, by its place among the page's YAML.
@@ -37,5 +45,47 @@ var _ = Describe("The examples of how-to", func() {
 			g.Expect(after.UID).NotTo(Equal(before.UID))
 		}).WithContext(ctx).Should(Succeed())
 		w.settled(ctx, "web")
+	})
+
+	It("give each of several workloads what belongs to it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, example("several-workloads.md", 0)))
+		w.website(ctx, "shop", `{image: "nginx:1"}`)
+		pods := func(workload string) map[string]string {
+			return map[string]string{v1alpha1.LabelAppName: workload, v1alpha1.LabelAppInstance: "shop"}
+		}
+		site, metrics, ingress := &corev1.Service{}, &corev1.Service{}, &networkingv1.Ingress{}
+		budget, scaler, policy, worker := &policyv1.PodDisruptionBudget{}, &autoscalingv2.HorizontalPodAutoscaler{}, &networkingv1.NetworkPolicy{}, &appsv1.Deployment{}
+		Eventually(func(g Gomega) {
+			w.child(ctx, g, site, "shop-web")
+			w.child(ctx, g, metrics, "shop-worker")
+			w.child(ctx, g, worker, "shop-worker")
+			for _, obj := range []client.Object{ingress, budget, scaler, policy} {
+				w.child(ctx, g, obj, "shop")
+			}
+		}).WithContext(ctx).Should(Succeed())
+		Expect(site.Spec.Selector).To(Equal(pods("shop-web")))
+		Expect(site.Spec.Ports).To(ConsistOf(And(HaveField("Port", BeEquivalentTo(80)), HaveField("TargetPort.IntVal", BeEquivalentTo(8080)))))
+		Expect(metrics.Spec.Selector).To(Equal(pods("shop-worker")))
+		Expect(metrics.Spec.Selector).To(Equal(worker.Spec.Template.Labels))
+		Expect(metrics.Spec.Ports).To(ConsistOf(And(HaveField("Port", BeEquivalentTo(9090)), HaveField("TargetPort.IntVal", BeEquivalentTo(9090)))))
+		backend := ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
+		Expect(backend.Name).To(Equal("shop-web"))
+		Expect(backend.Port.Number).To(BeEquivalentTo(80))
+		Expect(budget.Spec.Selector.MatchLabels).To(Equal(pods("shop-web")))
+		Expect(scaler.Spec.ScaleTargetRef).To(Equal(autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "shop-worker"}))
+		Expect(policy.Spec.PodSelector.MatchLabels).To(Equal(pods("shop-worker")))
+	})
+
+	It("give each item's Service the workload of that item", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, strings.ReplaceAll(example("several-workloads.md", 1), "spec.hosts", "spec.tags")))
+		w.website(ctx, "shop", `{image: "nginx:1", tags: [a, b]}`)
+		for _, tag := range []string{"a", "b"} {
+			service := &corev1.Service{}
+			Eventually(func(g Gomega) { w.child(ctx, g, service, "shop-"+tag) }).WithContext(ctx).Should(Succeed())
+			Expect(service.Spec.Selector).To(Equal(map[string]string{v1alpha1.LabelAppName: "shop-" + tag, v1alpha1.LabelAppInstance: "shop"}))
+			Expect(service.Spec.Ports[0].Port).To(BeEquivalentTo(8080))
+		}
 	})
 })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,7 +49,11 @@ spec:
 // world is a cluster with a manager in this process that serves Websites.
 type world struct {
 	kube     client.Client
+	watching client.WithWatch
 	cluster  *localcluster.Cluster
+	changes  []func(*rest.Config, *controllers.Options) // of every manager
+	tally    tally                                      // of the manager's requests
+	stop     func()                                     // ends the manager
 	requests atomic.Int64
 	// corrections are writes to ConfigMaps that exist or are to be made.
 	corrections atomic.Int64
@@ -60,7 +65,7 @@ type world struct {
 func newWorld(b *testing.B, changes ...func(*rest.Config, *controllers.Options)) *world {
 	b.Helper()
 	log.SetLogger(logr.Discard())
-	w := &world{}
+	w := &world{changes: changes, tally: tally{all: map[string]int{}}}
 	cluster, err := localcluster.Start(b.Context(), localcluster.Options{})
 	must(b, err)
 	w.cluster = cluster
@@ -69,8 +74,9 @@ func newWorld(b *testing.B, changes ...func(*rest.Config, *controllers.Options))
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
 		must(b, add(scheme))
 	}
-	w.kube, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
+	w.watching, err = client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme})
 	must(b, err)
+	w.kube = w.watching
 	for _, path := range []string{"config/crd/bases", "config/samples/website/crd.yaml"} {
 		_, err := cluster.Kubectl(b.Context(), "apply", "--server-side", "-f", filepath.Join("..", "..", path))
 		must(b, err)
@@ -79,7 +85,8 @@ func newWorld(b *testing.B, changes ...func(*rest.Config, *controllers.Options))
 		_, err := cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all")
 		return err
 	})
-	w.startManager(b, cluster, scheme, changes...)
+	w.startManager(b)
+	b.Cleanup(w.stopManager)
 	_, err = cluster.KubectlApply(b.Context(), box)
 	must(b, err)
 	_, err = cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox/website", "--timeout=60s")
@@ -87,14 +94,14 @@ func newWorld(b *testing.B, changes ...func(*rest.Config, *controllers.Options))
 	return w
 }
 
-func (w *world) startManager(
-	b *testing.B, cluster *localcluster.Cluster, scheme *runtime.Scheme, changes ...func(*rest.Config, *controllers.Options),
-) {
+// startManager starts a manager, which stopManager stops.
+func (w *world) startManager(b *testing.B) {
 	b.Helper()
-	config, options := cluster.Config(), controllers.Options{Namespace: "default"}
-	for _, change := range changes {
+	config, options := w.cluster.Config(), controllers.Options{Namespace: "default"}
+	for _, change := range w.changes {
 		change(config, &options)
 	}
+	config.Wrap(w.tally.wrap)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			// Health is coalesced over all resources, so it is no part of what one costs.
@@ -112,7 +119,7 @@ func (w *world) startManager(
 	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme:     w.kube.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 	})
 	must(b, err)
@@ -120,11 +127,13 @@ func (w *world) startManager(
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	b.Cleanup(func() {
+	w.stop = func() {
 		cancel()
 		must(b, <-done)
-	})
+	}
 }
+
+func (w *world) stopManager() { w.stop() }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -163,16 +172,22 @@ func (w *world) ready(ctx context.Context, name string) error {
 	if err := w.kube.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return err
 	}
-	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	if err != nil {
-		return err
-	}
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == v1alpha1.ConditionReady && m["status"] == string(metav1.ConditionTrue) {
-			return nil
-		}
+	if isReady(obj) {
+		return nil
 	}
 	return fmt.Errorf("website %q is not ready", name)
+}
+
+// isReady says whether the status of a resource shows Ready.
+func isReady(obj *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == v1alpha1.ConditionReady && m["status"] == string(metav1.ConditionTrue)
+	})
 }
 
 func BenchmarkWebsite(b *testing.B) {

@@ -20,6 +20,15 @@ func (f *figures) add(what string, figure, limit float64, unit string) {
 	f.lines = append(f.lines, fmt.Sprintf("| %s | %.4g %s | ≤ %.4g %s | %s |", what, figure, unit, limit, unit, verdict))
 }
 
+// atLeast notes a figure that is short of its budget where it is smaller.
+func (f *figures) atLeast(what string, figure, limit float64, unit string) {
+	verdict := "pass"
+	if figure < limit {
+		verdict = "short"
+	}
+	f.lines = append(f.lines, fmt.Sprintf("| %s | %.4g %s | ≥ %.4g %s | %s |", what, figure, unit, limit, unit, verdict))
+}
+
 // note adds a figure without a budget.
 func (f *figures) note(what string, figure float64, unit string) {
 	f.lines = append(f.lines, fmt.Sprintf("| %s | %.4g %s | – | – |", what, figure, unit))

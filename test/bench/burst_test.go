@@ -1,0 +1,250 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/orkspace/orkestra/test/bench/baseline"
+)
+
+const (
+	// burst is how many resources are made at once, through how many connections, and how often by each contestant.
+	burst, connections, turns = 300, 8, 3
+	// handWorkers is as many as a box has by default.
+	handWorkers = 3
+)
+
+const burstBoxes = `apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: applied}
+spec:
+  crd: {name: applieds.noise.example.com}
+  onReconcile:
+    configmaps: [{name: "{{ .metadata.name }}-a", data: {host: "{{ .spec.host }}"}}, {name: "{{ .metadata.name }}-b", data: {a: b}}, {name: "{{ .metadata.name }}-c", data: {c: d}}]
+---
+apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: once}
+spec:
+  crd: {name: onces.noise.example.com}
+  onReconcile:
+    configmaps:
+    - {once: true, name: "{{ .metadata.name }}-a", data: {host: "{{ .spec.host }}"}}
+    - {once: true, name: "{{ .metadata.name }}-b", data: {a: b}}
+    - {once: true, name: "{{ .metadata.name }}-c", data: {c: d}}
+`
+
+// tally counts the requests of one contestant by what they are for. Watches, the lists before them, and the lease are not counted.
+type tally struct {
+	mu  sync.Mutex
+	all map[string]int // guarded by mu
+}
+
+func (t *tally) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("watch") != "true" && !strings.Contains(r.URL.Path, "/leases") {
+			t.mu.Lock()
+			t.all[r.Method+" "+purpose(r.URL.Path)]++
+			t.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// purpose is the resource of a path, with its subresource.
+func purpose(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts = parts[min(len(parts), map[bool]int{true: 2, false: 3}[parts[0] == "api"]):]
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	switch len(parts) {
+	case 0:
+		return "discovery"
+	case 3:
+		return parts[0] + "/" + parts[2]
+	default:
+		return parts[0]
+	}
+}
+
+// since gives the counts since the last call, and their sum.
+func (t *tally) since() (counts map[string]int, sum int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts, t.all = t.all, map[string]int{}
+	for _, n := range counts {
+		sum += n
+	}
+	return counts, sum
+}
+
+// contestant makes three ConfigMaps for each resource of its kind.
+type contestant struct {
+	kind  string
+	tally *tally
+	took  times
+	sums  []int
+	last  map[string]int
+}
+
+// made makes many resources at once, and gives the time until all are Ready. A watch tells of them: who polls takes time from those
+// who work.
+func (w *world) made(b *testing.B, c *contestant, turn int) time.Duration {
+	b.Helper()
+	kind := schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: c.kind}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	follow := func() watch.Interface {
+		watching, err := w.watching.Watch(b.Context(), list, client.InNamespace("default"))
+		must(b, err)
+		return watching
+	}
+	watching := follow()
+	defer func() { watching.Stop() }()
+	names := make(chan string, burst)
+	for n := range burst {
+		names <- fmt.Sprintf("%s-%d-%d", strings.ToLower(c.kind), turn, n)
+	}
+	close(names)
+	began := time.Now()
+	var creating sync.WaitGroup
+	for range connections {
+		creating.Go(func() {
+			for name := range names {
+				obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"host": name}}}
+				obj.SetGroupVersionKind(kind)
+				obj.SetNamespace("default")
+				obj.SetName(name)
+				if err := w.kube.Create(b.Context(), obj); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	defer creating.Wait()
+	missing := map[string]bool{}
+	for n := range burst {
+		missing[fmt.Sprintf("%s-%d-%d", strings.ToLower(c.kind), turn, n)] = true
+	}
+	late := time.After(2 * time.Minute)
+	for len(missing) > 0 {
+		select {
+		case event, open := <-watching.ResultChan():
+			if !open { // a CRD that is new has its watches cut once; the next one begins with what there is
+				watching.Stop()
+				watching = follow()
+				continue
+			}
+			if obj, ok := event.Object.(*unstructured.Unstructured); ok && isReady(obj) {
+				delete(missing, obj.GetName())
+			}
+		case <-late:
+			b.Fatalf("%d of %d resources of kind %s are not ready", len(missing), burst, c.kind)
+		}
+	}
+	return time.Since(began)
+}
+
+// startBaseline runs the controller that is written by hand.
+func (w *world) startBaseline(b *testing.B, kind string, requests *tally) {
+	b.Helper()
+	config := w.cluster.Config()
+	config.Wrap(requests.wrap)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: w.kube.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{baseline.LabelManaged: "true"})},
+		}},
+	})
+	must(b, err)
+	reconciler := &baseline.Reconciler{Client: mgr.GetClient(), Kind: schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind}}
+	must(b, reconciler.SetupWithManager(mgr, handWorkers))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		must(b, <-done)
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		b.Fatal("the caches of the baseline do not fill")
+	}
+}
+
+// applyKinds makes CRDs of the group noise.example.com, by their kinds.
+func (w *world) applyKinds(b *testing.B, kinds ...string) {
+	b.Helper()
+	var all strings.Builder
+	for _, kind := range kinds {
+		all.WriteString(fmt.Sprintf(noiseCRD, strings.ToLower(kind), kind))
+	}
+	_, err := w.cluster.KubectlApply(b.Context(), all.String())
+	must(b, err)
+	_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	must(b, err)
+}
+
+// BenchmarkBurst makes many resources at once, in turns for Orkestra with all defaults and for the controller written by hand.
+func BenchmarkBurst(b *testing.B) {
+	w := newWorld(b)
+	w.applyKinds(b, "Applied", "Once", "Handwritten")
+	_, err := w.cluster.KubectlApply(b.Context(), burstBoxes)
+	must(b, err)
+	_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox", "--all", "--timeout=60s")
+	must(b, err)
+	hand := &tally{all: map[string]int{}}
+	w.startBaseline(b, "Handwritten", hand)
+	all := []*contestant{{kind: "Applied", tally: &w.tally}, {kind: "Once", tally: &w.tally}, {kind: "Handwritten", tally: hand}}
+	for turn := range turns {
+		for _, c := range all {
+			c.tally.since()
+			c.took = append(c.took, w.made(b, c, turn))
+			counts, sum := c.tally.since()
+			c.last, c.sums = counts, append(c.sums, sum)
+		}
+	}
+	var f figures
+	for _, c := range all {
+		perSecond := burst / (c.took.quantile(0.5) / 1000)
+		f.note("burst of 300 → all Ready, "+c.kind+", median of the turns", c.took.quantile(0.5), "ms")
+		if c.kind == "Handwritten" {
+			f.note("resources per second, "+c.kind, perSecond, "/s")
+		} else {
+			f.atLeast("resources per second, "+c.kind, perSecond, 150, "/s")
+		}
+	}
+	f.add("time of Orkestra, of that of the controller written by hand", all[0].took.quantile(0.5)/all[2].took.quantile(0.5), 1.25, "×")
+	for _, c := range all {
+		perResource := float64(slices.Min(c.sums)) / burst
+		switch c.kind {
+		case "Applied":
+			f.add("requests per new resource, 3 applied children, events and health included", perResource, 8, "")
+		case "Once":
+			f.add("requests per new resource, 3 children made once, events and health included", perResource, 6, "")
+		default:
+			f.note("requests per new resource, by hand", perResource, "")
+		}
+		for _, what := range sortedKeys(c.last) {
+			f.note("– "+c.kind+": "+what, float64(c.last[what])/burst, "each")
+		}
+	}
+	f.print(b)
+}

@@ -89,7 +89,7 @@ func namedFlags(t *testing.T, bin string) {
 // TestTargets checks that every make target that a page names exists.
 func TestTargets(t *testing.T) {
 	makefile := strings.ReplaceAll(read(t, "Makefile"), "$(BIN)", "bin")
-	command := regexp.MustCompile("(?m)(?:^|\x60)make ([a-z][a-z/-]*)")
+	command := regexp.MustCompile("(?m)(?:^|\x60)make ([a-z][a-z0-9/-]*)")
 	count := 0
 	for _, page := range pages(t) {
 		for _, m := range command.FindAllStringSubmatch(read(t, page), -1) {

@@ -30,11 +30,42 @@ func (c *compiler) fail(pos parse.Pos, err error) {
 	if c.err != nil {
 		return
 	}
-	before := c.text[:min(int(pos), len(c.text))]
+	c.err = fmt.Errorf("%s: %w", position(c.text, int(pos)), err)
+}
+
+// position says where in a text something stands.
+func position(text string, at int) string {
+	before := text[:min(at, len(text))]
 	line := strings.LastIndex(before, "\n") + 1
 	where := fmt.Sprintf("column %d", len([]rune(before[line:]))+1)
-	if strings.Contains(c.text, "\n") {
+	if strings.Contains(text, "\n") {
 		where = fmt.Sprintf("line %d, %s", 1+strings.Count(before, "\n"), where)
 	}
-	c.err = fmt.Errorf("%s: %w", where, err)
+	return where
+}
+
+// brokenAction is where the action begins that the parser can't read: it says the line alone. Each action is read with all that
+// stands before it; what is only not closed yet is no mistake there. Where none is found, it is the end of the text, which something
+// lacks, or the last action, which is not closed.
+func brokenAction(text string) int {
+	const most = 200 // reading a text again and again takes the square of its length
+	end := 0
+	for range most {
+		start := strings.Index(text[end:], leftDelim)
+		if start < 0 {
+			return len(text)
+		}
+		start += end
+		stop := strings.Index(text[start:], rightDelim)
+		if stop < 0 {
+			return start
+		}
+		end = start + stop + len(rightDelim)
+		tree := parse.New(mainTree)
+		tree.Mode = parse.SkipFuncCheck
+		if _, err := tree.Parse(text[:end], leftDelim, rightDelim, map[string]*parse.Tree{}); err != nil && !strings.Contains(err.Error(), "unexpected EOF") {
+			return start
+		}
+	}
+	return end
 }

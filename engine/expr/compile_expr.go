@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"text/template/parse"
@@ -130,7 +132,7 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 ) (parse.Node, origin) {
 	fn := functions()[name.Ident]
 	if fn == nil {
-		c.fail(name.Pos, unknownFunction(name.Ident))
+		c.fail(name.Pos, c.unknownFunction(name))
 		return nil, origin{}
 	}
 	if fn.mode&drawn != 0 && c.scope.random == nil {
@@ -269,8 +271,17 @@ func takesAbsent(name string) bool {
 	return fn != nil && fn.mode&lenient != 0
 }
 
+// missingDot is a path that was written without the dot before it.
+var missingDot = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*`)
+
 // unknownFunction says what may have been meant, or why there is no such function.
-func unknownFunction(name string) error {
+func (c *compiler) unknownFunction(n *parse.IdentifierNode) error {
+	name := n.Ident
+	if _, isRoot := c.scope.roots[name]; isRoot && !c.scope.hidden[name] {
+		at := int(n.Pos)
+		path := missingDot.FindString(c.text[min(at, len(c.text)):])
+		return badArgument("%s is a field, not a function: write .%s, with a dot before it", name, shorten(cmp.Or(path, name)))
+	}
 	if reason, ok := refused(name); ok {
 		return badArgument("function %q %s", name, reason)
 	}

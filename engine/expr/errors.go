@@ -170,7 +170,7 @@ func (e *siteError) Unwrap() error { return e.err }
 // parsePrefix is what text/template puts before its errors.
 var parsePrefix = regexp.MustCompile(`^template: [^:]*:(\d+)(?::\d+)?: (?:executing "[^"]*" at <.*>: )?`)
 
-// translateParse removes the prefix from a parse error, and says the line where there are several.
+// translateParse puts the position of the action before a parse error, in place of the parser's own prefix.
 func translateParse(text string, err error) error {
 	message := err.Error()
 	m := parsePrefix.FindStringSubmatch(message)
@@ -178,10 +178,7 @@ func translateParse(text string, err error) error {
 		return errors.New(shorten(message))
 	}
 	message = strings.Join(strings.Fields(strings.TrimPrefix(message, m[0])), " ")
-	if strings.Contains(text, "\n") {
-		message = "line " + m[1] + ": " + message
-	}
-	return errors.New(message)
+	return fmt.Errorf("%s: %s", position(text, brokenAction(text)), message)
 }
 
 // translateExec gives the error of our own inside one of text/template. The few errors that text/template makes itself, such

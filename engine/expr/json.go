@@ -211,6 +211,7 @@ const (
 	typeNull    = "null"
 	typeString  = "string"
 	typeList    = "list"
+	typeMap     = "map"
 	typeObject  = "object"
 	typeArray   = "array"
 	typeInteger = "integer"
@@ -232,7 +233,7 @@ func typeName(v any) string {
 	case []any:
 		return typeList
 	case map[string]any, Data:
-		return "map"
+		return typeMap
 	default:
 		return "value of another type"
 	}

@@ -159,6 +159,9 @@ func (s *Scope) checkRoot(name string) error {
 	case rootPrevious:
 		return errors.New(".previous: there is one only inside onRollback")
 	}
+	if name == "Values" {
+		return errors.New(".Values: no such name in a template: that is Helm's; what a resource says is below .spec")
+	}
 	return fmt.Errorf(".%s: no such name in a template%s", shorten(name), didYouMean(name, s.visible()))
 }
 

@@ -92,7 +92,7 @@ func TestCompile_errors(t *testing.T) {
 		"itself":                         {`x{{ template "(this text)" . }}`, "is not defined in this text"},
 		"a variable in parentheses":      {`{{ add 1 ($x := 1) }}`, "a variable cannot be declared inside parentheses"},
 		"not closed":                     {"{{ .spec.title", "unclosed action"},
-		"not closed, line":               {"a\n{{ if true }}\nb", "line 3: unexpected EOF"},
+		"not closed, line":               {"a\n{{ if true }}\nb", "line 3, column 2: unexpected EOF"},
 		"an unknown variable":            {"{{ $x }}", `undefined variable "$x"`},
 		"break outside a loop":           {"{{ break }}", "{{break}} outside {{range}}"},
 		"nested too deeply":              {strings.Repeat("{{ if true }}", 200) + strings.Repeat("{{ end }}", 200), "over the nesting limit of a template (100 levels)"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -35,10 +36,26 @@ func IsTemplate(s string) bool {
 // Compile parses one string. A string without {{ is a literal. Errors say what is wrong, with the position and the nearest
 // valid name.
 func (s *Scope) Compile(text string) (*Template, error) {
-	if !IsTemplate(text) {
-		return &Template{text: text, literal: true}, nil
+	if IsTemplate(text) {
+		return s.compile(text, false)
 	}
-	return s.compile(text, false)
+	if err := foreignTemplate(text); err != nil {
+		return nil, err
+	}
+	return &Template{text: text, literal: true}, nil
+}
+
+// foreign is an expression in the syntax of other tools. Shells have no names with dots, so that their variables are none.
+var foreign = regexp.MustCompile(`\$\{\s*\.?((?:schema|self)\.)?((?:spec|metadata|status)(?:\.\w+)+)[^}]*\}`)
+
+// foreignTemplate refuses a text that would stand in a child as it was written.
+func foreignTemplate(text string) error {
+	at := foreign.FindStringSubmatchIndex(text)
+	if at == nil {
+		return nil
+	}
+	written, path := text[at[0]:at[1]], text[at[4]:at[5]]
+	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, {{ %q }}", position(text, at[0]), path, shorten(written), shorten(written))
 }
 
 // CompilePath parses the field of a condition: a path such as spec.list[0].x or metadata.annotations['a.b/c'] or, when it

@@ -112,10 +112,10 @@ var badSpecs = map[string]mistake{
 		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`},
 	"template that ends too early": {
 		`{onReconcile: {configmaps: [{data: {a: "{{ .spec.image "}}]}}`,
-		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image": unclosed action`},
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image": column 1: unclosed action`},
 	"template with a stray word": {
 		`{onReconcile: {configmaps: [{data: {a: "{{ if }}x{{ end }}"}}]}}`,
-		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ if }}x{{ end }}": missing value for if`},
+		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ if }}x{{ end }}": column 1: missing value for if`},
 	"bad namespace pattern": {
 		`{namespaces: {include: ["team-["]}}`,
 		`spec.namespaces.include[0]: Invalid value: "team-[": not a glob pattern: use *, ? and [a-z]`},

@@ -1,0 +1,33 @@
+package expr
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// What people write who come from elsewhere, and what they are told.
+func TestMessages(t *testing.T) {
+	for text, want := range map[string]string{
+		`{{ spec.image }}`:                       `column 4: spec is a field, not a function: write .spec.image, with a dot before it`,
+		`x-{{ default 1 metadata.name }}`:        `column 16: metadata is a field, not a function: write .metadata.name, with a dot before it`,
+		`{{ .Values.image }}`:                    `column 4: .Values: no such name in a template: that is Helm's; what a resource says is below .spec`,
+		`${spec.image}`:                          `column 1: templates are written {{ }}: write {{ .spec.image }} for ${spec.image}; for the text itself, {{ "${spec.image}" }}`,
+		`a-${schema.spec.name}-b`:                `column 3: templates are written {{ }}: write {{ .spec.name }} for ${schema.spec.name}; for the text itself, {{ "${schema.spec.name}" }}`,
+		`{{ if .spec.image }}a`:                  `column 22: unexpected EOF`,
+		`{{ .spec.image }} and {{ .spec.`:        `column 23: unexpected "." in operand`,
+		`{{ .spec.image }} and {{ ) }}`:          `column 23: unexpected right paren`,
+		"a\n{{ .spec.image }}\n  {{ end }}":      `line 3, column 3: unexpected {{end}}`,
+		`{{ .spec.image }}{{ "a }}`:              `column 18: unterminated quoted string`,
+		`é {{ .spec.image }} {{ if }}a{{ end }}`: `column 21: missing value for if`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			_, err := NewScope(nil).Compile(text)
+			NewWithT(t).Expect(err).To(MatchError(want))
+		})
+	}
+	for _, fine := range []string{"echo ${HOME} ${X:-1}", "${item.name}", `{{ "${spec.image}" }}`, "$(spec.x)"} {
+		_, err := NewScope(nil).Compile(fine)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), fine)
+	}
+}

@@ -104,7 +104,7 @@ func TestARequestThatPanicsLeavesItsPlace(t *testing.T) {
 	shared := make(chan struct{}, 2)
 	through := &inFlight{places: newPlaces(shared), next: panics{}}
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-	g.Expect(func() { _, _ = through.RoundTrip(r) }).To(PanicWith("bug"))
+	g.Expect(func() { _, _ = through.RoundTrip(r) }).To(PanicWith("bug")) //nolint:bodyclose // there is no response
 	g.Expect(shared).To(BeEmpty())
 	g.Expect(through.places.own).To(BeEmpty())
 }

@@ -194,7 +194,7 @@ func (w *world) applyKinds(b *testing.B, kinds ...string) {
 	b.Helper()
 	var all strings.Builder
 	for _, kind := range kinds {
-		all.WriteString(fmt.Sprintf(noiseCRD, strings.ToLower(kind), kind))
+		fmt.Fprintf(&all, noiseCRD, strings.ToLower(kind), kind)
 	}
 	_, err := w.cluster.KubectlApply(b.Context(), all.String())
 	must(b, err)

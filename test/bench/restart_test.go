@@ -33,7 +33,7 @@ func BenchmarkRestart(b *testing.B) {
 	var boxes strings.Builder
 	for n := range restarted {
 		kinds = append(kinds, fmt.Sprintf("Restart%d", n))
-		boxes.WriteString(fmt.Sprintf(restartBox, n))
+		fmt.Fprintf(&boxes, restartBox, n)
 	}
 	w.applyKinds(b, kinds...)
 	_, err := w.cluster.KubectlApply(b.Context(), boxes.String())

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+const kindDeployment = "Deployment"
+
 // complaint is a condition in which objects of a kind say what is wrong.
 type complaint struct {
 	kind      string // empty: any
@@ -22,9 +24,9 @@ type complaint struct {
 
 // complaints go from the cause to what comes of it: a Deployment whose Pods are refused runs into its deadline because of that.
 var complaints = []complaint{
-	{"Deployment", string(appsv1.DeploymentReplicaFailure), corev1.ConditionTrue},
+	{kindDeployment, string(appsv1.DeploymentReplicaFailure), corev1.ConditionTrue},
 	{"ReplicaSet", string(appsv1.ReplicaSetReplicaFailure), corev1.ConditionTrue},
-	{"Deployment", string(appsv1.DeploymentProgressing), corev1.ConditionFalse},
+	{kindDeployment, string(appsv1.DeploymentProgressing), corev1.ConditionFalse},
 	{"Pod", string(corev1.PodScheduled), corev1.ConditionFalse},
 	{"Job", string(batchv1.JobFailed), corev1.ConditionTrue},
 	{"", string(status.ConditionStalled), corev1.ConditionTrue},

@@ -27,7 +27,7 @@ type HealthCheck struct {
 func CompileHealthyWhen(list []v1alpha1.Condition, crd CRD, at *field.Path) (*HealthCheck, field.ErrorList) {
 	scope := expr.NewScope(crd.Schema).WithoutBox()
 	if len(list) == 0 {
-		if _, err := scope.SchemaAt(expr.Path{rootStatus, "conditions"}); err != nil {
+		if _, err := scope.SchemaAt(expr.Path{rootStatus, statusConditions}); err != nil {
 			return nil, field.ErrorList{field.Required(at, fmt.Sprintf("resources of %s have no status.conditions: say when one is healthy", crd.Name))}
 		}
 		return &HealthCheck{}, nil

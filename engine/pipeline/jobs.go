@@ -236,8 +236,8 @@ func (r *Run) ended() []*unstructured.Unstructured {
 // endedJob is what templates see of a Job that has completed and is gone.
 func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
 	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
-		"succeeded":  int64(1),
-		"conditions": []any{map[string]any{"type": string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
+		"succeeded":      int64(1),
+		statusConditions: []any{map[string]any{"type": string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
 	}}}
 	job.SetGroupVersionKind(d.gvk)
 	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})

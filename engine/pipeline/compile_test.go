@@ -198,7 +198,11 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
   {manifest: {apiVersion: demo.example.com/v1, kind: Region, metadata: {name: "{{ .metadata.name }}"}}},
   {manifest: {apiVersion: demo.example.com/v1, kind: Region, metadata: {name: "{{ .metadata.namespace }}-{{ .metadata.name }}"}}},
   {manifest: {apiVersion: demo.example.com/v1, kind: Backup, metadata: {name: "{{ .metadata.name }}"}}}]}`,
-			[]string{`spec.onReconcile.resources[0].name: Invalid value: "{{ .metadata.name }}": Region is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`},
+			[]string{
+				`spec.onReconcile.resources[0].name: Invalid value: "{{ .metadata.name }}": Region is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`,
+				"spec.onReconcile.resources[0]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it",
+				"spec.onReconcile.resources[1]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it",
+			},
 		},
 		"status field that the schema does not know": {
 			`status: {fields: [{path: phaze, value: x}]}`,

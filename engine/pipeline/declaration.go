@@ -43,6 +43,7 @@ type declaration struct {
 	adopt          bool
 	orphan         bool
 	ownerReference bool
+	mayGrant       bool          // the operator lets boxes make what grants rights
 	keepWhenFalse  map[bool]bool // by "the gate is a false choice"
 	failurePolicy  v1alpha1.JobFailurePolicy
 	replace        bool // the child is made again where it can't be changed; a Job when what is declared of it changes
@@ -114,7 +115,11 @@ func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured
 	if err := d.convertCustom(r, obj); err != nil {
 		return nil, err
 	}
-	return obj, nil
+	namespaced, err := d.namespaced(r)
+	if err != nil {
+		return nil, err
+	}
+	return obj, d.checkGrants(obj, namespaced)
 }
 
 // defaults looks up the workload and the Service that the kind's defaults are taken from.

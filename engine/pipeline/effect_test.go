@@ -179,7 +179,7 @@ cross:
 	g := gomega.NewWithT(t)
 	_, errs := Compile(box, Env{CRD: crd})
 	g.Expect(messages(errs)).To(gomega.Equal(offline))
-	_, errs = Compile(box, Env{CRD: crd, Mapper: stubMapper()})
+	_, errs = Compile(box, Env{CRD: crd, Mapper: stubMapper(), AllowGrantingKinds: true})
 	g.Expect(messages(errs)).To(gomega.ConsistOf(append(offline,
 		"spec.cross[4].selector.namespace: Required value: the resources are cluster-scoped: say in which namespace the object is",
 		"spec.onReconcile.resources[5].manifest.metadata.namespace: Required value: the resources are cluster-scoped: say in which namespace the Backup goes")))

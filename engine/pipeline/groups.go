@@ -134,7 +134,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	c.initialFields(d, in.InitialFields, at)
 	c.whenFalse(d, in, at)
 	c.identify(d, in, short, at)
-	c.mayMake(d, at)
+	c.mayMake(d, in, short, at)
 	c.place(d, in, short, at)
 	c.literals(d, in, short, at)
 	return d

@@ -139,32 +139,6 @@ func (c *compiler) ownerReferences(live []*declaration) {
 	}
 }
 
-// granting are the groups and kinds that grant rights, or change what the API server does.
-var granting = map[string][]string{
-	"rbac.authorization.k8s.io":    nil,
-	"admissionregistration.k8s.io": nil,
-	"apiextensions.k8s.io":         nil,
-	"apiregistration.k8s.io":       nil,
-	v1alpha1.GroupName:             nil,
-}
-
-// mayMake reports declarations that security.md forbids.
-func (c *compiler) mayMake(d *declaration, at *field.Path) {
-	if _, grants := granting[d.gvk.Group]; grants && !c.env.AllowGrantingKinds {
-		c.fail(field.Forbidden(at, fmt.Sprintf("%s grants rights; start the manager with --allow-granting-kinds to let boxes make it", d.gvk.Kind)))
-	}
-	if d.gvk.GroupKind() == c.env.CRD.Kind.GroupKind() && c.env.CRD.Name != "" {
-		c.fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", d.gvk.Kind)))
-	}
-	if c.scopeOf(d.gvk) == meta.RESTScopeNameRoot && c.env.CRD.Namespaced && !readsNamespace(d) {
-		written := ""
-		if d.name != nil {
-			written = d.name.String()
-		}
-		c.fail(field.Invalid(at.Child("name"), written, sharedName(d)))
-	}
-}
-
 // sharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
 func sharedName(d *declaration) string {
 	return fmt.Sprintf("%s is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it", d.gvk.Kind)

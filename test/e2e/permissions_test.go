@@ -290,14 +290,14 @@ var _ = Describe("The rights of the manager", func() {
 		Expect(err).NotTo(HaveOccurred())
 		impersonate := func(s *settings) { s.config.Impersonate.UserName = account }
 		replaceManager(impersonate)
-		leases := rbacv1.PolicyRule{
-			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+		slices := rbacv1.PolicyRule{
+			APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"},
 			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 		}
 
 		By("naming every right that the box lacks, before anything is watched")
-		w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}], resources: [{manifest: {apiVersion: coordination.k8s.io/v1, kind: Lease, spec: {holderIdentity: "{{ .spec.mode }}"}}}]}}`)
-		missing := fmt.Sprintf("the manager may not create/delete/get/list/patch/watch leases.coordination.k8s.io, get/list/patch/watch websites.%[1]s, "+
+		w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}], resources: [{manifest: {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, endpoints: [{addresses: [192.0.2.1], hostname: "{{ .spec.mode }}"}]}}]}}`)
+		missing := fmt.Sprintf("the manager may not create/delete/get/list/patch/watch endpointslices.discovery.k8s.io, get/list/patch/watch websites.%[1]s, "+
 			"update websites.%[1]s/finalizers, patch websites.%[1]s/status", w.group)
 		advice := `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
 		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, missing+advice)
@@ -311,7 +311,7 @@ var _ = Describe("The rights of the manager", func() {
 			rbacv1.PolicyRule{APIGroups: []string{w.group}, Resources: []string{"websites"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			rbacv1.PolicyRule{APIGroups: []string{w.group}, Resources: []string{"websites/status"}, Verbs: []string{"patch"}},
 			rbacv1.PolicyRule{APIGroups: []string{w.group}, Resources: []string{"websites/finalizers"}, Verbs: []string{"update"}})
-		role := grant(ctx, w.id+"-leases", leases)
+		role := grant(ctx, w.id+"-slices", slices)
 		w.running(ctx, w.id)
 		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing")
 		for _, name := range names(5) {
@@ -322,23 +322,23 @@ var _ = Describe("The rights of the manager", func() {
 		By("taking one away while the box runs")
 		Expect(kube.Delete(ctx, role)).To(Succeed())
 		Eventually(func(g Gomega) {
-			out, err := cluster.Kubectl(ctx, "auth", "can-i", "patch", "leases", "-n", w.namespace, "--as", account)
+			out, err := cluster.Kubectl(ctx, "auth", "can-i", "patch", "endpointslices", "-n", w.namespace, "--as", account)
 			g.Expect(err).To(HaveOccurred(), out)
 		}).WithContext(ctx).Should(Succeed())
 		reviews := func(mark int) int { return len(manager.requests.since(mark, "/selfsubjectaccessreviews")) }
 		mark := manager.requests.mark()
 		for _, name := range names(5) {
 			w.website(ctx, name, `{mode: b}`)
-			w.fails(ctx, name, v1alpha1.ReasonForbidden, `cannot patch resource "leases" in API group "coordination.k8s.io" in the namespace "`+w.namespace+`"`)
+			w.fails(ctx, name, v1alpha1.ReasonForbidden, `cannot patch resource "endpointslices" in API group "discovery.k8s.io" in the namespace "`+w.namespace+`"`)
 		}
 		before := manager.counted(Default, w.id, "permission")
 		more(ctx, w.id, "skipped", 10)
 		Expect(manager.counted(Default, w.id, "permission")).To(Equal(before), "no evaluation while the right is missing")
 		Expect(reviews(mark)).To(BeNumerically("<=", 50), "reviews are not made for each look")
-		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "leases.coordination.k8s.io")
+		boxShows(ctx, w.id, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "endpointslices.discovery.k8s.io")
 
 		By("giving it back")
-		again := grant(ctx, w.id+"-again", leases)
+		again := grant(ctx, w.id+"-again", slices)
 		for _, name := range names(5) {
 			w.settled(ctx, name)
 		}
@@ -346,16 +346,16 @@ var _ = Describe("The rights of the manager", func() {
 		By("starting again without it: what there is of the children is not known, so that a deletion has to wait, and says so")
 		Expect(kube.Delete(ctx, again)).To(Succeed())
 		Eventually(func(g Gomega) {
-			_, err := cluster.Kubectl(ctx, "auth", "can-i", "list", "leases", "--as", account)
+			_, err := cluster.Kubectl(ctx, "auth", "can-i", "list", "endpointslices", "--as", account)
 			g.Expect(err).To(HaveOccurred())
 		}).WithContext(ctx).Should(Succeed())
 		manager.stop()
 		manager = startManager(cluster.Config(), impersonate)
-		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "leases.coordination.k8s.io")
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "endpointslices.discovery.k8s.io")
 		gone := names(5)[0]
 		Expect(kube.Delete(ctx, w.ref(gone))).To(Succeed())
-		w.shows(ctx, gone, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonForbidden, `cannot list resource "leases"`)
-		grant(ctx, w.id+"-last", leases)
+		w.shows(ctx, gone, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonForbidden, `cannot list resource "endpointslices"`)
+		grant(ctx, w.id+"-last", slices)
 		w.vanished(ctx, gone)
 		w.running(ctx, w.id)
 	})

@@ -183,7 +183,7 @@ func forbiddenBoxes(ctx context.Context, s *stage) {
 	replaceManager(func(set *settings) { //nolint:contextcheck // a manager has a context of its own
 		set.config.Impersonate.UserName = "system:serviceaccount:orkestra-system:orkestra"
 	})
-	s.box(ctx, `{onReconcile: {resources: [{manifest: {apiVersion: coordination.k8s.io/v1, kind: Lease, spec: {holderIdentity: "{{ .spec.mode }}"}}}]}}`)
+	s.box(ctx, `{onReconcile: {resources: [{manifest: {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, endpoints: [{addresses: [192.0.2.1], hostname: "{{ .spec.mode }}"}]}}]}}`)
 	s.recordOf(ctx, s.id, "operatorbox-forbidden", mistaken(v1alpha1.ReasonForbidden))
 	s.recordOf(ctx, s.id, "crdhealth-forbidden", standsStill("Pending", v1alpha1.ReasonForbidden))
 
@@ -198,13 +198,13 @@ func forbiddenBoxes(ctx context.Context, s *stage) {
 		return role
 	}
 	grant("-websites", []string{s.group}, []string{"websites", "websites/status", "websites/finalizers"})
-	leases := grant("-leases", []string{"coordination.k8s.io"}, []string{"leases"})
+	endpointslices := grant("-endpointslices", []string{"discovery.k8s.io"}, []string{"endpointslices"})
 	s.running(ctx, s.id)
 	s.website(ctx, "web", `{mode: a}`)
 	s.settled(ctx, "web")
-	Expect(kube.Delete(ctx, leases)).To(Succeed())
+	Expect(kube.Delete(ctx, endpointslices)).To(Succeed())
 	Eventually(func(g Gomega) {
-		_, err := cluster.Kubectl(ctx, "auth", "can-i", "patch", "leases", "-n", s.namespace, "--as", "system:serviceaccount:orkestra-system:orkestra")
+		_, err := cluster.Kubectl(ctx, "auth", "can-i", "patch", "endpointslices", "-n", s.namespace, "--as", "system:serviceaccount:orkestra-system:orkestra")
 		g.Expect(err).To(HaveOccurred())
 	}).WithContext(ctx).Should(Succeed())
 	obj := s.website(ctx, "web", `{mode: b}`)

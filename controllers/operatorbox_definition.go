@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -37,6 +38,11 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 			return false, err
 		}
 	}
+	if err := pipeline.DefinitionGrants(box, wanted); err != nil && !r.AllowGrantingKinds {
+		v.compiled, v.errors = true, field.ErrorList{err}
+		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(v.errors))
+		return false, nil
+	}
 	live, err := r.liveCRD(ctx, box, wanted.Name)
 	if err != nil {
 		return false, err
@@ -50,7 +56,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 	if !r.Engine.Leading() {
 		return true, nil
 	}
-	obj, err := definedObject(box, wanted)
+	obj, err := definedObject(box, live, wanted)
 	if err != nil || sameCRD(live, wanted, obj) {
 		return err == nil, err
 	}
@@ -193,8 +199,8 @@ func (r *OperatorBoxReconciler) goOn(ctx context.Context, box *v1alpha1.Operator
 	return r.serveDeletions(ctx, box, crd, v)
 }
 
-// definedObject is the CRD of a definition as it is applied.
-func definedObject(box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+// definedObject is the CRD of a definition as it is applied. What the box makes it marks as made by it; what it adopts it does not.
+func definedObject(box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
 		return nil, fmt.Errorf("encoding crd.definition: %w", err)
@@ -203,7 +209,11 @@ func definedObject(box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomReso
 	unstructured.RemoveNestedField(obj.Object, "status")
 	unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
 	obj.SetLabels(map[string]string{v1alpha1.LabelBox: box.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
-	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationApplied: apply.Hash(obj)})
+	annotations := map[string]string{v1alpha1.AnnotationApplied: apply.Hash(obj)}
+	if live == nil || installedBy(box, live) {
+		annotations[v1alpha1.AnnotationInstalledBy] = box.Name
+	}
+	obj.SetAnnotations(annotations)
 	return obj, nil
 }
 
@@ -226,7 +236,7 @@ func (r *OperatorBoxReconciler) applyCRD(ctx context.Context, live *apiextension
 
 // removeCRD deletes the CRD that a deleted box installed, where it asks for that. gone says that nothing is left of it.
 func (r *OperatorBoxReconciler) removeCRD(ctx context.Context, box *v1alpha1.OperatorBox) (gone bool, err error) {
-	if !deletesCRD(box) {
+	if box.Spec.CRD.Definition == nil || box.Spec.CRD.DeletionPolicy != v1alpha1.CRDDelete {
 		return true, nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -236,7 +246,7 @@ func (r *OperatorBoxReconciler) removeCRD(ctx context.Context, box *v1alpha1.Ope
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading CustomResourceDefinition %q: %w", boxCRD(box), err)
-	case crd.Labels[v1alpha1.LabelBox] != box.Name:
+	case !deletesCRD(box, crd):
 		return true, nil // it is not ours to delete
 	case crd.DeletionTimestamp != nil:
 		return false, nil

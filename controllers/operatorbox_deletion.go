@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,7 +73,7 @@ func (r *OperatorBoxReconciler) release(ctx context.Context, box *v1alpha1.Opera
 		if box.Annotations[v1alpha1.AnnotationCleanup] == v1alpha1.True {
 			how = engine.ReleaseChildren
 		}
-		if deletesCRD(box) {
+		if deletesCRD(box, v.live) {
 			how = engine.DeleteResources
 		}
 		left, err := r.Engine.Release(ctx, box.Name, how, engine.FarewellOf(box.Name, how))
@@ -134,7 +135,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 			"without one, its resources can't be let go", live.Name)
 		return len(box.Status.WatchedNamespaces) == 0, nil // in none of them may a resource be marked
 	}
-	going := picked.Going || deletesCRD(box) || picked.Kind.Version != workedIn(box, live)
+	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != workedIn(box, live)
 	running := r.running(box, live)
 	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
 		return true, nil
@@ -219,9 +220,15 @@ func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.O
 	return pipeline.CompileCleanup(box, r.env(ctx, crd))
 }
 
-// deletesCRD says whether the box takes its CRD with it.
-func deletesCRD(box *v1alpha1.OperatorBox) bool {
-	return box.Spec.CRD.Definition != nil && box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete
+// deletesCRD says whether the box takes its CRD with it, and the resources: only one that it made itself.
+func deletesCRD(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) bool {
+	return box.Spec.CRD.Definition != nil && box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete && live != nil &&
+		live.Labels[v1alpha1.LabelBox] == box.Name && installedBy(box, live)
+}
+
+// installedBy says whether a box made a CRD, by what it noted there when it did.
+func installedBy(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) bool {
+	return live.Annotations[v1alpha1.AnnotationInstalledBy] == box.Name
 }
 
 // claimants are the boxes that serve, or wait for, a CRD.

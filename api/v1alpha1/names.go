@@ -53,6 +53,8 @@ const (
 	AnnotationRun = GroupName + "/run"
 	// AnnotationRolledBack holds, as JSON, what a resource was rolled back from and to, while it is.
 	AnnotationRolledBack = GroupName + "/rolled-back"
+	// AnnotationInstalledBy on a CRD names the box that made it. A CRD that a box adopted has none, and is never deleted with it.
+	AnnotationInstalledBy = GroupName + "/installed-by"
 	// AnnotationDrain, on the Lease of the leader, asks it to let go of everything before Orkestra is uninstalled.
 	AnnotationDrain = GroupName + "/drain"
 	// AnnotationLifeTime is how many seconds a Job that is made once stays when it has completed.

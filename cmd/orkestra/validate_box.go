@@ -226,6 +226,9 @@ func (v *validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		crd, errs := pipeline.Definition(box)
 		if len(errs) == 0 {
 			errs = definitionAdmitted(ctx, crd)
+			if err := pipeline.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
+				errs = append(errs, err)
+			}
 		}
 		found.add(fromSchema, errs...)
 		return crd, nil

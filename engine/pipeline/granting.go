@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,6 +109,20 @@ func (c *compiler) mayMake(d *declaration, in *v1alpha1.Declaration, short map[s
 
 func unknownToCluster(d *declaration) string {
 	return fmt.Sprintf("%s is a cluster-scoped kind that may grant rights; %s", d.gvk.Kind, grantingFlag)
+}
+
+// DefinitionGrants says what of a box's definition needs the operator's leave: a webhook through which every object of the kind goes,
+// and a CRD that somebody else made.
+func DefinitionGrants(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) *field.Error {
+	at := field.NewPath("spec", "crd")
+	switch {
+	case crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter:
+		return field.Forbidden(at.Child("definition", "conversion"), "a conversion webhook sees and changes every object of the kind; start the manager with --allow-granting-kinds to let boxes set one")
+	case box.Spec.CRD.Adopt == v1alpha1.AdoptIfUnowned:
+		return field.Forbidden(at.Child("adopt"), "a CRD that somebody else made may be changed only where the manager runs with --allow-granting-kinds")
+	default:
+		return nil
+	}
 }
 
 // asWritten is a declaration's object as far as it is written out.

@@ -183,12 +183,39 @@ var _ = Describe("A box that defines its CRD", func() {
 		Expect(crd(ctx, Default).ResourceVersion).To(Equal(theirs.ResourceVersion))
 
 		box(ctx, w.id, `, adopt: IfUnowned`)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.crd.adopt: a CRD that somebody else made")
+		Expect(crd(ctx, Default).ResourceVersion).To(Equal(theirs.ResourceVersion))
+
+		replaceManager(func(s *settings) { s.orkestra.AllowGrantingKinds = true })
 		w.running(ctx, w.id)
 		Expect(crd(ctx, Default).Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, w.id))
 		By("letting a second box try the same")
 		box(ctx, w.id+"-second", `, adopt: IfUnowned`)
 		boxShows(ctx, w.id+"-second", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDNotOwned, w.crdName())
 		Expect(crd(ctx, Default).Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, w.id))
+	})
+
+	It("stays with its resources when the box that adopted it is deleted, whatever that asks for", func(ctx context.Context) {
+		replaceManager(func(s *settings) { s.orkestra.AllowGrantingKinds = true })
+		Expect(kube.Create(ctx, w.crd())).To(Succeed())
+		w.waitEstablished(ctx)
+		theirs := crd(ctx, Default).UID
+		w.running(ctx, box(ctx, w.id, `, adopt: IfUnowned, deletionPolicy: Delete`))
+		w.website(ctx, "web", `{mode: a}`)
+		w.settled(ctx, "web")
+		deleteBox(ctx, w.id)
+		boxGone(ctx, w.id)
+		Expect(crd(ctx, Default)).To(And(HaveField("UID", theirs), HaveField("DeletionTimestamp", BeNil())))
+		w.unmarked(ctx, "web")
+	})
+
+	It("takes no conversion webhook from a box", func(ctx context.Context) {
+		definition.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"}, ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: new("https://example.com/x")},
+		}}
+		box(ctx, w.id, "")
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.crd.definition.conversion: a conversion webhook")
+		Expect(apierrors.IsNotFound(kube.Get(ctx, types.NamespacedName{Name: w.crdName()}, w.crd()))).To(BeTrue())
 	})
 
 	It("refuses changes that would lose resources, and goes on with the CRD that is there", func(ctx context.Context) {

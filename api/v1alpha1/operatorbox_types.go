@@ -25,7 +25,8 @@ type OperatorBox struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the box does.
+	// Spec says what the box does. This version acts on every field, but for those that say that they are not supported yet: these it
+	// refuses.
 	// +required
 	Spec OperatorBoxSpec `json:"spec"`
 
@@ -73,17 +74,17 @@ type OperatorBoxSpec struct {
 	// +optional
 	CommonAnnotations map[string]LimitedString `json:"commonAnnotations,omitempty"`
 
-	// ServiceAccountRef names the account that writes are made as. Default: the manager's own.
+	// ServiceAccountRef names the account that writes are made as. Default: the manager's own. Not supported yet: this version refuses it.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 
 	RuntimeSpec `json:",inline"`
 
-	// Reconciler says which Go code takes part, for boxes that are compiled in.
+	// Reconciler says which Go code takes part, for boxes that are compiled in. Not supported yet, but for default: true.
 	// +optional
 	Reconciler *ReconcilerSpec `json:"reconciler,omitempty"`
 
-	// APITypes names the Go types of the resource, for typed Go hooks.
+	// APITypes names the Go types of the resource, for typed Go hooks. Not supported yet: this version refuses it.
 	// +optional
 	APITypes *APITypes `json:"apiTypes,omitempty"`
 

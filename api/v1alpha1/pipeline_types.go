@@ -55,7 +55,7 @@ type PipelineSpec struct {
 	// +optional
 	Deletion *DeletionSpec `json:"deletion,omitempty"`
 
-	// Providers holds resources of compiled-in providers, by provider name.
+	// Providers holds resources of compiled-in providers, by provider name. Not supported yet: this version refuses it.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional

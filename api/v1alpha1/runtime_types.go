@@ -38,7 +38,7 @@ type RuntimeSpec struct {
 	// +optional
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 
-	// Autoscale changes workers, queue depth and resync while its conditions hold.
+	// Autoscale changes workers, queue depth and resync while its conditions hold. Not supported yet: this version refuses it.
 	// +optional
 	Autoscale *AutoscaleSpec `json:"autoscale,omitempty"`
 }
@@ -46,6 +46,7 @@ type RuntimeSpec struct {
 // QueueSpec limits a box's queue.
 type QueueSpec struct {
 	// MaxDepth is the number of items above which new keys wait outside the queue. None is lost. 0: no limit.
+	// Not supported yet: this version refuses any other value than 0.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxDepth int32 `json:"maxDepth,omitempty"`
@@ -105,13 +106,14 @@ type AutoscaleLimits struct {
 // ReconcilerSpec says which Go code takes part in a reconcile.
 type ReconcilerSpec struct {
 	// Default says that the declared pipeline runs. false: the constructor's reconciler replaces it.
+	// Not supported yet: this version refuses false.
 	// +kubebuilder:default=true
 	// +optional
 	Default *bool `json:"default,omitempty"`
-	// Hooks is Go code that runs beside the templates.
+	// Hooks is Go code that runs beside the templates. Not supported yet: this version refuses it.
 	// +optional
 	Hooks *HookSpec `json:"hooks,omitempty"`
-	// Constructor is Go code that replaces the pipeline.
+	// Constructor is Go code that replaces the pipeline. Not supported yet: this version refuses it.
 	// +optional
 	Constructor *GoFunction `json:"constructor,omitempty"`
 }

@@ -88,44 +88,64 @@ type Test struct {
 
 // ShortForms are the operators written as keys. At most one may be given.
 type ShortForms struct {
+	// Equals: the field equals this value, after conversion to valueType.
 	// +optional
 	Equals *apiextensionsv1.JSON `json:"equals,omitempty"`
+	// NotEquals: the field differs from this value, or is absent.
 	// +optional
 	NotEquals *apiextensionsv1.JSON `json:"notEquals,omitempty"`
+	// GreaterThan: the field is above this number, quantity, duration or time.
 	// +optional
 	GreaterThan *apiextensionsv1.JSON `json:"greaterThan,omitempty"`
+	// GreaterThanOrEqual: the field is this number, quantity, duration or time, or above.
 	// +optional
 	GreaterThanOrEqual *apiextensionsv1.JSON `json:"greaterThanOrEqual,omitempty"`
+	// LessThan: the field is below this number, quantity, duration or time.
 	// +optional
 	LessThan *apiextensionsv1.JSON `json:"lessThan,omitempty"`
+	// LessThanOrEqual: the field is this number, quantity, duration or time, or below.
 	// +optional
 	LessThanOrEqual *apiextensionsv1.JSON `json:"lessThanOrEqual,omitempty"`
+	// Between: the field lies between the two values "min,max", both included.
 	// +optional
 	Between *apiextensionsv1.JSON `json:"between,omitempty"`
+	// NotBetween: the field lies outside the two values "min,max".
 	// +optional
 	NotBetween *apiextensionsv1.JSON `json:"notBetween,omitempty"`
+	// In: the field is one of these values; a list, or text with commas.
 	// +optional
 	In *apiextensionsv1.JSON `json:"in,omitempty"`
+	// NotIn: the field is none of these values, or is absent; a list, or text with commas.
 	// +optional
 	NotIn *apiextensionsv1.JSON `json:"notIn,omitempty"`
+	// Contains: the field is text that holds this text, or a list that has this element.
 	// +optional
 	Contains *apiextensionsv1.JSON `json:"contains,omitempty"`
+	// NotContains: the field does not hold this text or element, or is absent.
 	// +optional
 	NotContains *apiextensionsv1.JSON `json:"notContains,omitempty"`
+	// Prefix: the field is text that begins with this text.
 	// +optional
 	Prefix *apiextensionsv1.JSON `json:"prefix,omitempty"`
+	// Suffix: the field is text that ends with this text.
 	// +optional
 	Suffix *apiextensionsv1.JSON `json:"suffix,omitempty"`
+	// Regex: the field is text that this RE2 expression matches.
 	// +optional
 	Regex *apiextensionsv1.JSON `json:"regex,omitempty"`
+	// Exists: the field is there, and is not null, "", {} or []. Its value is true.
 	// +optional
 	Exists *apiextensionsv1.JSON `json:"exists,omitempty"`
+	// NotExists: the field is absent, null, "", {} or []. Its value is true.
 	// +optional
 	NotExists *apiextensionsv1.JSON `json:"notExists,omitempty"`
+	// TypeOf: the field is of this JSON type: string, number, boolean, object, array or null.
 	// +optional
 	TypeOf *apiextensionsv1.JSON `json:"typeOf,omitempty"`
+	// OlderThan: the field is an RFC 3339 time that lies longer ago than this duration.
 	// +optional
 	OlderThan *apiextensionsv1.JSON `json:"olderThan,omitempty"`
+	// YoungerThan: the field is an RFC 3339 time that lies less long ago than this duration.
 	// +optional
 	YoungerThan *apiextensionsv1.JSON `json:"youngerThan,omitempty"`
 }

@@ -134,7 +134,7 @@ func unknownKeys(group map[string]any, s *structuralschema.Structural, at *field
 			}
 			hint := suggest.DidYouMean(key, valid)
 			if hint == "" {
-				hint = "; valid keys: " + list
+				hint = "; a kind that has no key goes under resources, as a manifest; valid keys: " + list
 			}
 			errs = append(errs, field.Forbidden(child(at, key), "unknown key"+hint))
 		}

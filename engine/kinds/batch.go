@@ -120,6 +120,11 @@ var inJobTemplate = []string{nameJobTemplate, nameSpec, "template"}
 func checkCronJob(c *checker) {
 	c.checkPod(inJobTemplate...)
 	c.requireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
+	if text, ok := c.short[nameSchedule].(string); ok && text != "" && !c.templated(text) {
+		if why := badSchedule(text); why != "" {
+			c.errs = append(c.errs, field.Invalid(c.at.Child(nameSchedule), text, why))
+		}
+	}
 }
 
 func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {

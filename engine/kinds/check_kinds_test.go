@@ -31,7 +31,7 @@ func TestCheckOfEachKind(t *testing.T) {
 			[]string{`x.failurePolicy: Forbidden: unknown field`, `x.shedule: Forbidden: unknown field, did you mean "schedule"?`},
 		},
 		"a CronJob's container in the place of a Job's": {
-			"cronjobs", `{schedule: a}`, `{template: {spec: {containers: [{name: a, image: b}]}}}`,
+			"cronjobs", `{schedule: "* * * * *"}`, `{template: {spec: {containers: [{name: a, image: b}]}}}`,
 			[]string{`x.image: Required value: an image`, `x.spec.template: Forbidden: unknown field`},
 		},
 		"a Secret's spec":               {"secrets", `{data: {a: b}}`, `{}`, []string{noSpecOf + `Secret has no spec`}},
@@ -45,8 +45,17 @@ func TestCheckOfEachKind(t *testing.T) {
 		"the object's name of a field": {
 			"serviceaccounts", `{automountTokn: false}`, bare, []string{`x.automountTokn: Forbidden: unknown field, did you mean "automountToken"?`},
 		},
-		"a claim without a size":       {"pvcs", `{}`, `{resources: {requests: {cpu: 1}}}`, []string{`x.storage: Required value: a size, such as 10Gi`}},
-		"a claim of a wrong size":      {"pvcs", `{storage: 10 Gi}`, bare, []string{`x.storage: Invalid value: "10 Gi": want quantity, got string`}},
+		"a claim without a size":  {"pvcs", `{}`, `{resources: {requests: {cpu: 1}}}`, []string{`x.storage: Required value: a size, such as 10Gi`}},
+		"a claim of a wrong size": {"pvcs", `{storage: 10 Gi}`, bare, []string{`x.storage: Invalid value: "10 Gi": want quantity, such as 500m, 12G or 12Gi, got string`}},
+		"a quantity in words of disks": {"deployments", `{image: a, resources: {limits: {memory: 12GB}}}`, bare,
+			[]string{`x.resources.limits[memory]: Invalid value: "12GB": want quantity, such as 500m, 12G or 12Gi, got string`}},
+		"a probe of a container": {"deployments", `{image: a, readinessProbe: {}}`, bare,
+			[]string{`x.readinessProbe: Forbidden: unknown field; write probes: {readiness: …}`}},
+		"a pod template": {"deployments", `{image: a, template: {}}`, bare,
+			[]string{`x.template: Forbidden: unknown field; a pod template goes under spec, as spec: {template: …}`}},
+		"a schedule that is none": {"cronjobs", `{image: a, schedule: "61 * * * *"}`, bare,
+			[]string{`x.schedule: Invalid value: "61 * * * *": the minute is "61": want *, or numbers from 0 to 59, as 5, 1-5, 1,5 or */5`}},
+		"a schedule from a template":   {"cronjobs", `{image: a, schedule: "{{ .spec.schedule }}"}`, bare, nil},
 		"a LimitRange without limits":  {"limitranges", `{}`, bare, []string{`x.limits: Required value: limits`}},
 		"a NetworkPolicy's wrong rule": {"networkpolicies", `{ingress: [{form: []}]}`, bare, []string{`x.ingress[0].form: Forbidden: unknown field, did you mean "from"?`}},
 		"a PDB without a number": {

@@ -96,8 +96,8 @@ func TestConvertScalars(t *testing.T) {
 		"quantity":                          {"500Mi", quantity, "500Mi"},
 		"quantity from an integer":          {2, quantity, "2"},
 		"quantity from a float":             {0.5, quantity, "0.5"},
-		"quantity from a word":              {"lots", quantity, bad{"quantity", "string"}},
-		"quantity from true":                {true, quantity, bad{"quantity", "boolean"}},
+		"quantity from a word":              {"lots", quantity, bad{words[formQuantity], "string"}},
+		"quantity from true":                {true, quantity, bad{words[formQuantity], "boolean"}},
 		"time":                              {"2026-01-02T03:04:05Z", instant, "2026-01-02T03:04:05Z"},
 		"time with microseconds":            {"2026-01-02T03:04:05.000001Z", micro, "2026-01-02T03:04:05.000001Z"},
 		"time from a word":                  {"today", instant, bad{"RFC 3339 time", "string"}},
@@ -149,7 +149,7 @@ func TestConvertTrees(t *testing.T) {
 		"null in a list":             {`{env: [null]}`, container, ``, `at.env[0]: want object, got null`},
 		"a list for an object":       {`{resources: []}`, container, ``, `at.resources: want object, got array`},
 		"an object for a list":       {`{env: {A: b}}`, container, ``, `at.env: want array, got object`},
-		"an object for a map":        {`{resources: {limits: {cpu: {}}}}`, container, ``, `at.resources.limits[cpu]: want quantity, got object`},
+		"an object for a map":        {`{resources: {limits: {cpu: {}}}}`, container, ``, `at.resources.limits[cpu]: want quantity, such as 500m, 12G or 12Gi, got object`},
 		"the first of many":          {`{env: 1, args: 1, command: 1, image: {}}`, container, ``, `at.args: want array, got number`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,8 @@ type FieldError struct {
 	// Value is what it is, at most 64 characters; empty for objects and arrays. It may come from a Secret, so Error does
 	// not show it: see WithValue.
 	Value string
+	// Place says where what an unknown field means stands instead, or is empty.
+	Place string
 	// Near is the valid name that an unknown field most likely stands for, or empty.
 	Near string
 }
@@ -74,6 +76,8 @@ func (e *FieldError) at() string {
 
 func (e *FieldError) problem() string {
 	switch {
+	case e.Unknown() && e.Place != "":
+		return gotUnknown + "; " + e.Place
 	case e.Unknown() && e.Near != "":
 		return fmt.Sprintf("%s, did you mean %q?", gotUnknown, e.Near)
 	case e.Want == "":
@@ -102,7 +106,20 @@ func (e *FieldError) below(at *field.Path) *field.Error {
 }
 
 func unknownField(name string, known []string) *FieldError {
-	return &FieldError{Got: gotUnknown, Near: suggest.Nearest(name, known)}
+	e := &FieldError{Got: gotUnknown, Near: suggest.Nearest(name, known)}
+	if p, ok := places[name]; ok && slices.Contains(known, p.beside) {
+		e.Place = p.text
+	}
+	return e
+}
+
+// places are fields that people know from Kubernetes, and that stand elsewhere in a short form: in one that has the field beside.
+var places = map[string]struct{ beside, text string }{
+	"livenessProbe":  {"probes", "write probes: {liveness: …}"},
+	"readinessProbe": {"probes", "write probes: {readiness: …}"},
+	"startupProbe":   {"probes", "write probes: {startup: …}"},
+	"template":       {nameImage, "a pod template goes under spec, as spec: {template: …}"},
+	"containers":     {nameImage, "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"},
 }
 
 func (s *shape) word() string {

@@ -71,7 +71,7 @@ var words = map[form]string{
 	formUnsigned:    "integer that is not negative",
 	formNumber:      typeNumber,
 	formBoolean:     typeBoolean,
-	formQuantity:    "quantity",
+	formQuantity:    "quantity, such as 500m, 12G or 12Gi",
 	formIntOrString: "integer or string",
 	formTime:        "RFC 3339 time",
 	formDuration:    "duration",

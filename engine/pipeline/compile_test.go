@@ -47,7 +47,11 @@ func TestMistakes(t *testing.T) {
 		},
 		"group key that nothing is near to": {
 			`onCreate: {wombats: [{}]}`,
-			[]string{`spec.onCreate.wombats: Invalid value: "wombats": unknown key`},
+			[]string{`spec.onCreate.wombats: Invalid value: "wombats": unknown key; a kind that has no key goes under resources, as a manifest`},
+		},
+		"status path with status in front": {
+			`status: {fields: [{path: status.phase, value: x}]}`,
+			[]string{`spec.status.fields[0].path: Invalid value: "status.phase": the path is below status already: leave out "status.", and write "phase"`},
 		},
 		"manifest whose name is no text": {
 			`onReconcile: {resources: [{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: true}}}]}`,

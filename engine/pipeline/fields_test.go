@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -126,6 +129,50 @@ func TestEveryUnsupportedFieldIsReported(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestExplainSaysWhatIsSupported reads the texts that kubectl explain shows: every field has one, and exactly those that are refused say
+// that they are not supported yet.
+func TestExplainSaysWhatIsSupported(t *testing.T) {
+	raw, err := os.ReadFile("../../config/crd/bases/orkestra.orkspace.io_operatorboxes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(raw, &crd); err != nil {
+		t.Fatal(err)
+	}
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	g := gomega.NewWithT(t)
+	for path := range notYetSupported["OperatorBoxSpec"] {
+		g.Expect(described(spec, path)).To(gomega.ContainSubstring("Not supported yet"), path)
+	}
+	for _, path := range actedOn["OperatorBoxSpec"] {
+		g.Expect(described(spec, path)).NotTo(gomega.Or(gomega.BeEmpty(), gomega.ContainSubstring("supported")), path)
+	}
+	for _, path := range actedOn["Test"] {
+		g.Expect(described(spec, "when."+path)).NotTo(gomega.BeEmpty(), path)
+	}
+	for _, path := range actedOn["CommonFields"] {
+		g.Expect(described(spec.Properties["onReconcile"], path)).NotTo(gomega.BeEmpty(), path)
+	}
+}
+
+// described is the text of the field at a path, through lists and the values of maps.
+func described(s apiextensionsv1.JSONSchemaProps, path string) string {
+	for _, name := range append(strings.Split(path, "."), "") {
+		for name != "" && len(s.Properties) == 0 && (s.Items != nil || s.AdditionalProperties != nil) {
+			if s.Items != nil {
+				s = *s.Items.Schema
+			} else {
+				s = *s.AdditionalProperties.Schema
+			}
+		}
+		if name != "" {
+			s = s.Properties[name]
+		}
+	}
+	return s.Description
 }
 
 func TestDefaultsOfUnsupportedFieldsAreNoMistakes(t *testing.T) {

@@ -109,7 +109,11 @@ func sortedKeys(g v1alpha1.ResourceGroup) []string {
 }
 
 func (c *compiler) unknownKind(at *field.Path, key string) *field.Error {
-	return unknownKey(at, key, suggest.DidYouMean(key, kinds.Keys()))
+	hint := suggest.DidYouMean(key, kinds.Keys())
+	if hint == "" {
+		hint = "; a kind that has no key goes under resources, as a manifest"
+	}
+	return unknownKey(at, key, hint)
 }
 
 // declaration compiles one entry; it is nil when its kind can't be told.

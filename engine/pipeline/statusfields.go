@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -123,6 +124,9 @@ func (c *compiler) statusPath(written string) (expr.Path, error) {
 		return nil, errors.New("Orkestra writes this field itself" + hint)
 	}
 	if _, err = c.scope.SchemaAt(p); err != nil {
+		if rest, twice := strings.CutPrefix(written, "status."); twice {
+			return nil, fmt.Errorf("the path is below status already: leave out \"status.\", and write %q", rest)
+		}
 		return nil, err
 	}
 	for i := 2; i < len(p); i++ {

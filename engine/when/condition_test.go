@@ -473,3 +473,26 @@ func TestActualOfALongValue(t *testing.T) {
 	g.Expect(showActual(make([]any, maxItems+1), viewValue)).To(Equal("array"))
 	g.Expect(showActual([]any{"secret"}, viewType)).To(Equal("array"))
 }
+
+// TestActualOfWhatAFunctionMakes: of children true and false are shown, and of what others own nothing is.
+func TestActualOfWhatAFunctionMakes(t *testing.T) {
+	for condition, want := range map[string]string{
+		`{field: "{{ jobSucceeded .children.job }}", equals: true}`:            "{{ jobSucceeded .children.job }}: wanted equals true, actual false",
+		`{field: "{{ readyReplicas .children.deployment }}", gte: 1}`:          "actual number",
+		`{field: "{{ toJson .children.job }}", equals: a}`:                     "actual string",
+		`{field: "{{ hasKey .children.configmap.data \"a\" }}", equals: true}`: "actual hidden",
+	} {
+		t.Run(condition, func(t *testing.T) {
+			g := NewWithT(t)
+			condition = strings.Replace(condition, "gte:", "greaterThanOrEqual:", 1)
+			r, err := gate(t, `{when: [`+condition+`]}`).Eval(t.Context(), data(t,
+				`{children: {job: {status: {}}, deployment: {status: {}}, configmap: {data: {}}}}`), now)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Message()).To(ContainSubstring(want))
+		})
+	}
+	g := NewWithT(t)
+	job, cross := expr.Path{"children", "job"}, expr.Path{"cross", "settings"}
+	g.Expect(showActual(true, viewOf([]expr.Path{job}, false))).To(Equal("true"))
+	g.Expect(showActual(true, viewOf([]expr.Path{job, cross}, false))).To(Equal("boolean"))
+}

@@ -38,6 +38,7 @@ type view int
 
 const (
 	viewValue  view = iota // the value
+	viewFlag               // true or false, and of all else the type
 	viewType               // its type
 	viewHidden             // nothing
 )
@@ -78,7 +79,9 @@ func viewOfPath(p expr.Path, single bool) view {
 	if single || (top > 1 && top < len(p)-1) {
 		return viewValue
 	}
-	return viewType
+	// What a function makes of a child (`jobSucceeded .children.job`) may hold all of it, but not in one of two words. Secrets have
+	// nothing to show here anyway.
+	return viewFlag
 }
 
 // secretKey knows the keys below which an object may hold a Secret's data.
@@ -93,7 +96,7 @@ func showActual(v any, as view) string {
 		return shownAbsent
 	case as == viewHidden:
 		return shownHidden
-	case as == viewType:
+	case as == viewType, as == viewFlag && jsonType(v) != "boolean":
 		return jsonType(v)
 	}
 	if list, ok := v.([]any); ok && len(list) > 0 && len(list) <= maxItems && !slices.ContainsFunc(list, structured) {

@@ -292,17 +292,3 @@ func requestOf(obj *unstructured.Unstructured) reconcile.Request {
 func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
-
-// queueOwner queues the resource with that UID.
-func (b *box) queueOwner(uid types.UID) {
-	if obj, ok := b.resources.ByUID(uid); ok {
-		b.queue.Add(requestOf(obj))
-	}
-}
-
-// sweep queues every resource behind fresh events.
-func (b *box) sweep() {
-	for _, key := range b.resources.Keys() {
-		b.queue.low(0, reconcile.Request{NamespacedName: key})
-	}
-}

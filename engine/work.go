@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -131,4 +132,18 @@ func (b *box) report() health.Report {
 func clamp(n int) int32 {
 	const most = 1<<31 - 1
 	return int32(min(n, most)) //nolint:gosec // bounded on the line above
+}
+
+// queueOwner queues the resource with that UID.
+func (b *box) queueOwner(uid types.UID) {
+	if obj, ok := b.resources.ByUID(uid); ok {
+		b.queue.Add(requestOf(obj))
+	}
+}
+
+// sweep queues every resource behind fresh events.
+func (b *box) sweep() {
+	for _, key := range b.resources.Keys() {
+		b.queue.low(0, reconcile.Request{NamespacedName: key})
+	}
 }

@@ -9,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -296,25 +295,4 @@ func describe(kind schema.GroupVersionKind, namespace, name string) string {
 		out += fmt.Sprintf(" in namespace %q", namespace)
 	}
 	return out
-}
-
-// observed gives an object that the run does not own, or nil, and makes it an input.
-func (r *Run) observed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	obj := r.Ports.Observer.Get(kind, namespace, name)
-	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, name: name, seen: versionOf(obj)})
-	return obj
-}
-
-// observedAll gives the objects that a selector selects, and makes them an input.
-func (r *Run) observedAll(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	objects := r.Ports.Observer.Select(kind, namespace, selector)
-	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, selector: selector, seen: versionsOf(objects)})
-	return objects
-}
-
-// observedBox gives the kind that another box serves, an empty one while it does not run, and makes that an input.
-func (r *Run) observedBox(name string) schema.GroupVersionKind {
-	kind := r.Ports.Observer.Box(name)
-	r.Inputs.observed = append(r.Inputs.observed, observation{box: name, seen: kind.String()})
-	return kind
 }

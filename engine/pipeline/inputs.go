@@ -191,3 +191,24 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationOrphan:       true,
 	v1alpha1.AnnotationRolledBack:   true,
 }
+
+// observed gives an object that the run does not own, or nil, and makes it an input.
+func (r *Run) observed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	obj := r.Ports.Observer.Get(kind, namespace, name)
+	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, name: name, seen: versionOf(obj)})
+	return obj
+}
+
+// observedAll gives the objects that a selector selects, and makes them an input.
+func (r *Run) observedAll(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	objects := r.Ports.Observer.Select(kind, namespace, selector)
+	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, selector: selector, seen: versionsOf(objects)})
+	return objects
+}
+
+// observedBox gives the kind that another box serves, an empty one while it does not run, and makes that an input.
+func (r *Run) observedBox(name string) schema.GroupVersionKind {
+	kind := r.Ports.Observer.Box(name)
+	r.Inputs.observed = append(r.Inputs.observed, observation{box: name, seen: kind.String()})
+	return kind
+}

@@ -15,7 +15,7 @@ const (
 	leaseReleased = "leader election lost"
 )
 
-// calmStop logs at level info that the lease was given up on the way out, and that what was under way was cancelled: only this process
+// calmStop logs at level info that the lease was given up on the way out, and that what was under way was given up: only this process
 // cancels its own work, and to end is no error.
 type calmStop struct{ logr.LogSink }
 

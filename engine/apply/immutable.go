@@ -138,10 +138,13 @@ func (w *Writer) wouldMake(ctx context.Context, wanted *unstructured.Unstructure
 	return nil
 }
 
+// fieldTemplate is the field of a workload that its pods are made of.
+const fieldTemplate = "template"
+
 // changeable are fields of specs that the API server names as a whole when it refuses a change: these it would have accepted.
 var changeable = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "StatefulSet"}: {
-		"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+		"replicas", "ordinals", fieldTemplate, "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
 	},
 	{Kind: "PersistentVolumeClaim"}: {"resources", "volumeAttributesClassName"},
 }
@@ -193,7 +196,7 @@ func propagationFor(obj, live *unstructured.Unstructured) metav1.DeletionPropaga
 		return metav1.DeletePropagationBackground
 	}
 	wanted, _, errWanted := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
-	have, _, errHave := unstructured.NestedStringMap(live.Object, "spec", "template", keyMetadata, keyLabels)
+	have, _, errHave := unstructured.NestedStringMap(live.Object, "spec", fieldTemplate, keyMetadata, keyLabels)
 	if errWanted != nil || errHave != nil || !labels.SelectorFromSet(wanted).Matches(labels.Set(have)) {
 		return metav1.DeletePropagationBackground
 	}

@@ -15,7 +15,7 @@ const defaultServicePort = 80
 func coreKinds() []Kind {
 	return slices.Concat(configKinds(), quotaKinds(), []Kind{
 		{
-			Key: keyServices, Singular: "service", Rank: rankService,
+			Key: keyServices, Singular: nameService, Rank: rankService,
 			GVK:          corev1.SchemeGroupVersion.WithKind("Service"),
 			fields:       reflect.TypeFor[v1alpha1.ServiceFields](),
 			spec:         reflect.TypeFor[corev1.ServiceSpec](),

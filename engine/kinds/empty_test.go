@@ -75,12 +75,12 @@ func TestWithoutEmpty(t *testing.T) {
 		},
 		"objects": {
 			keyDeployments,
-			map[string]any{"volumes": []any{map[string]any{"name": "a", "emptyDir": map[string]any{}}}, "securityContext": map[string]any{}},
-			map[string]any{"volumes": []any{map[string]any{"name": "a", "emptyDir": map[string]any{}}}, "securityContext": map[string]any{}},
+			map[string]any{nameVolumes: []any{map[string]any{"name": "a", "emptyDir": map[string]any{}}}, "securityContext": map[string]any{}},
+			map[string]any{nameVolumes: []any{map[string]any{"name": "a", "emptyDir": map[string]any{}}}, "securityContext": map[string]any{}},
 		},
 		"entries of lists": {
-			keyNetworkPolicies, map[string]any{"ingress": []any{map[string]any{"from": []any{}}}, "podSelector": map[string]any{}},
-			map[string]any{"ingress": []any{map[string]any{}}, "podSelector": map[string]any{}},
+			keyNetworkPolicies, map[string]any{"egress": []any{map[string]any{"to": []any{}}}, "podSelector": map[string]any{}},
+			map[string]any{"egress": []any{map[string]any{}}, "podSelector": map[string]any{}},
 		},
 		"a selector of no pods": {keyServices, map[string]any{"selector": map[string]any{}, "ports": []any{}}, map[string]any{"selector": map[string]any{}}},
 		"no selector":           {keyServices, map[string]any{"selector": nil}, map[string]any{}},
@@ -89,8 +89,8 @@ func TestWithoutEmpty(t *testing.T) {
 			map[string]any{"manifest": map[string]any{"list": []any{}, "map": map[string]any{}, "none": nil}},
 		},
 		"what does not fit": {
-			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "args": "{{ .spec.args }}"},
-			map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "args": "{{ .spec.args }}"},
+			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "command": "{{ .spec.command }}"},
+			map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "command": "{{ .spec.command }}"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

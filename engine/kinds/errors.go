@@ -122,11 +122,16 @@ var places = map[string]struct{ beside, text string }{
 	"containers":     {nameImage, "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"},
 }
 
+// word says in a message what is wanted.
 func (s *shape) word() string {
-	if (s.form == formInteger || s.form == formUnsigned) && s.bits < 64 {
+	switch {
+	case (s.form == formInteger || s.form == formUnsigned) && s.bits < 64:
 		return strconv.Itoa(s.bits) + "-bit " + words[s.form]
+	case s.form == formQuantity:
+		return words[s.form] + quantityExamples
+	default:
+		return words[s.form]
 	}
-	return words[s.form]
 }
 
 func (w *walker) fail(e *FieldError) {

@@ -20,6 +20,7 @@ const (
 	nameProbes         = "probes"
 	nameResources      = "resources"
 	nameSidecars       = "sidecars"
+	nameVolumes        = "volumes"
 )
 
 // containerFields are the short fields that a container has under the same name.
@@ -29,7 +30,7 @@ var containerFields = []string{
 
 // podSpecFields are the short fields that a pod's spec has under the same name.
 var podSpecFields = []string{
-	"volumes", "serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", nameInitContainers,
+	nameVolumes, "serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", nameInitContainers,
 }
 
 // probeFields are the probes of a container by their short names.

@@ -27,7 +27,7 @@ func badSchedule(text string) string {
 	}
 	parts := strings.Fields(text)
 	if len(parts) != len(cronFields) {
-		return fmt.Sprintf("want five fields, such as \"30 2 * * *\": minute, hour, day of the month, month, day of the week; got %d", len(parts))
+		return fmt.Sprintf("want five fields, such as \"30 2 * * *\": minute, hour, day of month, month and day of week; got %d", len(parts))
 	}
 	for i, part := range parts {
 		f := cronFields[i]

@@ -71,12 +71,15 @@ var words = map[form]string{
 	formUnsigned:    "integer that is not negative",
 	formNumber:      typeNumber,
 	formBoolean:     typeBoolean,
-	formQuantity:    "quantity, such as 500m, 12G or 12Gi",
+	formQuantity:    "quantity",
 	formIntOrString: "integer or string",
 	formTime:        "RFC 3339 time",
 	formDuration:    "duration",
 	formBytes:       "base64 string",
 }
+
+// quantityExamples show what a quantity looks like: people write 12GB.
+const quantityExamples = ", such as 500m, 12G or 12Gi"
 
 // specialForms are the types that read JSON in a way of their own.
 var specialForms = map[reflect.Type]form{

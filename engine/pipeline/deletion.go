@@ -141,7 +141,7 @@ func jobState(job *unstructured.Unstructured) batchv1.JobConditionType {
 		if !ok || m["status"] != string(metav1.ConditionTrue) {
 			continue
 		}
-		if t, _ := m["type"].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
+		if t, _ := m[fieldType].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
 			return batchv1.JobConditionType(t)
 		}
 	}

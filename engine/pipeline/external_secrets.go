@@ -138,7 +138,7 @@ func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope
 	if auth.kind == "" {
 		auth.kind = authBearer
 	}
-	c.oneOf(auth.kind, authTypes, at.Child("type"))
+	c.oneOf(auth.kind, authTypes, at.Child(fieldType))
 	fallback := ""
 	switch {
 	case auth.kind == authBearer:

@@ -52,13 +52,14 @@ func grantingPart(obj *unstructured.Unstructured) string {
 	switch obj.GroupVersionKind().GroupKind() {
 	case secretKind.GroupKind():
 		// A type that is no string is refused by the API server.
-		if kind, _, _ := unstructured.NestedString(obj.Object, "type"); slices.Contains(grantingSecrets, kind) {
+		if kind, _, _ := unstructured.NestedString(obj.Object, fieldType); slices.Contains(grantingSecrets, kind) {
 			return "a Secret of type " + kind
 		}
 	case namespaceKind.GroupKind():
-		for _, key := range slices.Sorted(maps.Keys(obj.GetLabels())) {
-			if strings.HasPrefix(key, podSecurity) {
-				return "a Namespace with the label " + key
+		labels := obj.GetLabels()
+		for _, key := range slices.Sorted(maps.Keys(labels)) {
+			if strings.HasPrefix(key, podSecurity) && !strictest(labels[key]) {
+				return fmt.Sprintf("a Namespace with the label %s: %s, which is not the strictest,", key, labels[key])
 			}
 		}
 		if _, found := obj.GetAnnotations()[v1alpha1.AnnotationAllowFrom]; found {
@@ -74,6 +75,10 @@ func grantingPart(obj *unstructured.Unstructured) string {
 	}
 	return ""
 }
+
+// strictest says whether a label of Pod Security sets the strictest level, or the newest version of a level: it can only take rights
+// away.
+func strictest(value string) bool { return value == "restricted" || value == "latest" }
 
 func marksOf(obj *unstructured.Unstructured) map[string]string {
 	all := map[string]string{}
@@ -132,8 +137,8 @@ func (c *compiler) asWritten(d *declaration, in *v1alpha1.Declaration, short map
 	if d.kind.GVK.Empty() {
 		body, _ = short["manifest"].(map[string]any)
 	}
-	if kind, ok := body["type"].(string); ok {
-		obj.Object["type"] = kind
+	if kind, ok := body[fieldType].(string); ok {
+		obj.Object[fieldType] = kind
 	}
 	metadata, _ := body["metadata"].(map[string]any)
 	labels, annotations := textsIn(metadata["labels"]), textsIn(metadata["annotations"])

@@ -40,7 +40,7 @@ func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, sp
 		d.annotations[k] = c.template(content, string(v), at.Child("annotations").Key(k))
 	}
 	d.short = c.tree(content, short, at)
-	d.ports = c.tree(content, only(short, "type", "port", "ports", "targetPort"), at)
+	d.ports = c.tree(content, only(short, fieldType, "port", "ports", "targetPort"), at)
 	d.spec = c.tree(content, spec, at.Child("spec"))
 
 	if d.phase != stepDeletion {

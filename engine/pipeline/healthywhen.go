@@ -60,7 +60,7 @@ func notReady(resource *unstructured.Unstructured) string {
 	list, _, _ := unstructured.NestedSlice(resource.Object, rootStatus, "conditions")
 	for _, entry := range list {
 		c, ok := entry.(map[string]any)
-		if !ok || c["type"] != v1alpha1.ConditionReady {
+		if !ok || c[fieldType] != v1alpha1.ConditionReady {
 			continue
 		}
 		if c["status"] == string(metav1.ConditionTrue) {

@@ -25,6 +25,9 @@ const lifeTimeField = "ttlSecondsAfterFinished"
 // fieldStatus is the status of an object, and of a condition.
 const fieldStatus = "status"
 
+// fieldType is the name of the field that tells conditions apart, and Secrets and Services of several types.
+const fieldType = "type"
+
 // jobs reads the options of Jobs.
 func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
 	if !d.isJob() || d.kind.GVK.Empty() {
@@ -237,7 +240,7 @@ func (r *Run) ended() []*unstructured.Unstructured {
 func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
 	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
 		"succeeded":      int64(1),
-		statusConditions: []any{map[string]any{"type": string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
+		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
 	}}}
 	job.SetGroupVersionKind(d.gvk)
 	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})

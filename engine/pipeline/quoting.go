@@ -12,8 +12,9 @@ import (
 // rule itself is expr.MayShow. What others say of an object is another question: quotable.
 func (d *declaration) mayShow(paths []expr.Path) bool {
 	if d.forEach != nil && slices.ContainsFunc(paths, d.forEach.readsItem) {
-		own := slices.DeleteFunc(slices.Clone(paths), func(p expr.Path) bool { return len(p) > 0 && d.forEach.readsItem(p) })
-		paths = append(own, d.forEach.field.Paths()...)
+		// An empty path is everything, and stays.
+		paths = slices.DeleteFunc(slices.Clone(paths), func(p expr.Path) bool { return len(p) > 0 && d.forEach.readsItem(p) })
+		paths = append(paths, d.forEach.field.Paths()...)
 	}
 	return expr.MayShow(paths)
 }

@@ -18,6 +18,7 @@ cross: [{name: c, apiVersion: v1, kind: ConfigMap, selector: {name: theirs}}]
 `
 
 func withTheirs(t *testing.T) *ports {
+	t.Helper()
 	p := withGadgets(t)
 	p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"word": "Hunter 2/.."}}))
 	return p

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,7 +31,7 @@ var (
 	}
 	perNamespace = map[string][]string{
 		"":                    {"Endpoints", "Event", "Pod", "PodTemplate", "ReplicationController"},
-		"apps":                {"ControllerRevision", "ReplicaSet"},
+		appsv1.GroupName:      {"ControllerRevision", "ReplicaSet"},
 		"coordination.k8s.io": {"Lease"},
 		"discovery.k8s.io":    {"EndpointSlice"},
 		"events.k8s.io":       {"Event"},

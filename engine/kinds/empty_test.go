@@ -89,8 +89,8 @@ func TestWithoutEmpty(t *testing.T) {
 			map[string]any{"manifest": map[string]any{"list": []any{}, "map": map[string]any{}, "none": nil}},
 		},
 		"what does not fit": {
-			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "command": "{{ .spec.command }}"},
-			map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "command": "{{ .spec.command }}"},
+			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "envFrom": "{{ .spec.envFrom }}"},
+			map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "envFrom": "{{ .spec.envFrom }}"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,8 +42,8 @@ var badSpecs = map[string]mistake{
 		`{onReconcile: {deployments: [{image: "nginx:1", port: 80, ports: [{containerPort: 80}]}]}}`,
 		`spec.onReconcile.deployments[0].port: port and ports contradict each other: give one of them`},
 	"field of a Job in a CronJob": {
-		`{onReconcile: {cronjobs: [{image: "nginx:1", schedule: "* * * * *", replace: true}]}}`,
-		`spec.onReconcile.cronjobs[0].replace: unknown field`},
+		`{onReconcile: {cronjobs: [{image: "nginx:1", schedule: "* * * * *", failurePolicy: Continue}]}}`,
+		`spec.onReconcile.cronjobs[0].failurePolicy: unknown field`},
 	"several workloads for an HPA": {
 		`{onReconcile: {deployments: [{name: a, image: "nginx:1"}], statefulsets: [{name: b, image: "nginx:1", serviceName: ""}], hpas: [{maxReplicas: 3}]}}`,
 		`spec.onReconcile.hpas[0]: Required value: this box declares several scalable workloads ("deployments/a", "statefulsets/b"); set workload to the id of one, or set target`},
@@ -377,7 +377,7 @@ func declaredFields(groups ...string) []string {
 		out = append(out, testFields(path+".readyWhen[0]")...)
 		for _, name := range []string{
 			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt",
-			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.key", "spec",
+			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.key", "replace", "spec",
 		} {
 			out = append(out, path+"."+name)
 		}

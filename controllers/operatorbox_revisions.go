@@ -76,6 +76,11 @@ func (r *OperatorBoxReconciler) PlanOf(ctx context.Context, name, revision strin
 	return r.planOf(ctx, box, live, revision, "")
 }
 
+// FinalizersOf gives the finalizers that the kept revisions of a box name. It implements engine.Config.FinalizersOf.
+func (r *OperatorBoxReconciler) FinalizersOf(ctx context.Context, box string) ([]string, error) {
+	return r.Revisions.Finalizers(ctx, box)
+}
+
 // planOf compiles a kept revision of a box against a CRD: in the version that it asks for, or in the one that is given.
 func (r *OperatorBoxReconciler) planOf(
 	ctx context.Context, box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition, revision, version string,

@@ -196,6 +196,25 @@ func (s *Revisions) decode(box string, found *appsv1.ControllerRevision) (*v1alp
 	return spec, nil
 }
 
+// Finalizers are those that the revisions of a box name. A revision that does not hold what its name says names none.
+func (s *Revisions) Finalizers(ctx context.Context, box string) ([]string, error) {
+	all, err := s.List(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range all {
+		spec, err := s.decode(box, &all[i])
+		if err != nil {
+			continue
+		}
+		for _, f := range spec.Finalizers {
+			out = append(out, string(f))
+		}
+	}
+	return out, nil
+}
+
 // Forget removes all revisions of a box that is gone.
 func (s *Revisions) Forget(ctx context.Context, box string) error {
 	s.note(box, "")

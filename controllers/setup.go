@@ -20,7 +20,6 @@ import (
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
-	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // Options say how boxes are run. The zero value is that of the manager's flags.
@@ -77,7 +76,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	c := mgr.GetClient()
 	permissions := NewPermissions(c, o.Clock)
 	box := &OperatorBoxReconciler{}
-	eng, err := newEngine(mgr, o, guard, recorder, permissions, told, box.PlanOf)
+	eng, err := newEngine(mgr, o, guard, recorder, permissions, told, box)
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 
 func newEngine(
 	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, told *marks,
-	planOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error),
+	box *OperatorBoxReconciler,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
@@ -122,7 +121,8 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: planOf,
+		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: box.PlanOf,
+		FinalizersOf: box.FinalizersOf,
 		Changed: func(name string) {
 			told.boxes.Mark(name, true)
 			told.health(name, true)

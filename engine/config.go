@@ -52,6 +52,8 @@ type Config struct {
 	// server unless the plan was asked for before. Errors say which revision of which box, and why it can't be had. Default: it
 	// fails, since no revisions are kept.
 	PlanOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error)
+	// FinalizersOf gives the finalizers that the kept revisions of a box name. It reads from the API server. Default: there are none.
+	FinalizersOf func(ctx context.Context, box string) ([]string, error)
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
 	Changed func(box string)
 	// HealthChanged is told when a box's counts have changed. It must not block.
@@ -84,6 +86,9 @@ func withDefaults(c Config) Config {
 		c.PlanOf = func(_ context.Context, box, revision string) (*pipeline.Plan, error) {
 			return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
 		}
+	}
+	if c.FinalizersOf == nil {
+		c.FinalizersOf = func(context.Context, string) ([]string, error) { return nil, nil }
 	}
 	if c.Changed == nil {
 		c.Changed = func(string) {}

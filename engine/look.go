@@ -133,7 +133,7 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 	answer, err := b.bid(ctx, stored, farewellNotSelected(b.name))
 	if err == nil {
 		st.written = answer.GetResourceVersion()
-		err = b.writer.Release(ctx, answer, plan.Finalizers)
+		err = b.unmark(ctx, answer, plan)
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Resource could not be released")
@@ -156,6 +156,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	ports := pipeline.Ports{
 		Inventory: b, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
+		Former: b.formerFinalizers,
 	}
 	ports.DryRun = b.dryRun(plan, stored, st)
 	run := plan.NewRun(stored, began, ports)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // ReleaseMode says how the resources of a box that is being deleted are let go.
@@ -125,19 +126,28 @@ func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how R
 	}
 	obj, err = b.bid(ctx, obj, f)
 	if err == nil {
-		err = b.unmark(ctx, obj, b.plan.Load().Finalizers)
+		err = b.unmark(ctx, obj, b.plan.Load())
 	}
 	return err == nil, err
 }
 
 // unmark takes the marks off a resource. The API server refuses every apply to one that was applied in a version that its CRD
 // has lost; then the finalizers alone go, which is what holds it.
-func (b *box) unmark(ctx context.Context, obj *unstructured.Unstructured, finalizers []string) error {
-	err := b.writer.Release(ctx, obj, finalizers)
+func (b *box) unmark(ctx context.Context, obj *unstructured.Unstructured, plan *pipeline.Plan) error {
+	finalizers, err := apply.Finalizers(ctx, obj, plan.Finalizers, b.formerFinalizers)
+	if err != nil {
+		return err
+	}
+	err = b.writer.Release(ctx, obj, finalizers)
 	if !lostVersion(err) {
 		return err
 	}
-	return b.writer.Finish(ctx, obj, apply.Finalizers(obj, finalizers))
+	return b.writer.Finish(ctx, obj, finalizers)
+}
+
+// formerFinalizers are those that the kept revisions of the box name.
+func (b *box) formerFinalizers(ctx context.Context) ([]string, error) {
+	return b.engine.config.FinalizersOf(ctx, b.name)
 }
 
 // lostVersion says whether the API server refuses a write because the resource was applied in a version that its CRD has lost.

@@ -187,12 +187,18 @@ func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *
 	for _, own := range box.Spec.Finalizers {
 		finalizers = append(finalizers, string(own))
 	}
-	err := writer.Release(ctx, resource, finalizers)
-	if err == nil {
+	revisions := controllers.NewRevisions(d.client, d.client, d.lease.Namespace)
+	finalizers, err := apply.Finalizers(ctx, resource, finalizers, func(ctx context.Context) ([]string, error) {
+		return revisions.Finalizers(ctx, box.Name)
+	})
+	if err != nil {
+		return err
+	}
+	if err = writer.Release(ctx, resource, finalizers); err == nil {
 		return nil
 	}
 	// The marks may stay where the API server refuses to take them off. The finalizers are what holds a resource.
-	if writer.Finish(ctx, resource, apply.Finalizers(resource, finalizers)) == nil {
+	if writer.Finish(ctx, resource, finalizers) == nil {
 		return nil
 	}
 	return fmt.Errorf("letting go of %s %s/%s: %w", resource.GetKind(), resource.GetNamespace(), resource.GetName(), err)

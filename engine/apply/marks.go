@@ -53,15 +53,27 @@ func OwnFinalizers(finalizers []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1alpha1.Finalizer }), ",")
 }
 
-// Finalizers are those that hold a resource for its box: the given ones of the plan, and what an older plan has put there.
-func Finalizers(resource *unstructured.Unstructured, ofPlan []string) []string {
-	all := slices.Clone(ofPlan)
+// Former gives the finalizers that the kept revisions of a box name.
+type Former func(ctx context.Context) ([]string, error)
+
+// Finalizers are those that hold a resource for its box: the given ones of the plan, and what an older plan has put there. The annotation
+// says what that was, but the resource's author can write it, too: it counts only for what a former revision of the box names. They are
+// asked only where a finalizer of the resource depends on it.
+func Finalizers(ctx context.Context, resource *unstructured.Unstructured, ofPlan []string, former Former) ([]string, error) {
+	var noted []string
 	for f := range strings.SplitSeq(resource.GetAnnotations()[v1alpha1.AnnotationFinalizers], ",") {
-		if f != "" && !slices.Contains(all, f) {
-			all = append(all, f)
+		if !slices.Contains(ofPlan, f) && slices.Contains(resource.GetFinalizers(), f) {
+			noted = append(noted, f)
 		}
 	}
-	return all
+	if len(noted) == 0 || former == nil {
+		return slices.Clone(ofPlan), nil
+	}
+	named, err := former(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finalizers of former revisions: %w", err)
+	}
+	return slices.Concat(ofPlan, slices.DeleteFunc(noted, func(f string) bool { return !slices.Contains(named, f) })), nil
 }
 
 // Mark puts marks on a resource that lacks some, and gives the resource as it is then. It sends nothing where all are there.
@@ -104,7 +116,7 @@ func ownsFinalizer(e metav1.ManagedFieldsEntry) bool {
 	return set.Has(fieldpath.MakePathOrDie(keyMetadata, "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
 }
 
-// Release takes all marks off a resource: it is ours no longer. Its children stay.
+// Release takes all marks off a resource, and these finalizers: it is ours no longer. Its children stay.
 func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
 	answer, err := w.applyMarks(ctx, nothing(resource))
 	switch {
@@ -114,7 +126,7 @@ func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructure
 		return fmt.Errorf("releasing %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
 	// Another manager may own the same finalizer, for example after someone applied the whole object. Ours must still go.
-	return w.Finish(ctx, answer, Finalizers(resource, finalizers))
+	return w.Finish(ctx, answer, finalizers)
 }
 
 // isGone says whether a resource no longer exists. An apply that names a UID answers 409, not 404, when it is gone.

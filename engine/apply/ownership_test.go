@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -221,6 +222,43 @@ func TestACleanUpIsToldWhatItCanDo(t *testing.T) {
 	NewWithT(t).Expect(notOwned(Child{CleanUp: true}, live("team-a"), live("team-a"))).To(MatchError(
 		`ConfigMap "web" exists and was not made by Orkestra for this resource: delete it, declare a name that is never used again ` +
 			`(with .metadata.uid), or set the annotation orkestra.orkspace.io/skip-cleanup: "true"`))
+}
+
+func TestFinalizersThatSomeRevisionNames(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotation string
+		on         []string
+		former     []string
+		err        error
+		want       []string
+		asked      bool
+	}{
+		"those of the plan":                       {annotation: "", on: []string{"a/b"}, want: []string{"a/b"}},
+		"one that a former revision names":        {annotation: "a/b,old/x", on: []string{"a/b", "old/x"}, former: []string{"old/x"}, want: []string{"a/b", "old/x"}, asked: true},
+		"one that only the author names":          {annotation: "a/b,foreign/x", on: []string{"a/b", "foreign/x"}, former: []string{"old/x"}, want: []string{"a/b"}, asked: true},
+		"a former one that is not ours":           {annotation: "a/b", on: []string{"a/b", "old/x"}, former: []string{"old/x"}, want: []string{"a/b"}},
+		"nobody is asked for what is not there":   {annotation: "a/b,old/x", on: []string{"a/b"}, former: []string{"old/x"}, want: []string{"a/b"}},
+		"nothing is let go while nobody can tell": {annotation: "old/x", on: []string{"old/x"}, err: errors.New("no answer"), asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := &unstructured.Unstructured{Object: map[string]any{}}
+			obj.SetFinalizers(tc.on)
+			obj.SetAnnotations(map[string]string{v1alpha1.AnnotationFinalizers: tc.annotation})
+			asked := false
+			got, err := Finalizers(t.Context(), obj, []string{"a/b"}, func(context.Context) ([]string, error) {
+				asked = true
+				return tc.former, tc.err
+			})
+			g.Expect(asked).To(Equal(tc.asked))
+			if tc.err != nil {
+				g.Expect(err).To(MatchError(tc.err))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
 }
 
 func TestMarksOn(t *testing.T) {

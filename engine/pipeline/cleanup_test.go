@@ -218,6 +218,20 @@ func TestAMarkFromTheResourcesLifeIsNoneOfItsCleanUp(t *testing.T) {
 	g.Expect(p.done()).To(gomega.ContainElement("create Job/bye"))
 }
 
+func TestAMarkOfWhatIsNotDeclaredGoes(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	stored := deleted(t, v1alpha1.Finalizer)
+	stored.SetAnnotations(map[string]string{v1alpha1.AnnotationDone: `{"nothing":"1 nothing","onDelete:nothing":"1","onDelete:first":"1","note":"1 note"}`})
+	plan := planOf(t, `
+onReconcile: {configmaps: [{id: note, name: note}]}
+onDelete: {jobs: [{id: first, name: first, image: a}, {id: bye, name: bye, image: a}]}
+`)
+	r := cleaned(g, p, plan, stored)
+	g.Expect(r.Stored.GetAnnotations()).To(gomega.HaveKeyWithValue(v1alpha1.AnnotationDone, `{"onDelete:first":"1"}`))
+	g.Expect(waitsFor(r)).To(gomega.Equal([]string{`waiting for clean-up Job "bye" to finish`}))
+}
+
 func TestASkippedCleanUpIsSaidOnce(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()

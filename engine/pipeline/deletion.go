@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,10 +61,12 @@ func (d *deletion) Run(ctx context.Context, r *Run) (Outcome, error) {
 		r.Released = true
 		return Done, nil
 	}
+	finalizers, err := apply.Finalizers(ctx, r.Stored, r.finalizers, r.Ports.Former)
+	if err != nil {
+		return Hold, err
+	}
 	// A resource that is being deleted takes no new finalizers.
-	r.finalizers = slices.DeleteFunc(apply.Finalizers(r.Stored, r.finalizers), func(f string) bool {
-		return !slices.Contains(r.Stored.GetFinalizers(), f)
-	})
+	r.finalizers = slices.DeleteFunc(finalizers, func(f string) bool { return !slices.Contains(r.Stored.GetFinalizers(), f) })
 	if r.Stored.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
 		if finished, err := d.cleanUp(ctx, r); err != nil || !finished {
 			return Hold, err
@@ -108,6 +111,8 @@ const allDone = "*"
 // cleanUp runs onDelete. It says whether all of it is finished.
 func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 	finished := doneMarks(r.Stored)
+	// The resource's author can write marks, too.
+	maps.DeleteFunc(finished, func(id, _ string) bool { return !r.Plan.marks(id) })
 	if _, all := finished[allDone]; all || len(d.cleanup) == 0 {
 		return true, nil
 	}
@@ -155,6 +160,15 @@ func doneMarks(resource *unstructured.Unstructured) map[string]string {
 		return map[string]string{}
 	}
 	return marks
+}
+
+// marks says whether what the plan declares can have left a mark of this name.
+func (p *Plan) marks(id string) bool {
+	if cleaned, ok := strings.CutPrefix(id, cleanUpMark); ok {
+		return p.named(cleaned) != nil
+	}
+	d := p.declared(id)
+	return id == allDone || d != nil && d.isJob()
 }
 
 // remember marks on the resource what a restart must not forget: what has finished, and that its children are to stay.

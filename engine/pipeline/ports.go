@@ -90,6 +90,8 @@ type Ports struct {
 	Kinds     Kinds
 	Observer  Observer
 	Caller    Caller
+	// Former gives the finalizers that the kept revisions of the box name; nil: none are kept.
+	Former apply.Former
 	// DryRun is asked before anything is changed; nil: nobody is.
 	DryRun DryRun
 }

@@ -397,6 +397,20 @@ var _ = Describe("Deletion of a resource", func() {
 		w.vanished(ctx, "web")
 	})
 
+	It("leaves a finalizer that no revision of the box names, whatever the resource's author writes", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {a: b}}]}}`))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		w.merge(ctx, w.ref("web"), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationFinalizers+`":"e2e.test/hold"},`+
+			`"finalizers":["e2e.test/hold","`+v1alpha1.Finalizer+`"]}}`)
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(w.get(ctx, g, "web").GetFinalizers()).To(Equal([]string{"e2e.test/hold"}))
+		}).WithContext(ctx).Should(Succeed())
+		w.merge(ctx, w.ref("web"), `{"metadata":{"finalizers":null}}`)
+		w.vanished(ctx, "web")
+	})
+
 	It("takes finalizers off that only a former version of the box knew", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{finalizers: [example.io/one], onReconcile: {configmaps: [{data: {a: b}}]}}`))
 		w.website(ctx, "web", `{}`)

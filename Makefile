@@ -82,9 +82,10 @@ run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/docgen ## Write deep copies, CRDs, RBAC, the chart's share of them, and the texts of `orkestra explain`.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen ## Write deep copies, CRDs, RBAC, the chart's share of them, and the texts of `orkestra explain`.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(BIN)/crdtext -crds config/crd/bases
 	$(GO) tool controller-gen rbac:roleName=orkestra-manager paths=./controllers/... paths=./engine/... paths=./cmd/... \
 		output:rbac:artifacts:config=config/rbac
 	$(BIN)/chartgen -config config -chart charts/orkestra
@@ -215,6 +216,9 @@ $(BIN)/helm: test/tools/go.mod test/tools/go.sum
 
 $(BIN)/chartgen: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/chartgen)
 	cd test/tools && $(GO) build -o ../../$@ ./chartgen
+
+$(BIN)/crdtext: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/crdtext)
+	cd test/tools && $(GO) build -o ../../$@ ./crdtext
 
 $(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
 	cd test/tools && $(GO) build -o ../../$@ ./docgen

@@ -19,7 +19,7 @@ type PipelineSpec struct {
 	// +optional
 	Validation *ValidationSpec `json:"validation,omitempty"`
 
-	// Cross reads other objects of the cluster.
+	// Cross reads other objects of the cluster, from a cache that watches keep.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
@@ -76,7 +76,7 @@ type NormalizeSpec struct {
 
 // MutationSpec sets fields of the working copy.
 type MutationSpec struct {
-	// Rules run in their order.
+	// Rules run in their order. Each sets one field: default when it is absent, override always.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
 	// +optional

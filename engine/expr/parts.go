@@ -1,6 +1,9 @@
 package expr
 
-import "text/template/parse"
+import (
+	"strings"
+	"text/template/parse"
+)
 
 // part is a piece of text, or a path that is read.
 type part struct {
@@ -47,6 +50,19 @@ func (c *compiler) readOf(n parse.Node) *site {
 		return nil
 	}
 	return c.sites[number.Int64]
+}
+
+// Filled gives the text of a template that is nothing but text and paths, with a value in place of each path; false: there is more to it.
+func (t *Template) Filled(value string) (string, bool) {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.read != nil {
+			b.WriteString(value)
+		} else {
+			b.WriteString(p.text)
+		}
+	}
+	return b.String(), t.parts != nil
 }
 
 // concat puts the parts together.

@@ -73,7 +73,7 @@ cross:
 		},
 		"names and namespaces that can't be": {
 			`onReconcile:
-  configmaps: [{name: Bad_Name}, {name: a.b, namespace: "Bad NS"}, {name: "Bad-{{ .metadata.name }}"}]
+  configmaps: [{name: Bad_Name}, {name: a.b, namespace: "Bad NS"}, {name: "Bad-{{ .metadata.name }}"}, {name: "{{ .metadata.name }}-{{ .spec.host }}.a"}, {name: "{{ .spec.host | lower }}-A"}]
   services: [{name: a.b, port: 80, selector: {a: b}}, {name: 1a, port: 80, selector: {a: b}}]
   cronjobs: [{name: a1234567890123456789012345678901234567890123456789012, image: a, schedule: "* * * * *"}]
   roles: [{name: "system:a", rules: []}, {name: a/b, rules: []}]
@@ -86,6 +86,7 @@ cross: [{name: a, apiVersion: v1, kind: ConfigMap, selector: {name: Bad_Name, na
 				`spec.cross[0].selector.namespace: Invalid value: "Bad": not the name of a namespace: ` + labelRule,
 				`spec.onReconcile.configmaps[0].name: Invalid value: "Bad_Name": a ConfigMap can't have this name: ` + subdomainRule,
 				`spec.onReconcile.configmaps[1].namespace: Invalid value: "Bad NS": not the name of a namespace: ` + labelRule,
+				`spec.onReconcile.configmaps[2].name: Invalid value: "Bad-{{ .metadata.name }}": a ConfigMap can't have such a name: ` + subdomainRule,
 				`spec.onReconcile.cronjobs[0].name: Invalid value: "a1234567890123456789012345678901234567890123456789012": a CronJob can't have this name: must be no more than 52 characters`,
 				`spec.onReconcile.resources[0].manifest.metadata.name: Invalid value: "Bad_Name": a Secret can't have this name: ` + subdomainRule,
 				`spec.onReconcile.resources[0].manifest.metadata.namespace: Invalid value: "Bad": not the name of a namespace: ` + labelRule,

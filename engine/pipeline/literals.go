@@ -34,6 +34,7 @@ func (c *compiler) literals(d *declaration, in *v1alpha1.Declaration, short map[
 		checkAnnotations(c, textsIn(metadata["annotations"]), bodyAt.Child("metadata", "annotations"))
 	}
 	c.literalName(d.gvk, name, where)
+	c.templatedName(d, name, where)
 	checkLabels(c, in.Labels, at.Child("labels"))
 	checkAnnotations(c, in.Annotations, at.Child("annotations"))
 	if d.kind.IsWorkload() {
@@ -51,6 +52,23 @@ func (c *compiler) literalName(gvk schema.GroupVersionKind, name string, at *fie
 	}
 	if problems := nameRule(k)(name, false); len(problems) > 0 {
 		c.fail(field.Invalid(at, name, fmt.Sprintf("a %s can't have this name: %s", gvk.Kind, strings.Join(problems, "; "))))
+	}
+}
+
+// templatedName reports a name whose text between the templates no name of its kind has, such as capitals: whatever they give, the
+// API server refuses it.
+func (c *compiler) templatedName(d *declaration, name string, at *field.Path) {
+	k, builtIn := keyed(d.gvk)
+	if d.name == nil || !builtIn || !expr.IsTemplate(name) {
+		return
+	}
+	const shortest = "a" // a value that may stand in every place of every name
+	filled, ok := d.name.Filled(shortest)
+	if !ok {
+		return
+	}
+	if problems := nameRule(k)(filled, false); len(problems) > 0 {
+		c.fail(field.Invalid(at, name, fmt.Sprintf("a %s can't have such a name: %s", d.gvk.Kind, strings.Join(problems, "; "))))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -19,14 +20,20 @@ func (r *OperatorBoxReconciler) compile(ctx context.Context, box *v1alpha1.Opera
 		running.CRD.Same(*crd) {
 		return running, nil
 	}
-	env := r.env(ctx, *crd)
+	env := r.env(ctx, box.Name, *crd)
 	env.DependsOn = r.dependsOn(ctx, box)
 	return pipeline.Compile(box, env)
 }
 
-func (r *OperatorBoxReconciler) env(ctx context.Context, crd pipeline.CRD) pipeline.Env {
+func (r *OperatorBoxReconciler) env(ctx context.Context, box string, crd pipeline.CRD) pipeline.Env {
+	former, err := r.Revisions.Places(ctx, box)
+	if err != nil {
+		// What people asked for must not wait for the history of it. It is asked again by the next compilation.
+		ctrl.LoggerFrom(ctx).Error(err, "Where a former version of a box has made children can't be found out")
+	}
 	return pipeline.Env{
-		CRD: crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds, ExternalOnly: r.ExternalOnly,
+		Former: former,
+		CRD:    crd, Mapper: r.Mapper, AllKinds: true, AllowGrantingKinds: r.AllowGrantingKinds, ExternalOnly: r.ExternalOnly,
 		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps { return r.schemaOf(ctx, name) },
 	}
 }

@@ -179,7 +179,7 @@ func (r *OperatorBoxReconciler) fits(ctx context.Context, box *v1alpha1.Operator
 		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, notServed(box, wanted))
 		return false
 	}
-	if _, errs := pipeline.Compile(box, r.env(ctx, picked)); len(errs) > 0 {
+	if _, errs := pipeline.Compile(box, r.env(ctx, box.Name, picked)); len(errs) > 0 {
 		v.compiled, v.errors = true, errs
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
 		return false

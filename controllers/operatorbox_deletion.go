@@ -186,7 +186,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 		}
 		return r.ensure(ctx, box, next)
 	}
-	bare, err := pipeline.CompileCleanup(box, r.env(ctx, *crd))
+	bare, err := pipeline.CompileCleanup(box, r.env(ctx, box.Name, *crd))
 	if err != nil {
 		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
 		r.Engine.Remove(box.Name)
@@ -209,7 +209,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 
 // cleanupPlan gives a plan that serves deletions alone: as the box declares them, or as it did when it last compiled.
 func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD, v *view) (*pipeline.Plan, error) {
-	if plan, errs := pipeline.Compile(box, r.env(ctx, crd)); len(errs) == 0 {
+	if plan, errs := pipeline.Compile(box, r.env(ctx, box.Name, crd)); len(errs) == 0 {
 		return plan.ForCleanup(), nil
 	}
 	if last, err := r.lastPlan(ctx, box, v, crd.Kind.Version); err != nil {
@@ -217,7 +217,7 @@ func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.O
 	} else if last != nil {
 		return last.ForCleanup(), nil
 	}
-	return pipeline.CompileCleanup(box, r.env(ctx, crd))
+	return pipeline.CompileCleanup(box, r.env(ctx, box.Name, crd))
 }
 
 // deletesCRD says whether the box takes its CRD with it, and the resources: only one that it made itself.

@@ -107,7 +107,7 @@ func (r *OperatorBoxReconciler) planOf(
 	if !ok {
 		return nil, revisionError(fmt.Sprintf("revision %q of box %q: %s", revision, box.Name, notServed(old, live)))
 	}
-	plan, errs := pipeline.Compile(old, r.env(ctx, crd))
+	plan, errs := pipeline.Compile(old, r.env(ctx, box.Name, crd))
 	if len(errs) > 0 {
 		return nil, revisionError(fmt.Sprintf("revision %q of box %q does not compile any more: %s", revision, box.Name, mistakes(errs)))
 	}

@@ -39,12 +39,13 @@ type Revisions struct {
 	namespace string
 
 	mu     sync.Mutex
-	stored map[string]string // the revision of each box that this process has found or written; guarded by mu
+	stored map[string]string          // the revision of each box that this process has found or written; guarded by mu
+	places map[string]pipeline.Places // of boxes that were asked for; guarded by mu
 }
 
 // NewRevisions gives a store that writes through c and reads from the API server.
 func NewRevisions(c client.Client, live client.Reader, namespace string) *Revisions {
-	return &Revisions{client: c, live: live, namespace: namespace, stored: map[string]string{}}
+	return &Revisions{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]pipeline.Places{}}
 }
 
 // Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
@@ -58,6 +59,7 @@ func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare .
 	if s.has(box.Name, name) {
 		return nil
 	}
+	s.addPlaces(box)
 	found, err := s.find(ctx, box.Name, name)
 	if err != nil {
 		return err
@@ -196,6 +198,45 @@ func (s *Revisions) decode(box string, found *appsv1.ControllerRevision) (*v1alp
 	return spec, nil
 }
 
+// Places are those of all revisions of a box that this process has found or written. It costs one request once.
+func (s *Revisions) Places(ctx context.Context, box string) (pipeline.Places, error) {
+	s.mu.Lock()
+	known, ok := s.places[box]
+	s.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	all, err := s.List(ctx, box)
+	if err != nil {
+		return pipeline.Places{}, err
+	}
+	var found pipeline.Places
+	for i := range all {
+		if spec, err := s.decode(box, &all[i]); err == nil {
+			found = found.With(pipeline.PlacesOf(spec))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places[box] = found
+	return found, nil
+}
+
+// addPlaces adds those of a revision that is about to be kept.
+func (s *Revisions) addPlaces(box *v1alpha1.OperatorBox) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.places[box.Name]; ok {
+		s.places[box.Name] = known.With(pipeline.PlacesOf(&box.Spec))
+	}
+}
+
+func (s *Revisions) forgetPlaces(box string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.places, box)
+}
+
 // Finalizers are those that the revisions of a box name. A revision that does not hold what its name says names none.
 func (s *Revisions) Finalizers(ctx context.Context, box string) ([]string, error) {
 	all, err := s.List(ctx, box)
@@ -218,6 +259,7 @@ func (s *Revisions) Finalizers(ctx context.Context, box string) ([]string, error
 // Forget removes all revisions of a box that is gone.
 func (s *Revisions) Forget(ctx context.Context, box string) error {
 	s.note(box, "")
+	s.forgetPlaces(box)
 	all, err := s.List(ctx, box)
 	if err != nil {
 		return err

@@ -157,9 +157,15 @@ func (b *box) setKinds(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
 func (b *box) Kinds() []schema.GroupVersionKind { return *b.kinds.Load() }
 
 // Owned implements pipeline.Inventory. An object that has the label but was never written by Orkestra is a copy that
-// somebody made of a child: nobody may take it for one, let alone delete it.
-func (b *box) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
-	return slices.DeleteFunc(b.engine.children.Owned(kind, owner), func(child *unstructured.Unstructured) bool {
+// somebody made of a child, and one where the box makes none was forged: nobody may take it for one, let alone delete it.
+func (b *box) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
+	plan := b.plan.Load()
+	return slices.DeleteFunc(b.wroteFor(kind, resource.GetUID()), func(child *unstructured.Unstructured) bool { return !plan.MayHaveMade(resource, child) })
+}
+
+// wroteFor gives what says that it was written for a resource, wherever it is.
+func (b *box) wroteFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured {
+	return slices.DeleteFunc(b.engine.children.Owned(kind, resource), func(child *unstructured.Unstructured) bool {
 		return !watch.OursByFields(child) || rollback.Is(child)
 	})
 }
@@ -168,7 +174,7 @@ func (b *box) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructur
 func (b *box) hasChildren(kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(b.resources.Keys(), func(key types.NamespacedName) bool {
 		obj, ok := b.resources.Get(key)
-		return ok && len(b.Owned(kind, obj.GetUID())) > 0
+		return ok && len(b.Owned(kind, obj)) > 0
 	})
 }
 

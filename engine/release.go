@@ -171,7 +171,7 @@ func (b *box) deleteResource(ctx context.Context, obj *unstructured.Unstructured
 func (b *box) deleteChildren(ctx context.Context, resource *unstructured.Unstructured) (left bool, err error) {
 	owner := apply.Owner{Resource: resource, Box: b.name}
 	for _, kind := range slices.Backward(b.Kinds()) {
-		for _, child := range b.Owned(kind, resource.GetUID()) {
+		for _, child := range b.Owned(kind, resource) {
 			if child.GetLabels()[v1alpha1.LabelBox] != b.name {
 				continue
 			}

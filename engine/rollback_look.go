@@ -168,6 +168,7 @@ func (b *box) back(ctx context.Context, look *rollingBack, run *pipeline.Run) er
 	back.Succeeded = true // there is nothing further to go back to: what it does not declare goes, whatever is waited for
 	err := to.GoBack(ctx, back)
 	run.Writes, run.Events, run.LeftBehind = back.Writes, back.Events, back.LeftBehind
+	run.Stored = back.Stored // going back may have marked it
 	run.Inputs = back.Inputs.As(plan, run.Stored)
 	return err
 }

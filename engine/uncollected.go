@@ -128,11 +128,12 @@ func (b *box) collect(ctx context.Context, key types.NamespacedName) {
 }
 
 // collectOf deletes the children that still name an owner that is gone. Those of a resource whose children were to be left name it no
-// more: the garbage collector takes the reference off before the owner goes.
+// more: the garbage collector takes the reference off before the owner goes. Where they are does not matter: the garbage collector would
+// delete whatever names an owner that is gone.
 func (b *box) collectOf(ctx context.Context, owner *unstructured.Unstructured) error {
 	var left []*unstructured.Unstructured
 	for _, kind := range b.Kinds() {
-		for _, child := range b.Owned(kind, owner.GetUID()) {
+		for _, child := range b.wroteFor(kind, owner.GetUID()) {
 			names := slices.ContainsFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
 			if names && len(child.GetOwnerReferences()) == 1 && child.GetDeletionTimestamp() == nil {
 				left = append(left, child)

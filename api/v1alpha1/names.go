@@ -40,6 +40,9 @@ const (
 	AnnotationOrphan = GroupName + "/orphan"
 	// AnnotationFinalizers lists, separated by commas, the finalizers of its box that Orkestra put on a resource besides its own.
 	AnnotationFinalizers = GroupName + "/finalizers"
+	// AnnotationNamespaces lists, separated by commas, the other namespaces that templates have led to and in which a resource may have
+	// children.
+	AnnotationNamespaces = GroupName + "/namespaces"
 	// AnnotationDeclaration is the id of the declaration that a child stands for.
 	AnnotationDeclaration = GroupName + "/declaration"
 	// AnnotationApplied is the hash of the rendered object that was last applied to a child.

@@ -88,12 +88,12 @@ func (m *memory) rendered() []*unstructured.Unstructured {
 func (m *memory) Kinds() []schema.GroupVersionKind { return m.plan.ChildKinds }
 
 // Owned implements pipeline.Inventory.
-func (m *memory) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
+func (m *memory) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []*unstructured.Unstructured
 	for _, c := range m.children {
-		if c.live.GroupVersionKind() == kind && c.live.GetLabels()[v1alpha1.LabelOwnerUID] == string(owner) {
+		if c.live.GroupVersionKind() == kind && c.live.GetLabels()[v1alpha1.LabelOwnerUID] == string(resource.GetUID()) {
 			out = append(out, c.live)
 		}
 	}

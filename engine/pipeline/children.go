@@ -47,7 +47,7 @@ func (c *children) all() []*unstructured.Unstructured {
 	}
 	inv := c.run.Ports.Inventory
 	for _, kind := range inv.Kinds() {
-		c.list = append(c.list, inv.Owned(kind, c.run.UID())...)
+		c.list = append(c.list, inv.Owned(kind, c.run.Stored)...)
 	}
 	slices.SortStableFunc(c.list, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
 	c.loaded = true

@@ -119,6 +119,9 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	if err != nil {
 		return "", err
 	}
+	if err := r.reach(ctx, obj); err != nil {
+		return "", err
+	}
 	child := in.child(obj)
 	child.CleanUp = true
 	out, err := r.Ports.Applier.Apply(ctx, r.owner, child)

@@ -46,6 +46,8 @@ type Env struct {
 	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
 	// DependsOn names the boxes that another box depends on. nil: rings of dependencies can't be seen.
 	DependsOn func(box string) []string
+	// Former are the places of the kept revisions of the box: there may be children of them.
+	Former Places
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
@@ -76,6 +78,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), CRD: env.CRD,
 		Runtime: runtimeOf(box.Spec.RuntimeSpec), byID: map[string]*declaration{},
 		cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
+		places: PlacesOf(&box.Spec).With(env.Former),
 	}
 	c.plan.boxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
@@ -119,6 +122,7 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	bare := &v1alpha1.OperatorBox{ObjectMeta: box.ObjectMeta}
 	// Its finalizers may be the mistake. Those that resources carry are noted on them.
 	bare.Spec.CRD = box.Spec.CRD
+	env.Former = env.Former.With(PlacesOf(&box.Spec))
 	plan, errs := Compile(bare, env)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()

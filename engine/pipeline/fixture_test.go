@@ -193,8 +193,8 @@ func (p *ports) Box(name string) schema.GroupVersionKind { return p.boxes[name] 
 
 func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }
 
-func (p *ports) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
-	return p.owned(kind, owner)
+func (p *ports) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
+	return p.owned(kind, resource.GetUID())
 }
 
 func (p *ports) Apply(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {

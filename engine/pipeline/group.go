@@ -104,6 +104,13 @@ func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
 	if err := r.confirm(ctx, writes); err != nil {
 		return err
 	}
+	objects := make([]*unstructured.Unstructured, 0, len(writes))
+	for _, w := range writes {
+		objects = append(objects, w.child.Object)
+	}
+	if err := r.reach(ctx, objects...); err != nil {
+		return err
+	}
 	var eg errgroup.Group
 	eg.SetLimit(concurrentWrites)
 	for _, w := range writes {

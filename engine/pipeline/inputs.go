@@ -97,7 +97,7 @@ func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Rea
 	}
 	count := 0
 	for _, kind := range read.Kinds() {
-		for _, child := range read.Owned(kind, stored.GetUID()) {
+		for _, child := range read.Owned(kind, stored) {
 			count++
 			if v := in.children[child.GetUID()]; v == written || v != child.GetResourceVersion() {
 				return false
@@ -189,6 +189,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationCalled:       true,
 	v1alpha1.AnnotationFinalizers:   true,
 	v1alpha1.AnnotationOrphan:       true,
+	v1alpha1.AnnotationNamespaces:   true,
 	v1alpha1.AnnotationRolledBack:   true,
 }
 

@@ -72,6 +72,7 @@ type Plan struct {
 	readyWhen    *readyGate // nil: nothing but the ready policy
 	readyPolicy  v1alpha1.ReadyPolicy
 	boxData      map[string]any
+	places       Places
 }
 
 // CRD is a CRD in the version that a plan works in.

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
@@ -17,8 +16,8 @@ import (
 type Inventory interface {
 	// Kinds are all kinds that the box watches, in a fixed order.
 	Kinds() []schema.GroupVersionKind
-	// Owned gives the children of one kind of the resource with that UID, sorted by namespace and name.
-	Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
+	// Owned gives the children of one kind of a resource, sorted by namespace and name: what Plan.MayHaveMade.
+	Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured
 }
 
 // Applier writes children.

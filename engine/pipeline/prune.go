@@ -51,6 +51,9 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 	if back {
 		return Next, nil
 	}
+	if err := r.leave(ctx); err != nil {
+		return Hold, err
+	}
 	return Next, r.forget(ctx)
 }
 

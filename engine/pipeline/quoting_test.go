@@ -114,7 +114,7 @@ rollback:
 	r := plan.NewRun(stored, now, p.ports())
 	g.Expect(plan.RunOnRollback(context.Background(), r, snapshotOf(stored))).To(gomega.Succeed())
 	g.Expect(r.Waits).To(gomega.BeEmpty())
-	copies := p.Owned(configMapKind, "u1")
+	copies := p.owned(configMapKind, "u1")
 	g.Expect(copies).To(gomega.HaveLen(1))
 	g.Expect(copies[0].Object["data"]).To(gomega.Equal(map[string]any{"a": "hunter2"}))
 }

@@ -127,7 +127,7 @@ onReconcile:
 	r := plan.NewRunTo(snapshotOf(good), bad, now, p.ports())
 	g.Expect(plan.GoBack(context.Background(), r)).To(gomega.Succeed())
 	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/a", "delete ConfigMap/extra"}), "no Job is touched, nothing is marked, nothing called")
-	made := p.Owned(configMapKind, "u1")
+	made := p.owned(configMapKind, "u1")
 	g.Expect(made).To(gomega.HaveLen(1))
 	g.Expect(made[0].Object["data"]).To(gomega.Equal(map[string]any{"image": "GOOD", "team": "one", "of": "1", "called": "true"}))
 	g.Expect(r.Stored).To(gomega.BeIdenticalTo(bad), "the resource is what it is")
@@ -178,7 +178,7 @@ rollback: {onRollback: {configmaps: [{name: a, data: {was: "{{ .previous.spec.im
 	r := plan.NewRun(bad, now, p.ports())
 	g.Expect(plan.RunOnRollback(context.Background(), r, snapshotOf(website(t, "image: good")))).To(gomega.Succeed())
 	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/a"}), "nothing is pruned while it is held")
-	g.Expect(p.Owned(configMapKind, "u1")[1].Object["data"]).To(gomega.Equal(map[string]any{"was": "good", "is": "bad", "of": "1"}))
+	g.Expect(p.owned(configMapKind, "u1")[1].Object["data"]).To(gomega.Equal(map[string]any{"was": "good", "is": "bad", "of": "1"}))
 
 	r, err := p.run(planOf(t, `{rollback: {onRollback: {configmaps: [{name: a}]}}}`), bad)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -103,6 +103,7 @@ type Run struct {
 	stands    standing
 	notActive bool
 	newMarks  map[string]string
+	reached   []string // namespaces that templates have led to, and that are not noted yet
 	// scaleTargets are the objects that autoscalers of this box scale; nil until it is asked.
 	scaleTargets map[childKey]bool
 	owner        apply.Owner
@@ -204,6 +205,9 @@ func (r *Run) marks() apply.Marks {
 	}
 	if annotations[v1alpha1.AnnotationManagedSince] == "" {
 		annotations[v1alpha1.AnnotationManagedSince] = r.Now.UTC().Format(time.RFC3339)
+	}
+	if note, noted := r.elsewhere(); noted {
+		annotations[v1alpha1.AnnotationNamespaces] = note
 	}
 	if back := stored[v1alpha1.AnnotationRolledBack]; back != "" && r.Plan.Rollback != nil && !r.back.settled {
 		annotations[v1alpha1.AnnotationRolledBack] = back

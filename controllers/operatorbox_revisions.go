@@ -61,8 +61,9 @@ func (r *OperatorBoxReconciler) knownGood(ctx context.Context, box string) (stri
 
 // PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It implements
 // engine.Config.PlanOf.
-func (r *OperatorBoxReconciler) PlanOf(ctx context.Context, name, revision string) (*pipeline.Plan, error) {
-	if running := r.Engine.Plan(name); running != nil && !running.CleanupOnly && running.Revision == revision {
+func (r *OperatorBoxReconciler) PlanOf(ctx context.Context, name, revision, hash string) (*pipeline.Plan, error) {
+	if running := r.Engine.Plan(name); running != nil && !running.CleanupOnly && running.Revision == revision &&
+		(hash == "" || hash == running.RevisionHash) {
 		return running, nil
 	}
 	box := &v1alpha1.OperatorBox{}
@@ -73,7 +74,7 @@ func (r *OperatorBoxReconciler) PlanOf(ctx context.Context, name, revision strin
 	if err != nil {
 		return nil, fmt.Errorf("revision %q of box %q can't be compiled without its CRD: %w", revision, name, err)
 	}
-	return r.planOf(ctx, box, live, revision, "")
+	return r.planOf(ctx, box, live, remembered{name: revision, hash: hash}, "")
 }
 
 // FinalizersOf gives the finalizers that the kept revisions of a box name. It implements engine.Config.FinalizersOf.
@@ -83,14 +84,15 @@ func (r *OperatorBoxReconciler) FinalizersOf(ctx context.Context, box string) ([
 
 // planOf compiles a kept revision of a box against a CRD: in the version that it asks for, or in the one that is given.
 func (r *OperatorBoxReconciler) planOf(
-	ctx context.Context, box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition, revision, version string,
+	ctx context.Context, box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition, of remembered, version string,
 ) (*pipeline.Plan, error) {
-	key := planKey{box: box.UID, revision: revision, crd: live.UID, generation: live.Generation, going: live.DeletionTimestamp != nil,
+	revision := of.name
+	key := planKey{box: box.UID, revision: of, crd: live.UID, generation: live.Generation, going: live.DeletionTimestamp != nil,
 		version: version, worked: workedIn(box, live)}
 	if plan := r.plans.get(key); plan != nil {
 		return plan, nil
 	}
-	spec, err := r.Revisions.Read(ctx, box.Name, revision)
+	spec, err := r.Revisions.Read(ctx, box.Name, of)
 	if err != nil {
 		return nil, err
 	}
@@ -116,27 +118,27 @@ func (r *OperatorBoxReconciler) planOf(
 }
 
 // lastRevision names the revision that a box ran last: the one that its status names, or the newest; empty: none is kept.
-func (r *OperatorBoxReconciler) lastRevision(ctx context.Context, box *v1alpha1.OperatorBox) (string, error) {
+func (r *OperatorBoxReconciler) lastRevision(ctx context.Context, box *v1alpha1.OperatorBox) (remembered, error) {
 	if box.Status.Revision != "" {
-		return box.Status.Revision, nil
+		return remembered{name: box.Status.Revision, hash: box.Status.RevisionHash}, nil
 	}
 	all, err := r.Revisions.List(ctx, box.Name)
 	if err != nil || len(all) == 0 {
-		return "", err
+		return remembered{}, err
 	}
-	return all[0].Name, nil
+	return remembered{name: all[0].Name}, nil
 }
 
 // lastPlan gives the plan that a box ran last, in a process that never ran it: nil, and why in v, where there is none. version is
 // the one to serve; empty: that of the revision.
 func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.OperatorBox, v *view, version string) (*pipeline.Plan, error) {
-	name, err := r.lastRevision(ctx, box)
-	if err == nil && (name == "" || name == pipeline.Revision(box)) {
+	of, err := r.lastRevision(ctx, box)
+	if err == nil && (of.name == "" || of.name == pipeline.Revision(box)) {
 		return nil, nil //nolint:nilnil // none is kept, or what ran is what can't run now
 	}
 	var plan *pipeline.Plan
 	if err == nil {
-		plan, err = r.planOf(ctx, box, v.live, name, version)
+		plan, err = r.planOf(ctx, box, v.live, of, version)
 	}
 	_, refused := errors.AsType[revisionError](err)
 	if refused || apierrors.IsForbidden(err) {
@@ -188,7 +190,7 @@ func (r *OperatorBoxReconciler) recall(ctx context.Context, box *v1alpha1.Operat
 	}
 	base := box.DeepCopy()
 	for i := range all {
-		plan, err := r.planOf(ctx, box, live, all[i].Name, "")
+		plan, err := r.planOf(ctx, box, live, remembered{name: all[i].Name}, "")
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "What a revision has made can't be found out", "revision", all[i].Name)
 			continue
@@ -228,4 +230,12 @@ func (r *OperatorBoxReconciler) dropRevisions(ctx context.Context, box string) {
 	if err := r.Revisions.Forget(ctx, box); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Revisions of a box that is gone can't be removed")
 	}
+}
+
+// hashOf is the whole hash of the revision that a box runs; empty where it runs another one meanwhile.
+func (r *OperatorBoxReconciler) hashOf(box, revision string) string {
+	if running := r.Engine.Plan(box); running != nil && running.Revision == revision {
+		return running.RevisionHash
+	}
+	return ""
 }

@@ -91,10 +91,10 @@ func (r *OperatorBoxReconciler) fill(ctx context.Context, box *v1alpha1.Operator
 	}
 	report, runs := r.Engine.Report(box.Name)
 	if !couldGoOn[v.reason] {
-		s.Revision = ""
+		s.Revision, s.RevisionHash = "", ""
 	}
 	if runs && !r.cleanupOnly(box.Name) {
-		s.Revision = report.Revision
+		s.Revision, s.RevisionHash = report.Revision, r.hashOf(box.Name, report.Revision)
 	}
 	if err := r.fillCounts(ctx, box); err != nil {
 		return err

@@ -58,14 +58,14 @@ func TestPlanOfAKeptRevision(t *testing.T) {
 	old := suspendedOnce()
 	r, h := ran(t, websitesCRD, old)
 	name := pipeline.Revision(old)
-	plan, err := r.PlanOf(t.Context(), "shop", name)
+	plan, err := r.PlanOf(t.Context(), "shop", name, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(plan.Revision).To(Equal(name))
 	g.Expect(plan.Generation).To(BeZero(), "nobody takes it for the box's own spec")
 	g.Expect(plan.CRD.Kind.Version).To(Equal("v1"))
 
 	h.asked = nil
-	again, err := r.PlanOf(t.Context(), "shop", name)
+	again, err := r.PlanOf(t.Context(), "shop", name, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeIdenticalTo(plan))
 	g.Expect(h.asked).To(BeEmpty())
@@ -74,7 +74,7 @@ func TestPlanOfAKeptRevision(t *testing.T) {
 	g.Expect(r.Client.Get(t.Context(), types.NamespacedName{Name: websitesCRD}, crd)).To(Succeed())
 	crd.Generation = 2
 	g.Expect(r.Client.Update(t.Context(), crd)).To(Succeed())
-	again, err = r.PlanOf(t.Context(), "shop", name)
+	again, err = r.PlanOf(t.Context(), "shop", name, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).NotTo(BeIdenticalTo(plan), "the CRD is another")
 }
@@ -94,7 +94,7 @@ func TestPlanOfWhatCanNotBeHad(t *testing.T) {
 		"a spec with errors": {"shop", pipeline.Revision(wrong), `does not compile any more: spec.finalizers[0]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan, err := r.PlanOf(t.Context(), c.box, c.revision)
+			plan, err := r.PlanOf(t.Context(), c.box, c.revision, "")
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
 			NewWithT(t).Expect(plan).To(BeNil())
 		})

@@ -23,7 +23,7 @@ type plans struct {
 // planKey is what a plan of an old revision was made from.
 type planKey struct {
 	box        types.UID
-	revision   string
+	revision   remembered
 	crd        types.UID
 	generation int64 // of the CRD
 	going      bool  // the CRD is being deleted

@@ -39,7 +39,7 @@ type Revisions struct {
 	namespace string
 
 	mu     sync.Mutex
-	stored map[string]string          // the revision of each box that this process has found or written; guarded by mu
+	stored map[string]string          // the hash of the revision of each box that this process has found or written; guarded by mu
 	places map[string]pipeline.Places // of boxes that were asked for; guarded by mu
 }
 
@@ -56,16 +56,17 @@ func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare .
 		return err
 	}
 	name := pipeline.RevisionOf(box.Name, data)
-	if s.has(box.Name, name) {
+	hash := pipeline.HashOf(data)
+	if s.has(box.Name, hash) {
 		return nil
 	}
 	s.addPlaces(box)
-	found, err := s.find(ctx, box.Name, name)
+	found, err := s.find(ctx, remembered{name: name, hash: hash})
 	if err != nil {
 		return err
 	}
 	if found != nil && box.Status.Revision == name {
-		s.note(box.Name, name)
+		s.note(box.Name, hash)
 		return nil
 	}
 	all, err := s.List(ctx, box.Name)
@@ -75,22 +76,22 @@ func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare .
 	if err := s.put(ctx, found, all, s.object(box.Name, name, data)); err != nil {
 		return err
 	}
-	s.note(box.Name, name)
+	s.note(box.Name, hash)
 	all = slices.DeleteFunc(all, func(old appsv1.ControllerRevision) bool { return old.Name == name })
 	return s.prune(ctx, box, all, append(spare, box.Status.Revision))
 }
 
-// find gives a revision of a box; nil: there is none. One that does not hold what its name says is removed.
-func (s *Revisions) find(ctx context.Context, box, name string) (*appsv1.ControllerRevision, error) {
+// find gives a revision; nil: there is none. One that holds something else is removed.
+func (s *Revisions) find(ctx context.Context, of remembered) (*appsv1.ControllerRevision, error) {
 	found := &appsv1.ControllerRevision{}
-	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, found)
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: of.name}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // see the comment above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(name), err)
+		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(of.name), err)
 	}
-	if pipeline.RevisionOf(box, found.Data.Raw) == name && found.DeletionTimestamp == nil {
+	if pipeline.HashOf(found.Data.Raw) == of.hash && found.DeletionTimestamp == nil {
 		return found, nil
 	}
 	return nil, s.remove(ctx, found)
@@ -167,9 +168,16 @@ func (s *Revisions) Boxes(ctx context.Context) ([]string, error) {
 	return boxes, nil
 }
 
+// remembered is a revision, as a status or a snapshot names it, for reading it later.
+type remembered struct {
+	name string
+	hash string // of all that it holds; empty: it was remembered by a version that knew the name alone
+}
+
 // Read gives the spec that a revision of a box holds. A revisionError says why there is none; any other error is the API
 // server's, and may go by itself.
-func (s *Revisions) Read(ctx context.Context, box, name string) (*v1alpha1.OperatorBoxSpec, error) {
+func (s *Revisions) Read(ctx context.Context, box string, of remembered) (*v1alpha1.OperatorBoxSpec, error) {
+	name := of.name
 	if !strings.HasPrefix(name, box+"-") {
 		return nil, revisionError(fmt.Sprintf("revision %q is none of box %q", name, box))
 	}
@@ -181,14 +189,21 @@ func (s *Revisions) Read(ctx context.Context, box, name string) (*v1alpha1.Opera
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %q of box %q: %w", name, box, err)
 	}
+	if of.hash != "" && pipeline.HashOf(found.Data.Raw) != of.hash {
+		return nil, s.replaced(box, name)
+	}
 	return s.decode(box, found)
+}
+
+func (s *Revisions) replaced(box, name string) error {
+	return revisionError(fmt.Sprintf(
+		"revision %q of box %q was replaced by hand: ControllerRevision %s does not hold what its name says; delete it", name, box, s.at(name)))
 }
 
 // decode gives the spec that a ControllerRevision holds.
 func (s *Revisions) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.OperatorBoxSpec, error) {
 	if pipeline.RevisionOf(box, found.Data.Raw) != found.Name {
-		return nil, revisionError(fmt.Sprintf(
-			"revision %q of box %q was replaced by hand: ControllerRevision %s does not hold what its name says; delete it", found.Name, box, s.at(found.Name)))
+		return nil, s.replaced(box, found.Name)
 	}
 	spec, err := pipeline.DecodeSpec(found.Data.Raw)
 	if err != nil {
@@ -293,21 +308,21 @@ func (s *Revisions) object(box, name string, data []byte) *appsv1.ControllerRevi
 // at names a revision as kubectl would.
 func (s *Revisions) at(name string) string { return s.namespace + "/" + name }
 
-func (s *Revisions) has(box, name string) bool {
+func (s *Revisions) has(box, hash string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stored[box] == name
+	return s.stored[box] == hash
 }
 
-// note keeps what is stored of a box; an empty name: nothing is.
-func (s *Revisions) note(box, name string) {
+// note keeps what is stored of a box; an empty hash: nothing is.
+func (s *Revisions) note(box, hash string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name == "" {
+	if hash == "" {
 		delete(s.stored, box)
 		return
 	}
-	s.stored[box] = name
+	s.stored[box] = hash
 }
 
 // revisionError says why a revision can't be had. Asking again does not help until somebody changes something.

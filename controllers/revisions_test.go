@@ -103,7 +103,7 @@ func TestRevisionsAreKept(t *testing.T) {
 	stored := h.object(t, "a")
 	g.Expect(stored.Labels).To(Equal(map[string]string{v1alpha1.LabelRevisionOf: "shop", v1alpha1.LabelManagedBy: "orkestra"}))
 	g.Expect(stored.OwnerReferences).To(BeEmpty())
-	spec, err := h.Read(t.Context(), "shop", revisionOf("a"))
+	spec, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*spec).To(Equal(saying("a", "").Spec))
 
@@ -185,12 +185,44 @@ func TestARevisionThatWasReplacedIsRefused(t *testing.T) {
 	h.says(t, "a", "")
 	sound := h.object(t, "a").Data.Raw
 	h.replaced(t, "a", `{"crd":{"name":"other"}}`)
-	_, err := h.Read(t.Context(), "shop", revisionOf("a"))
+	_, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
 	g.Expect(err).To(MatchError(And(ContainSubstring("was replaced by hand"), ContainSubstring("our-system/"+revisionOf("a")))))
 
 	h.restart()
 	h.says(t, "a", "a")
 	g.Expect(h.object(t, "a").Data.Raw).To(MatchJSON(sound), "it is put right")
+}
+
+// Two specs whose hashes begin with the same 40 bits: of three million, two do.
+const twin, otherTwin = "n527125", "n2234222"
+
+func TestARevisionOfTheSameNameThatHoldsSomethingElse(t *testing.T) {
+	g := NewWithT(t)
+	h := newHistory(t)
+	g.Expect(revisionOf(twin)).To(Equal(revisionOf(otherTwin)))
+	h.says(t, twin, "")
+	sound := h.object(t, twin).Data.Raw
+	box := &v1alpha1.OperatorBox{}
+	box.Name, box.Status.Revision, box.Status.RevisionHash = "shop", revisionOf(twin), pipeline.HashOf(sound)
+	reader := &OperatorBoxReconciler{Revisions: h.Revisions}
+	of, err := reader.lastRevision(t.Context(), box)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = h.Read(t.Context(), "shop", of)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	h.replaced(t, twin, strings.Replace(string(sound), twin, otherTwin, 1))
+	_, err = h.Read(t.Context(), "shop", of)
+	g.Expect(err).To(MatchError(ContainSubstring("was replaced by hand")))
+
+	h.restart()
+	h.says(t, twin, twin)
+	g.Expect(h.object(t, twin).Data.Raw).To(MatchJSON(sound), "it is put right")
+
+	box.Status.RevisionHash = ""
+	of, err = reader.lastRevision(t.Context(), box)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = h.Read(t.Context(), "shop", of)
+	g.Expect(err).NotTo(HaveOccurred(), "a status of a former version knows the name alone")
 }
 
 func TestARevisionsKeysMayBeInAnyOrder(t *testing.T) {
@@ -201,7 +233,7 @@ func TestARevisionsKeysMayBeInAnyOrder(t *testing.T) {
 	other := first + limit + strings.TrimPrefix(strings.Replace(sorted, limit, "", 1), first)
 	NewWithT(t).Expect(other).NotTo(Equal(sorted))
 	h.replaced(t, "a", other)
-	_, err := h.Read(t.Context(), "shop", revisionOf("a"))
+	_, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
@@ -219,7 +251,7 @@ func TestARevisionThatCanNotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := h.Read(t.Context(), "shop", c.revision)
+			_, err := h.Read(t.Context(), "shop", remembered{name: c.revision})
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			_, refused := errors.AsType[revisionError](err)
 			g.Expect(refused).To(BeTrue(), "asking again does not help")

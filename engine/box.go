@@ -125,7 +125,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
 	}
-	same := old.Revision == plan.Revision && old.CRD.Same(plan.CRD) && old.CleanupOnly == plan.CleanupOnly
+	same := old.Revision == plan.Revision && old.RevisionHash == plan.RevisionHash && old.CRD.Same(plan.CRD) && old.CleanupOnly == plan.CleanupOnly
 	if same {
 		return
 	}

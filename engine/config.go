@@ -50,8 +50,8 @@ type Config struct {
 	Namespace string
 	// PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It reads from the API
 	// server unless the plan was asked for before. Errors say which revision of which box, and why it can't be had. Default: it
-	// fails, since no revisions are kept.
-	PlanOf func(ctx context.Context, box, revision string) (*pipeline.Plan, error)
+	// fails, since no revisions are kept. hash is that of the whole content, where it is known.
+	PlanOf func(ctx context.Context, box, revision, hash string) (*pipeline.Plan, error)
 	// FinalizersOf gives the finalizers that the kept revisions of a box name. It reads from the API server. Default: there are none.
 	FinalizersOf func(ctx context.Context, box string) ([]string, error)
 	// Changed is told when a box's sub-controller has started or stopped. It must not block.
@@ -83,7 +83,7 @@ func withDefaults(c Config) Config {
 		c.Denied = func(string, Right) {}
 	}
 	if c.PlanOf == nil {
-		c.PlanOf = func(_ context.Context, box, revision string) (*pipeline.Plan, error) {
+		c.PlanOf = func(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {
 			return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
 		}
 	}

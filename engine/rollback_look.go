@@ -31,13 +31,14 @@ func (b *box) goesBack(ctx context.Context, plan *pipeline.Plan, stored *unstruc
 	case back == nil, !back.Stands(plan, stored), back.MustRetry(plan.Runtime.Resync, b.engine.config.Clock.Now()):
 		return false
 	}
-	entry, err := b.snapshotNamed(stored, back.Snapshot)
+	entry, err := b.snapshotOf(stored, back)
 	b.runBack(ctx, &rollingBack{plan: plan, stored: stored, st: st, mark: back, snapshot: entry, err: err}, place)
 	return true
 }
 
-// snapshotNamed gives the snapshot that a resource was rolled back to.
-func (b *box) snapshotNamed(stored *unstructured.Unstructured, name string) (rollback.Snapshot, error) {
+// snapshotOf gives the snapshot that a resource was rolled back to.
+func (b *box) snapshotOf(stored *unstructured.Unstructured, back *pipeline.RolledBack) (rollback.Snapshot, error) {
+	name := back.Snapshot
 	all := b.snapshots.Of(stored.GetUID())
 	at := slices.IndexFunc(all, func(e rollback.Entry) bool { return e.Object.GetName() == name })
 	if at < 0 {
@@ -46,7 +47,10 @@ func (b *box) snapshotNamed(stored *unstructured.Unstructured, name string) (rol
 	if err := all[at].Err; err != nil {
 		return rollback.Snapshot{}, pipeline.NoWayBack(fmt.Errorf("ControllerRevision %q: %w", name, err))
 	}
-	return all[at].Snapshot, nil
+	if found := all[at].Snapshot; back.SnapshotHash == "" || found.Hash() == back.SnapshotHash {
+		return found, nil
+	}
+	return rollback.Snapshot{}, pipeline.NoWayBack(fmt.Errorf("ControllerRevision %q does not hold what the resource was rolled back to: somebody has replaced it", name))
 }
 
 // goBack finds out what there is to go back to, and goes there. What is doubtful is not gone back to, nor is anything older then:
@@ -68,7 +72,7 @@ func (b *box) goBack(
 			"nothing is rolled back: generation %d is itself the last one that succeeded, so what has changed is outside of the spec", stored.GetGeneration()))
 		return
 	}
-	if _, err := b.planTo(ctx, plan, newest.Snapshot.Revision); err != nil && !plan.Rollback.OwnGroups && pipeline.AsStepError(err).Stalls() {
+	if _, err := b.planTo(ctx, plan, newest.Snapshot.Revision, newest.Snapshot.RevisionHash); err != nil && !plan.Rollback.OwnGroups && pipeline.AsStepError(err).Stalls() {
 		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonRollbackFailed, "nothing is rolled back: "+err.Error())
 		return
 	}
@@ -76,6 +80,7 @@ func (b *box) goBack(
 	mark := &pipeline.RolledBack{
 		Generation: stored.GetGeneration(), Revision: plan.Revision, ReconcileAt: a.of.reconcileAt,
 		Snapshot: newest.Object.GetName(), ToGeneration: newest.Snapshot.Generation, ToRevision: newest.Snapshot.Revision,
+		SnapshotHash: newest.Snapshot.Hash(), ToRevisionHash: newest.Snapshot.RevisionHash,
 		OwnGroups: plan.Rollback.OwnGroups, Held: a.holds(plan.Rollback),
 		Since: metav1.NewTime(b.engine.config.Clock.Now()), Count: 1, Trigger: a.due,
 	}
@@ -149,7 +154,7 @@ func (b *box) back(ctx context.Context, look *rollingBack, run *pipeline.Run) er
 	var to *pipeline.Plan
 	if !look.mark.OwnGroups {
 		var err error
-		if to, err = b.planTo(ctx, plan, look.mark.ToRevision); err != nil {
+		if to, err = b.planTo(ctx, plan, look.mark.ToRevision, look.mark.ToRevisionHash); err != nil {
 			return err
 		}
 	}
@@ -174,11 +179,11 @@ func (b *box) back(ctx context.Context, look *rollingBack, run *pipeline.Run) er
 }
 
 // planTo gives the plan of the revision that a snapshot was taken under, and sees to it that its kinds are watched.
-func (b *box) planTo(ctx context.Context, plan *pipeline.Plan, revision string) (*pipeline.Plan, error) {
-	if revision == plan.Revision {
+func (b *box) planTo(ctx context.Context, plan *pipeline.Plan, revision, hash string) (*pipeline.Plan, error) {
+	if revision == plan.Revision && (hash == "" || hash == plan.RevisionHash) {
 		return plan, nil
 	}
-	to, err := b.engine.config.PlanOf(ctx, b.name, revision)
+	to, err := b.engine.config.PlanOf(ctx, b.name, revision, hash)
 	if err != nil {
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) || apierrors.IsNotFound(err) {

@@ -217,6 +217,9 @@ type OperatorBoxStatus struct {
 	// Revision names the plan that runs.
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// RevisionHash is the SHA-256 of the spec that the revision holds. A kept revision of another content is not gone back to.
+	// +optional
+	RevisionHash string `json:"revisionHash,omitempty"`
 
 	// CRD is the CRD that is served.
 	// +optional

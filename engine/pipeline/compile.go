@@ -75,7 +75,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	env, box = withDefaults(env), canonical(box)
 	c := &compiler{box: box, env: env, scope: boxScope(box, env)}
 	c.plan = &Plan{
-		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), CRD: env.CRD,
+		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: Revision(box), RevisionHash: specHash(box), CRD: env.CRD,
 		Runtime: runtimeOf(box.Spec.RuntimeSpec), byID: map[string]*declaration{},
 		cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
 		places: PlacesOf(&box.Spec).With(env.Former),

@@ -27,6 +27,8 @@ type Plan struct {
 	Generation int64
 	// Revision names the content: the box's name and a hash of its spec.
 	Revision string
+	// RevisionHash is the whole hash.
+	RevisionHash string
 	// CRD is what the plan serves.
 	CRD CRD
 	// Runtime holds the limits of the sub-controller.

@@ -25,11 +25,26 @@ func Revision(box *v1alpha1.OperatorBox) string {
 
 // RevisionOf names the revision of a box whose spec is data, in whatever order its fields are.
 func RevisionOf(box string, data []byte) string {
+	return box + "-" + HashOf(data)[:revisionDigits]
+}
+
+// HashOf is the whole hash of a spec, in whatever order its fields are. Who remembers a revision to read it later remembers this, too: for
+// the digits in its name, another content can be found by trying.
+func HashOf(data []byte) string {
 	if sorted, err := sortedJSON(data); err == nil {
 		data = sorted
 	}
 	sum := sha256.Sum256(data)
-	return box + "-" + hex.EncodeToString(sum[:])[:revisionDigits]
+	return hex.EncodeToString(sum[:])
+}
+
+// specHash is the whole hash of a box's spec; empty where it does not encode, as Revision says.
+func specHash(box *v1alpha1.OperatorBox) string {
+	data, err := SpecData(box)
+	if err != nil {
+		return ""
+	}
+	return HashOf(data)
 }
 
 // SpecData gives a box's spec as JSON with sorted keys. The order of fields in a Go type says nothing about a spec, and whoever

@@ -116,5 +116,7 @@ func (p *Plan) snapshotRule() []rbacv1.PolicyRule {
 
 // Snapshot takes one of the resource of a run.
 func (r *Run) Snapshot() rollback.Snapshot {
-	return rollback.Take(r.back.read, r.Plan.Box, r.Plan.Revision, func(key string) bool { return ourMarks[key] })
+	s := rollback.Take(r.back.read, r.Plan.Box, r.Plan.Revision, func(key string) bool { return ourMarks[key] })
+	s.RevisionHash = r.Plan.RevisionHash
+	return s
 }

@@ -25,6 +25,9 @@ type RolledBack struct {
 	Snapshot     string `json:"snapshot"`
 	ToGeneration int64  `json:"toGeneration"`
 	ToRevision   string `json:"toRevision"`
+	// SnapshotHash and ToRevisionHash are the whole hashes of both; empty in marks of versions that did not write them.
+	SnapshotHash   string `json:"snapshotHash,omitempty"`
+	ToRevisionHash string `json:"toRevisionHash,omitempty"`
 	// OwnGroups says that the groups of onRollback run, instead of those of the snapshot.
 	OwnGroups bool `json:"ownGroups,omitempty"`
 	// Held says that nothing else is tried until something is changed.

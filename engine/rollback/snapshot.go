@@ -29,18 +29,26 @@ type Snapshot struct {
 	Box string
 	// Revision is that of the box, under which the resource succeeded.
 	Revision string
+	// RevisionHash is the whole hash of what that revision holds; empty in snapshots of versions that did not write it.
+	RevisionHash string
 	// Generation of the resource.
 	Generation int64
 	// Metadata is what templates may read of it: name, namespace, uid, generation, labels and annotations.
 	Metadata map[string]any
 	// Spec of the resource; nil where it had none.
 	Spec map[string]any
+
+	hash string
 }
+
+// Hash is the whole hash of what the object holds that the snapshot was read from.
+func (s Snapshot) Hash() string { return s.hash }
 
 // The fields of the data of a snapshot, which are also those of metadata and spec of the resource.
 const (
 	fieldBox         = "box"
 	fieldRevision    = "revision"
+	fieldHash        = "revisionHash"
 	fieldGeneration  = "generation"
 	fieldMetadata    = "metadata"
 	fieldSpec        = "spec"
@@ -85,10 +93,13 @@ func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, num
 	data := map[string]any{
 		fieldBox: s.Box, fieldRevision: s.Revision, fieldGeneration: s.Generation, fieldMetadata: s.Metadata,
 	}
+	if s.RevisionHash != "" {
+		data[fieldHash] = s.RevisionHash
+	}
 	if s.Spec != nil {
 		data[fieldSpec] = s.Spec
 	}
-	name, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
+	name, _, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +133,7 @@ func decode(obj *unstructured.Unstructured) (Snapshot, error) {
 	s.Box, okBox = data[fieldBox].(string)
 	s.Revision, okRevision = data[fieldRevision].(string)
 	s.Generation, okGeneration = data[fieldGeneration].(int64)
+	s.RevisionHash, _ = data[fieldHash].(string)
 	if !okBox || !okRevision || !okGeneration {
 		return Snapshot{}, errors.New("data.box, data.revision or data.generation is missing, or of another type")
 	}
@@ -134,7 +146,8 @@ func decode(obj *unstructured.Unstructured) (Snapshot, error) {
 	}
 	name, _ := metadata["name"].(string)
 	uid, _ := metadata["uid"].(string)
-	wanted, err := nameOf(name, uid, numberOf(obj), data)
+	wanted, hash, err := nameOf(name, uid, numberOf(obj), data)
+	s.hash = hash
 	switch {
 	case err != nil:
 		return Snapshot{}, err
@@ -157,15 +170,16 @@ const (
 	hashSize = 5   // bytes of the hash in a name
 )
 
-// nameOf gives the name of a snapshot: that of the resource, and a hash of all that the snapshot holds. Whoever changes the data
+// nameOf gives the name of a snapshot: that of the resource, and a part of the hash of all that the snapshot holds; and the whole hash. Whoever changes the data
 // under the same name is noticed; whoever writes the same again finds that it is there.
-func nameOf(resource, uid string, number int64, data map[string]any) (string, error) {
+func nameOf(resource, uid string, number int64, data map[string]any) (name, hash string, err error) {
 	// Maps encode in the order of their keys.
 	content, err := json.Marshal([]any{uid, number, data})
 	if err != nil {
-		return "", fmt.Errorf("encoding a snapshot: %w", err)
+		return "", "", fmt.Errorf("encoding a snapshot: %w", err)
 	}
 	sum := sha256.Sum256(content)
-	suffix := "-" + hex.EncodeToString(sum[:hashSize])
-	return strings.TrimRight(resource[:min(len(resource), maxName-len(suffix))], "-.") + suffix, nil
+	hash = hex.EncodeToString(sum[:])
+	suffix := "-" + hash[:2*hashSize]
+	return strings.TrimRight(resource[:min(len(resource), maxName-len(suffix))], "-.") + suffix, hash, nil
 }

@@ -60,6 +60,9 @@ func TestSnapshotComesBack(t *testing.T) {
 
 	back, err := decode(stored(t, obj))
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Hash()).To(HaveLen(64))
+	g.Expect(obj.GetName()).To(Equal("web-"+back.Hash()[:10]), "its name has a part of it")
+	back.hash = ""
 	g.Expect(back).To(Equal(s))
 	g.Expect(back.Of(3, "shops-0123456789")).To(BeTrue())
 	g.Expect(back.Of(2, "shops-0123456789")).To(BeFalse())

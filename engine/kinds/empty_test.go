@@ -70,7 +70,7 @@ func TestWithoutEmpty(t *testing.T) {
 		},
 		"lists in entries of lists": {
 			keyDeployments,
-			map[string]any{"ports": []any{}, "sidecars": []any{map[string]any{"name": "a", "args": []any{}, "env": nil}}},
+			map[string]any{"ports": []any{}, "sidecars": []any{map[string]any{"name": "a", "args": []any{}, nameEnv: nil}}},
 			map[string]any{"sidecars": []any{map[string]any{"name": "a"}}},
 		},
 		"objects": {
@@ -89,8 +89,8 @@ func TestWithoutEmpty(t *testing.T) {
 			map[string]any{"manifest": map[string]any{"list": []any{}, "map": map[string]any{}, "none": nil}},
 		},
 		"what does not fit": {
-			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "envFrom": "{{ .spec.envFrom }}"},
-			map[string]any{"imagee": []any{}, "image": []any{}, "env": map[string]any{"a": nil}, "envFrom": "{{ .spec.envFrom }}"},
+			keyDeployments, map[string]any{"imagee": []any{}, "image": []any{}, nameEnv: map[string]any{"a": nil}, nameResources: "{{ .spec.resources }}"},
+			map[string]any{"imagee": []any{}, "image": []any{}, nameEnv: map[string]any{"a": nil}, nameResources: "{{ .spec.resources }}"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

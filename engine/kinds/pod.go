@@ -15,6 +15,7 @@ const mainContainer = "main"
 // Names that short fields, containers and pods have in common.
 const (
 	nameContainers     = "containers"
+	nameEnv            = "env"
 	nameImage          = "image"
 	nameInitContainers = "initContainers"
 	nameProbes         = "probes"
@@ -25,7 +26,7 @@ const (
 
 // containerFields are the short fields that a container has under the same name.
 var containerFields = []string{
-	nameImage, "command", "args", namePorts, "env", "envFrom", nameResources, "volumeMounts", "securityContext",
+	nameImage, "command", "args", namePorts, nameEnv, "envFrom", nameResources, "volumeMounts", "securityContext",
 }
 
 // podSpecFields are the short fields that a pod's spec has under the same name.

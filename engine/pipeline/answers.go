@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -19,6 +20,8 @@ var (
 
 	denial      = regexp.MustCompile(isForbidden + `User "[^"]*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
 	quotaDenial = regexp.MustCompile(isForbidden + `exceeded quota: `)
+	byWebhook   = regexp.MustCompile(`^admission webhook "([^"]+)"`)
+	byPolicy    = regexp.MustCompile(isForbidden + `ValidatingAdmissionPolicy '([^']+)'`)
 	admission   = regexp.MustCompile(isForbidden + `|^admission webhook "|^policy ['"]`)
 )
 
@@ -48,6 +51,17 @@ func overQuota(text string) bool          { return quotaDenial.MatchString(text)
 // may give the same cause.
 func inTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !strings.HasPrefix(wordsOfAPI(err), webhookPrefix)
+}
+
+// refuser names what refuses an object, as far as the API server itself says so.
+func refuser(text string) string {
+	if m := byWebhook.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("the admission webhook %q", m[1])
+	}
+	if m := byPolicy.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("the ValidatingAdmissionPolicy %q", m[1])
+	}
+	return "the API server"
 }
 
 // quotes says whether the words of an answer may hold a part of the object that was sent. Those of the storage, of the

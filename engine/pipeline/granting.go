@@ -19,6 +19,7 @@ import (
 
 // granting are the kinds that grant rights, or change what the API server or a manager does: all of a group where none is named.
 var granting = map[string][]string{
+	"":                             {"Node", "PersistentVolume"}, // a volume may be any folder of a node
 	"rbac.authorization.k8s.io":    nil,
 	"admissionregistration.k8s.io": nil,
 	"apiextensions.k8s.io":         nil,

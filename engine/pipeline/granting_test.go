@@ -14,6 +14,7 @@ func TestWhatGrantsRightsNeedsTheFlag(t *testing.T) {
 		box, want string // want is empty: it grants nothing
 	}{
 		"a certificate request":             {`resources: [{manifest: {apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, ` + name + `}}]`, "CertificateSigningRequest grants rights"},
+		"a volume":                          {`resources: [{manifest: {apiVersion: v1, kind: PersistentVolume, ` + name + `}}]`, "PersistentVolume grants rights"},
 		"a lease":                           {`resources: [{manifest: {apiVersion: coordination.k8s.io/v1, kind: Lease}}]`, "Lease grants rights"},
 		"a token":                           {`secrets: [{type: kubernetes.io/service-account-token}]`, "a Secret of type kubernetes.io/service-account-token grants rights"},
 		"a token by manifest":               {`resources: [{manifest: {apiVersion: v1, kind: Secret, type: bootstrap.kubernetes.io/token}}]`, "a Secret of type bootstrap.kubernetes.io/token grants rights"},

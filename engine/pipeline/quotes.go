@@ -8,11 +8,11 @@ import (
 )
 
 // quotable finds out of which objects messages may quote what they, or the API server, say of them. Admission and controllers may put
-// parts of an object into their words, so nothing in it may come from a Secret, from another object, or from an external call; nor from
+// parts of an object into their words, so it may be no Secret, and nothing in it may come from a Secret, from another object, or from an external call; nor from
 // a child that holds such things. What a message of ours may show of one value is another question: mayShow.
 func (c *compiler) quotable(all []*declaration) {
 	for _, d := range all {
-		d.quoted = !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
+		d.quoted = d.gvk.GroupKind() != secretKind.GroupKind() && !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
 	}
 	for changed := true; changed; {
 		changed = false

@@ -82,6 +82,26 @@ func TestAnAnswerAboutWhatOthersHoldIsNotQuoted(t *testing.T) {
 	}
 }
 
+// What a Secret holds is not for all to read, wherever it comes from: the box, a resource, or a drawn value.
+func TestAnAnswerAboutASecretIsNotQuoted(t *testing.T) {
+	for said, refuser := range map[string]string{
+		`admission webhook "deny.example.com" denied the request: hunter2`:                                                                          `the admission webhook "deny.example.com"`,
+		`secrets "shop" is forbidden: ValidatingAdmissionPolicy 'no-words' with binding 'all' denied request: exceeded quota: hunter2`:              `the ValidatingAdmissionPolicy "no-words"`,
+		`secrets "shop" is forbidden: hunter2 ValidatingAdmissionPolicy 'another' with binding 'all' denied request: admission webhook "w" hunter2`: "the API server",
+	} {
+		t.Run(refuser, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			p.apply = func(_ context.Context, _ apply.Owner, _ apply.Child) (apply.Outcome, error) {
+				return apply.Outcome{}, answer(http.StatusForbidden, metav1.StatusReasonForbidden, said)
+			}
+			_, err := p.run(planOf(t, `onReconcile: {secrets: [{data: {word: hunter2}}]}`), website(t, ""))
+			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(`Secret "shop": ` + refuser + ` refuses it; its words are not shown, because they may quote what is not the resource's own`)))
+			g.Expect(err.Error()).NotTo(gomega.ContainSubstring("hunter2"))
+		})
+	}
+}
+
 // All groups of a box have Secrets that are read by their id.
 func TestASecretOfEveryGroupIsReadByItsID(t *testing.T) {
 	for name, box := range map[string]string{

@@ -65,11 +65,11 @@ func withoutValues(err error, child string) error {
 			}
 		}
 	}
-	text := child + ": the API server refuses it"
+	text := fmt.Sprintf("%s: %s refuses it", child, refuser(wordsOfAPI(err)))
 	if len(places) > 0 {
 		text += ": " + strings.Join(places, ", ")
 	}
-	return &redactedError{err: err, text: text + "; its words are not shown, because the templates read what is not the resource's own"}
+	return &redactedError{err: err, text: text + "; its words are not shown, because they may quote what is not the resource's own"}
 }
 
 // redactedError says less than the error that it stands for, and is of the same kind.

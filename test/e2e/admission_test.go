@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -58,8 +59,52 @@ func (w *world) denyingWebhook(ctx context.Context, words func(value string) *me
 	}).WithContext(ctx).Should(MatchError(ContainSubstring("deny.example.com")), "the webhook is in force")
 }
 
+// quotingPolicy makes a policy that refuses Secrets with a message that quotes what they hold.
+func (w *world) quotingPolicy(ctx context.Context) {
+	GinkgoHelper()
+	fail := admissionregistrationv1.Fail
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: w.id},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "!has(object.data)", MessageExpression: "'exceeded quota: ' + string(object.data.word)"}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.id},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: w.id, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	for _, obj := range []client.Object{policy, binding} {
+		Expect(kube.Create(ctx, obj)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(kube.Delete(ctx, obj))).To(Succeed()) })
+	}
+	Eventually(func() error {
+		return kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "probe"}, Data: map[string][]byte{"word": []byte("x")}}, client.DryRunAll)
+	}).WithContext(ctx).Should(MatchError(ContainSubstring("exceeded quota: ")), "the policy is in force")
+}
+
 var _ = Describe("The words of an admission webhook", func() {
 	const secret = "hunter2"
+	It("are not shown of a Secret that a box makes; the policy is named", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.quotingPolicy(ctx)
+		w.running(ctx, w.box(ctx, `{onReconcile: {secrets: [{data: {word: "`+secret+`"}}]}}`))
+		w.website(ctx, "web", `{}`)
+		w.fails(ctx, "web", v1alpha1.ReasonAdmissionDenied, `the ValidatingAdmissionPolicy "`+w.id+`" refuses it; its words are not shown`)
+		shown, err := json.Marshal(w.get(ctx, Default, "web").Object["status"])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(shown)).NotTo(Or(ContainSubstring(secret), ContainSubstring(base64.StdEncoding.EncodeToString([]byte(secret)))))
+	})
+
 	DescribeTable("never show what a Secret holds, however they sound", func(ctx context.Context, words func(value string) *metav1.Status, reason string) {
 		w := newWorld(ctx)
 		w.denyingWebhook(ctx, words)
@@ -67,7 +112,7 @@ var _ = Describe("The words of an admission webhook", func() {
 		w.running(ctx, w.box(ctx, `{cross: [{name: s, apiVersion: v1, kind: Secret, selector: {name: theirs}}],
 			onReconcile: {configmaps: [{data: {value: "{{ b64dec .cross.s.data.word }}"}}]}}`))
 		w.website(ctx, "web", `{}`)
-		w.fails(ctx, "web", reason, "its words are not shown, because the templates read what is not the resource's own")
+		w.fails(ctx, "web", reason, "its words are not shown, because they may quote what is not the resource's own")
 		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Failing).To(HaveLen(1)) })
 
 		shown, err := json.Marshal(w.get(ctx, Default, "web").Object["status"])

@@ -26,6 +26,7 @@ spec:
               description: Rule is a Go type.
               properties:
                 description:
+                  default: none
                   description: Of a rule.
                   type: string
                 labels:
@@ -65,6 +66,7 @@ spec:
             items:
               properties:
                 description:
+                  default: none
                   description: Of a rule.
                   type: string
                 labels:

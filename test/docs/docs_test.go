@@ -171,6 +171,7 @@ func orkestra(t *testing.T) string {
 func TestBinary(t *testing.T) {
 	bin := orkestra(t)
 	t.Run("boxes", func(t *testing.T) { boxes(t, bin) })
+	t.Run("revisions", func(t *testing.T) { printedRevisions(t, bin) })
 	t.Run("samples", func(t *testing.T) { sampleBoxes(t, bin) })
 	t.Run("flags", func(t *testing.T) { namedFlags(t, bin) })
 	t.Run("declarations", func(t *testing.T) { declarationExamples(t, bin) })

@@ -113,8 +113,11 @@ func (r *OperatorBoxReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 }
 
 func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	box := &v1alpha1.OperatorBox{}
-	err := r.Client.Get(ctx, req.NamespacedName, box)
+	draining, err := r.draining(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	box, err := r.read(ctx, req.NamespacedName, draining)
 	if apierrors.IsNotFound(err) {
 		r.dropRevisions(ctx, req.Name)
 		return ctrl.Result{}, r.forget(ctx, req.Name)
@@ -124,10 +127,6 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	}
 	if box.DeletionTimestamp != nil {
 		return r.finalize(ctx, box)
-	}
-	draining, err := r.draining(ctx)
-	if err != nil {
-		return ctrl.Result{}, err
 	}
 	if draining {
 		return r.drain(ctx, box)
@@ -148,6 +147,25 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
+}
+
+// read gives a box from the cache. One that is about to mark resources is read from the API server: the cache may still show the
+// finalizer that a drain has just taken off, and a box that is deleted without one leaves its resources marked for ever.
+func (r *OperatorBoxReconciler) read(ctx context.Context, key types.NamespacedName, draining bool) (*v1alpha1.OperatorBox, error) {
+	box := &v1alpha1.OperatorBox{}
+	if err := r.Client.Get(ctx, key, box); err != nil {
+		return nil, err
+	}
+	plan := r.Engine.Plan(key.Name)
+	marks := plan != nil && !plan.CleanupOnly
+	if marks || draining || !r.Engine.Leading() || box.DeletionTimestamp != nil {
+		return box, nil
+	}
+	live := &v1alpha1.OperatorBox{}
+	if err := r.Live.Get(ctx, key, live); err != nil {
+		return nil, err
+	}
+	return live, nil
 }
 
 // forget drops everything that is known of a box that is gone. Those that waited for its CRD are looked at.

@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -159,6 +162,35 @@ var _ = Describe("orkestra drain", func() {
 		w.gone(ctx, w.ref("a"), "a")
 		w.gone(ctx, &corev1.ConfigMap{}, "a-bye")
 		w.child(ctx, Default, &corev1.ConfigMap{}, "b")
+	})
+
+	It("leaves no mark behind where it is undone before the manager has seen its own last write, and the box is deleted", func(ctx context.Context) {
+		var once sync.Once
+		late := &lateWatches{of: "/operatorboxes"}
+		late.open()
+		DeferCleanup(late.open)
+		replaceManager(via(late.wrap), via(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/operatorboxes/"+w.id) {
+					once.Do(late.shut) // the box loses its finalizer
+				}
+				return next.RoundTrip(r)
+			})
+		}))
+		w.running(ctx, w.id)
+		out, code := drainAll(ctx)
+		Expect(code).To(BeZero(), out)
+		Expect(getBox(ctx, Default, w.id).Finalizers).To(BeEmpty())
+		w.unmarked(ctx, "a")
+		out, code = drainAll(ctx, "--undo")
+		Expect(code).To(BeZero(), out)
+		w.marked(ctx, "a", "b")
+		deleteBox(ctx, w.id)
+		late.open()
+		boxGone(ctx, w.id)
+		for _, name := range []string{"a", "b"} {
+			w.unmarked(ctx, name)
+		}
 	})
 
 	It("is asked of one installation: a later one goes on", func(ctx context.Context) {

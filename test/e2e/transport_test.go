@@ -229,3 +229,59 @@ func (s *stream) Close() error {
 	s.all.mu.Unlock()
 	return s.ReadCloser.Close()
 }
+
+// lateWatches holds back what watches tell whose path ends with some text, while it is shut. Nothing is lost.
+type lateWatches struct {
+	of string
+
+	mu   sync.Mutex
+	gate chan struct{} // closed: everything passes
+}
+
+func (l *lateWatches) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err == nil && strings.HasSuffix(r.URL.Path, l.of) && strings.Contains(r.URL.RawQuery, "watch=true") {
+			response.Body = &lateBody{ReadCloser: response.Body, by: l}
+		}
+		return response, err
+	})
+}
+
+func (l *lateWatches) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gate == nil {
+		l.gate = make(chan struct{})
+	}
+	select {
+	case <-l.gate:
+	default:
+		close(l.gate)
+	}
+}
+
+func (l *lateWatches) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gate = make(chan struct{})
+}
+
+func (l *lateWatches) passed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gate
+}
+
+// lateBody is the body of one watch.
+type lateBody struct {
+	io.ReadCloser
+
+	by *lateWatches
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	<-b.by.passed()
+	return n, err
+}

@@ -32,7 +32,7 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
 	st.version = run.Stored.GetResourceVersion()
 	if err == nil {
-		result = b.keepSnapshot(ctx, run, result)
+		result = b.keepSnapshot(ctx, run, result, st)
 	}
 	var unwritten error
 	if !run.Released {

@@ -47,9 +47,8 @@ func (b *box) dryRun(plan *pipeline.Plan, stored *unstructured.Unstructured, st 
 	if plan.Rollback == nil || stored.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	newest := b.snapshots.Newest(stored.GetUID())
-	succeeded := newest != nil && newest.Snapshot.Of(stored.GetGeneration(), plan.Revision)
-	st.attempts.renew(editionOf(plan, stored), newest != nil && !succeeded)
+	succeeded := b.succeeded(plan, stored)
+	st.attempts.renew(editionOf(plan, stored), !succeeded && b.snapshots.Newest(stored) != nil)
 	if pipeline.BackOf(stored) == nil && (succeeded || st.attempts.clean) {
 		return nil
 	}
@@ -61,20 +60,24 @@ const snapshotInterval = 10 * time.Second
 
 // succeeded says whether a resource has succeeded before at its generation, under a plan with rollback.
 func (b *box) succeeded(plan *pipeline.Plan, stored *unstructured.Unstructured) bool {
-	return plan.Rollback != nil && b.snapshots.Has(stored.GetUID(), stored.GetGeneration(), plan.Revision)
+	return plan.Rollback != nil && b.snapshots.Has(stored, stored.GetGeneration(), plan.Revision)
 }
 
 // keepSnapshot keeps what a resource looked like that has succeeded: Ready, with nothing that is waited for. That it can't be kept
 // is no failure of the resource, but people should know.
-func (b *box) keepSnapshot(ctx context.Context, run *pipeline.Run, result status.Result) status.Result {
+func (b *box) keepSnapshot(ctx context.Context, run *pipeline.Run, result status.Result, st *state) status.Result {
 	if run.Plan.Rollback == nil || !run.Settled() || len(run.Waits) > 0 || result.Ready.Status != metav1.ConditionTrue {
 		return result
 	}
 	snapshot := run.Snapshot()
-	if b.snapshots.Has(run.UID(), snapshot.Generation, snapshot.Revision) {
+	if b.snapshots.Has(run.Stored, snapshot.Generation, snapshot.Revision) {
 		return result
 	}
-	err := b.snapshots.Save(ctx, run.Stored, snapshot)
+	before := run.Stored.GetResourceVersion()
+	err := b.snapshots.Save(ctx, run.Stored, snapshot, run.ListSnapshots)
+	if v := run.Stored.GetResourceVersion(); v != before {
+		st.written, st.version = v, v
+	}
 	if err == nil {
 		return result
 	}
@@ -107,7 +110,7 @@ func (b *box) noteAttempt(run *pipeline.Run, step *pipeline.StepError, st *state
 	if step == nil {
 		b.wentBack.Store(false)
 		// What the children are now is what there is to go back to.
-		a.touched = a.touched && !b.snapshots.Has(run.UID(), run.Read().GetGeneration(), run.Plan.Revision)
+		a.touched = a.touched && !b.snapshots.Has(run.Stored, run.Read().GetGeneration(), run.Plan.Revision)
 		return
 	}
 	degraded := b.tracker.Degraded()
@@ -148,8 +151,8 @@ func (b *box) hurriesBack(plan *pipeline.Plan, stored *unstructured.Unstructured
 	return b.mustGoBack(plan, stored, st) && !st.attempts.tried
 }
 
-// SnapshotRevisions names the revisions of a box that its resources would go back to, sorted: those of their newest snapshots. None
-// where the box does not run.
+// SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. None where the box does
+// not run.
 func (e *Engine) SnapshotRevisions(name string) []string {
 	b := e.box(name)
 	if b == nil || !b.running() {
@@ -161,7 +164,10 @@ func (e *Engine) SnapshotRevisions(name string) []string {
 		if !found {
 			continue
 		}
-		if newest := b.snapshots.Newest(stored.GetUID()); newest != nil && newest.Err == nil {
+		if back := pipeline.BackOf(stored); back != nil {
+			needed[back.ToRevision] = true
+		}
+		if newest := b.snapshots.Newest(stored); newest != nil && newest.Err == nil {
 			needed[newest.Snapshot.Revision] = true
 		}
 	}

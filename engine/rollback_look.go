@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,26 +30,12 @@ func (b *box) goesBack(ctx context.Context, plan *pipeline.Plan, stored *unstruc
 	case back == nil, !back.Stands(plan, stored), back.MustRetry(plan.Runtime.Resync, b.engine.config.Clock.Now()):
 		return false
 	}
-	entry, err := b.snapshotOf(stored, back)
+	entry, err := b.snapshots.Named(stored, back.Snapshot, back.SnapshotHash)
+	if err != nil {
+		err = pipeline.NoWayBack(err)
+	}
 	b.runBack(ctx, &rollingBack{plan: plan, stored: stored, st: st, mark: back, snapshot: entry, err: err}, place)
 	return true
-}
-
-// snapshotOf gives the snapshot that a resource was rolled back to.
-func (b *box) snapshotOf(stored *unstructured.Unstructured, back *pipeline.RolledBack) (rollback.Snapshot, error) {
-	name := back.Snapshot
-	all := b.snapshots.Of(stored.GetUID())
-	at := slices.IndexFunc(all, func(e rollback.Entry) bool { return e.Object.GetName() == name })
-	if at < 0 {
-		return rollback.Snapshot{}, pipeline.NoWayBack(fmt.Errorf("ControllerRevision %q is gone, so that the children are no longer kept as they were", name))
-	}
-	if err := all[at].Err; err != nil {
-		return rollback.Snapshot{}, pipeline.NoWayBack(fmt.Errorf("ControllerRevision %q: %w", name, err))
-	}
-	if found := all[at].Snapshot; back.SnapshotHash == "" || found.Hash() == back.SnapshotHash {
-		return found, nil
-	}
-	return rollback.Snapshot{}, pipeline.NoWayBack(fmt.Errorf("ControllerRevision %q does not hold what the resource was rolled back to: somebody has replaced it", name))
 }
 
 // goBack finds out what there is to go back to, and goes there. What is doubtful is not gone back to, nor is anything older then:
@@ -58,7 +43,7 @@ func (b *box) snapshotOf(stored *unstructured.Unstructured, back *pipeline.Rolle
 func (b *box) goBack(
 	ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot, before *pipeline.RolledBack,
 ) {
-	newest := b.snapshots.Newest(stored.GetUID())
+	newest := b.snapshots.Newest(stored)
 	switch {
 	case newest == nil:
 		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonNoSnapshot, "nothing is rolled back: no snapshot of this resource is kept; one is taken when a generation succeeds")

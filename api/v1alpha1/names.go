@@ -56,6 +56,9 @@ const (
 	AnnotationRun = GroupName + "/run"
 	// AnnotationRolledBack holds, as JSON, what a resource was rolled back from and to, while it is.
 	AnnotationRolledBack = GroupName + "/rolled-back"
+	// AnnotationSnapshots lists, separated by commas, the SHA-256 hashes of the snapshots of a resource that may be gone back to, the
+	// newest first.
+	AnnotationSnapshots = GroupName + "/snapshots"
 	// AnnotationInstalledBy on a CRD names the box that made it. A CRD that a box adopted has none, and is never deleted with it.
 	AnnotationInstalledBy = GroupName + "/installed-by"
 	// AnnotationDrain, on the Lease of the leader, asks it to let go of everything before Orkestra is uninstalled.

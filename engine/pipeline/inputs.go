@@ -191,6 +191,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationOrphan:       true,
 	v1alpha1.AnnotationNamespaces:   true,
 	v1alpha1.AnnotationRolledBack:   true,
+	v1alpha1.AnnotationSnapshots:    true,
 }
 
 // observed gives an object that the run does not own, or nil, and makes it an input.

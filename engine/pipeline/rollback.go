@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -119,4 +120,10 @@ func (r *Run) Snapshot() rollback.Snapshot {
 	s := rollback.Take(r.back.read, r.Plan.Box, r.Plan.Revision, func(key string) bool { return ourMarks[key] })
 	s.RevisionHash = r.Plan.RevisionHash
 	return s
+}
+
+// ListSnapshots writes on the resource of a run which snapshots may be gone back to.
+func (r *Run) ListSnapshots(ctx context.Context, list string) error {
+	r.newMarks[v1alpha1.AnnotationSnapshots] = list
+	return r.mark(ctx)
 }

@@ -195,7 +195,10 @@ func (r *Run) LookAt(t time.Time) { r.flipAt(t) }
 func (r *Run) marks() apply.Marks {
 	stored := r.Stored.GetAnnotations()
 	annotations := map[string]string{v1alpha1.AnnotationManagedBy: r.Plan.Box}
-	for _, k := range []string{v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled, v1alpha1.AnnotationOrphan} {
+	for _, k := range []string{
+		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
+		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots,
+	} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v
 		}

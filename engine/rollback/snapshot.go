@@ -88,8 +88,8 @@ func (s Snapshot) Of(generation int64, revision string) bool {
 	return s.Generation == generation && s.Revision == revision
 }
 
-// encode makes the object that holds the snapshot. Number is higher than that of every older one.
-func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, error) {
+// encode makes the object that holds the snapshot, and the whole hash of what it holds. Number is higher than that of every older one.
+func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, string, error) {
 	data := map[string]any{
 		fieldBox: s.Box, fieldRevision: s.Revision, fieldGeneration: s.Generation, fieldMetadata: s.Metadata,
 	}
@@ -99,9 +99,9 @@ func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, num
 	if s.Spec != nil {
 		data[fieldSpec] = s.Spec
 	}
-	name, _, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
+	name, hash, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{fieldData: runtime.DeepCopyJSON(data), fieldRevision: number}}
 	obj.SetGroupVersionKind(Kind)
@@ -115,7 +115,7 @@ func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, num
 	obj.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}})
-	return obj, nil
+	return obj, hash, nil
 }
 
 // decode reads the snapshot that an object holds. The error says why it can't be trusted.

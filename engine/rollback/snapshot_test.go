@@ -50,7 +50,7 @@ func TestSnapshotComesBack(t *testing.T) {
 	g.Expect(s.Metadata).To(Equal(map[string]any{
 		"name": "web", "namespace": "shop", "uid": "1234", "generation": int64(3), "labels": map[string]any{"team": "a"},
 	}), "what templates read, without what is Orkestra's")
-	obj, err := s.encode(website("web"), "shop", 7)
+	obj, _, err := s.encode(website("web"), "shop", 7)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(obj.GetName()).To(MatchRegexp(`^web-[0-9a-f]{10}$`))
 	g.Expect(obj.GetLabels()).To(Equal(map[string]string{
@@ -74,7 +74,7 @@ func TestSnapshotOfAResourceWithoutSpec(t *testing.T) {
 	resource := website("web")
 	delete(resource.Object, "spec")
 	resource.SetNamespace("")
-	obj, err := take(resource).encode(resource, "orkestra-system", 1)
+	obj, _, err := take(resource).encode(resource, "orkestra-system", 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	back, err := decode(stored(t, obj))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -86,14 +86,14 @@ func TestNames(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("a", 242) + "." + strings.Repeat("b", 10)
 	resource := website(long)
-	obj, err := take(resource).encode(resource, "shop", 1)
+	obj, _, err := take(resource).encode(resource, "shop", 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(obj.GetName()).To(MatchRegexp(`^a{242}-[0-9a-f]{10}$`), "shortened, and a name of DNS still")
 
 	name := func(change func(*unstructured.Unstructured), number int64) string {
 		resource := website("web")
 		change(resource)
-		obj, err := take(resource).encode(resource, "shop", number)
+		obj, _, err := take(resource).encode(resource, "shop", number)
 		g.Expect(err).NotTo(HaveOccurred())
 		return obj.GetName()
 	}
@@ -124,7 +124,7 @@ func TestWhatIsNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			obj, err := take(website("web")).encode(website("web"), "shop", 7)
+			obj, _, err := take(website("web")).encode(website("web"), "shop", 7)
 			g.Expect(err).NotTo(HaveOccurred())
 			obj = stored(t, obj)
 			tc.change(obj)

@@ -3,8 +3,10 @@ package rollback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,9 +15,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
-
-// kept is how many snapshots of a resource are kept.
-const kept = 2
 
 // Client writes objects.
 type Client interface {
@@ -51,11 +50,15 @@ type Store struct {
 type Entry struct {
 	// Object that holds it. Shared memory: read only.
 	Object *unstructured.Unstructured
-	// Snapshot that it holds; empty where Err is set.
+	// Snapshot that it holds; empty where it can't be read.
 	Snapshot Snapshot
 	// Err says why the snapshot can't be trusted; nil: it can.
 	Err error
 }
+
+// errUnlisted says that Orkestra need not have taken a snapshot, whoever wrote its object: everybody who may write ControllerRevisions can
+// name any field manager, and compute the hash in a name.
+var errUnlisted = fmt.Errorf("its hash is not in the annotation %s of the resource, as if Orkestra had not taken it", v1alpha1.AnnotationSnapshots)
 
 // Is says whether an object says that it is a snapshot. Such are no children, whatever else their labels say.
 func Is(obj *unstructured.Unstructured) bool {
@@ -63,17 +66,22 @@ func Is(obj *unstructured.Unstructured) bool {
 }
 
 // Of gives the snapshots of a resource, the newest first; also those that can't be trusted.
-func (s *Store) Of(resource types.UID) []Entry {
+func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
+	listed := strings.Split(resource.GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")
 	var entries []Entry
-	for _, obj := range s.Cache.Owned(Kind, resource) {
+	for _, obj := range s.Cache.Owned(Kind, resource.GetUID()) {
 		if !Is(obj) || obj.GetDeletionTimestamp() != nil {
 			continue
 		}
 		e := Entry{Object: obj}
-		if !s.Ours(obj) {
+		switch {
+		case !s.Ours(obj):
 			e.Err = fmt.Errorf("it was not written by the field manager %q", v1alpha1.FieldManager)
-		} else {
+		default:
 			e.Snapshot, e.Err = decode(obj)
+			if e.Err == nil && !slices.Contains(listed, e.Snapshot.hash) {
+				e.Err = errUnlisted
+			}
 		}
 		entries = append(entries, e)
 	}
@@ -84,7 +92,7 @@ func (s *Store) Of(resource types.UID) []Entry {
 }
 
 // Newest gives the newest snapshot of a resource; nil where it has none.
-func (s *Store) Newest(resource types.UID) *Entry {
+func (s *Store) Newest(resource *unstructured.Unstructured) *Entry {
 	if all := s.Of(resource); len(all) > 0 {
 		return &all[0]
 	}
@@ -92,45 +100,70 @@ func (s *Store) Newest(resource types.UID) *Entry {
 }
 
 // Has says whether the newest snapshot of a resource that can be trusted is that of a generation under a revision of the box.
-func (s *Store) Has(resource types.UID, generation int64, revision string) bool {
-	all := trusted(s.Of(resource))
-	return len(all) > 0 && all[0].Snapshot.Of(generation, revision)
+func (s *Store) Has(resource *unstructured.Unstructured, generation int64, revision string) bool {
+	newest := newestTrusted(s.Of(resource))
+	return newest != nil && newest.Snapshot.Of(generation, revision)
 }
 
-// Save writes a snapshot of a resource and deletes the oldest ones. Two are kept. It can be repeated.
-func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, snapshot Snapshot) error {
-	all := trusted(s.Of(resource.GetUID()))
-	number := int64(1)
-	if len(all) > 0 {
-		number = numberOf(all[0].Object) + 1
+// Named gives the snapshot of a resource that a mark names, by its name and hash. The mark says what is expected, and not the list on
+// the resource. Marks of versions that noted no hash have an empty one, and what they name is believed by its name.
+func (s *Store) Named(resource *unstructured.Unstructured, name, hash string) (Snapshot, error) {
+	all := s.Of(resource)
+	at := slices.IndexFunc(all, func(e Entry) bool { return e.Object.GetName() == name })
+	switch {
+	case at < 0:
+		return Snapshot{}, fmt.Errorf("ControllerRevision %q is gone, so that the children are no longer kept as they were", name)
+	case all[at].Err != nil && !errors.Is(all[at].Err, errUnlisted):
+		return Snapshot{}, fmt.Errorf("ControllerRevision %q: %w", name, all[at].Err)
+	case hash != "" && all[at].Snapshot.hash != hash:
+		return Snapshot{}, fmt.Errorf("ControllerRevision %q does not hold what the resource was rolled back to: somebody has replaced it", name)
+	default:
+		return all[at].Snapshot, nil
 	}
-	namespace := resource.GetNamespace()
-	if namespace == "" {
-		namespace = s.Namespace
+}
+
+// Save writes a snapshot of a resource. Before, list is given the hashes of those that may be gone back to from then on, this one first:
+// a process that ends between the two leaves nothing that nobody believes. The last two are kept; older ones, and those that are not listed,
+// are deleted. It can be repeated.
+func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, snapshot Snapshot, list func(context.Context, string) error) error {
+	all := s.Of(resource)
+	number, hashes := int64(1), []string{""}
+	if newest := newestTrusted(all); newest != nil {
+		number, hashes = numberOf(newest.Object)+1, append(hashes, newest.Snapshot.hash)
 	}
-	obj, err := snapshot.encode(resource, namespace, number)
+	obj, hash, err := snapshot.encode(resource, cmp.Or(resource.GetNamespace(), s.Namespace), number)
 	if err != nil {
 		return err
+	}
+	hashes[0] = hash
+	if err := list(ctx, strings.Join(hashes, ",")); err != nil {
+		return err
+	}
+	for _, e := range all {
+		if slices.Contains(hashes, e.Snapshot.hash) || e.Err != nil && !errors.Is(e.Err, errUnlisted) {
+			continue // what says itself that it is not Orkestra's is not Orkestra's to delete
+		}
+		if err := s.Client.Remove(ctx, e.Object); err != nil {
+			return fmt.Errorf("deleting ControllerRevision %q: %w", e.Object.GetName(), err)
+		}
+		s.Cache.Gone(Kind, e.Object)
 	}
 	answer, err := s.Client.Create(ctx, obj)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Its name is a hash of all it holds: an answer was lost, or the process ended before it came.
+		return nil
 	case err != nil:
 		return fmt.Errorf("writing ControllerRevision %q: %w", obj.GetName(), err)
-	default:
-		s.Cache.Wrote(Kind, answer)
 	}
-	for i := kept - 1; i < len(all); i++ {
-		if err := s.Client.Remove(ctx, all[i].Object); err != nil {
-			return fmt.Errorf("deleting ControllerRevision %q: %w", all[i].Object.GetName(), err)
-		}
-		s.Cache.Gone(Kind, all[i].Object)
-	}
+	s.Cache.Wrote(Kind, answer)
 	return nil
 }
 
-// trusted leaves out what can't be trusted. It is not Orkestra's to delete either.
-func trusted(all []Entry) []Entry {
-	return slices.DeleteFunc(all, func(e Entry) bool { return e.Err != nil })
+// newestTrusted gives the newest that can be trusted; nil where none can.
+func newestTrusted(all []Entry) *Entry {
+	if at := slices.IndexFunc(all, func(e Entry) bool { return e.Err == nil }); at >= 0 {
+		return &all[at]
+	}
+	return nil
 }

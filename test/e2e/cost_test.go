@@ -50,5 +50,8 @@ var _ = Describe("A new resource", func() {
 		Entry("with onCreate: a further mark when that is complete",
 			`{onCreate: {configmaps: [{name: a, data: {a: "{{ .spec.mode }}"}}, {name: b, data: {a: b}}, {name: c, data: {a: b}}]}}`,
 			[]string{"apply websites", "POST configmaps", "POST configmaps", "POST configmaps", "apply websites", "PATCH websites/status"}),
+		Entry("with rollback: a dry run of the child, a snapshot, and a further mark that lists it",
+			`{rollBackOnError: true, onReconcile: {configmaps: [{name: a, data: {a: "{{ .spec.mode }}"}}]}}`,
+			[]string{"apply websites", "apply configmaps", "apply configmaps", "apply websites", "POST controllerrevisions", "PATCH websites/status"}),
 	)
 })

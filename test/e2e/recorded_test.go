@@ -112,6 +112,7 @@ var (
 	anyTime    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	anyUID     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	anyHash    = regexp.MustCompile(`\b(website[a-z-]*)-[0-9a-f]{10}\b`) // of revisions and snapshots
+	anyDigest  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)                 // of the same
 	anyAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
@@ -127,6 +128,7 @@ func (s *stage) cleaned(obj *unstructured.Unstructured) []byte {
 	text := renamed(s.id, string(content))
 	text = anyTime.ReplaceAllString(text, "2026-01-01T00:00:00Z")
 	text = anyUID.ReplaceAllString(text, "00000000-0000-0000-0000-000000000000")
+	text = anyDigest.ReplaceAllString(text, strings.Repeat("0", 64))
 	text = anyAddress.ReplaceAllString(text, "10.0.0.1:443")
 	return []byte(anyHash.ReplaceAllString(text, "$1-0000000000"))
 }

@@ -112,7 +112,7 @@ var (
 	anyTime    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	anyUID     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	anyHash    = regexp.MustCompile(`\b(website[a-z-]*)-[0-9a-f]{10}\b`) // of revisions and snapshots
-	anyDigest  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)                 // of the same
+	anyDigest  = regexp.MustCompile(`\b[0-9a-f]{64}\b`)                  // of the same
 	anyAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 

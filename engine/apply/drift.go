@@ -30,17 +30,19 @@ type Prepared struct {
 type Difference struct {
 	// Path of the field, made to be read: spec.template.spec.containers[name=main].image, metadata.labels['a/b'].
 	Path string
-	// Live is the value on the live object; nil where it is absent. Scalars are in the canonical form of their type. It is
-	// there to recognize the same difference again. It may be the value of a Secret: show the path, never this. What is no
-	// scalar is shared memory: read only.
+	// Live is the value on the live object, as it is written there; nil where it is absent. It is there to recognize the same
+	// difference again. It may be the value of a Secret: show the path, never this. What is no scalar is shared memory: read only.
 	Live any
-	// Wanted is the declared value where it is a scalar, and InWords where none is declared; else nil. It may be secret, too.
+	// Wanted is the declared value, as it is declared, where it is a scalar, and InWords where none is declared; else nil. It may
+	// be secret, too.
 	Wanted any
+
+	scalar scalarType
 }
 
-// Equal says whether two differences are the same: the same path, the same live value.
+// Equal says whether two differences are the same: the same path, the same live value, in whatever spelling.
 func (d Difference) Equal(other Difference) bool {
-	return d.Path == other.Path && sameValue(d.Live, other.Live)
+	return d.Path == other.Path && sameValue(d.scalar.canonical(d.Live), other.scalar.canonical(other.Live))
 }
 
 // Prepare does the work on the rendered object. It may be changed afterwards.

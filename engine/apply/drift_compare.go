@@ -114,7 +114,7 @@ func (c *comparison) differ(e *expectation, live any) {
 	if isEmpty(live) {
 		live = nil
 	}
-	c.differences = append(c.differences, Difference{Path: e.path(), Live: e.place.scalar.canonical(live), Wanted: e.place.scalar.canonical(e.value)})
+	c.differences = append(c.differences, Difference{Path: e.path(), Live: live, Wanted: e.value, scalar: e.place.scalar})
 }
 
 // finder finds entries of a live list by their identity.

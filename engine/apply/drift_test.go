@@ -281,7 +281,7 @@ func TestDifferenceEqual(t *testing.T) {
 		g.Expect(found).To(HaveLen(1))
 		return found[0]
 	}
-	g.Expect(first("1").Live).To(Equal("1"))
+	g.Expect(first("1000m").Live).To(Equal("1000m"), "as it is written")
 	g.Expect(first("1").Equal(first("1000m"))).To(BeTrue(), "another spelling is the same difference")
 	g.Expect(first("1").Equal(first("3"))).To(BeFalse())
 	a := Difference{Path: "a", Live: map[string]any{"b": []any{int64(1), "x", nil}}}

@@ -218,6 +218,17 @@ func TestWhichFieldsARefusalIsAbout(t *testing.T) {
 	}
 }
 
+func TestARefusalShowsValuesAsTheyAreWritten(t *testing.T) {
+	g := NewWithT(t)
+	object := func(size any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": map[string]any{
+			"resources": map[string]any{"requests": map[string]any{"storage": size}},
+		}}}
+	}
+	got := NewWriter(nil, nil, NewComparer(nil)).fixedFields(object("2048Mi"), object("1Gi"), invalid([]string{"spec"}))
+	g.Expect(got).To(Equal([]Difference{{Path: "spec.resources.requests.storage", Live: "1Gi", Wanted: "2048Mi", scalar: scalarQuantity}}))
+}
+
 func TestWhatBecomesOfWhatAReplacedChildOwns(t *testing.T) {
 	object := func(kind, selector, labels string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": kind, "spec": map[string]any{

@@ -148,7 +148,7 @@ func (r *Run) settle(writes []*pending) error {
 			w.err = withoutValues(w.err, fmt.Sprintf("%s %q", w.child.Object.GetKind(), w.child.Object.GetName()))
 		}
 		if w.err != nil {
-			errs = append(errs, w.err)
+			errs = append(errs, w.unexpandable(w.err))
 			continue
 		}
 		r.note(w.outcome.Object, w.outcome.Action)

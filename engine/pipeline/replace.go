@@ -15,8 +15,8 @@ import (
 
 // irreplaceable are kinds that are never deleted to be made again, with the reason.
 var irreplaceable = map[schema.GroupKind]string{
-	{Kind: "PersistentVolumeClaim"}: "a PersistentVolumeClaim holds data and is never replaced",
-	{Kind: "Namespace"}:             "all that is in a Namespace would go with it, so that it is never replaced",
+	claimKind:           claimHoldsData,
+	{Kind: "Namespace"}: "all that is in a Namespace would go with it, so that it is never replaced",
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: "all resources of a CustomResourceDefinition would go with it, so that it is never replaced",
 }
 
@@ -73,6 +73,8 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 			kept = withoutValues(kept, fmt.Sprintf("%s %q", kind, w.child.Object.GetName()))
 		}
 		return "it is not replaced: " + kept.Error()
+	case w.of.gvk.GroupKind() == claimKind:
+		return claimWayOut(fixed)
 	case why != "":
 		return why + ": give it another name"
 	default:

@@ -125,7 +125,7 @@ var _ = Describe("What Kubernetes can't change in place", func() {
 		Entry("a volume claim, which is never made again", fixed{"v1", "PersistentVolumeClaim",
 			`pvcs: [{storage: 1Gi, storageClassName: "{{ .spec.mode }}"}]`,
 			`applying PersistentVolumeClaim "web": spec.storageClassName can't be changed from "a" to "b"`,
-			"; a PersistentVolumeClaim holds data and is never replaced: give it another name"}),
+			"; the claim is Pending and holds no data yet: delete it to have it made again, or give it another name"}),
 	)
 
 	It("leaves the pods and the volumes of a StatefulSet, which the new one takes over", func(ctx context.Context) {

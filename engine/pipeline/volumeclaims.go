@@ -1,0 +1,51 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// claimKind is the kind whose objects hold data. Of its spec, the API server changes the size alone: of a claim that is bound, to a larger
+// one, where its StorageClass allows that.
+var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+
+const (
+	claimHoldsData = "a PersistentVolumeClaim holds data and is never replaced"
+	claimSize      = "spec.resources.requests.storage"
+	// notExpandable is what the API server's admission says where the StorageClass of a claim does not let it grow.
+	notExpandable = `persistentvolumeclaims %q is forbidden: only dynamically provisioned pvc can be resized and ` +
+		`the storageclass that provisions the pvc must support resize`
+)
+
+// claimWayOut says what to do about fields of a volume claim that can't be changed, which depends on whether it has a volume.
+func claimWayOut(fixed *apply.ImmutableError) string {
+	ofSize := slices.ContainsFunc(fixed.Fields, func(f apply.Difference) bool { return f.Path == claimSize })
+	phase, _, _ := unstructured.NestedString(fixed.Live.Object, fieldStatus, "phase")
+	switch {
+	case phase == string(corev1.ClaimPending) && ofSize:
+		return "the claim is Pending and holds no data yet: delete it to have it made again, or wait until it is Bound to let it grow"
+	case phase == string(corev1.ClaimPending):
+		return "the claim is Pending and holds no data yet: delete it to have it made again, or give it another name"
+	case phase == string(corev1.ClaimBound) && ofSize:
+		return "a volume never gets smaller: declare at least the size that it has, or give the claim another name"
+	default:
+		return claimHoldsData + ": give it another name"
+	}
+}
+
+// unexpandable says what to do where a claim may not grow. The API server says only that the StorageClass must support it.
+func (w *pending) unexpandable(err error) error {
+	name := w.child.Object.GetName()
+	if w.of.gvk.GroupKind() != claimKind || !apierrors.IsForbidden(err) || wordsOfAPI(err) != fmt.Sprintf(notExpandable, name) {
+		return err
+	}
+	return &redactedError{err: err, text: fmt.Sprintf("applying %s %q: it can't grow: "+
+		"set allowVolumeExpansion: true on its StorageClass, or give the claim another name", w.child.Object.GetKind(), name)}
+}

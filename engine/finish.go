@@ -144,6 +144,7 @@ func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstr
 	if result.Stalled.Type == "" {
 		result.Stalled = status.NotStalled()
 	}
+	pipeline.ShowMisread(&result.Ready, stored.GetAnnotations())
 	st.inputs = nil
 	// It is looked at, and so it is counted; but nothing has succeeded or failed.
 	b.tracker.Observe(health.Observation{Resource: keyOf(stored), Ready: result.Ready.Status == metav1.ConditionTrue})

@@ -22,11 +22,14 @@ var switches = []string{v1alpha1.AnnotationOrphan, v1alpha1.AnnotationPaused, v1
 func Misread(annotations map[string]string, switches ...string) string {
 	for _, name := range switches {
 		if v, set := annotations[name]; set && v != v1alpha1.True && v != "false" {
-			return fmt.Sprintf(`annotation %s is %.64q and has no effect: only "true" has one`, name, v)
+			return fmt.Sprintf(`%s%.64q and has no effect: only "true" has one`, misreadOf(name), v)
 		}
 	}
 	return ""
 }
+
+// misreadOf is how Misread begins.
+func misreadOf(name string) string { return "annotation " + name + " is " }
 
 // warnMisread warns of switches of the resource that are not understood.
 func (r *Run) warnMisread() {
@@ -35,10 +38,17 @@ func (r *Run) warnMisread() {
 	}
 }
 
-// showMisread says so on a resource that is Ready. Where it is not, that is said first.
-func (r *Run) showMisread(res *status.Result) {
-	if text := Misread(r.Stored.GetAnnotations(), switches...); text != "" && res.Ready.Status == metav1.ConditionTrue {
-		res.Ready.Message = status.WithAdvice(res.Ready.Message, text)
+// ShowMisread says so in a condition Ready that is True, in place of what an earlier look has said of switches. Where it is not True, that
+// is said first.
+func ShowMisread(ready *metav1.Condition, annotations map[string]string) {
+	if ready.Status != metav1.ConditionTrue {
+		return
+	}
+	for _, name := range switches {
+		ready.Message, _, _ = strings.Cut(ready.Message, "; "+misreadOf(name))
+	}
+	if text := Misread(annotations, switches...); text != "" {
+		ready.Message = status.WithAdvice(ready.Message, text)
 	}
 }
 

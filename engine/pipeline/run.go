@@ -250,7 +250,7 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 		}
 	}
 	r.conditions(&res, err, left)
-	r.showMisread(&res)
+	ShowMisread(&res.Ready, r.Stored.GetAnnotations())
 	res.Conditions = append(res.Conditions, r.backCondition(err, res.Ready)...)
 	return res, err
 }

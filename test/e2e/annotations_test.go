@@ -63,6 +63,17 @@ var _ = Describe("An annotation whose value is not understood", func() {
 		Entry("orphan", v1alpha1.AnnotationOrphan, "1"),
 	)
 
+	It("is warned of no more where it is mended by pausing", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{`+box+`}`))
+		w.website(ctx, "web", `{mode: first}`)
+		w.settled(ctx, "web")
+		w.annotate(ctx, "web", v1alpha1.AnnotationPaused, "yes")
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, v1alpha1.AnnotationPaused+` is "yes"`)
+		w.annotate(ctx, "web", v1alpha1.AnnotationPaused, v1alpha1.True)
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonPaused, v1alpha1.AnnotationPaused)
+		Expect(condition(w.get(ctx, Default, "web"), v1alpha1.ConditionReady).Message).To(Equal("the last reconcile succeeded"))
+	})
+
 	It("warns on the box", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{`+box+`}`))
 		w.website(ctx, "web", `{mode: first}`)

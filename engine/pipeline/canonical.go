@@ -7,20 +7,28 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// canonical gives a box without its empty lists and maps. To leave a list out, to write null and to write [] is the same, so it must be
-// one plan and one revision. What is handed on stays as it is: manifests, the spec of a declaration, bodies and values, in which only
-// the reader knows what an empty list means. So does an object that says something by being there, such as rollback.
+// canonical gives a box without its empty lists, maps and objects. To leave one out, to write null and to write [] or {} is the same, so
+// it must be one plan and one revision; and so must be an object of nothing but what the API server fills in. What is handed on stays as
+// it is: manifests, the spec of a declaration, bodies and values, in which only the reader knows what an empty list means. So does an
+// object that says something by being there, such as rollback.
 func canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	out := box.DeepCopy()
 	s := &out.Spec
 	s.Namespaces = orZero(s.Namespaces)
 	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
-	s.Providers = orAbsent(s.Providers)
+	s.Providers, s.APITypes = orAbsent(s.Providers, "[]"), orNil(s.APITypes)
+	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})
+	s.Deletion = orNil(s.Deletion, v1alpha1.DeletionSpec{Timeout: &metav1.Duration{Duration: defaultDeletionTimeout}})
+	if r := s.Reconciler; r != nil {
+		r.Hooks, r.Constructor = orNil(r.Hooks), orNil(r.Constructor)
+		s.Reconciler = orNil(r, v1alpha1.ReconcilerSpec{Default: new(true)})
+	}
 	for i := range s.Cross {
 		s.Cross[i].Selector = orZero(s.Cross[i].Selector)
 	}
@@ -73,9 +81,9 @@ func canonicalShort(kind kinds.Kind, short map[string]apiextensionsv1.JSON) map[
 	return out
 }
 
-// orNil gives nil for what has nothing in it. To Semantic.DeepEqual a list that is empty is one that is nil.
-func orNil[T any](v *T) *T {
-	if v == nil || equality.Semantic.DeepEqual(*v, *new(T)) {
+// orNil gives nil for what has nothing in it, or nothing but defaults. To Semantic.DeepEqual a list that is empty is one that is nil.
+func orNil[T any](v *T, defaults ...T) *T {
+	if v == nil || slices.ContainsFunc(append(defaults, *new(T)), func(nothing T) bool { return equality.Semantic.DeepEqual(*v, nothing) }) {
 		return nil
 	}
 	return v
@@ -89,9 +97,9 @@ func orZero[T any](v T) T {
 	return *new(T)
 }
 
-// orAbsent gives nil for JSON that is {} or null.
-func orAbsent(v *apiextensionsv1.JSON) *apiextensionsv1.JSON {
-	if v == nil || slices.Contains([]string{"", "{}", "null"}, string(bytes.Join(bytes.Fields(v.Raw), nil))) {
+// orAbsent gives nil for JSON that is {} or null, or one of others that say nothing.
+func orAbsent(v *apiextensionsv1.JSON, others ...string) *apiextensionsv1.JSON {
+	if v == nil || slices.Contains(append(others, "", "{}", "null"), string(bytes.Join(bytes.Fields(v.Raw), nil))) {
 		return nil
 	}
 	return v

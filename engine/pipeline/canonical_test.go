@@ -9,10 +9,15 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/config/crd"
 )
 
 // everyPart is a box that has one entry in every list of its typed fields that this version acts on.
@@ -43,10 +48,12 @@ status: {fields: [{path: phase, value: x, when: [{field: spec.image, exists: tru
   readyWhen: [{field: spec.image, exists: true}]}
 `
 
-// says are objects of the box that say something by being there, and so are no maps.
-var says = []string{
-	"rollback", "rollback.trigger", "reconciler", "reconciler.hooks", "reconciler.constructor", "autoscale", "autoscale.conditions", "autoscale.do",
-	"apiTypes", "serviceAccountRef", "external.auth", "external.auth.secretRef", "external.caBundle", "crd", "status", "deletion", "queue",
+// says are objects of the box that say something by being there.
+var says = []string{"rollback", "rollback.trigger"}
+
+// needs are objects of which the API server refuses an empty one: it needs a field.
+var needs = []string{
+	"autoscale", "autoscale.conditions", "autoscale.do", "serviceAccountRef", "external.auth", "external.auth.secretRef", "external.caBundle", "crd",
 }
 
 // bare are fields that are maps, though their type does not say so.
@@ -60,6 +67,7 @@ func TestEmptyListsAndMapsSayNothing(t *testing.T) {
 	if len(w.found) < 70 {
 		t.Fatalf("only %d lists and maps were found", len(w.found))
 	}
+	schema := boxSchema(t)
 	for _, place := range w.found {
 		t.Run(strings.Join(place.path, "."), func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -68,6 +76,7 @@ func TestEmptyListsAndMapsSayNothing(t *testing.T) {
 				other := w.spec(t, place, empty, false)
 				g.Expect(Revision(other)).To(gomega.Equal(Revision(absent)), "%v", empty)
 				g.Expect(outcome(t, other)).To(gomega.Equal(outcome(t, absent)), "%v", empty)
+				g.Expect(Revision(stored(t, schema, other))).To(gomega.Equal(Revision(stored(t, schema, absent))), "%v, as the API server stores it", empty)
 			}
 			if around, ok := w.around(place); ok {
 				only := place
@@ -118,6 +127,59 @@ func TestRevisionsOfBoxesWithoutEmptyFieldsStay(t *testing.T) {
 	g.Expect(Revision(boxOf(t, everyPart))).To(gomega.Equal("website-509655caab"))
 }
 
+// TestObjectsThatSayNothingWithTheirDefaults: what the API server fills in says no more than what is left out.
+func TestObjectsThatSayNothingWithTheirDefaults(t *testing.T) {
+	for name, same := range map[string][]string{
+		"nothing":    {`{status: {ready: Reconciled}}`, `{deletion: {timeout: 300s, ordered: false}}`, `{reconciler: {default: true, hooks: {}}}`, `{apiTypes: {location: ""}}`, `{providers: []}`, `{}`},
+		"ready":      {`{status: {ready: Current}}`, `{status: {ready: Current, fields: []}}`},
+		"a deadline": {`{deletion: {timeout: 1m}}`, `{deletion: {timeout: 1m, childrenFirst: false}}`},
+		"an order":   {`{deletion: {ordered: true}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			for _, spec := range same {
+				g.Expect(Revision(boxOf(t, spec))).To(gomega.Equal(Revision(boxOf(t, same[0]))), spec)
+			}
+			if name != "nothing" {
+				g.Expect(Revision(boxOf(t, same[0]))).NotTo(gomega.Equal(Revision(boxOf(t, "{}"))))
+			}
+		})
+	}
+}
+
+// stored is a box with what the API server fills in.
+func stored(tb testing.TB, schema *structuralschema.Structural, box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
+	tb.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(box)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defaulting.Default(content, schema)
+	out := &v1alpha1.OperatorBox{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// boxSchema is the schema that the API server has of a box.
+func boxSchema(tb testing.TB) *structuralschema.Structural {
+	tb.Helper()
+	var own apiextensionsv1.CustomResourceDefinition
+	var props apiextensions.JSONSchemaProps
+	if err := yaml.Unmarshal(crd.BoxDefinition(), &own); err != nil {
+		tb.Fatal(err)
+	}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(own.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+		tb.Fatal(err)
+	}
+	schema, err := structuralschema.NewStructural(&props)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return schema
+}
+
 // place is where a list or map stands in the spec of a box.
 type place struct {
 	path  []string
@@ -151,7 +213,7 @@ func (w *emptyWalk) field(t reflect.Type, at []string) {
 			w.found = append(w.found, place{at, map[string]any{}})
 		}
 	case t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		if !slices.Contains(says, strings.Join(at, ".")) && !slices.Contains(at, "forEach") {
+		if !slices.Contains(slices.Concat(says, needs), strings.Join(at, ".")) && !slices.Contains(at, "forEach") {
 			w.found = append(w.found, place{at, map[string]any{}})
 		}
 		w.walk(t, at)

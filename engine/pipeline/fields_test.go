@@ -55,7 +55,7 @@ var notYetSupported = map[string]map[string]string{
 		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
 		"reconciler.default":     "reconciler: {default: false}",
-		"apiTypes":               "apiTypes: {}",
+		"apiTypes":               "apiTypes: {object: Website}",
 		"providers":              "providers: {aws: []}",
 	},
 	"CommonFields": {},

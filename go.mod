@@ -9,7 +9,6 @@ tool (
 
 require (
 	github.com/Masterminds/semver/v3 v3.4.0
-	github.com/agnivade/levenshtein v1.2.2
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/go-logr/logr v1.4.4
 	github.com/go-sprout/sprout v1.0.3

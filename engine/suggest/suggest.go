@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // Nearest gives the candidate with the smallest edit distance to name, or "" where none is near enough to be a likely
@@ -17,12 +15,36 @@ func Nearest(name string, candidates []string) string {
 	limit := max(2, len(first)/3)
 	best, bestDistance := "", limit+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))
+		d := distance([]rune(strings.ToLower(name)), []rune(strings.ToLower(c)))
 		if d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
+}
+
+// distance is the number of slips that make b of a: a letter too many, one too few, another one, or two in the wrong order. It is the
+// optimal string alignment distance: the common Levenshtein distance takes letters in the wrong order for two slips.
+func distance(a, b []rune) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		before, last, row = last, row, before
+		row[0] = i + 1
+		for j := range b {
+			other := 0
+			if a[i] != b[j] {
+				other = 1
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+other)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
 }
 
 // DidYouMean gives `, did you mean "x"?` for the nearest candidate, or "" where none is near. It is meant to stand at the

@@ -8,12 +8,16 @@ func TestNearest(t *testing.T) {
 		candidates []string
 		want       string
 	}{
-		"a slip is found":               {"replcas", []string{"image", "replicas"}, "replicas"},
-		"case does not count":           {"readyreplicas", []string{"readyReplicas", "replicas"}, "readyReplicas"},
-		"nothing near gives nothing":    {"zzz", []string{"image", "replicas"}, ""},
-		"a short name allows two edits": {"tsl", []string{"tls"}, "tls"},
-		"ties go to the alphabet":       {"ab", []string{"ac", "aa"}, "aa"},
-		"no candidates":                 {"x", nil, ""},
+		"a slip is found":                             {"replcas", []string{"image", "replicas"}, "replicas"},
+		"case does not count":                         {"readyreplicas", []string{"readyReplicas", "replicas"}, "readyReplicas"},
+		"nothing near gives nothing":                  {"zzz", []string{"image", "replicas"}, ""},
+		"a short name allows two edits":               {"tsl", []string{"tls"}, "tls"},
+		"two letters in the wrong order are one slip": {"wbe", []string{"db", "web"}, "web"},
+		"and further back":                            {"databsae", []string{"databases", "database"}, "database"},
+		"letters that stand twice":                    {"adress", []string{"dress", "address"}, "address"},
+		"letters of other alphabets":                  {"größe", []string{"grösse", "große"}, "große"},
+		"ties go to the alphabet":                     {"ab", []string{"ac", "aa"}, "aa"},
+		"no candidates":                               {"x", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Nearest(tc.name, tc.candidates); got != tc.want {

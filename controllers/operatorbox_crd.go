@@ -88,16 +88,21 @@ func (r *OperatorBoxReconciler) findCRD(ctx context.Context, box *v1alpha1.Opera
 
 // crdMissing says that a CRD is not there, and names the one that may have been meant.
 func crdMissing(ctx context.Context, cache client.Reader, name string) string {
+	return fmt.Sprintf("CustomResourceDefinition %q does not exist%s; it is picked up when it is created", name, NearestCRD(ctx, cache, name))
+}
+
+// NearestCRD gives `, did you mean "x"?` for the nearest name of a cluster's CRDs and of others that could be meant; empty where none is
+// near. Where CRDs can't be listed, only the others count.
+func NearestCRD(ctx context.Context, reader client.Reader, name string, others ...string) string {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	if err := cache.List(ctx, all); err != nil {
+	if err := reader.List(ctx, all); err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("CRDs could not be listed", "reason", err.Error())
 	}
-	names := make([]string, len(all.Items))
 	for i := range all.Items {
-		names[i] = all.Items[i].Name
+		others = append(others, all.Items[i].Name)
 	}
-	return fmt.Sprintf("CustomResourceDefinition %q does not exist%s; it is picked up when it is created", name, suggest.DidYouMean(name, names))
+	return suggest.DidYouMean(name, others)
 }
 
 func (r *OperatorBoxReconciler) readCRD(ctx context.Context, box, name string) (*apiextensionsv1.CustomResourceDefinition, error) {

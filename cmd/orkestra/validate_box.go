@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -170,11 +171,10 @@ func (v *validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, "paths are checked when spec.crd is right")
 	case crd != nil:
 		r.Notes = append(r.Notes, fmt.Sprintf("%s has no schema: paths are not checked", crd.Name))
-	case box.Spec.CRD.Name != "" && v.crdsGiven:
-		found.add(fromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name,
-			"no file of --crd holds this CRD"+suggest.DidYouMean(box.Spec.CRD.Name, v.crds.names())))
+	case box.Spec.CRD.Name != "" && (v.crdsGiven || v.cluster != nil):
+		found.add(fromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, v.unknownCRD(ctx, box.Spec.CRD.Name)))
 	case box.Spec.CRD.Name != "":
-		r.schemaNote = v.unknownSchema(box.Spec.CRD.Name)
+		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", box.Spec.CRD.Name)
 		r.Notes = append(r.Notes, r.schemaNote)
 	}
 	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
@@ -209,12 +209,12 @@ func (v *validator) boxSchema(ctx context.Context, name string) *apiextensionsv1
 	return nil
 }
 
-func (v *validator) unknownSchema(name string) string {
-	hint := "give --crd or --cluster"
-	if v.cluster != nil {
-		hint = "the cluster has no such CRD, give --crd"
+// unknownCRD says where a CRD is not, and which one may have been meant.
+func (v *validator) unknownCRD(ctx context.Context, name string) string {
+	if v.cluster == nil {
+		return "no file of --crd holds this CRD" + suggest.DidYouMean(name, v.crds.names())
 	}
-	return fmt.Sprintf("schema of %s unknown: paths are not checked; %s", name, hint)
+	return "neither the cluster nor a file of -f or --crd has this CRD" + controllers.NearestCRD(ctx, v.cluster.client, name, v.crds.names()...)
 }
 
 // findCRD gives the CRD of a box; nil where it is not known.

@@ -44,6 +44,10 @@ func apiServer(t *testing.T, status int) string {
 		"/apis/" + groupRegions + "/v1": resources(groupRegions+"/v1",
 			metav1.APIResource{Name: "regions", SingularName: "region", Kind: "Region"}),
 		"/apis/" + groupCRD + "/v1/customresourcedefinitions/" + crd.Name: crd,
+		"/apis/" + groupCRD + "/v1/customresourcedefinitions": metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadataList"},
+			Items:    []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}},
+		},
 		"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
 			{Name: "configmaps", SingularName: "configmap", Kind: "ConfigMap", Namespaced: true}}},
 		"/api/v1/namespaces/team-a/configmaps/settings": settings,
@@ -89,10 +93,27 @@ func TestValidateAsksTheCluster(t *testing.T) {
 	g.Expect(stdout).To(ContainSubstring(`did you mean "image"?`))
 
 	t.Setenv(clientcmd.RecommendedConfigPathEnvVar, config)
-	stdout, stderr, code = orkestra(t, "", "validate", "-f", fixtures+"not-supported.yaml", "--cluster", "--context", "test")
+	stdout, _, code = orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--cluster", "--context", "test")
+	g.Expect(code).To(BeZero(), stdout)
+}
+
+func TestValidateRefusesACRDThatTheClusterLacks(t *testing.T) {
+	g := NewWithT(t)
+	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "wesbites.demo.example.com", 1)
+	args := []string{"validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK)}
+	stdout, _, code := orkestra(t, box, args...)
 	g.Expect(code).To(Equal(exitNo), stdout)
-	g.Expect(stderr).To(ContainSubstring(
-		`OperatorBox "a": note: schema of as.example.com unknown: paths are not checked; the cluster has no such CRD, give --crd` + "\n"))
+	g.Expect(stdout).To(ContainSubstring(`spec.crd.name: Invalid value: "wesbites.demo.example.com": ` +
+		`neither the cluster nor a file of -f or --crd has this CRD, did you mean "websites.demo.example.com"?`))
+
+	other := filepath.Join(t.TempDir(), "crd.yaml")
+	crd := strings.NewReplacer("websites", "wesbite", "Website", "Wesbite").Replace(read(g, websites))
+	g.Expect(os.WriteFile(other, []byte(crd), 0o600)).To(Succeed())
+	stdout, _, code = orkestra(t, strings.Replace(box, "wesbites", "wesbit", 1), append(args, "--crd", other)...)
+	g.Expect(code).To(Equal(exitNo), stdout)
+	g.Expect(stdout).To(ContainSubstring(
+		`spec.crd.name: Invalid value: "wesbit.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, ` +
+			`did you mean "wesbite.demo.example.com"?`), "names of files count, too")
 }
 
 func TestValidateRefusesACRDThatNoFileHolds(t *testing.T) {

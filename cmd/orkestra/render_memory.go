@@ -59,8 +59,12 @@ func newMemory(plan *pipeline.Plan, known *state, boxes []compiledBox, mapper me
 func (m *memory) settle(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, now time.Time) (*pipeline.Run, error) {
 	var run *pipeline.Run
 	var err error
+	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Kinds: m, Observer: m, Caller: m.known}
+	if m.cluster == nil {
+		ports.Unread = "was not read: no cluster is given; give it by --with, or let --cluster read it"
+	}
 	for range maxCycles {
-		run = plan.NewRun(stored, now, pipeline.Ports{Inventory: m, Applier: m, Marker: m, Kinds: m, Observer: m, Caller: m.known})
+		run = plan.NewRun(stored, now, ports)
 		err = plan.Execute(ctx, run)
 		stored = run.Stored
 		if err != nil || len(run.Writes) == 0 {

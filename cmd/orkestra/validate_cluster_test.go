@@ -112,7 +112,7 @@ func TestValidateRefusesACRDThatTheClusterLacks(t *testing.T) {
 	stdout, _, code = orkestra(t, strings.Replace(box, "wesbites", "wesbit", 1), append(args, "--crd", other)...)
 	g.Expect(code).To(Equal(exitNo), stdout)
 	g.Expect(stdout).To(ContainSubstring(
-		`spec.crd.name: Invalid value: "wesbit.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, ` +
+		`spec.crd.name: Invalid value: "wesbit.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, `+
 			`did you mean "wesbite.demo.example.com"?`), "names of files count, too")
 }
 

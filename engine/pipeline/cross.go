@@ -192,6 +192,9 @@ func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err erro
 		return err.Error(), nil
 	case s.optional && expr.IsAbsent(err):
 		return err.Error(), nil
+	case s.optional && absent != "" && r.Ports.Unread != "":
+		r.notes = append(r.notes, fmt.Sprintf("cross %s: %s", s.name, absent))
+		return absent, err
 	default:
 		return absent, err
 	}
@@ -229,7 +232,7 @@ func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err erro
 	}
 	obj := r.observed(kind, namespace, name)
 	if obj == nil {
-		return describe(kind, namespace, name) + " does not exist", nil
+		return r.absent(describe(kind, namespace, name)), nil
 	}
 	r.cross[s.name], r.secretCross[s.name] = kinds.View(obj), kinds.ViewAll(obj)
 	return "", nil
@@ -254,10 +257,14 @@ func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersion
 		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewAll(obj))
 	}
 	r.cross[s.name], r.secretCross[s.name] = seen, all
-	if len(objects) == 0 {
+	switch {
+	case len(objects) > 0:
+		return "", nil
+	case r.Ports.Unread != "":
+		return r.absent(fmt.Sprintf("%s with the labels %q", describe(kind, namespace, ""), selector.String())), nil
+	default:
 		return fmt.Sprintf("no %s has the labels %q", describe(kind, namespace, ""), selector.String()), nil
 	}
-	return "", nil
 }
 
 // maxCross is how many objects one source may give.
@@ -282,17 +289,4 @@ func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, n
 		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
 	}
 	return namespace, r.mayReach(ctx, "selector.namespace", namespace)
-}
-
-func describe(kind schema.GroupVersionKind, namespace, name string) string {
-	out := kind.Kind
-	switch {
-	case name != "" && namespace != "":
-		out += fmt.Sprintf(" %q", namespace+"/"+name)
-	case name != "":
-		out += fmt.Sprintf(" %q", name)
-	case namespace != "":
-		out += fmt.Sprintf(" in namespace %q", namespace)
-	}
-	return out
 }

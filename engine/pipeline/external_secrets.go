@@ -110,7 +110,7 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 	}
 	secret := r.observed(secretKind, namespace, name)
 	if secret == nil {
-		return nil, &secretError{fmt.Sprintf("%s: %s does not exist", s.what, describe(secretKind, namespace, name))}
+		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.absent(describe(secretKind, namespace, name)))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {

@@ -25,6 +25,9 @@ func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
 		return err
 	}
 	target := r.observed(namespaceKind, "", namespace)
+	if target == nil && r.Ports.Unread != "" {
+		return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: what + ": " + r.absent(describe(namespaceKind, "", namespace))})
+	}
 	if target != nil {
 		listed := allowed(target.GetAnnotations())
 		if slices.Contains(listed, own) || slices.Contains(listed, "*") {

@@ -88,7 +88,9 @@ type Ports struct {
 	Marker    Marker
 	Kinds     Kinds
 	Observer  Observer
-	Caller    Caller
+	// Unread says why what the Observer does not give may be there all the same, as a predicate; empty: then it does not exist.
+	Unread string
+	Caller Caller
 	// Former gives the finalizers that the kept revisions of the box name; nil: none are kept.
 	Former apply.Former
 	// DryRun is asked before anything is changed; nil: nobody is.

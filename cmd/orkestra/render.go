@@ -19,11 +19,14 @@ The resource is handled as the API server would handle it: the schema of its CRD
 the plan runs until nothing changes any more. Nothing is written anywhere.
 
 What a cluster would add is given by --with: the state of children (their status opens gates), other objects that the box
-reads, and the answers of external calls. With --cluster, other objects are read there where --with does not give them;
-children never are. Answers stand in a document with nothing but the key "external":
+reads, and the answers of external calls. Answers stand in a document with nothing but the key "external":
 
   external:
     quota: {status: 200, body: {limit: 5}}
+
+` + clusterHelp + `
+It is also asked for what the box reads and --with does not give: objects of cross, Secrets of calls, Namespaces (rights:
+get, list). Children are not read: give them by --with.
 
 Values that a cluster would draw at random are drawn from a fixed source, so that two runs print the same. Notes on what
 the resource waits for, and on its conditions, go to standard error.
@@ -73,7 +76,7 @@ func (f *renderFlags) bindRender(cmd *cobra.Command) error {
 	fs.StringSliceVarP(&f.resources, "resource", "r", nil, "files or directories that hold resources; -: standard input (repeatable)")
 	fs.StringSliceVar(&f.with, "with", nil, "files or directories that hold what a cluster has besides: children, other objects, external answers (repeatable)")
 	fs.BoolVar(&f.status, "status", false, "print each resource with its status, too")
-	return errors.Join(f.bindBoxes(cmd, formatYAML, []string{formatYAML, formatJSON}), cmd.MarkFlagRequired("resource"), cmd.MarkFlagFilename("resource", "yaml", "yml", "json"),
+	return errors.Join(f.bindBoxes(cmd, "for CRDs that no file holds, its kinds, and what the box reads", formatYAML, []string{formatYAML, formatJSON}), cmd.MarkFlagRequired("resource"), cmd.MarkFlagFilename("resource", "yaml", "yml", "json"),
 		cmd.MarkFlagFilename("with", "yaml", "yml", "json"))
 }
 

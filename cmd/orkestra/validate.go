@@ -19,9 +19,18 @@ What templates and conditions read is checked against the schema of the box's CR
 and --crd, from the box's own crd.definition, or with --cluster from the API server. Where no schema is found, the rest of
 the box is still checked, and a note says so.
 
+` + clusterHelp + `
+
 Other objects in the files are ignored. Templates of Helm and overlays of Kustomize are not expanded: pipe their output in.
 
 The exit code is 0 when every box is valid, 1 when one is not, and 2 for wrong use.`
+
+// clusterHelp says what --cluster reads for every command that compiles boxes.
+const clusterHelp = `With --cluster the API server is asked, with the rights of the kubeconfig's user, not the manager's: for the
+CustomResourceDefinitions that no file holds (rights: get, and list to suggest a name), and by discovery for the kinds that
+it serves. It is checked then that the CRD is there and serves the box's version, that every path is in its schema, which
+kinds are not installed yet, and which of them have no namespaces. Nothing is written. What the manager may do is not
+checked: the box's status says it once it is applied.`
 
 const validateExample = `  # A box and the CRD that it serves
   orkestra validate -f box.yaml --crd crd.yaml
@@ -63,18 +72,18 @@ func newValidateCommand() *cobra.Command {
 }
 
 func (f *validateFlags) bind(cmd *cobra.Command) error {
-	return f.bindBoxes(cmd, formatText, formatNames())
+	return f.bindBoxes(cmd, "for CRDs that no file holds, and for its kinds", formatText, formatNames())
 }
 
-// bindBoxes are the flags of every command that compiles boxes.
-func (f *validateFlags) bindBoxes(cmd *cobra.Command, standard string, formats []string) error {
+// bindBoxes are the flags of every command that compiles boxes. clusterReads says what --cluster is for.
+func (f *validateFlags) bindBoxes(cmd *cobra.Command, clusterReads, standard string, formats []string) error {
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&f.files, "filename", "f", nil, "files or directories that hold boxes; -: standard input (repeatable)")
 	fs.StringSliceVar(&f.crds, "crd", nil, "files or directories that hold CRDs; -: standard input (repeatable)")
 	fs.BoolVarP(&f.recursive, "recursive", "R", false, "go into the directories below those given by -f and --crd")
-	fs.BoolVar(&f.cluster, "cluster", false, "read CRDs that the files do not hold, and kinds, from the API server")
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
-	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
+	fs.BoolVar(&f.cluster, "cluster", false, "ask the API server, as the kubeconfig's user, "+clusterReads)
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "with --cluster: where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
+	fs.StringVar(&f.context, "context", "", "with --cluster: context of the kubeconfig")
 	fs.StringVarP(&f.output, "output", "o", standard, strings.Join(formats, ", "))
 	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "as the manager's flag: boxes may make roles, bindings, webhooks and CRDs")
 	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "as the manager's flag: with it, the host of a URL may come from a template")

@@ -198,3 +198,23 @@ func TestValidatePrefersFilesToTheCluster(t *testing.T) {
 	g.Expect(code).To(Equal(exitNo))
 	g.Expect(stdout).To(ContainSubstring(`spec.host: no such field in the CRD's schema, did you mean "hosts"?`))
 }
+
+// The help says what is read, with whose rights, and what is checked with it.
+func TestHelpSaysWhatTheClusterIsAskedFor(t *testing.T) {
+	for command, reads := range map[string]string{
+		"validate": "CustomResourceDefinitions that no file holds (rights: get, and list to suggest a name)",
+		"render":   "what the box reads and --with does not give: objects of cross, Secrets of calls, Namespaces (rights: get, list)",
+	} {
+		t.Run(command, func(t *testing.T) {
+			g := NewWithT(t)
+			help, _, code := orkestra(t, "", command, "--help")
+			g.Expect(code).To(BeZero())
+			words := strings.Join(strings.Fields(help), " ")
+			g.Expect(words).To(And(ContainSubstring(reads), ContainSubstring("with the rights of the kubeconfig's user, not the manager's"),
+				ContainSubstring("that the CRD is there and serves the box's version"), ContainSubstring("Nothing is written")))
+			_, flag, _ := strings.Cut(help, "--cluster  ")
+			flag, _, _ = strings.Cut(flag, "\n")
+			g.Expect(flag).To(ContainSubstring("ask the API server"), "the flag's own line")
+		})
+	}
+}

@@ -35,7 +35,7 @@ E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go engine/kinds/zz_generated.enums.go
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -82,7 +82,7 @@ run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen ## Write deep copies, CRDs, RBAC, the chart's share of them, and the texts of `orkestra explain`.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen ## Write deep copies, CRDs, RBAC, the chart's share of them, the texts of `orkestra explain`, and the values of Kubernetes' types.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -90,6 +90,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen ## Write deep copies, CRD
 		output:rbac:artifacts:config=config/rbac
 	$(BIN)/chartgen -config config -chart charts/orkestra
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
+	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/zz_generated.enums.go
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod files are not as they should be.
@@ -222,6 +223,9 @@ $(BIN)/crdtext: test/tools/go.mod test/tools/go.sum $(call gofiles,test/tools/cr
 
 $(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
 	cd test/tools && $(GO) build -o ../../$@ ./docgen
+
+$(BIN)/enumgen: test/tools/go.mod $(call gofiles,test/tools/enumgen)
+	cd test/tools && $(GO) build -o ../../$@ ./enumgen
 
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum

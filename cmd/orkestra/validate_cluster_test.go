@@ -99,21 +99,21 @@ func TestValidateAsksTheCluster(t *testing.T) {
 
 func TestValidateRefusesACRDThatTheClusterLacks(t *testing.T) {
 	g := NewWithT(t)
-	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "wesbites.demo.example.com", 1)
+	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "websiets.demo.example.com", 1)
 	args := []string{"validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK)}
 	stdout, _, code := orkestra(t, box, args...)
 	g.Expect(code).To(Equal(exitNo), stdout)
-	g.Expect(stdout).To(ContainSubstring(`spec.crd.name: Invalid value: "wesbites.demo.example.com": ` +
+	g.Expect(stdout).To(ContainSubstring(`spec.crd.name: Invalid value: "websiets.demo.example.com": ` +
 		`neither the cluster nor a file of -f or --crd has this CRD, did you mean "websites.demo.example.com"?`))
 
 	other := filepath.Join(t.TempDir(), "crd.yaml")
-	crd := strings.NewReplacer("websites", "wesbite", "Website", "Wesbite").Replace(read(g, websites))
+	crd := strings.NewReplacer("websites", "webshops", "Website", "Webshop", "website", "webshop").Replace(read(g, websites))
 	g.Expect(os.WriteFile(other, []byte(crd), 0o600)).To(Succeed())
-	stdout, _, code = orkestra(t, strings.Replace(box, "wesbites", "wesbit", 1), append(args, "--crd", other)...)
+	stdout, _, code = orkestra(t, strings.Replace(box, "websiets", "webshop", 1), append(args, "--crd", other)...)
 	g.Expect(code).To(Equal(exitNo), stdout)
 	g.Expect(stdout).To(ContainSubstring(
-		`spec.crd.name: Invalid value: "wesbit.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, `+
-			`did you mean "wesbite.demo.example.com"?`), "names of files count, too")
+		`spec.crd.name: Invalid value: "webshop.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, `+
+			`did you mean "webshops.demo.example.com"?`), "names of files count, too")
 }
 
 func TestValidateRefusesACRDThatNoFileHolds(t *testing.T) {

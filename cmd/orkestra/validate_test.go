@@ -74,6 +74,7 @@ func TestValidateGolden(t *testing.T) {
 		"unknown-path":     withCRD("unknown-path.yaml"),
 		"wrong-type":       withCRD("wrong-type.yaml"),
 		"wrong-value":      withCRD("wrong-value.yaml"),
+		"refused":          withCRD("refused.yaml"),
 		"duplicate":        withCRD("duplicate.yaml"),
 		"two-boxes":        withCRD("two-boxes.yaml"),
 		"crd-field":        withCRD("crd-field.yaml"),

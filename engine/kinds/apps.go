@@ -61,6 +61,7 @@ func (k Kind) WorkloadOf(name string, short map[string]any) Workload {
 
 func checkWorkload(c *checker) {
 	c.checkPod(inTemplate...)
+	c.checkRestarts(inTemplate, string(corev1.RestartPolicyAlways))
 }
 
 func buildDeployment(d Declared, short map[string]any) (map[string]any, error) {

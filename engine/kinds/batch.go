@@ -76,8 +76,12 @@ func badFailurePolicy(text string) *FieldError {
 	}
 }
 
+// restartsOfJobs are what the API server takes of a Job: its pods are to end.
+var restartsOfJobs = []string{string(corev1.RestartPolicyNever), string(corev1.RestartPolicyOnFailure)}
+
 func checkJob(c *checker) {
 	c.checkPod(inTemplate...)
+	c.checkRestarts(inTemplate, restartsOfJobs...)
 	text, ok := c.short[nameFailurePolicy].(string)
 	if ok && text != "" && !c.templated(text) && !slices.Contains(failurePolicies, v1alpha1.JobFailurePolicy(text)) {
 		c.errs = append(c.errs, field.NotSupported(c.at.Child(nameFailurePolicy), v1alpha1.JobFailurePolicy(text), failurePolicies))
@@ -119,12 +123,8 @@ var inJobTemplate = []string{nameJobTemplate, nameSpec, "template"}
 
 func checkCronJob(c *checker) {
 	c.checkPod(inJobTemplate...)
+	c.checkRestarts(inJobTemplate, restartsOfJobs...)
 	c.requireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
-	if text, ok := c.short[nameSchedule].(string); ok && text != "" && !c.templated(text) {
-		if why := badSchedule(text); why != "" {
-			c.errs = append(c.errs, field.Invalid(c.at.Child(nameSchedule), text, why))
-		}
-	}
 }
 
 func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {

@@ -48,6 +48,7 @@ func (w *walker) value(s *shape, v any) any {
 		return w.anything(v)
 	default:
 		if out, ok := scalar(s, v); ok {
+			w.choice(s, out)
 			return out
 		}
 	}
@@ -74,6 +75,7 @@ func (w *walker) member(s *shape, out map[string]any, name string, v any) {
 		out[name] = nil
 	case v != nil:
 		converted := w.value(m.shape, v)
+		w.constant(name, m, v, converted)
 		if w.overlay {
 			w.mergeKeys(m, plain(v))
 			out[name] = converted

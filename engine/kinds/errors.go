@@ -19,7 +19,7 @@ type FieldError struct {
 	// Want is what the field should be: "integer". Empty where the field may not be there at all.
 	Want string
 	// Got is the type of what it is, as in JSON: "string"; "nothing" where it is missing. Where Want is empty it says what
-	// the field is: "unknown field".
+	// the field is: "unknown field", or with a Value, what that should be.
 	Got string
 	// Value is what it is, at most 64 characters; empty for objects and arrays. It may come from a Secret, so Error does
 	// not show it: see WithValue.
@@ -94,7 +94,7 @@ func (e *FieldError) below(at *field.Path) *field.Error {
 		path = joinPath(at.String(), e.Path)
 	}
 	switch {
-	case e.Want == "":
+	case e.Want == "" && e.Value == "":
 		return &field.Error{Type: field.ErrorTypeForbidden, Field: path, BadValue: "", Detail: e.problem()}
 	case e.Got == gotNothing:
 		return &field.Error{Type: field.ErrorTypeRequired, Field: path, BadValue: "", Detail: e.Want}

@@ -109,6 +109,10 @@ func fieldSamples(t *testing.T, k Kind) map[string][]any {
 			for _, probe := range m.shape.names {
 				out[name] = append(out[name], map[string]any{probe: map[string]any{"periodSeconds": int64(1)}})
 			}
+		case len(m.shape.values) > 0: // the first is nowhere the default
+			out[name] = []any{m.shape.values[0]}
+		case m.shape.form == formList && len(m.shape.elem.values) > 0:
+			out[name] = []any{[]any{m.shape.elem.values[0]}}
 		case m.shape.form == formObject:
 			out[name] = []any{map[string]any{}}
 		case m.shape.form == formDictionary:

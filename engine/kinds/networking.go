@@ -11,6 +11,7 @@ import (
 // Short fields of Ingresses and NetworkPolicies.
 const (
 	nameHost        = "host"
+	nameNumber      = "number"
 	namePath        = "path"
 	namePathType    = "pathType"
 	namePodSelector = "podSelector"
@@ -98,14 +99,14 @@ func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
 	port := map[string]any{}
 	switch v := short[nameServicePort].(type) {
 	case int64:
-		port["number"] = v
+		port[nameNumber] = v
 	case string:
 		port[nameName] = v
 	default:
 		if name != service.Name || service.Port == 0 {
 			return nil, &FieldError{Path: nameServicePort, Want: "a port: the box has not exactly one Service that has ports", Got: gotNothing}
 		}
-		port["number"] = int64(service.Port)
+		port[nameNumber] = int64(service.Port)
 	}
 	return map[string]any{nameService: map[string]any{nameName: name, namePort: port}}, nil
 }

@@ -72,6 +72,9 @@ type sampler struct {
 }
 
 func (r *sampler) value(s *shape, depth int, nulls bool) any {
+	if len(s.values) > 0 {
+		return s.values[r.random.IntN(len(s.values))]
+	}
 	switch s.form {
 	case formObject:
 		return r.object(s, depth, nulls)

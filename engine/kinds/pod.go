@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,6 +21,7 @@ const (
 	nameInitContainers = "initContainers"
 	nameProbes         = "probes"
 	nameResources      = "resources"
+	nameServiceAccount = "serviceAccountName"
 	nameSidecars       = "sidecars"
 	nameVolumes        = "volumes"
 )
@@ -31,7 +33,7 @@ var containerFields = []string{
 
 // podSpecFields are the short fields that a pod's spec has under the same name.
 var podSpecFields = []string{
-	nameVolumes, "serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", nameInitContainers,
+	nameVolumes, nameServiceAccount, "imagePullSecrets", "nodeSelector", "tolerations", nameInitContainers,
 }
 
 // probeFields are the probes of a container by their short names.
@@ -116,6 +118,15 @@ func (c *checker) checkPod(template ...string) {
 	names := map[string]bool{mainContainer: c.describesMain()}
 	c.checkContainerNames(nameInitContainers, names)
 	c.checkContainerNames(nameSidecars, names)
+}
+
+// checkRestarts reports a policy that the API server refuses for pods of this kind. What is none at all is said by its type.
+func (c *checker) checkRestarts(template []string, valid ...string) {
+	path := append(slices.Clone(template), nameSpec, "restartPolicy")
+	text, ok := c.overlaid(path...).(string)
+	if ok && slices.Contains(enums["k8s.io/api/core/v1.RestartPolicy"], text) && !slices.Contains(valid, text) {
+		c.add(&FieldError{Path: nameSpec + "." + strings.Join(path, "."), Got: "want " + oneOf(valid), Value: text})
+	}
 }
 
 // checkImage asks for an image, unless the overlay brings the containers.

@@ -26,6 +26,8 @@ type shape struct {
 	names []string
 	// elem is the shape of a dictionary's values, or of a list's elements.
 	elem *shape
+	// values are those that a text may have; none: any.
+	values []string
 }
 
 // member is one field of an object.
@@ -35,6 +37,8 @@ type member struct {
 	text bool
 	// mergeKey is the field by which a strategic merge tells the elements of a list apart; empty where it does not.
 	mergeKey string
+	// in is the struct that has the field; a struct that others inline has its own.
+	in reflect.Type
 }
 
 // form is the sort of JSON value that a shape wants.
@@ -135,6 +139,7 @@ func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 		}
 	default:
 		s.form, s.bits = scalarForm(t)
+		s.values = enums[t.PkgPath()+"."+t.Name()]
 	}
 	return s
 }
@@ -174,7 +179,7 @@ func (s *shape) addMembers(t reflect.Type, seen map[reflect.Type]*shape) {
 			name = f.Name
 		}
 		s.members[name] = &member{
-			shape: newShape(f.Type, seen), text: f.Type.Kind() == reflect.String, mergeKey: f.Tag.Get("patchMergeKey"),
+			shape: newShape(f.Type, seen), text: f.Type.Kind() == reflect.String, mergeKey: f.Tag.Get("patchMergeKey"), in: t,
 		}
 		s.names = append(s.names, name)
 	}

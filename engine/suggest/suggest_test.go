@@ -14,7 +14,7 @@ func TestNearest(t *testing.T) {
 		"a short name allows two edits":               {"tsl", []string{"tls"}, "tls"},
 		"two letters in the wrong order are one slip": {"wbe", []string{"db", "web"}, "web"},
 		"and further back":                            {"databsae", []string{"databases", "database"}, "database"},
-		"letters that stand twice":                    {"adress", []string{"dress", "address"}, "address"},
+		"letters that stand twice":                    {"buket", []string{"basket", "bucket"}, "bucket"},
 		"letters of other alphabets":                  {"größe", []string{"grösse", "große"}, "große"},
 		"ties go to the alphabet":                     {"ab", []string{"ac", "aa"}, "aa"},
 		"no candidates":                               {"x", nil, ""},

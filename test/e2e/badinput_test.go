@@ -35,6 +35,11 @@ var badSpecs = map[string]mistake{
 	"wrong type": {
 		`{onReconcile: {deployments: [{image: "nginx:1", replicas: many}]}}`,
 		`spec.onReconcile.deployments[0].replicas: Invalid value: "many": want 32-bit integer, got string`},
+	"constant that the API server refuses": {
+		`{onReconcile: {deployments: [{image: "nginx:1", port: 70000, replicas: -1}], services: [{type: Loadbalancer}]}}`,
+		`3 mistakes: spec.onReconcile.deployments[0].port: Invalid value: "70000": want a number from 1 to 65535; ` +
+			`spec.onReconcile.deployments[0].replicas: Invalid value: "-1": want a number that is not negative; ` +
+			`spec.onReconcile.services[0].type: Invalid value: "Loadbalancer": want ClusterIP, ExternalName, LoadBalancer or NodePort, did you mean "LoadBalancer"?`},
 	"missing field": {
 		`{onReconcile: {deployments: [{replicas: 1}]}}`,
 		`spec.onReconcile.deployments[0].image: Required value: an image`},

@@ -156,7 +156,7 @@ var _ = Describe("Rollback that holds", func() {
 		before := getBox(ctx, Default, name).Status.Revision
 
 		By("breaking the box: a kind more, other content, and a port that there is none of")
-		w.box(ctx, strings.NewReplacer(`"{{ .spec.image }}"`, `"other {{ .spec.image }}"`, `port: "{{ .spec.port }}"`, `port: 70000`,
+		w.box(ctx, strings.NewReplacer(`"{{ .spec.image }}"`, `"other {{ .spec.image }}"`, `port: "{{ .spec.port }}"`, `port: "{{ 70000 }}"`,
 			"  services:", "  secrets:\n  - {name: extra, data: {a: b}}\n  services:").Replace(holding))
 		w.running(ctx, name)
 		w.rolledBack(ctx, "web", fmt.Sprintf("generation 1 under box revision %s failed in onReconcile; the children are those of generation 1 under %s",

@@ -1,0 +1,171 @@
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+// The API server refuses more than the types of the fields say, and says so only when the first resource comes. So what a box writes
+// out is checked here. Which texts a type has comes from Kubernetes' types, by make generate (enums); other limits its Go modules do not
+// have, so the tables below hold those that people run into. What a template yields is left to the API server.
+
+// rule says why the API server refuses a value of a field; empty: it does not, or only it knows.
+type rule func(v any) string
+
+// The rules for numbers.
+var (
+	port        = portFrom(1)
+	portOrNone  = portFrom(0)
+	notNegative = within(0, math.MaxInt64, "want a number that is not negative")
+	positive    = within(1, math.MaxInt64, "want a number from 1")
+	fileMode    = within(0, 0o777, "want a number from 0 to 511, which is 0777")
+)
+
+// numberRules are for numbers, and for what is a number or a text, by the field's name: it means the same in every kind.
+var numberRules = map[string]rule{
+	"containerPort": port, "endPort": port, namePort: port, nameServicePort: port,
+	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, nameNumber: portOrNone, nameTargetPort: portOrNone,
+
+	"averageUtilization": positive, "cpu": positive, nameMaxReplicas: positive, "maxSkew": positive, "memory": positive, "minDomains": positive,
+
+	"activeDeadlineSeconds": notNegative, nameBackoffLimit: notNegative, "backoffLimitPerIndex": notNegative, "completions": notNegative,
+	"failedJobsHistoryLimit": notNegative, "failureThreshold": notNegative, "fsGroup": notNegative, "initialDelaySeconds": notNegative,
+	"maxFailedIndexes": notNegative, "minReadySeconds": notNegative, "minReplicas": notNegative, "parallelism": notNegative,
+	"partition": notNegative, "periodSeconds": notNegative, "progressDeadlineSeconds": notNegative, nameReplicas: notNegative,
+	"revisionHistoryLimit": notNegative, "runAsGroup": notNegative, "runAsUser": notNegative, "stabilizationWindowSeconds": notNegative,
+	"startingDeadlineSeconds": notNegative, "successThreshold": notNegative, "successfulJobsHistoryLimit": notNegative,
+	"timeoutSeconds": notNegative, nameTTL: notNegative,
+
+	"maxSurge": amount, nameMaxUnavailable: amount, nameMinAvailable: amount,
+	"defaultMode": fileMode,
+	"weight":      within(1, 100, "want a number from 1 to 100"),
+}
+
+// fieldOf is a field of a Go type, by its name in JSON.
+type fieldOf struct {
+	in   reflect.Type
+	name string
+}
+
+// fieldRules are for fields whose names mean something else in other types.
+var fieldRules = map[fieldOf]rule{
+	{reflect.TypeFor[batchv1.CronJobSpec](), nameSchedule}:      ofText(badSchedule),
+	{reflect.TypeFor[v1alpha1.CronJobFields](), nameSchedule}:   ofText(badSchedule),
+	{reflect.TypeFor[corev1.Container](), nameName}:             ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[corev1.ContainerPort](), nameName}:         ofText(first(validation.IsValidPortName)),
+	{reflect.TypeFor[corev1.DownwardAPIVolumeFile](), "mode"}:   fileMode,
+	{reflect.TypeFor[corev1.EnvVar](), nameName}:                ofText(first(validation.IsRelaxedEnvVarName)),
+	{reflect.TypeFor[corev1.KeyToPath](), "mode"}:               fileMode,
+	{reflect.TypeFor[corev1.PodSpec](), nameServiceAccount}:     ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[v1alpha1.PodFields](), nameServiceAccount}: ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[v1alpha1.RunFields](), nameServiceAccount}: ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[corev1.ServicePort](), nameName}:           ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[corev1.Volume](), nameName}:                ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[networkingv1.HTTPIngressPath](), namePath}: ofText(urlPath),
+	{reflect.TypeFor[v1alpha1.IngressFields](), namePath}:       ofText(urlPath),
+	{reflect.TypeFor[networkingv1.IngressRule](), nameHost}:     ofText(hostName),
+	{reflect.TypeFor[v1alpha1.IngressFields](), nameHost}:       ofText(hostName),
+}
+
+// ruleOf gives the rule of a field; nil where there is none.
+func ruleOf(name string, m *member) rule {
+	if r := fieldRules[fieldOf{m.in, name}]; r != nil {
+		return r
+	}
+	if m.shape.form == formInteger || m.shape.form == formIntOrString {
+		return numberRules[name]
+	}
+	return nil
+}
+
+// constant reports a value that the API server refuses, where it is written out.
+func (w *walker) constant(name string, m *member, written, v any) {
+	if text, ok := written.(string); v == nil || w.templated == nil || ok && w.templated(text) {
+		return
+	}
+	if r := ruleOf(name, m); r != nil {
+		if why := r(v); why != "" {
+			w.fail(&FieldError{Got: why, Value: excerpt(v)})
+		}
+	}
+}
+
+// choice reports a text that is none of those that its type has.
+func (w *walker) choice(s *shape, v any) {
+	text, ok := v.(string)
+	if !ok || text == "" || w.templated == nil || len(s.values) == 0 || slices.Contains(s.values, text) {
+		return
+	}
+	w.fail(&FieldError{Got: "want " + oneOf(s.values) + suggest.DidYouMean(text, s.values), Value: excerpt(text)})
+}
+
+func within(low, high int64, want string) rule {
+	return func(v any) string {
+		if n, ok := v.(int64); ok && (n < low || n > high) {
+			return want
+		}
+		return ""
+	}
+}
+
+// portFrom is a port, by number or by the name that it has elsewhere.
+func portFrom(low int64) rule {
+	const high = 65535
+	number, name := within(low, high, fmt.Sprintf("want a number from %d to %d", low, high)), ofText(first(validation.IsValidPortName))
+	return func(v any) string { return cmp.Or(number(v), name(v)) }
+}
+
+// amount is a number of pods, or a part of them.
+func amount(v any) string {
+	text, isText := v.(string)
+	if isText && len(validation.IsValidPercent(text)) > 0 || notNegative(v) != "" {
+		return "want a number that is not negative, or a percentage such as 25%"
+	}
+	return ""
+}
+
+// ofText is a rule of texts that are not empty: an empty one is mostly as good as none.
+func ofText(problem func(string) string) rule {
+	return func(v any) string {
+		if text, ok := v.(string); ok && text != "" {
+			return problem(text)
+		}
+		return ""
+	}
+}
+
+// first takes the first of the problems that Kubernetes finds.
+func first(problems func(string) []string) func(string) string {
+	return func(text string) string {
+		if found := problems(text); len(found) > 0 {
+			return found[0]
+		}
+		return ""
+	}
+}
+
+func hostName(text string) string {
+	if strings.HasPrefix(text, "*") {
+		return first(validation.IsWildcardDNS1123Subdomain)(text)
+	}
+	return first(validation.IsDNS1123Subdomain)(text)
+}
+
+func urlPath(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		return "want an absolute path, which begins with /"
+	}
+	return ""
+}

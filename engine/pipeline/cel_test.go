@@ -94,7 +94,7 @@ func TestCELRules(t *testing.T) {
 	}
 }
 
-// A gate that waits for what is not there yet holds nothing else up: the child it waits for may come later in the order.
+// A gate that waits holds nothing else up: the child it waits for comes before it, whatever its rank.
 func TestCELGateWaitsForAChildThatIsNotThere(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `
@@ -108,7 +108,7 @@ onReconcile:
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create Deployment/shop"}))
 	g.Expect(waitsFor(r)).To(gomega.Equal([]string{
-		`services: cel "children.deployment.status.readyReplicas > 0": children.deployment.status.readyReplicas is absent`}))
+		`services: cel "children.deployment.status.readyReplicas > 0": children.deployment.status.readyReplicas is 0`}))
 }
 
 // Where the time decides, the resource is looked at again when it changes the answer.

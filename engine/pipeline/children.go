@@ -33,10 +33,13 @@ func newChildren(r *Run) *children { return &children{run: r} }
 // changed forgets what was read: something was written.
 func (c *children) changed() { c.loaded, c.list, c.byKey, c.tree, c.whole = false, nil, nil, nil, nil }
 
+// unsee forgets what templates saw: it is another thing now what the children stand for.
+func (c *children) unsee() { c.tree, c.whole = nil, nil }
+
 // rendered forgets what templates saw where a declaration has got another object than the one that is there.
 func (c *children) rendered() {
 	if slices.ContainsFunc(c.list, func(child *unstructured.Unstructured) bool { return c.run.stands.age(child) > 0 }) {
-		c.tree, c.whole = nil, nil
+		c.unsee()
 	}
 }
 
@@ -98,7 +101,7 @@ func (c *children) viewAll() map[string]any {
 func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
 	c.viewed = true
 	tree := map[string]any{}
-	all := slices.Clone(c.withEnded())
+	all := c.seen()
 	// Two objects stand for one declaration while its name changes: templates mean the new one.
 	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return c.run.stands.age(a) - c.run.stands.age(b) })
 	for _, child := range all {
@@ -119,17 +122,6 @@ func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) 
 		}
 	}
 	return tree
-}
-
-// withEnded gives all children, and stand-ins for Jobs that have completed and are gone.
-func (c *children) withEnded() []*unstructured.Unstructured {
-	ended := c.run.ended()
-	if len(ended) == 0 {
-		return c.all()
-	}
-	all := slices.Concat(c.all(), ended)
-	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
-	return all
 }
 
 // at gives the living child in a place; nil where there is none.

@@ -50,13 +50,14 @@ type declaration struct {
 	initial        []apply.FieldPath
 
 	usesChildren bool
-	outside      []outsideName // what it reads from outside, also by what it takes from other declarations
-	usesSecrets  bool          // a template may read what a Secret holds
-	quoted       bool          // messages may quote what the object, or the API server, says of it
-	needs        []string      // what the declaration waits for where it is not there: ids of declarations, and sources
-	workload     *declaration  // the box's only workload, where a default needs it
-	service      *declaration  // the box's only Service, where a default needs it
-	ports        *expr.Value   // the port fields alone, which others take defaults from
+	outside      []outsideName  // what it reads from outside, also by what it takes from other declarations
+	usesSecrets  bool           // a template may read what a Secret holds
+	quoted       bool           // messages may quote what the object, or the API server, says of it
+	needs        []string       // what the declaration waits for where it is not there: ids of declarations, and sources
+	reads        []*declaration // of its own group, or an earlier or later one: those whose children it reads
+	workload     *declaration   // the box's only workload, where a default needs it
+	service      *declaration   // the box's only Service, where a default needs it
+	ports        *expr.Value    // the port fields alone, which others take defaults from
 }
 
 // rank is the declaration's place in its group.

@@ -32,7 +32,7 @@ type deletion struct {
 }
 
 func compileDeletion(c *compiler) Stage {
-	d := &deletion{cleanup: slices.Concat(byRank(c.deleteGroup)...), timeout: defaultDeletionTimeout}
+	d := &deletion{cleanup: slices.Concat(inWaves(c.deleteGroup)...), timeout: defaultDeletionTimeout}
 	if spec := c.box.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {

@@ -36,7 +36,8 @@ type externalCall struct {
 	proceed        bool // onError: Continue
 	gate           *when.Gate
 	usesChildren   bool
-	outside        []outsideName // what it reads
+	outside        []outsideName  // what it reads
+	reads          []*declaration // whose children it reads
 }
 
 // What templates find below .external.<name>.
@@ -75,19 +76,22 @@ func (s *externals) Run(ctx context.Context, r *Run) (Outcome, error) {
 	return Next, nil
 }
 
-// reads says whether the call changes nothing, so that it may be made in every cycle.
-func (c *externalCall) reads() bool { return c.method == http.MethodGet || c.method == http.MethodHead }
+// readOnly says whether the call changes nothing, so that it may be made in every cycle.
+func (c *externalCall) readOnly() bool {
+	return c.method == http.MethodGet || c.method == http.MethodHead
+}
 
 // run makes the call, unless its gate is closed or it was made before, and gives what templates see of it. again is when it must
 // be made again; zero: when an input changes.
 func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, again time.Time, err error) {
-	if !c.reads() && r.back.going {
+	if !c.readOnly() && r.back.going {
 		_, called := calledMarks(r)[c.name]
 		return map[string]any{callCalled: called, callError: ""}, again, nil
 	}
-	if !c.reads() && calledMarks(r)[c.name] == r.Stored.GetGeneration() {
+	if !c.readOnly() && calledMarks(r)[c.name] == r.Stored.GetGeneration() {
 		return map[string]any{callCalled: true, callError: ""}, again, nil
 	}
+	r.foresee(ctx, c.reads)
 	data := r.data(c.usesChildren)
 	open, err := r.isOpen(ctx, c.gate, data)
 	if err != nil {
@@ -105,7 +109,7 @@ func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, 
 	case err != nil:
 		result, err = c.failed(request, err)
 		return result, nextRead(r), err // nobody tells when the host is well again
-	case !c.reads():
+	case !c.readOnly():
 		return map[string]any{callCalled: true, callError: ""}, again, c.called(ctx, r)
 	case answer.Until.IsZero():
 		return seen(answer), nextRead(r), nil
@@ -181,7 +185,7 @@ func seen(a *external.Answer) map[string]any {
 func (c *externalCall) request(ctx context.Context, r *Run, data expr.Data) (*external.Request, error) {
 	q := &external.Request{
 		Box: r.Plan.Box, Name: c.name, Method: c.method, Timeout: c.timeout, Retries: c.retries, Expected: c.expected,
-		CacheFor: c.cacheFor, StatusOnly: !c.reads(),
+		CacheFor: c.cacheFor, StatusOnly: !c.readOnly(),
 	}
 	var err error
 	if q.URL, err = text(ctx, "url", c.url, data); err != nil {
@@ -198,7 +202,7 @@ func (c *externalCall) request(ctx context.Context, r *Run, data expr.Data) (*ex
 	if q.Headers, err = texts(ctx, "headers", c.headers, data); err != nil {
 		return nil, err
 	}
-	if !c.reads() {
+	if !c.readOnly() {
 		q.Key = fmt.Sprintf("%s-%d-%s", r.UID(), r.Stored.GetGeneration(), c.name)
 	}
 	return q, c.render(ctx, q, data)

@@ -125,6 +125,9 @@ func (c *compiler) externalCall(in *v1alpha1.ExternalCall, scope *expr.Scope, at
 	c.fail(errs...)
 	call.gate = gate
 	call.usesChildren, call.outside = c.read(call.paths()), c.outside(call.paths())
+	for _, path := range call.paths() {
+		call.reads = append(call.reads, childrenAt(c.plan.declarations, path)...)
+	}
 	return call
 }
 
@@ -200,7 +203,7 @@ func (c *compiler) callBody(call *externalCall, in *v1alpha1.ExternalCall, scope
 	case err != nil:
 		c.fail(field.Invalid(at, string(in.Body.Raw), err.Error()))
 	case tree == nil:
-	case call.reads():
+	case call.readOnly():
 		c.fail(field.Forbidden(at, fmt.Sprintf("%s has no body; use query, or another method", call.method)))
 	default:
 		body, errs := scope.CompileValue(tree, at)
@@ -241,7 +244,7 @@ func (c *compiler) callLimits(call *externalCall, in *v1alpha1.ExternalCall, at 
 	switch {
 	case call.cacheFor < minCacheFor:
 		c.fail(field.Invalid(at.Child("cacheFor"), call.cacheFor.String(), fmt.Sprintf("wanted at least %s", minCacheFor)))
-	case !call.reads():
+	case !call.readOnly():
 		c.fail(field.Forbidden(at.Child("cacheFor"), fmt.Sprintf("%s is sent once per generation; there is nothing to use again", call.method)))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,16 +14,16 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 )
 
-// concurrentWrites is how many children of one rank are written at the same time.
+// concurrentWrites is how many children of one wave are written at the same time.
 const concurrentWrites = 8
 
 // foreignInterval is how often a name is looked at again that an object of somebody else holds while it is being deleted.
 const foreignInterval = 15 * time.Second
 
-// group makes and corrects the children of onCreate or onReconcile, rank by rank.
+// group makes and corrects the children of onCreate or onReconcile, wave by wave.
 type group struct {
 	name  string
-	ranks [][]*declaration
+	waves [][]*declaration
 }
 
 func compileOnCreate(c *compiler) Stage    { return newGroup(stepOnCreate, c.createGroup) }
@@ -34,21 +33,7 @@ func newGroup(name string, declarations []*declaration) Stage {
 	if len(declarations) == 0 {
 		return nil
 	}
-	return &group{name: name, ranks: byRank(declarations)}
-}
-
-// byRank splits declarations by rank, in the order in which ranks are made; inside a rank they stay as declared.
-func byRank(declarations []*declaration) [][]*declaration {
-	sorted := slices.Clone(declarations)
-	slices.SortStableFunc(sorted, func(a, b *declaration) int { return a.rank() - b.rank() })
-	var ranks [][]*declaration
-	for i, d := range sorted {
-		if i == 0 || d.rank() != sorted[i-1].rank() {
-			ranks = append(ranks, nil)
-		}
-		ranks[len(ranks)-1] = append(ranks[len(ranks)-1], d)
-	}
-	return ranks
+	return &group{name: name, waves: inWaves(declarations)}
 }
 
 // Name implements Stage.
@@ -56,8 +41,8 @@ func (g *group) Name() string { return g.name }
 
 // Run implements Stage.
 func (g *group) Run(ctx context.Context, r *Run) (Outcome, error) {
-	for _, rank := range g.ranks {
-		if err := r.runRank(ctx, rank); err != nil {
+	for _, wave := range g.waves {
+		if err := r.runWave(ctx, wave); err != nil {
 			return Hold, err
 		}
 	}
@@ -74,12 +59,12 @@ type pending struct {
 	err     error
 }
 
-// runRank renders the declarations of one rank, then writes them at the same time.
-func (r *Run) runRank(ctx context.Context, rank []*declaration) error {
+// runWave renders the declarations of one wave, then writes them at the same time.
+func (r *Run) runWave(ctx context.Context, wave []*declaration) error {
 	// The versions that the gates are about to read must be noted before the first write.
 	r.children.all()
 	var writes []*pending
-	for _, d := range rank {
+	for _, d := range wave {
 		instances, err := r.expand(ctx, d)
 		if r.awaitsChild(ctx, d.whole(), err) {
 			continue
@@ -189,12 +174,15 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 // what it waits for may be what the loop goes over.
 func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
 	whole := d.whole()
+	r.due.told[d] = true
+	r.foresee(ctx, d.reads)
 	if d.phase == stepOnCreate && d.once && r.isActive {
 		r.stands.hold(whole)
 		return nil, r.keep(ctx, whole)
 	}
 	if r.awaits(d.outside) {
 		r.stands.hold(whole)
+		r.postpone(ctx, whole)
 		r.notActive = r.notActive || d.phase == stepOnCreate
 		return nil, nil
 	}

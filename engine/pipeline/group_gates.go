@@ -23,6 +23,7 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 		return false
 	}
 	r.stands.hold(in)
+	r.postpone(ctx, in)
 	if !in.optional {
 		r.wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
 		r.notActive = r.notActive || in.phase == stepOnCreate
@@ -57,6 +58,7 @@ func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	if keep || len(existing) == 0 && !d.nameless {
 		r.stands.hold(d)
 	}
+	r.postpone(ctx, d)
 	if res.Choice || d.optional {
 		return
 	}

@@ -70,6 +70,8 @@ func (c *compiler) groups() {
 	c.childKinds(all)
 	c.ownerReferences(slices.Concat(live, c.rollbackGroup))
 	c.quotable(all)
+	c.reading(live)
+	c.reading(c.rollbackGroup)
 	c.needed(live)
 	c.cycles(live)
 	c.cycles(c.rollbackGroup)

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -79,6 +76,7 @@ func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
+	r.declareRun(in, live, done, run)
 	w := &pending{of: in, child: in.child(obj), job: true}
 	ran := ""
 	if live != nil {
@@ -215,41 +213,4 @@ func (r *Run) forget(ctx context.Context) error {
 		r.flipAt(r.Now) // what was seen of their Jobs is no longer so, and no event tells
 	}
 	return r.remember(ctx, marks)
-}
-
-// ended gives stand-ins for the Jobs of the resource that have completed and are gone, as their life time asks for: what waits for
-// their end must not close again.
-func (r *Run) ended() []*unstructured.Unstructured {
-	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" {
-		return nil
-	}
-	marks := doneMarks(r.Stored)
-	for _, child := range r.children.all() {
-		delete(marks, idOf(child))
-	}
-	var out []*unstructured.Unstructured
-	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if d := r.Plan.declared(id); d != nil && d.isJob() {
-			out = append(out, r.endedJob(d, id, jobNameOf(marks[id])))
-		}
-	}
-	return out
-}
-
-// endedJob is what templates see of a Job that has completed and is gone.
-func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
-	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
-		"succeeded":      int64(1),
-		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
-	}}}
-	job.SetGroupVersionKind(d.gvk)
-	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
-	if namespace, rest, elsewhere := strings.Cut(name, "/"); elsewhere {
-		job.SetNamespace(namespace)
-		job.SetName(rest)
-	} else {
-		job.SetNamespace(r.Stored.GetNamespace())
-		job.SetName(name)
-	}
-	return job
 }

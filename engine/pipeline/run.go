@@ -55,7 +55,7 @@ type Written struct {
 }
 
 // Run is one reconcile of one resource. It is made fresh each time and used by one goroutine, but for the writes of one
-// rank, which only read it.
+// wave, which only read it.
 type Run struct {
 	// Plan that runs.
 	Plan *Plan
@@ -101,6 +101,7 @@ type Run struct {
 	// notes are what people should know of a cycle that succeeds.
 	notes     []string
 	stands    standing
+	due       dueJobs
 	notActive bool
 	newMarks  map[string]string
 	reached   []string // namespaces that templates have led to, and that are not noted yet
@@ -126,6 +127,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		known:      map[outsideName]bool{},
 		lacking:    map[outsideName]bool{},
 		stands:     newStanding(),
+		due:        newDueJobs(),
 		Inputs:     newInputs(p, stored, now),
 	}
 	r.back.read = stored

@@ -20,7 +20,7 @@ func chainedBox(rnd *rand.Rand) string {
 	order := rnd.Perm(2 + rnd.IntN(7))
 	kindOf := make([]string, len(order))
 	for i := range order {
-		kindOf[i] = []string{"configmaps", "configmaps", "services", "ingresses", "deployments"}[rnd.IntN(5)]
+		kindOf[i] = []string{"configmaps", "configmaps", "services", "ingresses", "deployments", "jobs"}[rnd.IntN(6)]
 	}
 	var earlier []int // those that may be read: not what a loop makes, which is known by its items
 	for _, i := range order {
@@ -81,6 +81,8 @@ func contentOf(rnd *rand.Rand, kind string, earlier []int) string {
 		return labels + ", host: a.example.com, serviceName: shop, servicePort: 80"
 	case "deployments":
 		return labels + ", image: nginx"
+	case "jobs":
+		return labels + fmt.Sprintf(", image: nginx, replace: %t", rnd.IntN(2) == 0)
 	default:
 		if len(earlier) > 0 && rnd.IntN(3) == 0 { // fails to render while the other one is absent
 			labels += fmt.Sprintf(", data: {uid: '{{ .children.c%d.metadata.uid }}'}", earlier[rnd.IntN(len(earlier))])
@@ -120,16 +122,17 @@ func TestNothingIsLeftToDoWhenNothingHasChanged(t *testing.T) {
 	}
 }
 
-// Each child waits for the one before it: each cycle makes one, and sees at once that the next may be made.
+// Each child waits for the one before it, and is declared before it: one cycle makes all of them, in the order in which they read.
 func TestAChainOfGates(t *testing.T) {
 	g := gomega.NewWithT(t)
-	box := "onReconcile:\n  configmaps:\n  - {id: n0, name: n0}\n"
-	for i := 1; i < 8; i++ {
+	box := "onReconcile:\n  configmaps:\n"
+	for i := 7; i > 0; i-- {
 		box += fmt.Sprintf("  - {id: n%d, name: n%d, data: {uid: '{{ .children.n%d.metadata.uid }}'}, when: [{field: children.n%d.metadata.uid, operator: exists}]}\n", i, i, i-1, i-1)
 	}
+	box += "  - {id: n0, name: n0}\n"
 	p := newPorts()
 	r, cycles := untilUnchanged(g, p, planOf(t, box), website(t, ""))
 	g.Expect(p.children).To(gomega.HaveLen(8))
 	g.Expect(r.Waits).To(gomega.BeEmpty())
-	g.Expect(cycles).To(gomega.Equal(9), "eight that make a child, and one that finds all of them")
+	g.Expect(cycles).To(gomega.Equal(2), "one that makes them, and one that finds them")
 }

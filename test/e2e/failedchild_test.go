@@ -42,38 +42,43 @@ status: {ready: `+ready+`}
 		Entry("with ready: Current", "Current"),
 	)
 
-	It("starts the rollback while something waits for it, and a mended spec goes on", func(ctx context.Context) {
+	DescribeTable("starts the rollback while something waits for it, and a mended spec goes on", func(ctx context.Context, declared, failed string) {
 		w := newWorld(ctx)
 		name := w.box(ctx, `
 resync: 24h
 rollBackOnError: true
 onReconcile:
   jobs:
-  - {id: migrate, name: "{{ .metadata.name }}-{{ .spec.mode }}", image: "busybox:1", parallelism: "{{ .spec.replicas }}", activeDeadlineSeconds: "{{ .spec.port }}"}
+  - {id: migrate, `+declared+`, image: "busybox:1", command: ["{{ .spec.mode }}"], parallelism: "{{ .spec.replicas }}", activeDeadlineSeconds: "{{ .spec.port }}"}
   configmaps:
   - {id: settings, name: "{{ .metadata.name }}-settings", data: {value: "{{ .spec.mode }}"}}
   - id: app
     name: "{{ .metadata.name }}-app"
     data: {value: "{{ .spec.mode }}"}
-    when:
-    - {field: children.migrate.metadata.name, equals: "{{ .metadata.name }}-{{ .spec.mode }}"}
-    - {field: "{{ jobSucceeded .children.migrate }}", equals: true}
+    when: [{field: "{{ jobSucceeded .children.migrate }}", equals: true}]
 `)
 		w.running(ctx, name)
 		w.website(ctx, "web", `{mode: first, replicas: 1, port: 600}`)
 		w.settled(ctx, "web")
 
+		mark := manager.requests.mark()
 		w.website(ctx, "web", `{mode: second, replicas: 0, port: 1}`)
 		w.rolledBack(ctx, "web", "generation 2 failed by a child; the children are those of generation 1; held")
-		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `children: Job "web-second": DeadlineExceeded: `)
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `children: Job "`+failed+`": DeadlineExceeded: `)
 		w.hasData(ctx, "web-settings", map[string]string{"value": "first"})
+		Expect(manager.requests.writes(mark, w.path("configmaps")+"/web-app")).To(BeEmpty(), "what waits for the Job does not go before it")
 
 		By("mending the spec: the Job that failed is another one's")
 		w.website(ctx, "web", `{mode: third, replicas: 1, port: 600}`)
 		w.settled(ctx, "web")
 		w.hasData(ctx, "web-app", map[string]string{"value": "third"})
-		w.gone(ctx, &batchv1.Job{}, "web-second")
-	})
+		if failed != "web" {
+			w.gone(ctx, &batchv1.Job{}, failed)
+		}
+	},
+		Entry("with a Job for each spec", `name: "{{ .metadata.name }}-{{ .spec.mode }}"`, "web-second"),
+		Entry("with a Job that is replaced", `name: "{{ .metadata.name }}", replace: true`, "web"),
+	)
 })
 
 var _ = Describe("A child that is not done", func() {

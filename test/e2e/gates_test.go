@@ -267,6 +267,26 @@ onReconcile:
 		waits(ctx, `wanted equals 0, actual 1; ConfigMap "web-zero" is left as it is`)
 	})
 
+	It("order changes, too: what is read is changed first, and its rollout waited for", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  deployments:
+  - {name: "{{ .metadata.name }}-app", image: "{{ .spec.image }}", when: [{field: "{{ rolloutComplete .children.db }}", equals: true}]}
+  - {id: db, name: "{{ .metadata.name }}-db", image: "{{ .spec.image }}", spec: {paused: "{{ .spec.tls }}"}}
+`))
+		w.website(ctx, "web", `{image: "nginx:1", tls: false}`)
+		w.settled(ctx, "web")
+		mark := manager.requests.mark()
+		w.website(ctx, "web", `{image: "nginx:2", tls: true}`)
+		waits(ctx, `deployments/web-app: {{ rolloutComplete .children.db }}: wanted equals true, actual false; Deployment "web-app" is left as it is`)
+		Expect(manager.requests.writes(mark, w.path("deployments")+"/web-db")).To(HaveLen(1), "it has a new image")
+		Expect(manager.requests.writes(mark, w.path("deployments")+"/web-app")).To(BeEmpty())
+		w.website(ctx, "web", `{image: "nginx:2", tls: false}`)
+		w.settled(ctx, "web")
+		Expect(manager.requests.writes(mark, w.path("deployments")+"/web-app")).To(HaveLen(1))
+	})
+
 	It("a gate on data of a ConfigMap opens, and the status does not show the data", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, gatedBox(`when: [{field: children.lever.data.key, equals: open}]`)))
 		w.website(ctx, "web", `{mode: a}`)

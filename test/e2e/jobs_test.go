@@ -164,6 +164,30 @@ var _ = Describe("Jobs", func() {
 		Expect(log.made("web")).To(Equal(4))
 	})
 
+	DescribeTable("order each version: what is gated on a Job waits for the Job of that version", func(ctx context.Context, declared, second string) {
+		w.running(ctx, w.box(ctx, `{resync: 24h, status: {ready: Current}, onReconcile: {
+			jobs: [{id: migrate, `+declared+`, image: "{{ .spec.image }}", parallelism: "{{ .spec.replicas }}"}], `+after+`}}`))
+		w.website(ctx, "web", `{image: "busybox:1", replicas: 1, mode: a}`)
+		w.settled(ctx, "web")
+		mark := manager.requests.mark()
+		w.website(ctx, "web", `{image: "busybox:2", replicas: 0, mode: b}`)
+		w.job(ctx, second, "busybox:2")
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForGate,
+			`configmaps/web-after: {{ jobSucceeded .children.migrate }}: wanted equals true, actual false; ConfigMap "web-after" is left as it is`)
+		Expect(manager.requests.writes(mark, w.path("configmaps"))).To(BeEmpty())
+		Expect(w.job(ctx, second, "busybox:2").Status.Succeeded).To(BeZero())
+		w.hasData(ctx, "web-after", map[string]string{"mode": "a"})
+
+		By("letting the Job run")
+		w.website(ctx, "web", `{image: "busybox:2", replicas: 1, mode: b}`)
+		w.hasData(ctx, "web-after", map[string]string{"mode": "b"})
+		Expect(w.job(ctx, second, "busybox:2").Status.Succeeded).To(BeEquivalentTo(1))
+		w.settled(ctx, "web")
+	},
+		Entry("that is replaced", `replace: true`, "web"),
+		Entry("that has a name of its own", `name: "{{ .metadata.name }}-{{ .spec.mode }}"`, "web-b"),
+	)
+
 	It("that are on their way while they are replaced are waited for", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{resync: 24h, onReconcile: {jobs: [{replace: true, image: "{{ .spec.image }}"}]}}`))
 		w.website(ctx, "web", `{image: "busybox:1"}`)

@@ -1,0 +1,137 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// What reads a Job reads the Job that is declared now. One that ran with something else, and is to run again, is not there for templates
+// and gates: what waits for a migration would go out before it otherwise, answered by the migration of an earlier spec.
+
+// dueJobs are the Jobs that are to run as they are declared now.
+type dueJobs struct {
+	runs    map[string]string     // by id; "": it can't be told yet with what
+	unnamed map[*declaration]bool // loops whose items can't be told yet
+	told    map[*declaration]bool // whose turn has come, or was foreseen
+}
+
+func newDueJobs() dueJobs {
+	return dueJobs{runs: map[string]string{}, unnamed: map[*declaration]bool{}, told: map[*declaration]bool{}}
+}
+
+// outdated says whether a Job that ran with something is to run again, with something else. Earlier versions did not note with what.
+func (r *Run) outdated(id, ran string) bool {
+	run, due := r.due.runs[id]
+	return due && ran != "" && ran != run || r.due.unnamed[r.Plan.declared(id)]
+}
+
+// declareRun notes what a Job is to have run with. One that is left as it is, or is corrected in place, counts as it is.
+func (r *Run) declareRun(in instance, live *unstructured.Unstructured, done, run string) {
+	kept := jobNameOf(done) == jobNameOf(run) || live != nil
+	delete(r.due.runs, in.id)
+	if in.replace || !kept {
+		r.due.runs[in.id] = run
+	}
+	r.children.unsee()
+}
+
+// postpone notes that a Job, or each Job of a loop, does not act now, though it is to run before what reads it. What has completed counts
+// only where it is what is declared now.
+func (r *Run) postpone(ctx context.Context, in instance) {
+	if !in.isJob() || in.once || r.back.going {
+		return
+	}
+	if in.forEach != nil && in.item == nil {
+		instances, err := in.instances(ctx, r)
+		r.due.unnamed[in.declaration] = err != nil
+		r.children.unsee()
+		for _, each := range instances {
+			r.postpone(ctx, each)
+		}
+		return
+	}
+	if res, err := r.ask(ctx, in); err == nil && !res.Open && res.Choice {
+		return // it is not to run
+	}
+	if same, err := in.nameplate(ctx, r); err == nil && !in.replace && jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same) {
+		return // it is left as it is
+	}
+	run := ""
+	if obj, err := in.render(ctx, r); err == nil {
+		takeLifeTime(obj)
+		run = r.runOf(obj)
+	}
+	r.due.runs[in.id] = run
+	r.children.unsee()
+}
+
+// foresee does so for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
+func (r *Run) foresee(ctx context.Context, read []*declaration) {
+	for _, d := range read {
+		if !d.isJob() || r.due.told[d] {
+			continue
+		}
+		r.due.told[d] = true
+		r.foresee(ctx, d.reads)
+		r.postpone(ctx, d.whole())
+	}
+}
+
+// seen gives the children that templates see: all that live, but for Jobs that are to run again; and stand-ins for Jobs that have
+// completed and are gone, as their life time asks for: what waits for their end must not close again.
+func (c *children) seen() []*unstructured.Unstructured {
+	r := c.run
+	marks := doneMarks(r.Stored)
+	var out []*unstructured.Unstructured
+	for _, child := range c.all() {
+		id := idOf(child)
+		if d := r.Plan.declared(id); d == nil || !d.isJob() {
+			out = append(out, child)
+			continue
+		}
+		if r.back.going && marks[id] != "" {
+			continue // it had completed when the snapshot was taken, and is not run again
+		}
+		delete(marks, id)
+		if !r.outdated(id, child.GetAnnotations()[v1alpha1.AnnotationRun]) {
+			out = append(out, child)
+		}
+	}
+	living := len(out)
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
+		if d := r.Plan.declared(id); d != nil && d.isJob() && !r.outdated(id, marks[id]) {
+			out = append(out, r.endedJob(d, id, jobNameOf(marks[id])))
+		}
+	}
+	if len(out) > living {
+		slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
+	}
+	return out
+}
+
+// endedJob is what templates see of a Job that has completed and is gone.
+func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
+	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
+		"succeeded":      int64(1),
+		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
+	}}}
+	job.SetGroupVersionKind(d.gvk)
+	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
+	if namespace, rest, elsewhere := strings.Cut(name, "/"); elsewhere {
+		job.SetNamespace(namespace)
+		job.SetName(rest)
+	} else {
+		job.SetNamespace(r.Stored.GetNamespace())
+		job.SetName(name)
+	}
+	return job
+}

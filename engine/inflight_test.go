@@ -57,6 +57,8 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(storedWebsite))
 	})
+	open := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(open) // before the server is closed, which waits for its requests
 	e.inFlight = make(chan struct{}, 4)
 	busy, other := serving(t, e, v1alpha1.OperatorBoxSpec{}), serving(t, e, v1alpha1.OperatorBoxSpec{})
 	var all sync.WaitGroup
@@ -81,7 +83,8 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 	g.Eventually(underWay).Should(Equal(3), "a busy box leaves half of the places to others")
 	send(other, 9)
 	g.Eventually(underWay).Should(Equal(4))
-	close(gate)
+	g.Expect(e.inFlight).To(HaveLen(4), "there is no place for a third one")
+	open()
 	all.Wait()
 	g.Expect(most).To(Equal(4))
 	g.Expect(e.inFlight).To(BeEmpty())

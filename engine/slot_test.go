@@ -94,6 +94,9 @@ func TestOneBoxHoldsNoMoreThanHalfOfTheSlots(t *testing.T) {
 	for range 2 {
 		g.Expect((&slot{places: modest}).take(patience(t))).To(BeTrue())
 	}
+	late, cancelLate := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancelLate()
+	g.Expect((&slot{places: newPlaces(shared)}).take(late)).To(BeFalse(), "all of them together hold no more than there are")
 	g.Expect(newPlaces(make(chan struct{}, 1)).take(patience(t))).To(Succeed(), "half of one is one")
 }
 

@@ -175,7 +175,10 @@ func (w *world) startBaseline(b *testing.B, kind string, requests *tally) {
 		}},
 	})
 	must(b, err)
-	reconciler := &baseline.Reconciler{Client: mgr.GetClient(), Kind: schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind}}
+	reconciler := &baseline.Reconciler{
+		Client: mgr.GetClient(), Kind: schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind},
+		Holds: kind == "Handheld", Events: mgr.GetEventRecorder("baseline"),
+	}
 	must(b, reconciler.SetupWithManager(mgr, handWorkers))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	done := make(chan error, 1)
@@ -205,14 +208,17 @@ func (w *world) applyKinds(b *testing.B, kinds ...string) {
 // BenchmarkBurst makes many resources at once, in turns for Orkestra with all defaults and for the controller written by hand.
 func BenchmarkBurst(b *testing.B) {
 	w := newWorld(b)
-	w.applyKinds(b, "Applied", "Once", "Handwritten")
+	w.applyKinds(b, "Applied", "Once", "Handwritten", "Handheld")
 	_, err := w.cluster.KubectlApply(b.Context(), burstBoxes)
 	must(b, err)
 	_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox", "--all", "--timeout=60s")
 	must(b, err)
-	hand := &tally{all: map[string]int{}}
-	w.startBaseline(b, "Handwritten", hand)
-	all := []*contestant{{kind: "Applied", tally: &w.tally}, {kind: "Once", tally: &w.tally}, {kind: "Handwritten", tally: hand}}
+	all := []*contestant{{kind: "Applied", tally: &w.tally}, {kind: "Once", tally: &w.tally}}
+	for _, kind := range []string{"Handwritten", "Handheld"} { // one that does the least, and one that does as much as Orkestra
+		hand := &tally{all: map[string]int{}}
+		w.startBaseline(b, kind, hand)
+		all = append(all, &contestant{kind: kind, tally: hand})
+	}
 	for turn := range turns {
 		for _, c := range all {
 			c.tally.since()
@@ -225,13 +231,14 @@ func BenchmarkBurst(b *testing.B) {
 	for _, c := range all {
 		perSecond := burst / (c.took.quantile(0.5) / 1000)
 		f.note("burst of 300 → all Ready, "+c.kind+", median of the turns", c.took.quantile(0.5), "ms")
-		if c.kind == "Handwritten" {
+		if strings.HasPrefix(c.kind, "Hand") {
 			f.note("resources per second, "+c.kind, perSecond, "/s")
 		} else {
 			f.atLeast("resources per second, "+c.kind, perSecond, 150, "/s")
 		}
 	}
 	f.add("time of Orkestra, of that of the controller written by hand", all[0].took.quantile(0.5)/all[2].took.quantile(0.5), 1.25, "×")
+	f.add("the same, where that one holds its resources and tells of them", all[0].took.quantile(0.5)/all[3].took.quantile(0.5), 1.25, "×")
 	for _, c := range all {
 		perResource := float64(slices.Min(c.sums)) / burst
 		switch c.kind {
@@ -242,7 +249,7 @@ func BenchmarkBurst(b *testing.B) {
 			own := c.last["PATCH onces"] + c.last["PATCH onces/status"] + c.last["POST configmaps"] + c.last["GET configmaps"]
 			f.add("requests about the resource and its children, made once", float64(own)/burst, 5, "")
 		default:
-			f.note("requests per new resource, by hand", perResource, "")
+			f.note("requests per new resource, "+c.kind, perResource, "")
 		}
 		for _, what := range sortedKeys(c.last) {
 			f.note("– "+c.kind+": "+what, float64(c.last[what])/burst, "each")

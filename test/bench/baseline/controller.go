@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,13 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
 const (
-	manager = "baseline"
+	manager   = "baseline"
+	finalizer = "bench.example.com/baseline"
 	// LabelManaged is on every child, so that the cache holds no other ConfigMaps.
 	LabelManaged = "bench.example.com/baseline"
 )
@@ -35,6 +38,10 @@ type Reconciler struct {
 	Client client.Client
 	// Kind of the resources. Each has the text spec.host.
 	Kind schema.GroupVersionKind
+	// Holds says that resources get a finalizer before their children are made, and an event when they are ready: what Orkestra does, too.
+	Holds bool
+	// Events is told what has become ready. Only controllers that hold resources need it.
+	Events events.EventRecorder
 }
 
 // SetupWithManager makes the controller, with a number of workers.
@@ -42,7 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	resource := &unstructured.Unstructured{}
 	resource.SetGroupVersionKind(r.Kind)
 	err := ctrl.NewControllerManagedBy(mgr).
-		Named("baseline").
+		Named("baseline-" + strings.ToLower(r.Kind.Kind)).
 		For(resource).
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -63,6 +70,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if resource.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil // the garbage collector takes the children
 	}
+	if err := r.hold(ctx, resource); err != nil {
+		return ctrl.Result{}, err
+	}
 	host, _, err := unstructured.NestedString(resource.Object, "spec", "host")
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading spec.host: %w", err)
@@ -74,6 +84,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	return ctrl.Result{}, r.ready(ctx, resource)
+}
+
+// hold puts a finalizer on a resource.
+func (r *Reconciler) hold(ctx context.Context, resource *unstructured.Unstructured) error {
+	if !r.Holds || slices.Contains(resource.GetFinalizers(), finalizer) {
+		return nil
+	}
+	held := &unstructured.Unstructured{Object: map[string]any{}}
+	held.SetGroupVersionKind(r.Kind)
+	held.SetNamespace(resource.GetNamespace())
+	held.SetName(resource.GetName())
+	held.SetFinalizers([]string{finalizer})
+	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(held), client.FieldOwner(manager+"-marks"), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("holding %q: %w", resource.GetName(), err)
+	}
+	return nil
 }
 
 // child applies a child unless the cache shows it as it should be.
@@ -114,6 +141,9 @@ func (r *Reconciler) ready(ctx context.Context, resource *unstructured.Unstructu
 	err = r.Client.Status().Patch(ctx, resource, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
 	if err != nil {
 		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), client.IgnoreNotFound(err))
+	}
+	if r.Holds {
+		r.Events.Eventf(resource, nil, corev1.EventTypeNormal, "Applied", "Apply", "everything is as it should be")
 	}
 	return nil
 }

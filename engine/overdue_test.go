@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
 // A reconcile that does not heed its deadline keeps its worker and its key, but not its slot; a box all of whose workers are in one is
@@ -51,4 +54,19 @@ func TestABoxWhoseReconcilesDoNotEndIsStuck(t *testing.T) {
 		g.Expect(b.overdue.count()).To(BeZero())
 		g.Expect(shared).To(BeEmpty())
 	})
+}
+
+func TestAReconcileThatIsOverdueSendsNothing(t *testing.T) {
+	g := NewWithT(t)
+	e, write := asking(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	e.config.ReconcileTimeout = 10 * time.Millisecond
+	b := serving(t, e, v1alpha1.OperatorBoxSpec{})
+	place := &slot{places: b.slots}
+	g.Expect(place.take(t.Context())).To(BeTrue())
+	err := b.within(t.Context(), types.NamespacedName{Namespace: "team-a", Name: "shop"}, place, func(ctx context.Context) error {
+		g.Eventually(b.overdue.count).WithContext(patience(t)).Should(Equal(1))
+		return write(ctx, b)
+	})
+	g.Expect(err).To(MatchError(ContainSubstring("the reconcile took longer than 10ms and was ended")))
+	g.Expect(b.overdue.count()).To(BeZero())
 }

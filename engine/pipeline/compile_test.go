@@ -49,6 +49,10 @@ func TestMistakes(t *testing.T) {
 			`onCreate: {wombats: [{}]}`,
 			[]string{`spec.onCreate.wombats: Invalid value: "wombats": unknown key; a kind that has no key goes under resources, as a manifest`},
 		},
+		"kind of somebody's CRD as a group key": {
+			`onReconcile: {certificates: [{}]}`,
+			[]string{`spec.onReconcile.certificates: Invalid value: "certificates": unknown key; a kind that has no key goes under resources, as a manifest`},
+		},
 		"status path with status in front": {
 			`status: {fields: [{path: status.phase, value: x}]}`,
 			[]string{`spec.status.fields[0].path: Invalid value: "status.phase": the path is below status already: leave out "status.", and write "phase"`},

@@ -157,7 +157,7 @@ func TestNothingIsPrunedWhileANameCannotBeTold(t *testing.T) {
 	plan := planOf(t, `onReconcile:
   deployments: [{id: web, image: x, when: [{field: spec.tls, equals: true}]}]
   configmaps: [{id: map, name: "{{ .item }}-{{ .children.web.metadata.uid }}", forEach: {field: spec.tags}}]`)
-	r, _ := untilUnchanged(g, p, plan, website(t, `{tls: true, tags: [a, b]}`))
+	r, _, _ := untilUnchanged(g, p, plan, website(t, `{tls: true, tags: [a, b]}`))
 	g.Expect(p.children).To(gomega.HaveLen(3))
 	p.done()
 	untilUnchanged(g, p, plan, withSpec(t, r.Stored, `{tls: false, tags: [a, b]}`))

@@ -117,3 +117,14 @@ func TestAReplacedChildIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// Other kinds that are never replaced are among TestMistakes: this one needs the operator's leave.
+func TestACRDIsNeverReplaced(t *testing.T) {
+	g := gomega.NewWithT(t)
+	box := boxOf(t, `onReconcile: {resources: [{replace: true, manifest: {
+		apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: "{{ .metadata.namespace }}.example.com"}}}]}`)
+	_, errs := Compile(box, Env{CRD: websites(t), Mapper: stubMapper(), AllowGrantingKinds: true})
+	g.Expect(messages(errs)).To(gomega.Equal([]string{
+		"spec.onReconcile.resources[0].replace: Forbidden: all resources of a CustomResourceDefinition would go with it, so that it is never replaced; remove replace",
+	}))
+}

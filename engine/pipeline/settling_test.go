@@ -11,6 +11,8 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // chainedBox makes a box of static children that read each other through gates, templates, names and loops, without a ring. What a
@@ -92,19 +94,19 @@ func contentOf(rnd *rand.Rand, kind string, earlier []int) string {
 }
 
 // untilUnchanged runs cycles as events would: one more as long as something has changed that the last one read.
-func untilUnchanged(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) (r *Run, cycles int) {
+func untilUnchanged(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) (r *Run, shown status.Result, cycles int) {
 	for cycles = 1; cycles < 40; cycles++ {
 		var err error
 		r, err = p.run(plan, stored)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		_, err = r.Result(context.Background(), nil)
+		shown, err = r.Result(context.Background(), nil)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		if stored = r.Stored; r.Inputs.Unchanged(plan, stored, p, now) {
-			return r, cycles
+			return r, shown, cycles
 		}
 	}
 	g.Expect(cycles).To(gomega.BeZero(), "the cycles don't come to an end")
-	return r, cycles
+	return r, shown, cycles
 }
 
 func TestNothingIsLeftToDoWhenNothingHasChanged(t *testing.T) {
@@ -113,12 +115,15 @@ func TestNothingIsLeftToDoWhenNothingHasChanged(t *testing.T) {
 		g := gomega.NewWithT(t)
 		p := newPorts()
 		plan := planOf(t, box)
-		r, _ := untilUnchanged(g, p, plan, website(t, ""))
+		r, shown, _ := untilUnchanged(g, p, plan, website(t, ""))
 		p.done()
 		forced, err := p.run(plan, r.Stored)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(p.done()).To(gomega.BeEmpty(), "seed %d:\n%s", seed, box)
 		g.Expect(forced.Waits).To(gomega.Equal(r.Waits), "seed %d:\n%s", seed, box)
+		again, err := forced.Result(context.Background(), nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(again).To(gomega.Equal(shown), "seed %d:\n%s", seed, box)
 	}
 }
 
@@ -131,7 +136,7 @@ func TestAChainOfGates(t *testing.T) {
 	}
 	box += "  - {id: n0, name: n0}\n"
 	p := newPorts()
-	r, cycles := untilUnchanged(g, p, planOf(t, box), website(t, ""))
+	r, _, cycles := untilUnchanged(g, p, planOf(t, box), website(t, ""))
 	g.Expect(p.children).To(gomega.HaveLen(8))
 	g.Expect(r.Waits).To(gomega.BeEmpty())
 	g.Expect(cycles).To(gomega.Equal(2), "one that makes them, and one that finds them")

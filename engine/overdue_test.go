@@ -63,8 +63,9 @@ func TestAReconcileThatIsOverdueSendsNothing(t *testing.T) {
 	b := serving(t, e, v1alpha1.OperatorBoxSpec{})
 	place := &slot{places: b.slots}
 	g.Expect(place.take(t.Context())).To(BeTrue())
+	patient := patience(t)
 	err := b.within(t.Context(), types.NamespacedName{Namespace: "team-a", Name: "shop"}, place, func(ctx context.Context) error {
-		g.Eventually(b.overdue.count).WithContext(patience(t)).Should(Equal(1))
+		g.Eventually(b.overdue.count).WithContext(patient).Should(Equal(1))
 		return write(ctx, b)
 	})
 	g.Expect(err).To(MatchError(ContainSubstring("the reconcile took longer than 10ms and was ended")))

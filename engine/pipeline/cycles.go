@@ -4,17 +4,16 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/orkspace/orkestra/engine/kinds"
 )
 
 // cycles reports declarations whose gates wait for each other's children, or for their own: none of them would ever be made.
 func (c *compiler) cycles(all []*declaration) {
-	needs := map[*declaration][]*declaration{}
+	needs, children := map[*declaration][]*declaration{}, childrenByName(all)
 	for _, d := range all {
-		for _, path := range d.gate.Needs() {
-			if other := childOf(all, path); other != nil {
-				needs[d] = append(needs[d], other)
+		for name := range childNamesIn(d.gate.Needs()) {
+			// Of several, nobody can tell which one is meant.
+			if meant := children[name]; len(meant) == 1 {
+				needs[d] = append(needs[d], meant[0])
 			}
 		}
 	}
@@ -37,16 +36,16 @@ func (c *compiler) cycles(all []*declaration) {
 
 // needed notes what each declaration waits for where it is not there.
 func (c *compiler) needed(all []*declaration) {
+	children := childrenByName(all)
 	for _, d := range all {
 		for _, path := range d.paths() {
-			switch {
-			case len(path) < 2:
-			case path[0] == rootCross:
+			if len(path) > 1 && path[0] == rootCross {
 				d.needs = append(d.needs, sourceName(path[0], path[1]))
-			case path[0] == rootChildren:
-				if other := childOf(all, path); other != nil {
-					d.needs = append(d.needs, other.id)
-				}
+			}
+		}
+		for name := range childNamesIn(d.paths()) {
+			if meant := children[name]; len(meant) == 1 {
+				d.needs = append(d.needs, meant[0].id)
 			}
 		}
 	}
@@ -54,27 +53,6 @@ func (c *compiler) needed(all []*declaration) {
 
 // sourceName names what a box reads besides children. It is the id of no declaration.
 func sourceName(root, name string) string { return "." + root + "." + name }
-
-// childOf gives the declaration that makes the child at a path below children; nil where it is not one alone that does.
-func childOf(all []*declaration, path []string) *declaration {
-	const segments = 2 // children and a name
-	if len(path) < segments {
-		return nil
-	}
-	var found *declaration
-	for _, d := range all {
-		switch {
-		case d.explicit && d.id == path[1]:
-			return d
-		case kinds.SingularOf(d.gvk) != path[1] && kinds.PluralOf(d.gvk) != path[1]:
-		case found != nil:
-			return nil
-		default:
-			found = d
-		}
-	}
-	return found
-}
 
 // ringFrom gives the declarations from d back to d, each of which needs the next; nil where there is no way back.
 func ringFrom(needs map[*declaration][]*declaration, d *declaration) []*declaration {

@@ -125,8 +125,9 @@ func (c *compiler) externalCall(in *v1alpha1.ExternalCall, scope *expr.Scope, at
 	c.fail(errs...)
 	call.gate = gate
 	call.usesChildren, call.outside = c.read(call.paths()), c.outside(call.paths())
-	for _, path := range call.paths() {
-		call.reads = append(call.reads, childrenAt(c.plan.declarations, path)...)
+	children := childrenByName(c.plan.declarations)
+	for name := range childNamesIn(call.paths()) {
+		call.reads = append(call.reads, children[name]...)
 	}
 	return call
 }

@@ -11,14 +11,21 @@ import (
 // parts of an object into their words, so it may be no Secret, and nothing in it may come from a Secret, from another object, or from an external call; nor from
 // a child that holds such things. What a message of ours may show of one value is another question: mayShow.
 func (c *compiler) quotable(all []*declaration) {
+	holders := holdersOf(all)
+	var unquotable []*declaration
 	for _, d := range all {
 		d.quoted = d.gvk.GroupKind() != secretKind.GroupKind() && !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
+		if !d.quoted {
+			unquotable = append(unquotable, d)
+		}
 	}
-	for changed := true; changed; {
-		changed = false
-		for _, d := range all {
-			if d.quoted && d.holdsUnquotable(all) {
-				d.quoted, changed = false, true
+	for len(unquotable) > 0 {
+		held := unquotable[0]
+		unquotable = unquotable[1:]
+		for _, d := range holders[held] {
+			if d.quoted {
+				d.quoted = false
+				unquotable = append(unquotable, d)
 			}
 		}
 	}
@@ -29,14 +36,27 @@ func leadsToOthers(p expr.Path) bool {
 	return len(p) == 0 || p[0] == rootCross || p[0] == rootExternal
 }
 
-// holdsUnquotable says whether the object is made of another one that may not be quoted.
-func (d *declaration) holdsUnquotable(all []*declaration) bool {
-	if d.workload != nil && !d.workload.quoted || d.service != nil && !d.service.quoted {
-		return true
+// holdersOf gives, for each declaration, those whose objects may be made of its own: they take a default from it, or read it by what it
+// may be called in any group.
+func holdersOf(all []*declaration) map[*declaration][]*declaration {
+	byName := map[string][]*declaration{}
+	for _, d := range all {
+		for _, name := range []string{d.id, kinds.SingularOf(d.gvk), kinds.PluralOf(d.gvk)} {
+			byName[name] = append(byName[name], d)
+		}
 	}
-	return slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool {
-		return len(p) > 0 && p[0] == rootChildren && slices.ContainsFunc(all, func(o *declaration) bool {
-			return !o.quoted && (len(p) == 1 || o.id == p[1] || kinds.SingularOf(o.gvk) == p[1] || kinds.PluralOf(o.gvk) == p[1])
-		})
-	})
+	holders := map[*declaration][]*declaration{}
+	for _, d := range all {
+		held := []*declaration{d.workload, d.service}
+		if slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return len(p) == 1 && p[0] == rootChildren }) {
+			held = append(held, all...)
+		}
+		for name := range childNamesIn(d.contentPaths()) {
+			held = append(held, byName[name]...)
+		}
+		for _, of := range held {
+			holders[of] = append(holders[of], d)
+		}
+	}
+	return holders
 }

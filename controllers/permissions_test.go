@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -18,7 +19,6 @@ type reviewer struct {
 
 	mu    sync.Mutex
 	asked map[authorizationv1.ResourceAttributes]int
-	begun chan struct{}
 	gate  chan struct{}
 }
 
@@ -27,7 +27,6 @@ func (r *reviewer) Create(_ context.Context, obj client.Object, _ ...client.Crea
 	r.mu.Lock()
 	r.asked[*review.Spec.ResourceAttributes]++
 	r.mu.Unlock()
-	r.begun <- struct{}{}
 	<-r.gate
 	review.Status.Allowed = true
 	return nil
@@ -35,21 +34,23 @@ func (r *reviewer) Create(_ context.Context, obj client.Object, _ ...client.Crea
 
 // Boxes that start together share their child kinds: each right is asked for once.
 func TestARightIsAskedForOnceByAllBoxes(t *testing.T) {
-	g := NewWithT(t)
-	r := &reviewer{asked: map[authorizationv1.ResourceAttributes]int{}, begun: make(chan struct{}, 100), gate: make(chan struct{})}
-	p := NewPermissions(r, clock.RealClock{})
-	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}
-	var boxes sync.WaitGroup
-	for range 9 {
-		boxes.Go(func() {
-			if missing, err := p.Missing(t.Context(), rules); err != nil || len(missing) > 0 {
-				t.Errorf("%v, %v", missing, err)
-			}
-		})
-	}
-	<-r.begun
-	close(r.gate)
-	boxes.Wait()
-	g.Expect(r.asked).To(HaveLen(3))
-	g.Expect(r.asked).To(HaveEach(1))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		r := &reviewer{asked: map[authorizationv1.ResourceAttributes]int{}, gate: make(chan struct{})}
+		p := NewPermissions(r, clock.RealClock{})
+		rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}
+		var boxes sync.WaitGroup
+		for range 9 {
+			boxes.Go(func() {
+				if missing, err := p.Missing(t.Context(), rules); err != nil || len(missing) > 0 {
+					t.Errorf("%v, %v", missing, err)
+				}
+			})
+		}
+		synctest.Wait() // all of them wait for the answer to the first question
+		close(r.gate)
+		boxes.Wait()
+		g.Expect(r.asked).To(HaveLen(3))
+		g.Expect(r.asked).To(HaveEach(1))
+	})
 }

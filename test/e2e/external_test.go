@@ -43,7 +43,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, strings.TrimSpace(strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), string(body)}, " ")))
+	s.asked = append(s.asked, strings.TrimSpace(strings.Join([]string{r.Method, r.URL.EscapedPath(), r.Header.Get("Idempotency-Key"), string(body)}, " ")))
 	switch {
 	case r.URL.Path == "/metadata":
 		http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
@@ -218,6 +218,17 @@ onReconcile:
 			w.website(ctx, name, `{}`)
 			w.shows(ctx, name, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonExternalFailed, "has an address that is not public")
 		}
+	})
+
+	It("go where their URL leads, whatever a resource says", func(ctx context.Context) {
+		w, s := newWorld(ctx), newService()
+		w.running(ctx, w.box(ctx, fmt.Sprintf(`{external: [{name: quota, url: "%s/teams/{{ .spec.mode }}/quota"}]}`, s.url)))
+		w.website(ctx, "above", `{mode: "x/../../admin?all="}`)
+		w.shows(ctx, "above", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "may lead to another path")
+		Expect(s.requests()).To(BeEmpty())
+		w.website(ctx, "beside", `{mode: "a/b?c"}`)
+		w.settled(ctx, "beside")
+		Expect(s.requests()).To(ConsistOf("GET /teams/a%2Fb%3Fc/quota"))
 	})
 
 	It("to a host that hangs hold up no other box", func(ctx context.Context) {

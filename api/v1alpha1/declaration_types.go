@@ -14,7 +14,7 @@ import (
 // declarations take the short fields of their kind: `orkestra explain` lists the keys, `orkestra explain KEY` the fields.
 //
 // +kubebuilder:validation:MaxProperties=64
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; a kind that has no key goes under resources, as a manifest; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
 type ResourceGroup map[string]DeclarationList
 
 // DeclarationList is what one key of a group holds.

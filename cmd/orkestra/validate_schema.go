@@ -117,7 +117,7 @@ func unknownFields(value any, s *structuralschema.Structural, at *field.Path, ro
 }
 
 // keysMessage begins the message of the rule that lists the keys of a resource group.
-const keysMessage = "unknown key; valid keys: "
+const keysMessage = "unknown key; a kind that has no key goes under resources, as a manifest; valid keys: "
 
 // unknownKeys names the keys that break the rule of a resource group. The rule itself can only say that there is one.
 func unknownKeys(group map[string]any, s *structuralschema.Structural, at *field.Path) field.ErrorList {
@@ -132,11 +132,11 @@ func unknownKeys(group map[string]any, s *structuralschema.Structural, at *field
 			if slices.Contains(valid, strings.ToLower(key)) {
 				continue
 			}
-			hint := suggest.DidYouMean(key, valid)
-			if hint == "" {
-				hint = "; a kind that has no key goes under resources, as a manifest; valid keys: " + list
+			message := rule.Message
+			if near := suggest.DidYouMean(key, valid); near != "" {
+				message = "unknown key" + near
 			}
-			errs = append(errs, field.Forbidden(child(at, key), "unknown key"+hint))
+			errs = append(errs, field.Forbidden(child(at, key), message))
 		}
 	}
 	return errs

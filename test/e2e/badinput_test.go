@@ -201,12 +201,12 @@ status: {fields: [{path: pahse, value: x}]}
 var refusedSpecs = map[string]mistake{
 	"unknown key of a group": {
 		`{onReconcile: {deploymnts: [{image: x}]}}`,
-		`spec.onReconcile: Invalid value: unknown key; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, ` +
-			`daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, ` +
+		`spec.onReconcile: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: ` +
+			`clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, ` +
 			`resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets`},
-	"unknown key of onCreate":   {`{onCreate: {pods: [{}]}}`, `spec.onCreate: Invalid value: unknown key; valid keys: `},
-	"unknown key of onDelete":   {`{onDelete: {pods: [{}]}}`, `spec.onDelete: Invalid value: unknown key; valid keys: `},
-	"unknown key of onRollback": {`{rollback: {onRollback: {pods: [{}]}}}`, `spec.rollback.onRollback: Invalid value: unknown key; valid keys: `},
+	"unknown key of onCreate":   {`{onCreate: {pods: [{}]}}`, `spec.onCreate: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: `},
+	"unknown key of onDelete":   {`{onDelete: {pods: [{}]}}`, `spec.onDelete: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: `},
+	"unknown key of onRollback": {`{rollback: {onRollback: {pods: [{}]}}}`, `spec.rollback.onRollback: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: `},
 	"unknown operator": {
 		`{validation: {rules: [{field: spec.image, operator: eqals, value: x}]}}`,
 		`spec.validation.rules[0].operator: Unsupported value: "eqals": supported values: "equals", "notEquals", "gt", `},

@@ -136,9 +136,9 @@ func message(e *field.Error) string {
 	switch e.Type {
 	case field.ErrorTypeTypeInvalid:
 		if m := ofType.FindStringSubmatch(short.Detail); m != nil {
-			return fmt.Sprintf("want %s, got %s", m[1], m[2])
+			return wrongType("want "+m[1], m[2])
 		}
-		return fmt.Sprintf("%s, got %v", short.Detail, e.BadValue)
+		return wrongType(short.Detail, fmt.Sprint(e.BadValue))
 	case field.ErrorTypeNotSupported:
 		var valid []string
 		for _, m := range quoted.FindAllStringSubmatch(short.Detail, -1) {
@@ -148,6 +148,21 @@ func message(e *field.Error) string {
 	default:
 		short.BadValue = excerpt(e.BadValue)
 		return short.ErrorBody()
+	}
+}
+
+// wrongType says what to do where YAML reads a word or a number that was meant as text.
+func wrongType(want, got string) string {
+	text := want + ", got " + got
+	switch {
+	case want != "want string":
+		return text
+	case got == "boolean":
+		return text + ": YAML reads y, n, yes, no, on, off, true and false as booleans; put it in quotes"
+	case got == "integer" || got == "number":
+		return text + "; put it in quotes"
+	default:
+		return text
 	}
 }
 

@@ -73,6 +73,7 @@ func TestValidateGolden(t *testing.T) {
 		"unknown-function": withCRD("unknown-function.yaml"),
 		"unknown-path":     withCRD("unknown-path.yaml"),
 		"wrong-type":       withCRD("wrong-type.yaml"),
+		"yaml-booleans":    withCRD("yaml-booleans.yaml"),
 		"wrong-value":      withCRD("wrong-value.yaml"),
 		"refused":          withCRD("refused.yaml"),
 		"duplicate":        withCRD("duplicate.yaml"),

@@ -55,7 +55,7 @@ func appsKinds() []Kind {
 // WorkloadOf gives what others take defaults from, of the name and the rendered short fields of a workload of this kind. A port
 // that can't be read counts as none: building the workload itself reports it.
 func (k Kind) WorkloadOf(name string, short map[string]any) Workload {
-	port, portName := firstPort(short, "containerPort")
+	port, portName := firstPort(short, nameContainerPort)
 	return Workload{Kind: k.GVK.Kind, Name: name, Port: port, PortName: portName}
 }
 

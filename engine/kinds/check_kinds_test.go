@@ -51,6 +51,13 @@ func TestCheckOfEachKind(t *testing.T) {
 			[]string{`x.resources.limits[memory]: Invalid value: "12GB": want quantity, such as 500m, 12G or 12Gi, got string`}},
 		"a probe of a container": {"deployments", `{image: a, readinessProbe: {}}`, bare,
 			[]string{`x.readinessProbe: Forbidden: unknown field; write probes: {readiness: …}`}},
+		"a Service's port in a container": {"deployments", `{image: a, ports: [{port: 80, targetPort: 80}]}`, bare, []string{
+			`x.ports[0].port: Forbidden: unknown field; write containerPort: the port that the container listens on`,
+			`x.ports[0].targetPort: Forbidden: unknown field; write containerPort: the port that the container listens on`,
+		}},
+		"a container's port of a Deployment": {"deployments", `{image: a, containerPort: 80}`, bare, []string{`x.containerPort: Forbidden: unknown field; write port`}},
+		"a container's port in a Service": {"services", `{ports: [{containerPort: 80}]}`, bare,
+			[]string{`x.ports[0].containerPort: Forbidden: unknown field; write port, and targetPort for the container's`}},
 		"a pod template": {"deployments", `{image: a, template: {}}`, bare,
 			[]string{`x.template: Forbidden: unknown field; a pod template goes under spec, as spec: {template: …}`}},
 		"a schedule that is none": {"cronjobs", `{image: a, schedule: "61 * * * *"}`, bare,

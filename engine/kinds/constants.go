@@ -35,7 +35,7 @@ var (
 
 // numberRules are for numbers, and for what is a number or a text, by the field's name: it means the same in every kind.
 var numberRules = map[string]rule{
-	"containerPort": port, "endPort": port, namePort: port, nameServicePort: port,
+	nameContainerPort: port, "endPort": port, namePort: port, nameServicePort: port,
 	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, nameNumber: portOrNone, nameTargetPort: portOrNone,
 
 	"averageUtilization": positive, "cpu": positive, nameMaxReplicas: positive, "maxSkew": positive, "memory": positive, "minDomains": positive,

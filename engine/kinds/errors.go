@@ -107,20 +107,31 @@ func (e *FieldError) below(at *field.Path) *field.Error {
 
 func unknownField(name string, known []string) *FieldError {
 	e := &FieldError{Got: gotUnknown, Near: suggest.Nearest(name, known)}
-	if p, ok := places[name]; ok && slices.Contains(known, p.beside) {
-		e.Place = p.text
+	for _, p := range places[name] {
+		if slices.Contains(known, p.beside) {
+			e.Place = p.text
+		}
 	}
 	return e
 }
 
-// places are fields that people know from Kubernetes, and that stand elsewhere in a short form: in one that has the field beside.
-var places = map[string]struct{ beside, text string }{
-	"livenessProbe":  {"probes", "write probes: {liveness: …}"},
-	"readinessProbe": {"probes", "write probes: {readiness: …}"},
-	"startupProbe":   {"probes", "write probes: {startup: …}"},
-	"template":       {nameImage, "a pod template goes under spec, as spec: {template: …}"},
-	"containers":     {nameImage, "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"},
+// place says where a field stands that is unknown beside another one.
+type place struct{ beside, text string }
+
+// places are fields that people know from Kubernetes, and that stand elsewhere, or have another name, beside the field that is given.
+var places = map[string][]place{
+	"livenessProbe":   {{nameProbes, "write probes: {liveness: …}"}},
+	"readinessProbe":  {{nameProbes, "write probes: {readiness: …}"}},
+	"startupProbe":    {{nameProbes, "write probes: {startup: …}"}},
+	"template":        {{nameImage, "a pod template goes under spec, as spec: {template: …}"}},
+	nameContainers:    {{nameImage, "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"}},
+	namePort:          {{nameContainerPort, inContainer}},
+	nameTargetPort:    {{nameContainerPort, inContainer}},
+	nameContainerPort: {{nameTargetPort, "write port, and targetPort for the container's"}, {nameProbes, "write port"}},
 }
+
+// inContainer says what a container's port is called.
+const inContainer = "write containerPort: the port that the container listens on"
 
 // word says in a message what is wanted.
 func (s *shape) word() string {

@@ -15,6 +15,7 @@ const mainContainer = "main"
 
 // Names that short fields, containers and pods have in common.
 const (
+	nameContainerPort  = "containerPort"
 	nameContainers     = "containers"
 	nameEnv            = "env"
 	nameImage          = "image"
@@ -83,7 +84,7 @@ func podTemplate(d Declared, short, labels map[string]any, at ...string) (map[st
 func podContainers(d Declared, short map[string]any, template []string) ([]any, error) {
 	main := pick(short, containerFields...)
 	if port, ok := short[namePort]; ok {
-		main[namePorts] = []any{map[string]any{"containerPort": port}}
+		main[namePorts] = []any{map[string]any{nameContainerPort: port}}
 	}
 	if probes, ok := short[nameProbes].(map[string]any); ok {
 		for name, v := range probes {

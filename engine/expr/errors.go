@@ -75,6 +75,8 @@ const (
 	limitDepth      = "depth"
 	limitNesting    = "nesting"
 	limitTime       = "time"
+	limitPattern    = "pattern"
+	limitSearch     = "search"
 	limitMemory     = "memory"
 	limitWork       = "work"
 	limitRendered   = "rendered"
@@ -93,7 +95,7 @@ func (e *FailError) Error() string { return e.Text }
 
 // BudgetError says that an evaluation went over one of its limits. Trying again cannot help.
 type BudgetError struct {
-	// Limit is the limit's name: output, memory, work, iterations, depth, nesting or time of a template, rendered of one reconcile, or
+	// Limit is the limit's name: output, memory, work, iterations, depth, nesting, time, pattern or search of a template, rendered of one reconcile, or
 	// cost or time of a CEL expression.
 	Limit string
 	// Size is the limit's size with its unit, such as "1 MiB".
@@ -110,7 +112,13 @@ func (e *BudgetError) Error() string {
 	case limitRendered:
 		return fmt.Sprintf("over the limit of what the templates of one resource may give in one reconcile (%s)", e.Size)
 	}
-	return fmt.Sprintf("over the %s limit of a template (%s)", e.Limit, e.Size)
+	return fmt.Sprintf("over the %s limit of a template (%s)%s", e.Limit, e.Size, wayOut[e.Limit])
+}
+
+// wayOut says what to do, where the limit alone does not.
+var wayOut = map[string]string{
+	limitPattern: ": repeat less, since {1,900} counts 900 times",
+	limitSearch:  ": search in less text, or by a pattern that repeats less",
 }
 
 func overBudget(limit string) *BudgetError {
@@ -132,6 +140,10 @@ func overBudget(limit string) *BudgetError {
 		e.Size = fmt.Sprintf("%d levels", maxNesting)
 	case limitCost:
 		e.Size = fmt.Sprintf("%d units", uint64(maxCost))
+	case limitPattern:
+		e.Size = fmt.Sprintf("%d instructions", maxProgram)
+	case limitSearch:
+		e.Size = fmt.Sprintf("instructions of the pattern times bytes of the text: %d", maxSearch)
 	case limitCELTime:
 		e.Size = maxCELTime.String()
 	default:

@@ -86,8 +86,11 @@ func compileRegex(st *state, pattern, text string) (*regexp.Regexp, error) {
 		return nil, badArgument("the pattern is not valid")
 	}
 	size := patternSize(tree)
-	if size > maxProgram || len(text) > maxSearch/size {
-		return nil, overBudget(limitTime)
+	switch {
+	case size > maxProgram:
+		return nil, overBudget(limitPattern)
+	case len(text) > maxSearch/size:
+		return nil, overBudget(limitSearch)
 	}
 	if err := st.allocate(times(bytesOfInstruction, size)); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"text/template/parse"
 )
 
@@ -277,10 +278,15 @@ var missingDot = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*`)
 // unknownFunction says what may have been meant, or why there is no such function.
 func (c *compiler) unknownFunction(n *parse.IdentifierNode) error {
 	name := n.Ident
+	path := cmp.Or(missingDot.FindString(c.text[min(int(n.Pos), len(c.text)):]), name)
 	if _, isRoot := c.scope.roots[name]; isRoot && !c.scope.hidden[name] {
-		at := int(n.Pos)
-		path := missingDot.FindString(c.text[min(at, len(c.text)):])
-		return badArgument("%s is a field, not a function: write .%s, with a dot before it", name, shorten(cmp.Or(path, name)))
+		return badArgument("%s is a field, not a function: write .%s, with a dot before it", name, shorten(path))
+	}
+	if below, ok := strings.CutPrefix(path, "self."); ok {
+		return badArgument("self is CEL's name for the resource: write .%s", shorten(below))
+	}
+	if absentRoots[name] != "" {
+		return c.scope.checkRoot(name)
 	}
 	if reason, ok := refused(name); ok {
 		return badArgument("function %q %s", name, reason)

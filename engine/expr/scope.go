@@ -153,16 +153,23 @@ func (s *Scope) checkRoot(name string) error {
 	if _, ok := s.roots[name]; ok {
 		return nil
 	}
-	switch name {
-	case rootItem, rootIndex, rootKey:
-		return fmt.Errorf(".%s: there is one only inside a forEach", name)
-	case rootPrevious:
-		return errors.New(".previous: there is one only inside onRollback")
-	}
-	if name == "Values" {
-		return errors.New(".Values: no such name in a template: that is Helm's; what a resource says is below .spec")
+	if why := absentRoots[name]; why != "" {
+		return fmt.Errorf(".%s: %s", name, why)
 	}
 	return fmt.Errorf(".%s: no such name in a template%s", shorten(name), didYouMean(name, s.visible()))
+}
+
+// Why a name is not there that is there in other places, or in the templates of Helm.
+const (
+	onlyForEach  = "there is one only inside a forEach"
+	onlyHelm     = "no such name in a template: that is Helm's; "
+	onlyResource = onlyHelm + "a template reads the resource alone"
+)
+
+var absentRoots = map[string]string{
+	rootItem: onlyForEach, rootIndex: onlyForEach, rootKey: onlyForEach, rootPrevious: "there is one only inside onRollback",
+	"Values": onlyHelm + "what a resource says is below .spec", "Release": onlyHelm + "a resource's name and namespace are below .metadata",
+	"Chart": onlyResource, "Capabilities": onlyResource, "Files": onlyResource,
 }
 
 func (s *Scope) visible() []string {

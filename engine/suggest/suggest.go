@@ -8,15 +8,15 @@ import (
 )
 
 // Nearest gives the candidate with the smallest edit distance to name, or "" where none is near enough to be a likely
-// slip of the pen: a third of the name's length up to its first dot, and at least 2: groups are long, and near to each other. Case does not count. Of equally near candidates the
-// alphabetically first wins, so that messages are deterministic.
+// slip of the pen: a third of the name's length up to its first dot, and at least 2, but of several edits less than half of the letters:
+// groups are long, and near to each other. Case does not count. Of equally near candidates the alphabetically first wins, so that messages are deterministic.
 func Nearest(name string, candidates []string) string {
 	first, _, _ := strings.Cut(name, ".")
 	limit := max(2, len(first)/3)
 	best, bestDistance := "", limit+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		d := distance([]rune(strings.ToLower(name)), []rune(strings.ToLower(c)))
-		if d < bestDistance {
+		if d < bestDistance && (d <= 1 || 2*d < max(len(name), len(c))) {
 			best, bestDistance = c, d
 		}
 	}

@@ -17,6 +17,8 @@ func TestNearest(t *testing.T) {
 		"letters that stand twice":                    {"buket", []string{"basket", "bucket"}, "bucket"},
 		"letters of other alphabets":                  {"größe", []string{"grösse", "große"}, "große"},
 		"ties go to the alphabet":                     {"ab", []string{"ac", "aa"}, "aa"},
+		"half of it is no slip":                       {"self", []string{"mulf", "seq"}, ""},
+		"an end that is missing":                      {"conf", []string{"config", "cron"}, "config"},
 		"no candidates":                               {"x", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,9 +71,9 @@ func TestWavesWhereAllReadAll(t *testing.T) {
 		d.reads = slices.DeleteFunc(slices.Clone(ring), func(other *declaration) bool { return other == d })
 	}
 	waves := inWaves(all)
-	g.Expect(len(waves)).To(gomega.Equal(many + 1))
+	g.Expect(waves).To(gomega.HaveLen(many + 1))
 	for i, wave := range waves[:many] {
 		g.Expect(slices.Equal(wave, ring[i:i+1])).To(gomega.BeTrue(), "wave %d", i)
 	}
-	g.Expect(len(waves[many])).To(gomega.Equal(many), "all readers")
+	g.Expect(waves[many]).To(gomega.HaveLen(many), "all readers")
 }

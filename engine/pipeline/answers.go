@@ -15,10 +15,13 @@ import (
 // from the first character on: the words of a webhook and of a policy stand behind a prefix that the API server sets, so that
 // nothing that they say can look like an answer of the authorizer, of the quota or of the storage.
 var (
-	// isForbidden is how an answer about an object begins that comes from the authorizer or from admission.
-	isForbidden = `^(?:[^\s"]+ (?:"[^"]*" )?is )?forbidden: `
+	// quotedName is a name as Go quotes it: a quotation mark in it, which the API server may refuse later, does not end it.
+	quotedName = `"(?:[^"\\]|\\.)*"`
 
-	denial      = regexp.MustCompile(isForbidden + `User "[^"]*" cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
+	// isForbidden is how an answer about an object begins that comes from the authorizer or from admission.
+	isForbidden = `^(?:[^\s"]+ (?:` + quotedName + ` )?is )?forbidden: `
+
+	denial      = regexp.MustCompile(isForbidden + `User ` + quotedName + ` cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
 	quotaDenial = regexp.MustCompile(isForbidden + `exceeded quota: `)
 	byWebhook   = regexp.MustCompile(`^admission webhook "([^"]+)"`)
 	byPolicy    = regexp.MustCompile(isForbidden + `ValidatingAdmissionPolicy '([^']+)'`)

@@ -37,6 +37,9 @@ func wordsOfChild(d *declaration, child *unstructured.Unstructured) (weight, str
 	res, err := status.Compute(child)
 	switch {
 	case err != nil:
+		if !d.quoted {
+			return childOnItsWay, "its status can't be read"
+		}
 		return childOnItsWay, "its status can't be read: " + oneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
 		return childOnItsWay, res.Message + heldBy(child)

@@ -134,7 +134,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 		return "", nil
 	}
 	if err != nil && !in.quoted {
-		err = withoutValues(err, fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName()))
+		err = withoutValues(err, in.called(obj))
 	}
 	if err != nil {
 		return "", err

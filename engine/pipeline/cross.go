@@ -288,5 +288,5 @@ func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, n
 	if namespace == "" {
 		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
 	}
-	return namespace, r.mayReach(ctx, "selector.namespace", namespace)
+	return namespace, r.mayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
 }

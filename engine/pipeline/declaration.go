@@ -208,13 +208,14 @@ func (d *declaration) objectNamespace(ctx context.Context, r *Run, data expr.Dat
 	if err != nil {
 		return "", err
 	}
-	if err := checkNamespace(ns, d.mayShow(d.namespace.Paths())); err != nil {
+	show := d.mayShow(d.namespace.Paths())
+	if err := checkNamespace(ns, show); err != nil {
 		return "", err
 	}
 	if _, literal := d.namespace.Literal(); literal {
 		return ns, nil
 	}
-	return ns, r.mayReach(ctx, "namespace", ns)
+	return ns, r.mayReach(ctx, "namespace", ns, show)
 }
 
 func (d *declaration) namespaced(r *Run) (bool, error) {

@@ -60,7 +60,7 @@ func grantingPart(obj *unstructured.Unstructured) string {
 		labels := obj.GetLabels()
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
 			if strings.HasPrefix(key, podSecurity) && !strictest(labels[key]) {
-				return fmt.Sprintf("a Namespace with the label %s: %s, which is not the strictest,", key, labels[key])
+				return fmt.Sprintf("a Namespace whose label %s is not the strictest", key)
 			}
 		}
 		if _, found := obj.GetAnnotations()[v1alpha1.AnnotationAllowFrom]; found {

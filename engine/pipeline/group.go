@@ -130,7 +130,7 @@ func (r *Run) settle(writes []*pending) error {
 	for _, w := range writes {
 		w.err = unchangeable(w, w.err)
 		if w.err != nil && !w.of.quoted {
-			w.err = withoutValues(w.err, fmt.Sprintf("%s %q", w.child.Object.GetKind(), w.child.Object.GetName()))
+			w.err = withoutValues(w.err, w.of.called(w.child.Object))
 		}
 		if w.err != nil {
 			errs = append(errs, w.unexpandable(w.err))

@@ -123,7 +123,7 @@ func (r *Run) label(ctx context.Context, in instance) string {
 		return in.declaration.label()
 	}
 	name, err := in.name.Eval(ctx, in.data(r))
-	if text, ok := name.(string); err == nil && ok && text != "" && (in.mayShow(in.name.Paths()) || checkName(text, false) == nil) {
+	if text, ok := name.(string); err == nil && ok && text != "" && in.mayShow(in.name.Paths()) {
 		return in.kind.Key + "/" + text
 	}
 	return in.declaration.label() // what is wrong with the name is an error of its own

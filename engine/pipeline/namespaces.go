@@ -16,7 +16,9 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 // mayReach says whether a template may lead from a resource into a namespace: its own, any for a cluster-scoped resource, and
 // one that allows it by annotation (design: security.md). The annotation is an input: a change queues the resource. One that is not
 // there and one that does not let in are told the same way, or a resource's author could ask which namespaces there are.
-func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
+//
+// show says whether the message may quote the namespace.
+func (r *Run) mayReach(ctx context.Context, what, namespace string, show bool) error {
 	own := r.Stored.GetNamespace()
 	if own == "" || namespace == own {
 		return nil
@@ -35,9 +37,13 @@ func (r *Run) mayReach(ctx context.Context, what, namespace string) error {
 		}
 		r.misreadAllowance(target, listed)
 	}
+	named := "what the template yields"
+	if show {
+		named = fmt.Sprintf("namespace %q", namespace)
+	}
 	return permanent(v1alpha1.ReasonTemplateError, &unreachableError{text: fmt.Sprintf(
-		"%s: namespace %q does not let resources of %q in: add %q to its annotation %s, if it exists, or write the namespace literally in the box",
-		what, namespace, own, own, v1alpha1.AnnotationAllowFrom)})
+		"%s: %s does not let resources of %q in: add %q to its annotation %s, if it exists, or write the namespace literally in the box",
+		what, named, own, own, v1alpha1.AnnotationAllowFrom)})
 }
 
 // unreachableError says that a template may not lead into a namespace.

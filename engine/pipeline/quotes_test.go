@@ -136,6 +136,17 @@ func TestAFinalizerThatHoldsAChildIsNamed(t *testing.T) {
 	}
 }
 
+// What can't be read is told by an error that quotes it.
+func TestAStatusThatCannotBeReadIsNotQuoted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	child := other(gadgetKind, "team-a", "a", map[string]any{"status": map[string]any{"observedGeneration": "hunter2"}})
+	child.SetGeneration(1)
+	_, why := wordsOfChild(&declaration{}, child)
+	g.Expect(why).To(gomega.Equal("its status can't be read"))
+	_, why = wordsOfChild(&declaration{quoted: true}, child)
+	g.Expect(why).To(gomega.ContainSubstring("hunter2"))
+}
+
 // A chain of many must not take ever longer: to look through all of them again for each would not end here.
 func TestQuotedAlongAChain(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
@@ -17,6 +20,14 @@ func (d *declaration) mayShow(paths []expr.Path) bool {
 		paths = append(paths, d.forEach.field.Paths()...)
 	}
 	return expr.MayShow(paths)
+}
+
+// called is what messages call an object that there may never be: by its name only where that may be shown.
+func (d *declaration) called(obj *unstructured.Unstructured) string {
+	if d.name != nil && !d.mayShow(d.name.Paths()) {
+		return fmt.Sprintf("the %s of %s", obj.GetKind(), d.label())
+	}
+	return fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())
 }
 
 // pathsAt gives what is read for what stands at a place of the short fields, or of the overlay; everything where the place can't be read.

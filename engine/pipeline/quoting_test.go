@@ -20,7 +20,10 @@ cross: [{name: c, apiVersion: v1, kind: ConfigMap, selector: {name: theirs}}]
 func withTheirs(t *testing.T) *ports {
 	t.Helper()
 	p := withGadgets(t)
-	p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"word": "Hunter 2/.."}}))
+	p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{
+		"word": "Hunter 2/..", "name": "Hunter 2", "place": "hunter2", "pod-security.kubernetes.io/enforce": "Hunter",
+	}}))
+	p.namespaced = func(k schema.GroupVersionKind) (bool, error) { return k != namespaceKind, nil }
 	return p
 }
 
@@ -40,13 +43,16 @@ func TestValuesOfOthersAreNotShown(t *testing.T) {
 		"a name":                            {`onReconcile: {configmaps: [{name: "{{ .cross.c.data.word }}"}]}`, "name: what the template yields can't name an object", false},
 		"a name of the resource's own":      {`onReconcile: {configmaps: [{name: "{{ .metadata.name }}-{{ .spec.host }}"}]}`, `name: "shop-Hunter 2/.." can't name an object`, true},
 		"a namespace":                       {`onReconcile: {configmaps: [{namespace: "{{ .cross.c.data.word }}"}]}`, "namespace: what the template yields can't name a namespace", false},
+		"a namespace that does not let in":  {`onReconcile: {configmaps: [{namespace: "{{ .cross.c.data.place }}"}]}`, "namespace: what the template yields does not let resources of \"team-a\" in", false},
+		"what a name stands for":            {`onReconcile: {configmaps: [{name: "{{ .cross.c.data.name }}", data: {a: "{{ .spec.image }}"}}]}`, "configmaps[0]: data.a: ", false},
+		"a label that grants rights":        {`onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "{{ .metadata.namespace }}", labels: "{{ .cross.c.data }}"}}}]}`, "enforce is not the strictest", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			_, err := withTheirs(t).run(planOf(t, readsTheirs+tc.box), website(t, `{host: "Hunter 2/..", tags: ["Hunter 2/.."]}`))
 			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(tc.want)))
 			if !tc.shows {
-				g.Expect(err.Error()).NotTo(gomega.ContainSubstring("Hunter"))
+				g.Expect(err.Error()).NotTo(gomega.MatchRegexp("(?i)hunter"))
 				return
 			}
 			g.Expect(err.Error()).To(gomega.ContainSubstring("Hunter"))
@@ -61,6 +67,7 @@ func TestAnAnswerAboutWhatOthersHoldIsNotQuoted(t *testing.T) {
 		shows bool
 	}{
 		"cross":              {`onReconcile: {services: [{port: "{{ .cross.c.data.word }}", selector: {a: b}}]}`, false},
+		"cross, by name":     {`onReconcile: {services: [{name: "{{ .cross.c.data.word }}", port: 80, selector: {a: b}}]}`, false},
 		"the resource's own": {`onReconcile: {services: [{port: "{{ .spec.host }}", selector: {a: b}, when: [{field: cross.c.data.word, operator: exists}]}]}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +94,7 @@ func TestAnAnswerAboutASecretIsNotQuoted(t *testing.T) {
 	for said, refuser := range map[string]string{
 		`admission webhook "deny.example.com" denied the request: hunter2`:                                                                          `the admission webhook "deny.example.com"`,
 		`secrets "shop" is forbidden: ValidatingAdmissionPolicy 'no-words' with binding 'all' denied request: exceeded quota: hunter2`:              `the ValidatingAdmissionPolicy "no-words"`,
+		`secrets "a\" is forbidden: exceeded quota: " is forbidden: ValidatingAdmissionPolicy 'quoted' with binding 'all' denied request: hunter2`:  `the ValidatingAdmissionPolicy "quoted"`,
 		`secrets "shop" is forbidden: hunter2 ValidatingAdmissionPolicy 'another' with binding 'all' denied request: admission webhook "w" hunter2`: "the API server",
 	} {
 		t.Run(refuser, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 	case fixed.Kept != nil:
 		kept := fixed.Kept
 		if !w.of.quoted {
-			kept = withoutValues(kept, fmt.Sprintf("%s %q", kind, w.child.Object.GetName()))
+			kept = withoutValues(kept, w.of.called(w.child.Object))
 		}
 		return "it is not replaced: " + kept.Error()
 	case w.of.gvk.GroupKind() == claimKind:

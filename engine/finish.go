@@ -66,7 +66,9 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	st.repeats = st.repeats && same && len(run.Writes) == 0 && (step == nil || step.Stalls())
 	b.observe(run, result, step, st)
 	b.noteAttempt(run, step, st)
-	b.sendEvents(run, result, before, st)
+	if !pipeline.Terminates(run.Stored.GetNamespace(), err) {
+		b.sendEvents(run, result, before, st)
+	}
 	b.schedule(run, st)
 }
 

@@ -56,6 +56,12 @@ func inTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !strings.HasPrefix(wordsOfAPI(err), webhookPrefix)
 }
 
+// Terminates says whether an error is that a namespace is being deleted: nothing can be made in it any more, no event either.
+func Terminates(namespace string, err error) bool {
+	cause, found := apierrors.StatusCause(err, corev1.NamespaceTerminatingCause)
+	return found && inTerminatingNamespace(err) && cause.Message == fmt.Sprintf("namespace %s is being terminated", namespace)
+}
+
 // refuser names what refuses an object, as far as the API server itself says so.
 func refuser(text string) string {
 	if m := byWebhook.FindStringSubmatch(text); m != nil {

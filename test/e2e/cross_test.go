@@ -171,10 +171,6 @@ var _ = Describe("Other namespaces", func() {
 		w = newWorld(ctx)
 		elsewhere = w.anotherNamespace(ctx)
 	})
-	allow := func(ctx context.Context, value string) {
-		GinkgoHelper()
-		w.patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":"`+value+`"}}}`)
-	}
 	has := func(ctx context.Context, name string) {
 		GinkgoHelper()
 		Eventually(func() error {
@@ -187,7 +183,7 @@ var _ = Describe("Other namespaces", func() {
 		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError,
 			fmt.Sprintf(`namespace %q does not let resources of %q in: add %q to its annotation orkestra.orkspace.io/allow-from`, elsewhere, w.namespace, w.namespace))
-		allow(ctx, "a,"+w.namespace)
+		w.allow(ctx, elsewhere, "a,"+w.namespace)
 		has(ctx, "guest")
 		w.settled(ctx, "web")
 		nothingSent(ctx, w, "web")
@@ -220,7 +216,7 @@ onReconcile: {configmaps: [{name: copy, data: {mode: "{{ .cross.settings.data.mo
 `))
 		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTemplateError, "does not let resources of")
-		allow(ctx, "*")
+		w.allow(ctx, elsewhere, "*")
 		w.hasData(ctx, "copy", map[string]string{"mode": "x"})
 	})
 })
@@ -239,7 +235,7 @@ onReconcile: {configmaps: [{name: copy, data: {mode: '{{ default "none" .cross.s
 		w.hasData(ctx, "copy", map[string]string{"mode": "none"})
 		w.settled(ctx, "web")
 		nothingSent(ctx, w, "web")
-		w.patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":"*"}}}`)
+		w.allow(ctx, elsewhere, "*")
 		Eventually(func(g Gomega) {
 			g.Expect(condition(w.get(ctx, g, "web"), v1alpha1.ConditionReady).Message).To(Equal("the last reconcile succeeded"))
 		}).WithContext(ctx).Should(Succeed())

@@ -20,10 +20,6 @@ var _ = Describe("Children in other namespaces", func() {
 		w = newWorld(ctx)
 		elsewhere = w.anotherNamespace(ctx)
 	})
-	allow := func(ctx context.Context, value string) {
-		GinkgoHelper()
-		w.patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":`+value+`}}}`)
-	}
 	there := func(ctx context.Context, name string) error {
 		return kube.Get(ctx, types.NamespacedName{Namespace: elsewhere, Name: name}, &corev1.ConfigMap{})
 	}
@@ -72,7 +68,7 @@ var _ = Describe("Children in other namespaces", func() {
 
 	It("are noted before they are made, and followed though their namespace lets nobody in any more", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: guest, namespace: "{{ .spec.mode }}"}]}}`))
-		allow(ctx, `"*"`)
+		w.allow(ctx, elsewhere, "*")
 		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
 		has(ctx, "guest")
 		noted(ctx, elsewhere)
@@ -87,7 +83,7 @@ var _ = Describe("Children in other namespaces", func() {
 		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
 		has(ctx, "guest")
 		noted(ctx, elsewhere)
-		allow(ctx, "null")
+		w.allow(ctx, elsewhere, "")
 		w.removed(ctx, "web")
 		w.vanished(ctx, "web")
 		lost(ctx, "guest")
@@ -95,7 +91,7 @@ var _ = Describe("Children in other namespaces", func() {
 
 	It("are found that were made before there were notes", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: guest, namespace: "{{ .spec.mode }}"}]}}`))
-		allow(ctx, `"*"`)
+		w.allow(ctx, elsewhere, "*")
 		w.website(ctx, "web", `{mode: `+elsewhere+`}`)
 		w.settled(ctx, "web")
 		manager.stop()

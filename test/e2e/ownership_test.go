@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -406,6 +407,16 @@ func (w *world) anotherNamespace(ctx context.Context) string {
 	Expect(kube.Create(ctx, ns)).To(Succeed())
 	DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(kube.Delete(ctx, ns))).To(Succeed()) })
 	return ns.Name
+}
+
+// allow lets resources of these namespaces into a namespace; "" lets none in.
+func (w *world) allow(ctx context.Context, namespace, from string) {
+	GinkgoHelper()
+	value := "null"
+	if from != "" {
+		value = strconv.Quote(from)
+	}
+	w.patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":`+value+`}}}`)
 }
 
 // websiteIn applies a resource in a namespace.

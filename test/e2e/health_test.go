@@ -152,14 +152,18 @@ var _ = Describe("CRDHealth", func() {
 		_, err := cluster.Kubectl(ctx, "wait", "--for=condition=Healthy", "--timeout=60s", "crdhealth/"+w.id)
 		Expect(err).NotTo(HaveOccurred())
 
-		By("suspending the box, and losing the CRD")
+		By("suspending the box, and losing the CRD, with nothing left that fails")
+		for _, name := range []string{"a", "b"} {
+			w.website(ctx, name, `{replicas: 1}`)
+			w.settled(ctx, name)
+		}
 		w.box(ctx, "suspend: true"+atMostTen)
 		inState(ctx, w.id, v1alpha1.HealthSuspended, v1alpha1.ReasonSuspended)
 		w.box(ctx, atMostTen)
 		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
 		w.deleteCRD(ctx)
 		inState(ctx, w.id, v1alpha1.HealthStopped, v1alpha1.ReasonCRDMissing)
-		Expect(seen()).To(Equal([]v1alpha1.HealthState{
+		Eventually(seen).WithContext(ctx).Should(Equal([]v1alpha1.HealthState{
 			v1alpha1.HealthPending, v1alpha1.HealthStarting, v1alpha1.HealthHealthy, v1alpha1.HealthDegraded, v1alpha1.HealthHealthy,
 			v1alpha1.HealthSuspended, v1alpha1.HealthHealthy, v1alpha1.HealthStopped,
 		}))

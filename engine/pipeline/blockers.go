@@ -27,13 +27,10 @@ const (
 )
 
 // rootOf picks the blocker that a condition names, and says how many others there are; there must be one. The smallest weight is named:
-// of several that wait, the first that waits for none of the others. What is merely on its way is not counted beside what stands still.
+// of several that wait, the first that waits for none of the others. All others are counted, also those that are merely on their way.
 func rootOf(all []blocker) (root blocker, others int) {
-	if still := lighterThan(childOnItsWay, all); len(still) > 0 {
-		all = still
-	}
 	first := slices.MinFunc(all, func(a, b blocker) int { return cmp.Compare(a.weight, b.weight) })
-	candidates := lighterThan(first.weight+1, all)
+	candidates := slices.DeleteFunc(slices.Clone(all), func(b blocker) bool { return b.weight > first.weight })
 	root = candidates[0] // of a ring, in which each waits for another, the first
 	if at := slices.IndexFunc(candidates, func(b blocker) bool { return !b.waitsForOneOf(candidates) }); at >= 0 {
 		root = candidates[at]
@@ -43,10 +40,6 @@ func rootOf(all []blocker) (root blocker, others int) {
 		about[b.about()] = true
 	}
 	return root, len(about) - 1
-}
-
-func lighterThan(limit weight, all []blocker) []blocker {
-	return slices.DeleteFunc(slices.Clone(all), func(b blocker) bool { return b.weight >= limit })
 }
 
 // waitsForOneOf says whether a blocker needs what another one gives.

@@ -28,21 +28,21 @@ func TestRootOf(t *testing.T) {
 		want   string
 		others int
 	}{
-		"one":                          {[]blocker{late}, "late", 0},
-		"a failed child before a wait": {[]blocker{blocking(waiting, "gate"), failed}, "failed", 1},
-		"and before one that is on its way, which is not counted": {[]blocker{late, failed}, "failed", 0},
-		"of two that failed, the first":                           {[]blocker{failed, blocking(childFailed, "also")}, "failed", 1},
-		"a complaint before a wait":                               {[]blocker{blocking(waiting, "gate"), late, troubled}, "troubled", 1},
-		"a failed child before it":                                {[]blocker{troubled, failed}, "failed", 1},
-		"a wait before what is late":                              {[]blocker{late, blocking(waiting, "gate", "late")}, "gate", 0},
-		"the gate that others wait for":                           {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "b", "a"), blocking(waiting, "a", "there")}, "a", 2},
-		"of several such, the first":                              {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "a"), blocking(waiting, "b")}, "a", 2},
-		"of a ring, the first":                                    {[]blocker{blocking(waiting, "a", "b"), blocking(waiting, "b", "a")}, "a", 1},
-		"one that waits for itself":                               {[]blocker{blocking(waiting, "a", "a"), blocking(waiting, "b", "a")}, "a", 1},
-		"several that are late":                                   {[]blocker{late, blocking(childOnItsWay, "later"), unmet}, "late", 2},
-		"readyWhen last":                                          {[]blocker{unmet, late}, "late", 1},
-		"two blockers about one thing":                            {[]blocker{blocking(waiting, "a"), {Wait: Wait{Message: "again", of: "a"}, weight: childTroubled, gives: "a"}}, "again", 0},
-		"two blockers about nobody says":                          {[]blocker{{Wait: Wait{Message: "a"}, weight: waiting}, {Wait: Wait{Message: "b"}, weight: waiting}}, "a", 1},
+		"one":                               {[]blocker{late}, "late", 0},
+		"a failed child before a wait":      {[]blocker{blocking(waiting, "gate"), failed}, "failed", 1},
+		"and before one that is on its way": {[]blocker{late, failed}, "failed", 1},
+		"of two that failed, the first":     {[]blocker{failed, blocking(childFailed, "also")}, "failed", 1},
+		"a complaint before a wait":         {[]blocker{blocking(waiting, "gate"), late, troubled}, "troubled", 2},
+		"a failed child before it":          {[]blocker{troubled, failed}, "failed", 1},
+		"a wait before what is late":        {[]blocker{late, blocking(waiting, "gate", "late")}, "gate", 1},
+		"the gate that others wait for":     {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "b", "a"), blocking(waiting, "a", "there")}, "a", 2},
+		"of several such, the first":        {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "a"), blocking(waiting, "b")}, "a", 2},
+		"of a ring, the first":              {[]blocker{blocking(waiting, "a", "b"), blocking(waiting, "b", "a")}, "a", 1},
+		"one that waits for itself":         {[]blocker{blocking(waiting, "a", "a"), blocking(waiting, "b", "a")}, "a", 1},
+		"several that are late":             {[]blocker{late, blocking(childOnItsWay, "later"), unmet}, "late", 2},
+		"readyWhen last":                    {[]blocker{unmet, late}, "late", 1},
+		"two blockers about one thing":      {[]blocker{blocking(waiting, "a"), {Wait: Wait{Message: "again", of: "a"}, weight: childTroubled, gives: "a"}}, "again", 0},
+		"two blockers about nobody says":    {[]blocker{{Wait: Wait{Message: "a"}, weight: waiting}, {Wait: Wait{Message: "b"}, weight: waiting}}, "a", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ onReconcile:
 	g.Expect(res.Reconciling.Message).To(gomega.Equal(`StatefulSet "shop": Replicas: 0/3 (and 1 more)`))
 	p.edit("shop-migrate", ended("Failed"))
 	_, res = shownBy(g, p, plan, r.Stored)
-	g.Expect(res.Stalled).To(gomega.Equal(conditionIs("Stalled", "True", v1alpha1.ReasonChildFailed, gaveUp)))
+	g.Expect(res.Stalled).To(gomega.Equal(conditionIs("Stalled", "True", v1alpha1.ReasonChildFailed, gaveUp+" (and 1 more)")), "the StatefulSet is not ready")
 }
 
 func TestOneThatHasFailedAlsoByItsOwnConditionsIsNamed(t *testing.T) {

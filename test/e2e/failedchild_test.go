@@ -28,7 +28,7 @@ status: {ready: `+ready+`}
 `)
 		w.running(ctx, name)
 		w.website(ctx, "web", `{}`)
-		const message = `Job "web-migrate": DeadlineExceeded: Job was active longer than specified deadline (and 1 more)`
+		const message = `Job "web-migrate": DeadlineExceeded: Job was active longer than specified deadline (and 2 more)`
 		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonChildFailed, message)
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonChildFailed, message)
 		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonChildFailed, message)

@@ -69,6 +69,8 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 		v.again = permissionInterval
 		return false, nil
 	}
+	// The metadata in the cache may still be of before: what is compiled now must be compiled against what was applied now.
+	r.CRDs.Forget(box.Name)
 	return err == nil, err
 }
 

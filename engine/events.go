@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (b *box) readyBefore(run *pipeline.Run, st *state) metav1.Condition {
 	for _, f := range known.Failing {
 		if f.Namespace == key.Namespace && f.Name == key.Name {
 			message := strings.TrimPrefix(f.Step+": "+f.Message, ": ")
-			return status.Failed(message)
+			return status.NotReady(cmp.Or(f.Reason, v1alpha1.ReasonReconcileError), message)
 		}
 	}
 	if since := run.Stored.GetAnnotations()[v1alpha1.AnnotationActiveSince]; since != "" && since != run.Now.UTC().Format(time.RFC3339) {

@@ -149,7 +149,9 @@ func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstr
 	pipeline.ShowMisread(&result.Ready, stored.GetAnnotations())
 	st.inputs = nil
 	// It is looked at, and so it is counted; but nothing has succeeded or failed.
-	b.tracker.Observe(health.Observation{Resource: keyOf(stored), Ready: result.Ready.Status == metav1.ConditionTrue})
+	b.tracker.Observe(health.Observation{
+		Resource: keyOf(stored), Ready: result.Ready.Status == metav1.ConditionTrue, Reason: result.Ready.Reason, Message: result.Ready.Message,
+	})
 	if err := b.patchStatus(ctx, plan, stored, result, st); err != nil {
 		log.FromContext(ctx).Error(err, "Status could not be written")
 		delay, _ := st.backoff.next(plan.Runtime.Resync)
@@ -196,10 +198,11 @@ func (b *box) observe(run *pipeline.Run, result status.Result, step *pipeline.St
 	st.waiting = result.Reconciling.Status == metav1.ConditionTrue
 	o := health.Observation{
 		Resource: keyOf(run.Stored), Ready: st.ready, Waiting: st.waiting, Counts: !st.repeats && (step != nil || !run.AwaitsDependency),
-		Revision: run.Plan.Revision, LeftBehind: run.LeftBehind,
+		Revision: run.Plan.Revision, LeftBehind: run.LeftBehind, Reason: result.Ready.Reason, Message: result.Ready.Message,
 	}
 	if step != nil {
-		o.Failed, o.Step, o.Message = true, step.Step, strings.TrimPrefix(step.Error(), step.Step+": ")
+		o.Failed, o.Step, o.Reason = true, step.Step, v1alpha1.ReasonReconcileError
+		o.Message = strings.TrimPrefix(step.Error(), step.Step+": ")
 	}
 	if run.Released {
 		// It is let go: what is left is its own deletion event.

@@ -48,3 +48,22 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAFormerProcessFoundIsReadWithItsReason: where no status shows it, CRDHealth does.
+func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
+	for reason, want := range map[string]string{
+		v1alpha1.ReasonChildFailed: v1alpha1.ReasonChildFailed,
+		"":                         v1alpha1.ReasonReconcileError, // of a version that wrote none
+	} {
+		g := NewWithT(t)
+		b := &box{}
+		b.known.Store(&v1alpha1.CRDHealthStatus{Failing: []v1alpha1.FailingResource{
+			{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, Reason: reason, Message: "no room"},
+		}})
+		stored := &unstructured.Unstructured{Object: map[string]any{}}
+		stored.SetNamespace("ns")
+		stored.SetName("listed")
+		was := b.readyBefore(&pipeline.Run{Stored: stored}, &state{})
+		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))
+	}
+}

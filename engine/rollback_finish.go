@@ -48,7 +48,9 @@ func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.R
 	}
 	st.shown = result.Ready
 	st.ready, st.waiting = false, result.Reconciling.Status == metav1.ConditionTrue
-	b.tracker.Observe(health.Observation{Resource: keyOf(run.Stored), Waiting: st.waiting, LeftBehind: run.LeftBehind, Back: true})
+	b.tracker.Observe(health.Observation{
+		Resource: keyOf(run.Stored), Waiting: st.waiting, LeftBehind: run.LeftBehind, Back: true, Reason: result.Ready.Reason, Message: result.Ready.Message,
+	})
 	if err != nil {
 		b.backFailed(look, run, result)
 	} else {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -69,7 +70,7 @@ func (b *box) afterPanic(key types.NamespacedName, p any) time.Duration {
 		return resync
 	}
 	b.tracker.Observe(health.Observation{
-		Resource: key, Counts: true, Failed: true, Step: stepReconcile, Message: fmt.Sprintf("panic: %v", p), Revision: b.plan.Load().Revision,
+		Resource: key, Counts: true, Failed: true, Reason: v1alpha1.ReasonReconcileError, Step: stepReconcile, Message: fmt.Sprintf("panic: %v", p), Revision: b.plan.Load().Revision,
 	})
 	st := b.states.of(key, stored.GetUID())
 	st.inputs, st.class = nil, pipeline.Panic

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="CRD",type=string,JSONPath=`.spec.crd.name`
 // +kubebuilder:printcolumn:name="Resources",type=integer,JSONPath=`.status.resources.total`
-// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.resources.ready`
+// +kubebuilder:printcolumn:name="Settled",type=integer,JSONPath=`.status.resources.ready`
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.resources.failing`
 // +kubebuilder:printcolumn:name="Failures",type=integer,JSONPath=`.status.consecutiveFailures`
 // +kubebuilder:printcolumn:name="Last Reconcile",type=date,JSONPath=`.status.lastReconcile`
@@ -118,7 +118,7 @@ type CRDHealthStatus struct {
 	// ClaimedAt is set while this box holds its CRD.
 	// +optional
 	ClaimedAt *metav1.Time `json:"claimedAt,omitempty"`
-	// ConsecutiveFailures counts failed reconciles in a row over the whole box.
+	// ConsecutiveFailures counts failed reconciles in a row over the whole box. A success of any resource sets it to 0.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
 	// FailureThreshold is the number at which the box is Degraded.
 	// +optional
@@ -136,12 +136,13 @@ type CRDHealthStatus struct {
 	// LastFailure is the last failure.
 	// +optional
 	LastFailure *Failure `json:"lastFailure,omitempty"`
-	// Failing lists the ten resources with the most failures in a row.
+	// Failing lists the ten worst of the failing resources: those with the most failed reconciles in a row, then those that have failed
+	// the longest.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Failing []FailingResource `json:"failing,omitempty"`
-	// Resources counts the resources.
+	// Resources counts the resources of the CRD by how they fare.
 	// +optional
 	Resources ResourceCounts `json:"resources"`
 	// Workers is the number of workers.
@@ -190,15 +191,18 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// FailingResource is a resource whose last reconcile failed.
+// FailingResource is a resource that counts as failing: its reconciles fail, a child of it has failed, or it is rolled back.
 type FailingResource struct {
 	ResourceReference `json:",inline"`
-	// ConsecutiveFailures of this resource.
+	// ConsecutiveFailures counts the failed reconciles of this resource in a row; 0 where they succeed, and it fails otherwise.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
+	// Reason of its condition Ready, such as ReconcileError or ChildFailed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 	// Step of the pipeline that failed.
 	// +optional
 	Step string `json:"step,omitempty"`
-	// Message is the error, at most 256 characters.
+	// Message is the error, or says what has failed; at most 256 characters.
 	Message string `json:"message"`
 	// Since is when it first failed.
 	Since metav1.Time `json:"since"`

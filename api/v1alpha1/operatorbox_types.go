@@ -210,11 +210,12 @@ type LimitedString string
 
 // OperatorBoxStatus says what Orkestra makes of a box.
 type OperatorBoxStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status speaks of. That spec runs if the condition Ready is True; if it
+	// does not compile, or a right is missing, the revision of an earlier generation goes on, and the condition Compiled names it.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Revision names the plan that runs.
+	// Revision names the plan that runs. Both are written at once: with the condition Ready True, it is that of the observed generation.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// RevisionHash is the SHA-256 of the spec that the revision holds. A kept revision of another content is not gone back to.
@@ -283,11 +284,12 @@ type GroupVersionKind struct {
 type ResourceCounts struct {
 	// Total is the number of resources that the box looks at.
 	Total int32 `json:"total"`
-	// Ready counts those that are Ready and not Reconciling.
+	// Ready counts those that have settled: their condition Ready is True, and Reconciling is not. One that is Ready while something is
+	// still under way is not among them.
 	Ready int32 `json:"ready"`
-	// Failing counts those that are not Ready.
+	// Failing counts those whose last reconcile failed, of which a child has failed, or that are rolled back.
 	Failing int32 `json:"failing"`
-	// Waiting counts those that are Reconciling.
+	// Waiting counts those whose condition Reconciling is True: something is under way. One that fails and is tried again is among them.
 	Waiting int32 `json:"waiting"`
 	// LeftBehind counts children of a former box that no declaration stands for.
 	// +optional

@@ -46,8 +46,9 @@ type Observation struct {
 	LeftBehind int32
 	// Step of the pipeline that failed.
 	Step string
-	// Message is the error. It is cut to 256 characters.
-	Message string
+	// Reason and Message say why the resource is not Ready; of a failed reconcile, the message is the error. They are read of what
+	// fails only. The message is cut to 256 characters.
+	Reason, Message string
 	// Revision names the plan that was evaluated. Empty: not told; then any success vouches for the plan that runs.
 	Revision string
 }

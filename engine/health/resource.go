@@ -21,12 +21,19 @@ type resource struct {
 	observed                bool
 	ready, waiting, failing bool
 	leftBehind              int32 // children of former boxes
-	failures                int64 // in a row
-	step, message           string
-	since                   time.Time // of the first failure in this row
-	listed                  bool      // in worstList.list
-	rolledBack              bool
+	trouble
+	since      time.Time // it has been in trouble
+	listed     bool      // in worstList.list
+	rolledBack bool
 }
+
+// trouble is why a resource fails; the zero value: it does not, or this process has not looked yet.
+type trouble struct {
+	failures              int64 // reconciles in a row that failed; 0: they succeed, and it fails otherwise
+	reason, step, message string
+}
+
+func (is trouble) any() bool { return is != trouble{} }
 
 // recount changes a resource and keeps the counts in step.
 func (t *Tracker) recount(r *resource, f func()) notice {
@@ -76,47 +83,66 @@ func (r *resource) note(o Observation) {
 	}
 }
 
-func (t *Tracker) fail(r *resource, o Observation) notice {
-	now, message := t.lastReconcile, cut(o.Message, maxMessage)
-	t.failures++
-	t.consecutive++
-	t.lastFailure = &v1alpha1.Failure{
-		Time:     metav1.NewTime(now),
-		Resource: v1alpha1.ResourceReference{Namespace: r.name.Namespace, Name: r.name.Name},
-		Step:     o.Step,
-		Message:  message,
+// count counts a reconcile that evaluated the pipeline.
+func (t *Tracker) count(o Observation) {
+	t.lastReconcile = t.clock.Now()
+	if o.Failed {
+		t.failures++
+		t.consecutive++
+		t.lastFailure = &v1alpha1.Failure{
+			Time:     metav1.NewTime(t.lastReconcile),
+			Resource: v1alpha1.ResourceReference{Namespace: o.Resource.Namespace, Name: o.Resource.Name},
+			Step:     o.Step,
+			Message:  cut(o.Message, maxMessage),
+		}
+		return
 	}
-	if r.failures == 0 {
-		r.since = now
-		t.inFailure++
-	}
-	r.failures++
-	said := r.step == o.Step && r.message == message
-	r.step, r.message = o.Step, message
-	if t.worst.rank(r) || (r.listed && !said) {
-		return urgent
-	}
-	return slow
-}
-
-func (t *Tracker) succeed(r *resource, o Observation) notice {
 	t.successes++
 	t.consecutive = 0
 	t.lastSuccess = t.lastReconcile
 	if o.Revision != "" {
 		t.goodRevision = o.Revision
 	}
-	return t.unlist(r)
 }
 
-// unlist ends the row of failures of a resource.
-func (t *Tracker) unlist(r *resource) notice {
-	if r.failures == 0 {
+// troubleAfter says why a resource fails that has noted an observation.
+func (r *resource) troubleAfter(o Observation) trouble {
+	switch {
+	case o.Counts && o.Failed:
+		return trouble{failures: r.failures + 1, reason: o.Reason, step: o.Step, message: cut(o.Message, maxMessage)}
+	case !o.Counts && r.failures > 0:
+		return r.trouble
+	case r.failing:
+		return trouble{reason: o.Reason, message: cut(o.Message, maxMessage)}
+	default:
+		return trouble{}
+	}
+}
+
+// blame notes why a resource fails, or that it does not, and keeps the list in step.
+func (t *Tracker) blame(r *resource, is trouble) notice {
+	was := r.trouble
+	if is == was {
 		return quiet
 	}
-	r.failures, r.step, r.message, r.since = 0, "", "", time.Time{}
-	t.inFailure--
-	if t.worst.drop(r, t.inFailure) {
+	r.trouble = is
+	switch {
+	case !was.any():
+		r.since = t.clock.Now()
+		t.inFailure++
+	case !is.any():
+		r.since = time.Time{}
+		t.inFailure--
+	}
+	told := is.failures < was.failures || !is.any()
+	if told {
+		told = t.worst.drop(r, t.inFailure)
+	}
+	if is.any() {
+		said := is.reason == was.reason && is.step == was.step && is.message == was.message
+		told = t.worst.rank(r) || r.listed && !said || told
+	}
+	if told {
 		return urgent
 	}
 	return quiet
@@ -136,19 +162,19 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 		return quiet
 	}
 	told := t.recount(r, func() { r.known = false })
-	told = max(told, t.unlist(r), r.goBack(t, ""))
+	told = max(told, t.blame(r, trouble{}), r.goBack(t, ""))
 	delete(t.resources, name)
 	return told
 }
 
 func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {
 	name := types.NamespacedName{Namespace: f.Namespace, Name: f.Name}
-	if f.Name == "" || f.ConsecutiveFailures < 1 || t.resources[name] != nil { // a person wrote this, we did not
+	is := trouble{failures: max(0, f.ConsecutiveFailures), reason: f.Reason, step: f.Step, message: cut(f.Message, maxMessage)}
+	if f.Name == "" || is.failures == 0 && is.reason == "" || t.resources[name] != nil { // a person wrote this, we did not
 		return
 	}
 	r := t.get(name)
-	r.failing, r.failures, r.since = true, f.ConsecutiveFailures, f.Since.Time
-	r.step, r.message = f.Step, cut(f.Message, maxMessage)
+	r.failing, r.trouble, r.since = true, is, f.Since.Time
 	t.inFailure++
 	t.worst.rank(r)
 }

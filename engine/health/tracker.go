@@ -22,7 +22,7 @@ type Tracker struct {
 	threshold int32
 	resources map[types.NamespacedName]*resource
 	counts    v1alpha1.ResourceCounts
-	inFailure int // resources with at least one failure in a row
+	inFailure int // resources in trouble
 	worst     worstList
 	// restored is shown instead of counts until the caches have synced, so that a restart does not count from zero.
 	restored *v1alpha1.ResourceCounts
@@ -101,7 +101,7 @@ func (t *Tracker) Seed(name types.NamespacedName, ready, waiting, failing bool) 
 		}
 		return t.recount(r, func() {
 			r.known = true
-			r.failing = failing || r.failures > 0
+			r.failing = failing || r.any()
 			r.ready = ready && !r.failing
 			r.waiting = waiting
 		})
@@ -142,14 +142,11 @@ func (t *Tracker) Observe(o Observation) {
 			r.known = true
 			r.note(o)
 		})
-		if !o.Counts {
-			return told
+		if o.Counts {
+			t.count(o)
+			told = slow
 		}
-		t.lastReconcile = t.clock.Now()
-		if o.Failed {
-			return max(slow, t.fail(r, o))
-		}
-		return max(slow, t.succeed(r, o))
+		return max(told, t.blame(r, r.troubleAfter(o)))
 	})
 }
 

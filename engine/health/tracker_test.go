@@ -258,6 +258,94 @@ func TestFailingList(t *testing.T) {
 		[]string{"r02", "r03", "r04", "r05", "r06", "r07", "r08", "r11", "r09", "r10"}), "those that waited move up")
 }
 
+// childFailed is a cycle without error after which a child stands in the way.
+func childFailed(name, message string) Observation {
+	return Observation{Resource: named(name), Counts: true, Reason: v1alpha1.ReasonChildFailed, Message: message}
+}
+
+func TestWhatFailsByAChildIsListed(t *testing.T) {
+	g := NewWithT(t)
+	tracker, clk, l := newTracker(5)
+	tracker.Observe(childFailed("a", "no room"))
+	g.Expect(l.take()).To(Equal("urgent"))
+	listedA := v1alpha1.FailingResource{
+		ResourceReference: v1alpha1.ResourceReference{Namespace: "default", Name: "a"},
+		Reason:            v1alpha1.ReasonChildFailed, Message: "no room", Since: metav1.NewTime(start),
+	}
+	s := tracker.Snapshot()
+	g.Expect(s.Failing).To(Equal([]v1alpha1.FailingResource{listedA}))
+	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Failing: 1}))
+	g.Expect(s.SuccessCount).To(Equal(int64(1)), "the reconcile has succeeded")
+	g.Expect(s.ConsecutiveFailures).To(BeZero())
+	g.Expect(tracker.InFailure()).To(BeEmpty())
+
+	clk.SetTime(start.Add(time.Hour))
+	tracker.Observe(childFailed("a", "no room"))
+	g.Expect(l.take()).To(Equal("slow"), "it says the same")
+	tracker.Observe(childFailed("a", "no money"))
+	g.Expect(l.take()).To(Equal("urgent"))
+	tracker.Observe(Observation{Resource: named("a"), Reason: v1alpha1.ReasonChildFailed, Message: "no money"})
+	listedA.Message = "no money"
+	g.Expect(tracker.Snapshot().Failing).To(Equal([]v1alpha1.FailingResource{listedA}), "a look that counts nothing knows it too")
+
+	by := func(what string, o Observation, want ...string) {
+		tracker.Observe(o)
+		g.Expect(listed(tracker.Snapshot())).To(Equal(want), what)
+	}
+	by("reconciles that fail are worse", failed("b"), "b", "a")
+	by("and it may fail itself", failed("a"), "a", "b")
+	g.Expect(tracker.Snapshot().Failing[0].Since).To(Equal(listedA.Since))
+	by("until they succeed", childFailed("a", "no room"), "b", "a")
+	by("what is on its way does not fail", Observation{Resource: named("a"), Counts: true, Waiting: true}, "b")
+	by("nor what is rolled back no more", success("b"))
+	g.Expect(tracker.Snapshot().Resources.Failing).To(BeZero())
+}
+
+func TestWhatFailsByAChildMakesRoomForWorse(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, _ := newTracker(100)
+	var want []string
+	for i := range 10 {
+		name := fmt.Sprintf("c%02d", i)
+		tracker.Observe(childFailed(name, "no"))
+		want = append(want, name)
+	}
+	tracker.Observe(childFailed("d", "no"))
+	g.Expect(listed(tracker.Snapshot())).To(Equal(want), "no more than ten")
+	tracker.Observe(failed("e"))
+	g.Expect(listed(tracker.Snapshot())).To(Equal(append([]string{"e"}, want[:9]...)))
+	tracker.Observe(childFailed("e", "no"))
+	g.Expect(listed(tracker.Snapshot())).To(Equal(want), "it is one of many again")
+	tracker.Observe(success("c00"))
+	g.Expect(listed(tracker.Snapshot())).To(Equal(append(want[1:], "d")))
+}
+
+func TestWhatFailsByAChildIsKnownAfterARestart(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, _ := newTracker(5)
+	observe(tracker, childFailed("a", "no room"), failed("b"))
+	was := Status(v1alpha1.CRDHealthStatus{}, 1, Report{Phase: Running, Snapshot: tracker.Snapshot()}, start)
+	again, _, _ := newTracker(5)
+	again.Restore(was)
+	again.Seed(named("a"), false, false, true)
+	again.Seed(named("b"), false, false, true)
+	again.Retain(func(types.NamespacedName) bool { return true })
+	s := again.Snapshot()
+	g.Expect(s.Failing).To(Equal(was.Failing))
+	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Failing: 2}))
+	again.Observe(Observation{Resource: named("a"), Ready: true})
+	g.Expect(listed(again.Snapshot())).To(Equal([]string{"b"}), "it was mended meanwhile")
+}
+
+func TestWhatIsRolledBackIsListed(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, _ := newTracker(5)
+	tracker.Observe(Observation{Resource: named("a"), Back: true, Reason: v1alpha1.ReasonReconcileError, Message: "children: no room"})
+	g.Expect(tracker.Snapshot().Failing).To(ConsistOf(And(HaveField("Name", "a"), HaveField("Message", "children: no room"))))
+	tracker.Observe(Observation{Resource: named("a"), Counts: true, Ready: true})
+	g.Expect(tracker.Snapshot().Failing).To(BeEmpty())
+}
+
 func TestFailingListTies(t *testing.T) {
 	g := NewWithT(t)
 	tracker, clk, _ := newTracker(5)

@@ -20,7 +20,7 @@ type worstList struct {
 	stale bool
 }
 
-// rank puts a resource, one failure worse than before, in its place. It says whether the list names other resources now.
+// rank puts a resource, no better than before, in its place. It says whether the list names other resources now.
 func (w *worstList) rank(r *resource) bool {
 	if w.stale { // whoever made it stale has told of a change already
 		return false
@@ -59,7 +59,7 @@ func (w *worstList) export(all map[types.NamespacedName]*resource) []v1alpha1.Fa
 	if w.stale {
 		w.stale = false
 		for _, r := range all {
-			if r.failures > 0 {
+			if r.any() {
 				w.rank(r)
 			}
 		}
@@ -69,6 +69,7 @@ func (w *worstList) export(all map[types.NamespacedName]*resource) []v1alpha1.Fa
 		out = append(out, v1alpha1.FailingResource{
 			ResourceReference:   v1alpha1.ResourceReference{Namespace: r.name.Namespace, Name: r.name.Name},
 			ConsecutiveFailures: r.failures,
+			Reason:              r.reason,
 			Step:                r.step,
 			Message:             r.message,
 			Since:               metav1.NewTime(r.since),

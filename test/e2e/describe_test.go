@@ -67,14 +67,14 @@ var _ = Describe("What kubectl shows", func() {
 		Expect(headers(ctx, "obox", "-o", "wide")).To(Equal([]string{"NAME", "CRD", "READY", "REASON", "REVISION", "RESOURCES", "FAILING", "AGE", "MESSAGE"}))
 		Expect(table(ctx, "obox", w.id, "-o", "wide")).To(HaveExactElements(HaveKeyWithValue("MESSAGE", "the sub-controller runs")))
 
-		Expect(headers(ctx, "crdhealth")).To(Equal([]string{"NAME", "STATE", "CRD", "RESOURCES", "READY", "FAILING", "FAILURES", "LAST RECONCILE", "AGE"}))
+		Expect(headers(ctx, "crdhealth")).To(Equal([]string{"NAME", "STATE", "CRD", "RESOURCES", "SETTLED", "FAILING", "FAILURES", "LAST RECONCILE", "AGE"}))
 		Eventually(func(g Gomega) {
 			g.Expect(table(ctx, "crdhealth", w.id)).To(HaveExactElements(And(
 				HaveKeyWithValue("NAME", w.id), HaveKeyWithValue("STATE", "Degraded"), HaveKeyWithValue("CRD", w.crdName()),
-				HaveKeyWithValue("RESOURCES", "4"), HaveKeyWithValue("READY", "1"), HaveKeyWithValue("FAILING", "3"),
+				HaveKeyWithValue("RESOURCES", "4"), HaveKeyWithValue("SETTLED", "1"), HaveKeyWithValue("FAILING", "3"),
 				HaveKeyWithValue("FAILURES", "3"), HaveKeyWithValue("LAST RECONCILE", MatchRegexp(age)), HaveKeyWithValue("AGE", MatchRegexp(age)))))
 		}).WithContext(ctx).Should(Succeed())
-		Expect(headers(ctx, "crdh", "-o", "wide")).To(Equal([]string{"NAME", "STATE", "CRD", "RESOURCES", "READY", "FAILING", "FAILURES",
+		Expect(headers(ctx, "crdh", "-o", "wide")).To(Equal([]string{"NAME", "STATE", "CRD", "RESOURCES", "SETTLED", "FAILING", "FAILURES",
 			"LAST RECONCILE", "AGE", "WORKERS", "QUEUE", "REVISION", "MESSAGE"}))
 		Expect(table(ctx, "crdh", w.id, "-o", "wide")).To(HaveExactElements(And(
 			HaveKeyWithValue("WORKERS", "3"), HaveKeyWithValue("QUEUE", "0"), HaveKeyWithValue("REVISION", revision),

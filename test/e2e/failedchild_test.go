@@ -36,6 +36,10 @@ status: {ready: `+ready+`}
 		healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Failing: 1}))
 			g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "no reconcile has failed")
+			g.Expect(s.Failing).To(ConsistOf(And(HaveField("Name", "web"), HaveField("Namespace", w.namespace), HaveField("ConsecutiveFailures", BeZero()),
+				HaveField("Reason", v1alpha1.ReasonChildFailed), HaveField("Message", message))))
+			g.Expect(s.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionHealthy),
+				HaveField("Message", "the box works, but some resources fail; websites "+w.namespace+"/web: "+message))))
 		})
 	},
 		Entry("with ready: Reconciled", "Reconciled"),

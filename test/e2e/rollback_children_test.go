@@ -62,6 +62,7 @@ var _ = Describe("Rollback of children that fail", func() {
 				g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "no cycle has failed")
 				g.Expect(s.Rollback).To(HaveField("Count", BeEquivalentTo(1)))
 				g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Failing: 1}))
+				g.Expect(s.Failing).To(ConsistOf(And(HaveField("Name", "web"), HaveField("Message", ContainSubstring(`Deployment "web": `)))))
 			})
 
 			By("mending the spec")
@@ -95,6 +96,7 @@ var _ = Describe("Rollback of children that fail", func() {
 			GinkgoHelper()
 			healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 				g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Failing: 1}))
+				g.Expect(s.Failing).To(ConsistOf(And(HaveField("Name", "web"), HaveField("Reason", v1alpha1.ReasonChildFailed))))
 			})
 		}
 		w.website(ctx, "good", `{image: good, replicas: 0}`)

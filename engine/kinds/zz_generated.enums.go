@@ -75,8 +75,6 @@ var enums = map[string][]string{
 	"k8s.io/api/core/v1.URIScheme":                                          {"HTTP", "HTTPS"},
 	"k8s.io/api/core/v1.UnsatisfiableConstraintAction":                      {"DoNotSchedule", "ScheduleAnyway"},
 	"k8s.io/api/core/v1.VolumeHealthStatusType":                             {"DataLoss", "Degraded", "Inaccessible"},
-	"k8s.io/api/discovery/v1.AddressType":                                   {"FQDN"},
-	"k8s.io/api/discovery/v1beta1.AddressType":                              {"FQDN"},
 	"k8s.io/api/lifecycle/v1alpha1.EvictionRequestIntent":                   {"Eviction", "Withdrawn"},
 	"k8s.io/api/lifecycle/v1alpha1.RequesterIntent":                         {"Eviction", "Withdrawn"},
 	"k8s.io/api/lifecycle/v1alpha1.ResponderStateType":                      {"Active", "Canceled", "Completed", "Inactive", "Interrupted"},

@@ -69,19 +69,26 @@ func read(api string) (map[string][]string, error) {
 	})
 }
 
-// enums gives the values of the enums of a file, sorted.
+// enums gives the values of the enums of a file, sorted. Of one that has a value which stands in another package, they are not all known:
+// it is left out.
 func enums(file *ast.File) map[string][]string {
-	found := map[string][]string{}
+	found, partly := map[string][]string{}, []string(nil)
 	for _, spec := range specs[*ast.TypeSpec](file, token.TYPE) {
 		if marked(spec.Doc) {
 			found[spec.Name.Name] = nil
 		}
 	}
 	for _, spec := range specs[*ast.ValueSpec](file, token.CONST) {
-		kind, value := typed(spec)
+		kind, value, known := typed(spec)
 		if _, isEnum := found[kind]; isEnum && value != "" { // "" is absent
 			found[kind] = append(found[kind], value)
 		}
+		if !known {
+			partly = append(partly, kind)
+		}
+	}
+	for _, kind := range partly {
+		delete(found, kind)
 	}
 	maps.DeleteFunc(found, func(_ string, values []string) bool { return len(values) == 0 })
 	for _, values := range found {
@@ -91,25 +98,28 @@ func enums(file *ast.File) map[string][]string {
 }
 
 // typed gives the type and the text of a constant, written as `Name Type = "text"` or as `Name = Type("text")`. What has no text is another
-// name for a constant that has.
-func typed(spec *ast.ValueSpec) (kind, value string) {
+// name for a constant that has. known is false where the text stands in another package: `Name = Type(other.Name)`.
+func typed(spec *ast.ValueSpec) (kind, value string, known bool) {
 	if len(spec.Values) != 1 {
-		return "", ""
+		return "", "", true
 	}
 	of, written := spec.Type, spec.Values[0]
 	if call, ok := written.(*ast.CallExpr); ok && len(call.Args) == 1 {
 		of, written = call.Fun, call.Args[0]
 	}
 	name, isName := of.(*ast.Ident)
+	if _, elsewhere := written.(*ast.SelectorExpr); elsewhere && isName {
+		return name.Name, "", false
+	}
 	literal, isLiteral := written.(*ast.BasicLit)
 	if !isName || !isLiteral {
-		return "", ""
+		return "", "", true
 	}
 	value, err := strconv.Unquote(literal.Value)
 	if err != nil {
-		return "", "" // a number
+		return "", "", true // a number
 	}
-	return name.Name, value
+	return name.Name, value, true
 }
 
 // specs gives the declarations of one sort. A declaration without brackets has its comment outside.

@@ -32,6 +32,14 @@ type (
 	// Alias is a name.
 	// +enum
 	Alias = Mode
+	// Family has a value that stands in another package.
+	// +enum
+	Family string
+)
+
+const (
+	FamilyFour = Family(other.Four)
+	FamilyName = Family("Name")
 )
 
 const PathExact = Path("Exact")

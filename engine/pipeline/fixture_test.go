@@ -287,6 +287,9 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 			return apply.Outcome{Action: apply.None, Object: live}, nil
 		}
 		obj.SetUID(live.GetUID())
+		if live.Object[fieldStatus] != nil {
+			obj.Object[fieldStatus] = live.Object[fieldStatus]
+		}
 	} else {
 		obj.SetUID(types.UID("child-" + w.next()))
 	}
@@ -318,6 +321,7 @@ func claim(obj *unstructured.Unstructured, owner apply.Owner, id, hash string) {
 	}
 	annotations[v1alpha1.AnnotationDeclaration], annotations[v1alpha1.AnnotationApplied] = id, hash
 	obj.SetAnnotations(annotations)
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v1alpha1.FieldManager}})
 }
 
 // put adds a child that somebody made before the test.

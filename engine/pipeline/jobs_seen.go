@@ -62,8 +62,9 @@ func (r *Run) postpone(ctx context.Context, in instance) {
 	if res, err := r.ask(ctx, in); err == nil && !res.Open && res.Choice {
 		return // it is not to run
 	}
-	if same, err := in.nameplate(ctx, r); err == nil && !in.replace && jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same) {
-		return // it is left as it is
+	same, err := in.nameplate(ctx, r)
+	if err == nil && !in.replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same)) {
+		return // it is left as it is, or corrected in place
 	}
 	run := ""
 	if obj, err := in.render(ctx, r); err == nil {

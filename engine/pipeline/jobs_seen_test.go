@@ -148,6 +148,21 @@ func TestAJobThatIsLeftAsItIsCounts(t *testing.T) {
 	}
 }
 
+// It counts from the cycle on that sees its end, also for a group that runs earlier: nothing would bring that group back.
+func TestTheEndOfAJobThatIsLeftAsItIsIsSeenByAnEarlierGroup(t *testing.T) {
+	l := newLife(t, `onReconcile: {jobs: [{id: migrate, image: "{{ .spec.image }}"}]}
+onCreate: {configmaps: [{name: after, when: [`+migrated+`]}]}`, `{image: a}`)
+	strictAboutJobs(l.world)
+	l.settles()
+	l.edit(`{image: b}`)
+	_, err := l.world.run(l.plan, l.stored)
+	l.Expect(err).To(gomega.MatchError(errFixed), "the Job of a is still running")
+	l.ends("shop", batchv1.JobComplete)
+	r, did := l.cycle()
+	l.Expect(did).To(gomega.Equal([]string{"create ConfigMap/after"}))
+	l.Expect(r.Waits).To(gomega.BeEmpty())
+}
+
 // Calls are made before the groups run: they must not be answered by the former run either.
 func TestACallIsNotAnsweredByTheFormerRunOfAJob(t *testing.T) {
 	c := &caller{ports: newPorts(), answer: func(*external.Request) (*external.Answer, error) { return &external.Answer{Status: 200}, nil }}

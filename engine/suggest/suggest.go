@@ -14,8 +14,14 @@ func Nearest(name string, candidates []string) string {
 	first, _, _ := strings.Cut(name, ".")
 	limit := max(2, len(first)/3)
 	best, bestDistance := "", limit+1
+	written := []rune(strings.ToLower(name))
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		d := distance([]rune(strings.ToLower(name)), []rune(strings.ToLower(c)))
+		candidate := []rune(strings.ToLower(c))
+		// Each letter too many is a slip. Names may be as long as a template, and the distance takes the product of both.
+		if tooMany := len(written) - len(candidate); max(tooMany, -tooMany) >= bestDistance {
+			continue
+		}
+		d := distance(written, candidate)
 		if d < bestDistance && (d <= 1 || 2*d < max(len(name), len(c))) {
 			best, bestDistance = c, d
 		}

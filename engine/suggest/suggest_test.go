@@ -1,6 +1,9 @@
 package suggest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNearest(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -34,6 +37,17 @@ func TestDidYouMean(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := DidYouMean("zzz", []string{"image"}); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A name that is far longer than all valid ones is compared with none of them: with each, that takes the product of their lengths.
+func TestALongNameIsNearToNone(t *testing.T) {
+	candidates := make([]string, 1000)
+	for i := range candidates {
+		candidates[i] = strings.Repeat("replicas", 8)
+	}
+	if got := Nearest(strings.Repeat("replicas", 1<<21), candidates); got != "" {
 		t.Errorf("got %q", got)
 	}
 }

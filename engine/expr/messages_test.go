@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,23 +10,24 @@ import (
 // What people write who come from elsewhere, and what they are told.
 func TestMessages(t *testing.T) {
 	for text, want := range map[string]string{
-		`{{ spec.image }}`:                       `column 4: spec is a field, not a function: write .spec.image, with a dot before it`,
-		`x-{{ default 1 metadata.name }}`:        `column 16: metadata is a field, not a function: write .metadata.name, with a dot before it`,
-		`{{ .Values.image }}`:                    `column 4: .Values: no such name in a template: that is Helm's; what a resource says is below .spec`,
-		`{{ Values.image }}`:                     `column 4: .Values: no such name in a template: that is Helm's; what a resource says is below .spec`,
-		`{{ .Release.Name }}`:                    `column 4: .Release: no such name in a template: that is Helm's; a resource's name and namespace are below .metadata`,
-		`{{ .Chart.Name }}`:                      `column 4: .Chart: no such name in a template: that is Helm's; a template reads the resource alone`,
-		`{{ self.spec.image }}`:                  `column 4: self is CEL's name for the resource: write .spec.image`,
-		`{{ item }}`:                             `column 4: .item: there is one only inside a forEach`,
-		`{{ upper item.name }}`:                  `column 10: .item: there is one only inside a forEach`,
-		`${spec.image}`:                          `column 1: templates are written {{ }}: write {{ .spec.image }} for ${spec.image}; for the text itself, {{ "${spec.image}" }}`,
-		`a-${schema.spec.name}-b`:                `column 3: templates are written {{ }}: write {{ .spec.name }} for ${schema.spec.name}; for the text itself, {{ "${schema.spec.name}" }}`,
-		`{{ if .spec.image }}a`:                  `column 22: unexpected EOF`,
-		`{{ .spec.image }} and {{ .spec.`:        `column 23: unexpected "." in operand`,
-		`{{ .spec.image }} and {{ ) }}`:          `column 23: unexpected right paren`,
-		"a\n{{ .spec.image }}\n  {{ end }}":      `line 3, column 3: unexpected {{end}}`,
-		`{{ .spec.image }}{{ "a }}`:              `column 18: unterminated quoted string`,
-		`é {{ .spec.image }} {{ if }}a{{ end }}`: `column 21: missing value for if`,
+		`{{ spec.image }}`:                               `column 4: spec is a field, not a function: write .spec.image, with a dot before it`,
+		`x-{{ default 1 metadata.name }}`:                `column 16: metadata is a field, not a function: write .metadata.name, with a dot before it`,
+		`{{ .Values.image }}`:                            `column 4: .Values: no such name in a template: that is Helm's; what a resource says is below .spec`,
+		`{{ Values.image }}`:                             `column 4: .Values: no such name in a template: that is Helm's; what a resource says is below .spec`,
+		`{{ .Release.Name }}`:                            `column 4: .Release: no such name in a template: that is Helm's; a resource's name and namespace are below .metadata`,
+		`{{ .Chart.Name }}`:                              `column 4: .Chart: no such name in a template: that is Helm's; a template reads the resource alone`,
+		`{{ self.spec.image }}`:                          `column 4: self is CEL's name for the resource: write .spec.image`,
+		`{{ item }}`:                                     `column 4: .item: there is one only inside a forEach`,
+		`{{ upper item.name }}`:                          `column 10: .item: there is one only inside a forEach`,
+		`${spec.image}`:                                  `column 1: templates are written {{ }}: write {{ .spec.image }} for ${spec.image}; for the text itself, {{ "${spec.image}" }}`,
+		"${spec.image " + strings.Repeat("x", 100) + "}": "column 1: templates are written {{ }}: write {{ .spec.image }} for ${spec.image " + strings.Repeat("x", 50) + "…; for the text itself, put it between {{ ` and ` }}",
+		`a-${schema.spec.name}-b`:                        `column 3: templates are written {{ }}: write {{ .spec.name }} for ${schema.spec.name}; for the text itself, {{ "${schema.spec.name}" }}`,
+		`{{ if .spec.image }}a`:                          `column 22: unexpected EOF`,
+		`{{ .spec.image }} and {{ .spec.`:                `column 23: unexpected "." in operand`,
+		`{{ .spec.image }} and {{ ) }}`:                  `column 23: unexpected right paren`,
+		"a\n{{ .spec.image }}\n  {{ end }}":              `line 3, column 3: unexpected {{end}}`,
+		`{{ .spec.image }}{{ "a }}`:                      `column 18: unterminated quoted string`,
+		`é {{ .spec.image }} {{ if }}a{{ end }}`:         `column 21: missing value for if`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := NewScope(nil).Compile(text)

@@ -55,7 +55,11 @@ func foreignTemplate(text string) error {
 		return nil
 	}
 	written, path := text[at[0]:at[1]], text[at[4]:at[5]]
-	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, {{ %q }}", position(text, at[0]), path, shorten(written), shorten(written))
+	literal := fmt.Sprintf("{{ %q }}", written)
+	if shorten(written) != written {
+		literal = "put it between {{ ` and ` }}" // a part of it would be taken for the whole
+	}
+	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, %s", position(text, at[0]), path, shorten(written), literal)
 }
 
 // CompilePath parses the field of a condition: a path such as spec.list[0].x or metadata.annotations['a.b/c'] or, when it

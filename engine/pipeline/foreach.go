@@ -151,8 +151,12 @@ func (d *declaration) keyed(ctx context.Context, r *Run, data expr.Data, items [
 			return nil, err
 		}
 		if other, taken := seen[it.key]; taken {
+			same := "the same key"
+			if d.showsKeys() {
+				same = fmt.Sprintf("the key %q", it.key)
+			}
 			return nil, permanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf(
-				"forEach: items %d and %d of %s both have the key %q; give `key` a template that tells them apart", other, it.index, d.forEach.written, it.key))
+				"forEach: items %d and %d of %s both have %s; give `key` a template that tells them apart", other, it.index, d.forEach.written, same))
 		}
 		seen[it.key] = it.index
 		in := instance{declaration: d, id: d.id + keyMark + it.key, item: it}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/orkspace/orkestra/engine/expr"
@@ -43,12 +44,16 @@ const (
 // whole is the declaration itself, without an item.
 func (d *declaration) whole() instance { return instance{declaration: d, id: d.id} }
 
-// place names the instance by where its item stands, or by its key: two items may have one child.
+// place names the instance by the key of its item, or by where that stands: two items may have one child.
 func (in instance) place() string {
-	if in.item == nil {
+	switch {
+	case in.item == nil:
 		return in.id
+	case in.item.moves, !in.showsKeys():
+		return in.declaration.id + keyMark + strconv.FormatInt(in.item.index, 10)
+	default:
+		return in.declaration.id + keyMark + in.item.key
 	}
-	return in.declaration.id + keyMark + in.item.key
 }
 
 // data is what the templates of the instance read.
@@ -116,7 +121,10 @@ func findDeclared(byID map[string]*declaration, id string) *declaration {
 
 // label names an instance in messages about one resource: by its id, or by the key of its kind and the name of the object.
 func (r *Run) label(ctx context.Context, in instance) string {
-	if in.explicit {
+	switch {
+	case in.explicit && in.item != nil && !in.showsKeys():
+		return in.place()
+	case in.explicit:
 		return in.id
 	}
 	if in.name == nil || in.forEach != nil && in.item == nil {

@@ -22,6 +22,18 @@ func (d *declaration) mayShow(paths []expr.Path) bool {
 	return expr.MayShow(paths)
 }
 
+// showsKeys says whether messages may show what the items of a loop are known by.
+func (d *declaration) showsKeys() bool {
+	if d.forEach.key != nil {
+		return d.mayShow(d.forEach.key.Paths())
+	}
+	paths := d.forEach.field.Paths()
+	if d.name != nil {
+		paths = slices.Concat(paths, d.name.Paths()) // without a key, an item is known by the name of its child
+	}
+	return d.mayShow(paths)
+}
+
 // called is what messages call an object that there may never be: by its name only where that may be shown.
 func (d *declaration) called(obj *unstructured.Unstructured) string {
 	if d.name != nil && !d.mayShow(d.name.Paths()) {

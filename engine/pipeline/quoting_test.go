@@ -45,6 +45,9 @@ func TestValuesOfOthersAreNotShown(t *testing.T) {
 		"a namespace":                       {`onReconcile: {configmaps: [{namespace: "{{ .cross.c.data.word }}"}]}`, "namespace: what the template yields can't name a namespace", false},
 		"a namespace that does not let in":  {`onReconcile: {configmaps: [{namespace: "{{ .cross.c.data.place }}"}]}`, "namespace: what the template yields does not let resources of \"team-a\" in", false},
 		"what a name stands for":            {`onReconcile: {configmaps: [{name: "{{ .cross.c.data.name }}", data: {a: "{{ .spec.image }}"}}]}`, "configmaps[0]: data.a: ", false},
+		"the key of an item":                {`onReconcile: {configmaps: [{name: "{{ .index }}", forEach: {field: cross.c.data, key: "{{ trunc 6 .item | lower }}"}}]}`, "of cross.c.data both have the same key; give `key` a template", false},
+		"the id of an item":                 {`onReconcile: {configmaps: [{id: each, name: "{{ .index }}", forEach: {field: cross.c.data, key: "{{ .item }}"}, data: {a: "{{ .spec.image }}"}}]}`, "each#0: data.a: ", false},
+		"items that make one child":         {`onReconcile: {configmaps: [{name: same, forEach: {field: cross.c.data, key: "{{ .item }}"}}]}`, `"configmaps/same#0" and "configmaps/same#1" both render`, false},
 		"a label that grants rights":        {`onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "{{ .metadata.namespace }}", labels: "{{ .cross.c.data }}"}}}]}`, "enforce is not the strictest", false},
 	} {
 		t.Run(name, func(t *testing.T) {

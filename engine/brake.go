@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxRewrites is how many cycles within rewriteWindow may write new content to children of one resource.
+	// maxRewrites is how many cycles within rewriteWindow may write new content to children of one resource, or delete some.
 	maxRewrites = 10
 	// rewriteWindow is also how long the first pause is.
 	rewriteWindow = 10 * time.Second
@@ -52,7 +52,7 @@ func (b *brake) note(run *pipeline.Run, resync time.Duration) {
 }
 
 // loop slows a resource down whose children get new content again and again: mostly their templates read what they write,
-// such as a counter. Nothing else would end that, since each write is a change to what the next cycle reads.
+// such as a counter. Or they are deleted again and again: their names read what there is, and others are made for them. Nothing else would end that, since each write is a change to what the next cycle reads.
 type loop struct {
 	since  time.Time // the first of the writes that count
 	writes int
@@ -61,15 +61,15 @@ type loop struct {
 }
 
 func (l *loop) note(run *pipeline.Run, resync time.Duration) {
-	name := rewritten(run)
+	message := restless(run)
 	now := run.Now
 	if now.Sub(l.since) > rewriteWindow {
 		l.since, l.writes = now, 0
-		if name == "" {
+		if message == "" {
 			l.pauses = 0
 		}
 	}
-	if name == "" {
+	if message == "" {
 		return
 	}
 	if l.writes++; l.writes < maxRewrites {
@@ -77,15 +77,24 @@ func (l *loop) note(run *pipeline.Run, resync time.Duration) {
 	}
 	l.until = now.Add(min(rewriteWindow<<min(l.pauses, maxRewrites), max(resync, rewriteWindow)))
 	l.since, l.writes, l.pauses = l.until, 0, l.pauses+1
-	run.Waits = append(run.Waits, pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf(
-		"%s gets new content in every cycle, so that cycles are slowed down: do its templates read what they write?", name)})
+	run.Waits = append(run.Waits, pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: message})
 }
 
-// rewritten names the first child that got new content.
-func rewritten(run *pipeline.Run) string {
-	at := slices.IndexFunc(run.Writes, func(w pipeline.Written) bool { return w.Action == apply.Changed || w.Action == apply.Replaced })
-	if at < 0 {
-		return ""
+// restless says what a cycle has done that may go on for ever: a child got new content, or was deleted because its declaration makes
+// another one, or none, now. Empty: nothing of that.
+func restless(run *pipeline.Run) string {
+	first := func(actions ...apply.Action) string {
+		at := slices.IndexFunc(run.Writes, func(w pipeline.Written) bool { return slices.Contains(actions, w.Action) })
+		if at < 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s %q", run.Writes[at].Kind, run.Writes[at].Name)
 	}
-	return fmt.Sprintf("%s %q", run.Writes[at].Kind, run.Writes[at].Name)
+	if child := first(apply.Changed, apply.Replaced); child != "" {
+		return child + " gets new content in every cycle, so that cycles are slowed down: do its templates read what they write?"
+	}
+	if child := first(pipeline.Pruned); child != "" {
+		return child + " is deleted, as others were, in every cycle, so that cycles are slowed down: do names, gates or loops read what they make?"
+	}
+	return ""
 }

@@ -48,6 +48,13 @@ func TestTheBrakeSlowsDownWhatNeverRests(t *testing.T) {
 		g.Expect(pause()).To(BeNumerically("<=", time.Minute), "resync is the longest")
 	}
 	resource.SetGeneration(2)
+	for range maxRewrites - 1 {
+		g.Expect(cycle(pipeline.Pruned).Waits).To(BeEmpty())
+	}
+	g.Expect(cycle(pipeline.Pruned).Waits).To(ConsistOf(pipeline.Wait{Reason: v1alpha1.ReasonRetrying, Message: `ConfigMap "c" is deleted, as others were, in every cycle, ` +
+		`so that cycles are slowed down: do names, gates or loops read what they make?`}))
+	g.Expect(b.holds(resource, now)).To(BeTrue(), "what is deleted may be made again under another name, for ever")
+	resource.SetGeneration(3)
 	g.Expect(b.holds(resource, now)).To(BeFalse(), "an edit is seen at once")
 	g.Expect(cycle(apply.Changed).Waits).To(BeEmpty(), "and begins anew")
 }

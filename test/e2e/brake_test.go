@@ -29,4 +29,16 @@ onReconcile:
 		w.hasData(ctx, "r", map[string]string{"kept": "first"})
 		nothingSent(ctx, w, "web")
 	})
+
+	It("is slowed down as well where it gets another name each time", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+onReconcile:
+  configmaps:
+  - {id: c, name: '{{ if hasKey (default dict .children.configmaps) "one" }}two{{ else }}one{{ end }}'}
+`))
+		w.website(ctx, "web", "")
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonRetrying,
+			"is deleted, as others were, in every cycle, so that cycles are slowed down: do names, gates or loops read what they make?")
+	})
 })

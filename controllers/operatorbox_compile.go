@@ -28,7 +28,7 @@ func (r *OperatorBoxReconciler) compile(ctx context.Context, box *v1alpha1.Opera
 func (r *OperatorBoxReconciler) env(ctx context.Context, box string, crd pipeline.CRD) pipeline.Env {
 	former, err := r.Revisions.Places(ctx, box)
 	if err != nil {
-		// What people asked for must not wait for the history of it. It is asked again by the next compilation.
+		// What people asked for does not wait for a right to the history of it.
 		ctrl.LoggerFrom(ctx).Error(err, "Where a former version of a box has made children can't be found out")
 	}
 	return pipeline.Env{

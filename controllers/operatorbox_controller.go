@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,7 @@ type OperatorBoxReconciler struct {
 
 	plans   plans
 	account *account
+	held    sync.Map // UIDs of boxes whose finalizer this process has seen on the API server, and has not taken off
 }
 
 // SetupWithManager makes the controller.
@@ -125,6 +127,10 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
 	}
+	// A plan that does not know where former revisions have made children would overlook those, and is not made anew when that is known.
+	if _, err := r.Revisions.Places(ctx, box.Name); err != nil && !apierrors.IsForbidden(err) {
+		return ctrl.Result{}, fmt.Errorf("reading the revisions of OperatorBox %q: %w", req.Name, err)
+	}
 	if box.DeletionTimestamp != nil {
 		return r.finalize(ctx, box)
 	}
@@ -149,16 +155,14 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
-// read gives a box from the cache. One that is about to mark resources is read from the API server: the cache may still show the
-// finalizer that a drain has just taken off, and a box that is deleted without one leaves its resources marked for ever.
+// read gives a box from the cache. Until this process has seen the finalizer of the box on the API server, it is read from there: the
+// cache may still show the one that a drain has just taken off, and a box that is deleted without one leaves its resources marked for ever.
 func (r *OperatorBoxReconciler) read(ctx context.Context, key types.NamespacedName, draining bool) (*v1alpha1.OperatorBox, error) {
 	box := &v1alpha1.OperatorBox{}
 	if err := r.Client.Get(ctx, key, box); err != nil {
 		return nil, err
 	}
-	plan := r.Engine.Plan(key.Name)
-	marks := plan != nil && !plan.CleanupOnly
-	if marks || draining || !r.Engine.Leading() || box.DeletionTimestamp != nil {
+	if _, held := r.held.Load(box.UID); held || draining || !r.Engine.Leading() || box.DeletionTimestamp != nil {
 		return box, nil
 	}
 	live := &v1alpha1.OperatorBox{}
@@ -192,7 +196,11 @@ func (r *OperatorBoxReconciler) offer(ctx context.Context, freed []string) error
 
 // hold puts Orkestra's finalizer on a box, so that its resources can be let go when it is deleted.
 func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.OperatorBox) error {
-	if !r.Engine.Leading() || controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
+	if !r.Engine.Leading() {
+		return nil
+	}
+	if controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
+		r.held.Store(box.UID, true)
 		return nil
 	}
 	base := box.DeepCopy()
@@ -201,6 +209,7 @@ func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.Operator
 	if err := r.Client.Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("adding the finalizer to OperatorBox %q: %w", box.Name, err)
 	}
+	r.held.Store(box.UID, true)
 	return nil
 }
 

@@ -259,10 +259,11 @@ func (r *Run) keep(ctx context.Context, d instance) error {
 			return err
 		}
 		r.note(out.Object, out.Action)
-		if d.isJob() && !r.back.going {
-			if err := r.finishKept(ctx, in, out.Object); err != nil {
-				return err
-			}
+		if !d.isJob() || r.back.going || r.siblingNoted(in, out.Object) {
+			continue
+		}
+		if err := r.finishKept(ctx, in, out.Object); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,6 +158,15 @@ func (r *Run) finishKept(ctx context.Context, in instance, live *unstructured.Un
 		return err
 	}
 	return r.expire(ctx, live)
+}
+
+// siblingNoted says whether the end of another living Job of an instance is noted: one of each has room in the mark, and which of them it
+// is must not change with every cycle. There are two where the name has changed before the resource was Active.
+func (r *Run) siblingNoted(in instance, job *unstructured.Unstructured) bool {
+	noted := jobNameOf(doneMarks(r.Stored)[in.id])
+	return noted != r.childName(job) && slices.ContainsFunc(r.children.find(in), func(other *unstructured.Unstructured) bool {
+		return r.childName(other) == noted
+	})
 }
 
 // expireFinished gives what onDelete has finished, and noted, its life time.

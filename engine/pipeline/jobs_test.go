@@ -296,3 +296,25 @@ func TestWhatWaitsForAJobStaysOpenWhenTheJobIsGone(t *testing.T) {
 	l.Expect(r.Waits).To(gomega.BeEmpty())
 	l.Expect(did).To(gomega.ConsistOf("create Ingress/one", "create Ingress/two", "create Ingress/three"))
 }
+
+// One of two Jobs that an onCreate has made under two names is noted. Which one it is does not change from cycle to cycle.
+func TestOfTwoJobsThatStayOneIsNoted(t *testing.T) {
+	l := newLife(t, `onCreate: {jobs: [{id: migrate, name: "migrate-{{ .spec.image }}", image: x}]}`, `{image: b}`)
+	l.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"})
+	for _, name := range []string{"migrate-a", "migrate-b"} {
+		l.world.put(jobKind, name, "migrate")
+		l.ends(name, batchv1.JobComplete)
+	}
+	l.cycle()
+	noted := l.marked()
+	l.Expect(noted).NotTo(gomega.BeEmpty())
+	for range 3 {
+		r, err := l.world.run(l.plan, l.stored)
+		l.Expect(err).NotTo(gomega.HaveOccurred())
+		l.stored = r.Stored
+		l.Expect(l.world.done()).To(gomega.BeEmpty())
+		l.Expect(l.marked()).To(gomega.Equal(noted))
+	}
+	l.Expect(l.job("migrate-a")).NotTo(gomega.BeNil())
+	l.Expect(l.job("migrate-b")).NotTo(gomega.BeNil())
+}

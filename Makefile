@@ -165,11 +165,13 @@ chaos: $(BIN)/orkestra-cluster ## Run the manager under faults, all seeds; the t
 # Reports of all processes go to files, those of managers too that a spec runs and kills.
 RACE_LOG = GORACE="log_path=$(CURDIR)/$(REPORTS)/race/report"
 RACE_SEEDS ?= 1-10
+# Under the detector a sync.Pool drops a part of what it is given, so that what Go's regular expressions allocate is not what they do otherwise.
+COUNTS_MEMORY = ^TestCompose$$
 
 .PHONY: race
 race: $(BIN)/orkestra-cluster ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
-	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
+	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
 	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi

@@ -66,7 +66,7 @@ type OperatorBoxReconciler struct {
 
 	plans   plans
 	account *account
-	held    sync.Map // UIDs of boxes whose finalizer this process has seen on the API server, and has not taken off
+	held    sync.Map // boxes by name, as they were when this process last saw our finalizer on the API server; not those that it took it off
 }
 
 // SetupWithManager makes the controller.
@@ -121,8 +121,7 @@ func (r *OperatorBoxReconciler) reconcile(ctx context.Context, req ctrl.Request)
 	}
 	box, err := r.read(ctx, req.NamespacedName, draining)
 	if apierrors.IsNotFound(err) {
-		r.dropRevisions(ctx, req.Name)
-		return ctrl.Result{}, r.forget(ctx, req.Name)
+		return r.vanished(ctx, req.Name)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
@@ -162,7 +161,7 @@ func (r *OperatorBoxReconciler) read(ctx context.Context, key types.NamespacedNa
 	if err := r.Client.Get(ctx, key, box); err != nil {
 		return nil, err
 	}
-	if _, held := r.held.Load(box.UID); held || draining || !r.Engine.Leading() || box.DeletionTimestamp != nil {
+	if last := r.lastHeld(key.Name); last != nil && last.UID == box.UID || draining || !r.Engine.Leading() || box.DeletionTimestamp != nil {
 		return box, nil
 	}
 	live := &v1alpha1.OperatorBox{}
@@ -172,8 +171,30 @@ func (r *OperatorBoxReconciler) read(ctx context.Context, key types.NamespacedNa
 	return live, nil
 }
 
+// lastHeld gives a box as this process saw it last with our finalizer; nil: it has not, or has taken it off.
+func (r *OperatorBoxReconciler) lastHeld(name string) *v1alpha1.OperatorBox {
+	last, _ := r.held.Load(name)
+	box, _ := last.(*v1alpha1.OperatorBox)
+	return box
+}
+
+// vanished does what is left to do for a box that is gone. One that we held was deleted past its finalizer: by hand, or by the API server,
+// which decides about a deletion by the finalizers that it has read before, while we put ours on. Its resources are let go nevertheless.
+func (r *OperatorBoxReconciler) vanished(ctx context.Context, name string) (ctrl.Result, error) {
+	last := r.lastHeld(name)
+	if last == nil || !r.Engine.Leading() {
+		r.dropRevisions(ctx, name)
+		return ctrl.Result{}, r.forget(ctx, name)
+	}
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, &v1alpha1.OperatorBox{}); !apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: staleDelay}, client.IgnoreNotFound(err) // it was made again, and its event is on the way
+	}
+	return r.finalize(ctx, last.DeepCopy())
+}
+
 // forget drops everything that is known of a box that is gone. Those that waited for its CRD are looked at.
 func (r *OperatorBoxReconciler) forget(ctx context.Context, name string) error {
+	r.held.Delete(name)
 	r.Engine.Remove(name)
 	r.Reports.Forget(name)
 	r.CRDs.Forget(name)
@@ -200,7 +221,7 @@ func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.Operator
 		return nil
 	}
 	if controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
-		r.held.Store(box.UID, true)
+		r.held.Store(box.Name, box.DeepCopy())
 		return nil
 	}
 	base := box.DeepCopy()
@@ -209,7 +230,7 @@ func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.Operator
 	if err := r.Client.Patch(ctx, box, patch, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("adding the finalizer to OperatorBox %q: %w", box.Name, err)
 	}
-	r.held.Store(box.UID, true)
+	r.held.Store(box.Name, box.DeepCopy())
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (r *OperatorBoxReconciler) unhold(ctx context.Context, box *v1alpha1.Operat
 	if !controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
 		return nil
 	}
-	r.held.Delete(box.UID)
+	r.held.Delete(box.Name)
 	base := box.DeepCopy()
 	controllerutil.RemoveFinalizer(box, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})

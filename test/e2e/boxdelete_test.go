@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -12,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -55,6 +59,15 @@ func unkept(obj *unstructured.Unstructured, reason, text string) {
 	Expect(condition(obj, v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionFalse))
 }
 
+// unholdAndDelete deletes a box whatever holds it.
+func unholdAndDelete(ctx context.Context, name string) error {
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := kube.Patch(ctx, box, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		return err
+	}
+	return kube.Delete(ctx, box)
+}
+
 var _ = Describe("Deletion of a box", func() {
 	const spec = `finalizers: [example.io/hold], onCreate: {configmaps: [{id: once, name: "{{ .metadata.name }}-once", data: {a: b}}]},
 		onReconcile: {configmaps: [{data: {a: b}}, {id: kept, name: "{{ .metadata.name }}-kept", deletionPolicy: Orphan, data: {a: b}}]}`
@@ -72,6 +85,37 @@ var _ = Describe("Deletion of a box", func() {
 		GinkgoHelper()
 		w.merge(ctx, &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: w.id}}, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationCleanup+`":"true"}}}`)
 	}
+
+	It("lets go of the resources also where it overtakes the finalizer of the box, or goes past it", func(ctx context.Context) {
+		var once sync.Once
+		// The API server can do so: it decides about a deletion by the finalizers that it has read before.
+		replaceManager(via(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/operatorboxes/"+w.id+"/status") {
+					once.Do(func() { // it runs by now
+						defer GinkgoRecover()
+						w.marked(ctx, "web")
+						Expect(unholdAndDelete(ctx, w.id)).To(Succeed())
+					})
+				}
+				return next.RoundTrip(r)
+			})
+		}))
+		w.website(ctx, "web", `{mode: first}`)
+		w.box(ctx, `{`+spec+`}`)
+		boxGone(ctx, w.id)
+		w.unmarked(ctx, "web")
+		unkept(w.get(ctx, Default, "web"), v1alpha1.ReasonBoxDeleted, "nobody keeps this resource and its children any more")
+
+		By("taking the finalizer off by hand, and deleting the box")
+		begin(ctx, spec)
+		Expect(unholdAndDelete(ctx, w.id)).To(Succeed())
+		for _, name := range []string{"web", "other"} {
+			w.unmarked(ctx, name)
+			unkept(w.get(ctx, Default, name), v1alpha1.ReasonBoxDeleted, "nobody keeps this resource and its children any more")
+		}
+		w.removed(ctx, "web")
+	})
 
 	DescribeTable("takes its marks off the resources and leaves their children", func(ctx context.Context, before func(ctx context.Context)) {
 		begin(ctx, spec)

@@ -67,7 +67,7 @@ func Is(obj *unstructured.Unstructured) bool {
 
 // Of gives the snapshots of a resource, the newest first; also those that can't be trusted.
 func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
-	listed := strings.Split(resource.GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")
+	taken := listed(resource)
 	var entries []Entry
 	for _, obj := range s.Cache.Owned(Kind, resource.GetUID()) {
 		if !Is(obj) || obj.GetDeletionTimestamp() != nil {
@@ -79,7 +79,7 @@ func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
 			e.Err = fmt.Errorf("it was not written by the field manager %q", v1alpha1.FieldManager)
 		default:
 			e.Snapshot, e.Err = decode(obj)
-			if e.Err == nil && !slices.Contains(listed, e.Snapshot.hash) {
+			if e.Err == nil && !slices.Contains(taken, e.Snapshot.hash) {
 				e.Err = errUnlisted
 			}
 		}
@@ -91,12 +91,23 @@ func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
 	return entries
 }
 
-// Newest gives the newest snapshot of a resource; nil where it has none.
+// Newest gives the newest snapshot of a resource: the one that heads the list on the resource, whatever else somebody has put beside it.
+// Where that one is gone or was replaced, the first of all, which says why it can't be trusted; nil where there is none.
 func (s *Store) Newest(resource *unstructured.Unstructured) *Entry {
-	if all := s.Of(resource); len(all) > 0 {
-		return &all[0]
+	all := s.Of(resource)
+	if len(all) == 0 {
+		return nil
 	}
-	return nil
+	head := listed(resource)[0]
+	if at := slices.IndexFunc(all, func(e Entry) bool { return e.Err == nil && e.Snapshot.hash == head }); at >= 0 {
+		return &all[at]
+	}
+	return &all[0]
+}
+
+// listed are the hashes of the snapshots that a resource says were taken, the newest first; an empty one where it says nothing.
+func listed(resource *unstructured.Unstructured) []string {
+	return strings.Split(resource.GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")
 }
 
 // Has says whether the newest snapshot of a resource that can be trusted is that of a generation under a revision of the box.

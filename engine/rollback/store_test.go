@@ -180,8 +180,12 @@ func TestWhatIsNotListed(t *testing.T) {
 	w.save(g, s, 1)
 	taken := s.Newest(w.at(1)).Snapshot
 	forged := w.forge(g, 7, 9)
+	g.Expect(s.Newest(w.at(1)).Snapshot).To(Equal(taken), "the one that was taken, whatever is beside it")
+	list := w.list
+	w.list = "gone"
 	g.Expect(s.Newest(w.at(1)).Object).To(Equal(forged))
 	g.Expect(s.Newest(w.at(1)).Err).To(MatchError("its hash is not in the annotation orkestra.orkspace.io/snapshots of the resource, as if Orkestra had not taken it"))
+	w.list = list
 	g.Expect(s.Has(w.at(1), 7, "shops-0123456789")).To(BeFalse())
 	g.Expect(s.Has(w.at(1), 1, "shops-0123456789")).To(BeTrue())
 

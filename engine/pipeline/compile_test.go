@@ -313,6 +313,11 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.a.data.x, equals: y}]}]}`,
 			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
 		},
+		"Jobs that wait for each other to complete": {
+			`onReconcile: {jobs: [{id: a, name: a, image: x, when: [{field: "{{ jobSucceeded .children.b }}", equals: true}]},
+				{id: b, name: b, image: x, when: [{field: "{{ jobSucceeded .children.a }}", equals: true}]}]}`,
+			[]string{`spec.onReconcile.jobs[0]: Invalid value: "a → b → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+		},
 		"gates in a ring": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.b, operator: exists}]}, {id: c, when: [{field: children.a, operator: exists}]}],
 				services: [{id: b, port: 80, selector: {a: b}, when: [{field: children.c, operator: exists}]}]}`,

@@ -133,9 +133,22 @@ func (g *Gate) Needs() []expr.Path {
 			if c.single && c.path[0] == rootChildren && c.op.absent == c.negate {
 				paths = addPaths(paths, []expr.Path{c.path})
 			}
+			if c.falseWithoutItsChild() {
+				paths = addPaths(paths, c.paths)
+			}
 		}
 	}
 	return paths
+}
+
+// falseWithoutItsChild says whether what a template makes of one child, and of nothing else, is not what is wanted while that child is not
+// there: jobSucceeded is false then.
+func (c *Condition) falseWithoutItsChild() bool {
+	if c.cel != nil || c.single || c.value != nil || len(c.paths) != 1 || len(c.paths[0]) == 0 || c.paths[0][0] != rootChildren {
+		return false
+	}
+	v, err := c.Eval(context.Background(), expr.Data{rootChildren: map[string]any{}}, time.Time{})
+	return err == nil && !v.True
 }
 
 // below gives those of the paths that begin with a root.

@@ -102,14 +102,20 @@ func TestEmptyGates(t *testing.T) {
 
 func TestNeedsOfAGate(t *testing.T) {
 	for entry, needed := range map[string]bool{
-		`{field: children.a.x, equals: "1"}`:                       true,
-		`{field: children.a, operator: exists}`:                    true,
-		`{field: children.a.x, operator: notExists, negate: true}`: true,
-		`{field: children.a, operator: notExists}`:                 false,
-		`{field: children.a.x, notEquals: "1"}`:                    false,
-		`{field: children.a.x, equals: "1", negate: true}`:         false,
-		`{field: spec.x, equals: "1"}`:                             false,
-		`{field: "{{ default 1 .children.a.x }}", equals: "1"}`:    false,
+		`{field: children.a.x, equals: "1"}`:                                                      true,
+		`{field: children.a, operator: exists}`:                                                   true,
+		`{field: children.a.x, operator: notExists, negate: true}`:                                true,
+		`{field: children.a, operator: notExists}`:                                                false,
+		`{field: children.a.x, notEquals: "1"}`:                                                   false,
+		`{field: children.a.x, equals: "1", negate: true}`:                                        false,
+		`{field: spec.x, equals: "1"}`:                                                            false,
+		`{field: "{{ default 1 .children.a.x }}", equals: "1"}`:                                   false,
+		`{field: "{{ jobSucceeded .children.a }}", equals: true}`:                                 true,
+		`{field: "{{ jobSucceeded .children.a }}", notEquals: false}`:                             true,
+		`{field: "{{ jobSucceeded .children.a }}", equals: true, negate: true}`:                   false,
+		`{field: "{{ jobFailed .children.a }}", equals: false}`:                                   false,
+		`{field: "{{ and (jobSucceeded .children.a) (eq .spec.x 1) }}", equals: true}`:            false,
+		`{field: "{{ or (jobSucceeded .children.a) (jobSucceeded .children.b) }}", equals: true}`: false,
 	} {
 		t.Run(entry, func(t *testing.T) {
 			g := NewWithT(t)

@@ -252,7 +252,7 @@ func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.Operato
 	} else if holder != box.Name {
 		r.Engine.Remove(box.Name)
 		v.phase, v.reason = health.Stopped, v1alpha1.ReasonCRDClaimed
-		v.message = fmt.Sprintf("box %q runs %s; delete that box, or let this one name another CRD", holder, v.crdName)
+		v.message = fmt.Sprintf("box %q is for %s already; delete that box, or let this one name another CRD", holder, v.crdName)
 		return v, nil
 	}
 	if err := r.recall(ctx, box, v.live); err != nil {

@@ -50,7 +50,7 @@ func (b *box) goBack(
 		return
 	case newest.Err != nil:
 		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonSnapshotRefused, fmt.Sprintf(
-			"nothing is rolled back: ControllerRevision %q can't be trusted: %s", newest.Object.GetName(), newest.Err))
+			"nothing is rolled back: ControllerRevision %q can't be trusted: %s; delete it, or mend the spec", newest.Object.GetName(), newest.Err))
 		return
 	case !plan.Rollback.OwnGroups && newest.Snapshot.Of(stored.GetGeneration(), plan.Revision):
 		b.nothingBack(ctx, plan, stored, st, v1alpha1.ReasonNoSnapshot, fmt.Sprintf(

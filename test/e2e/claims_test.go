@@ -41,7 +41,7 @@ var _ = Describe("Two boxes for one CRD", func() {
 	}
 	refused := func(ctx context.Context, box, holder string) {
 		GinkgoHelper()
-		boxShows(ctx, box, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, fmt.Sprintf("box %q runs %s", holder, w.crdName()))
+		boxShows(ctx, box, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCRDClaimed, fmt.Sprintf("box %q is for %s already", holder, w.crdName()))
 		boxShows(ctx, box, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCRDClaimed, "delete that box")
 		Eventually(func(g Gomega) {
 			h := getHealth(ctx, g, box)

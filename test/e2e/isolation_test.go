@@ -64,7 +64,7 @@ var _ = Describe("Boxes", func() {
 		},
 		"walks through much, again and again": {
 			`{onReconcile: {configmaps: [{data: {x: '{{ $x := until 10000 }}{{ range until 10000 }}{{ $_ := has 1 (list $x) }}{{ end }}'}}]}}`,
-			"over the work limit of a template (100000000 bytes and elements)",
+			"limit of a template (1", // that of work, or of time on a machine that is slow or busy
 		},
 	} {
 		It("work beside one that "+name, func(ctx context.Context) {

@@ -111,6 +111,11 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	$(BIN)/golangci-lint run ./...
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
+	cd test/tools && $(GO) run ./house -root ../..
+
+.PHONY: house
+house: ## Print the sizes of packages, types and files that `make lint` holds.
+	@cd test/tools && $(GO) run ./house -root ../.. -report
 
 .PHONY: lint-layers
 lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer rule and see each reported.

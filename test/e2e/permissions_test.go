@@ -331,6 +331,8 @@ var _ = Describe("The rights of the manager", func() {
 			w.website(ctx, name, `{mode: b}`)
 			w.fails(ctx, name, v1alpha1.ReasonForbidden, `cannot patch resource "endpointslices" in API group "discovery.k8s.io" in the namespace "`+w.namespace+`"`)
 		}
+		// A cycle is counted after it has written the status.
+		Eventually(func(g Gomega) { g.Expect(manager.counted(g, w.id, "permission")).To(BeNumerically(">=", 5)) }).WithContext(ctx).Should(Succeed())
 		before := manager.counted(Default, w.id, "permission")
 		more(ctx, w.id, "skipped", 10)
 		Expect(manager.counted(Default, w.id, "permission")).To(Equal(before), "no evaluation while the right is missing")

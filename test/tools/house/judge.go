@@ -99,7 +99,8 @@ func judge(rooms []*room, allowed []exception) []string {
 	return out
 }
 
-func printReport(w io.Writer, rooms []*room) {
+func printReport(w io.Writer, rooms []*room) error {
+	var out strings.Builder
 	code := 0
 	for _, r := range rooms {
 		code += r.code
@@ -110,8 +111,10 @@ func printReport(w io.Writer, rooms []*room) {
 			f := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(r.types[a].fields, r.types[b].fields) })
 			most, widest = fmt.Sprintf("%s %d", m, r.types[m].methods), fmt.Sprintf("%s %d", f, r.types[f].fields)
 		}
-		fmt.Fprintf(w, "%-26s lines %5d  code %5d  tests %.2f  files %3d  feedback %3d  methods %-22s fields %s\n",
+		fmt.Fprintf(&out, "%-26s lines %5d  code %5d  tests %.2f  files %3d  feedback %3d  methods %-22s fields %s\n",
 			r.path, r.lines, r.code, float64(r.tests)/float64(max(1, r.code)), len(r.files), r.feedback(), most, widest)
 	}
-	fmt.Fprintf(w, "code of the product: %d lines\n", code)
+	fmt.Fprintf(&out, "code of the product: %d lines\n", code)
+	_, err := io.WriteString(w, out.String())
+	return err
 }

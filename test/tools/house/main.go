@@ -24,7 +24,9 @@ func run(root string, report bool) error {
 		return err
 	}
 	if report {
-		printReport(os.Stdout, rooms)
+		if err := printReport(os.Stdout, rooms); err != nil {
+			return err
+		}
 	}
 	found := judge(rooms, exceptions)
 	for _, f := range found {

@@ -193,6 +193,37 @@ onReconcile: {jobs: [{id: migrate, image: "{{ .spec.image }}", replace: true}]}`
 	l.Expect(c.asked).To(gomega.HaveLen(2))
 }
 
+// A call is told by a Job that itself waits for another, which is to run again: neither of the two has had its turn when the call is made.
+func TestACallIsNotAnsweredThroughAJobThatWaits(t *testing.T) {
+	c := callable(nil)
+	l := newLife(t, `external: [{name: tell, url: "https://example.com", method: POST, when: [`+migrated+`]}]
+onReconcile: {jobs: [{id: backup, name: backup, image: "{{ .spec.image }}", replace: true},
+  {id: migrate, image: x, env: [{name: BACKUP, value: "{{ .children.backup.metadata.uid }}"}], replace: true}]}`, `{image: a}`)
+	c.ports = l.world
+	cycles := func() {
+		for range 4 {
+			r, err := c.cycle(l.plan, l.stored)
+			l.Expect(err).NotTo(gomega.HaveOccurred())
+			l.stored = r.Stored
+		}
+	}
+	cycles()
+	l.ends("backup", batchv1.JobComplete)
+	cycles()
+	l.ends("shop", batchv1.JobComplete)
+	cycles()
+	l.Expect(c.asked).To(gomega.HaveLen(1))
+	l.edit(`{image: b}`) // what is declared of the migration changes by the backup alone
+	cycles()
+	l.Expect(c.asked).To(gomega.HaveLen(1), "the migration has not run after the backup of b")
+	l.ends("backup", batchv1.JobComplete)
+	cycles()
+	l.Expect(c.asked).To(gomega.HaveLen(1))
+	l.ends("shop", batchv1.JobComplete)
+	cycles()
+	l.Expect(c.asked).To(gomega.HaveLen(2))
+}
+
 // What a resource goes back to had its Jobs behind it: one that fails since then does not keep the rest from going back.
 func TestGoingBackDoesNotWaitForAJob(t *testing.T) {
 	l := newLife(t, gatedOn(`replace: true`, migrated), `{image: a}`)

@@ -18,13 +18,15 @@ import (
 )
 
 var _ = Describe("A snapshot that somebody forged", func() {
-	const by = "rollback: {trigger: {consecutiveFailures: 1}}\n" + steps
-
-	It("is not believed: what Orkestra took is gone back to", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, by))
+	var w *world
+	BeforeEach(func(ctx context.Context) {
+		w = newWorld(ctx)
+		w.running(ctx, w.box(ctx, "rollback: {trigger: {consecutiveFailures: 1}}\n"+steps))
 		w.labeled(ctx, "web", goodSteps, "one")
 		w.settled(ctx, "web")
+	})
+
+	It("is not believed: what Orkestra took is gone back to", func(ctx context.Context) {
 		w.forge(ctx, w.snapshots(ctx, Default)[0], `"image":"good"`, `"image":"evil"`)
 		w.labeled(ctx, "web", badSteps, "two")
 		w.rolledBack(ctx, "web", "the children are those of generation 1")
@@ -32,10 +34,6 @@ var _ = Describe("A snapshot that somebody forged", func() {
 	})
 
 	It("is named where what Orkestra took is gone, and nothing is gone back to", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, by))
-		w.labeled(ctx, "web", goodSteps, "one")
-		w.settled(ctx, "web")
 		taken := w.snapshots(ctx, Default)[0]
 		forged := w.forge(ctx, taken, `"image":"good"`, `"image":"evil"`)
 		Expect(kube.Delete(ctx, &taken)).To(Succeed())
@@ -47,10 +45,6 @@ var _ = Describe("A snapshot that somebody forged", func() {
 	})
 
 	It("goes when the next generation succeeds, and the list is as long as there are snapshots", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, by))
-		w.labeled(ctx, "web", goodSteps, "one")
-		w.settled(ctx, "web")
 		forged := w.forge(ctx, w.snapshots(ctx, Default)[0], `"image":"good"`, `"image":"evil"`)
 		for _, image := range []string{"second", "third", "fourth"} {
 			w.labeled(ctx, "web", `{image: "`+image+`", port: 80}`, "two")
@@ -67,10 +61,6 @@ var _ = Describe("A snapshot that somebody forged", func() {
 	})
 
 	It("is no more believed where a version before the list took the others; these are taken anew", func(ctx context.Context) {
-		w := newWorld(ctx)
-		w.running(ctx, w.box(ctx, by))
-		w.labeled(ctx, "web", goodSteps, "one")
-		w.settled(ctx, "web")
 		manager.stop()
 		before := w.snapshots(ctx, Default)[0]
 		newer := w.forge(ctx, before, `"image":"good"`, `"image":"older"`)

@@ -1,14 +1,21 @@
 package controllers
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -97,6 +104,32 @@ func TestPlanOfWhatCanNotBeHad(t *testing.T) {
 			plan, err := r.PlanOf(t.Context(), c.box, c.revision, "")
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
 			NewWithT(t).Expect(plan).To(BeNil())
+		})
+	}
+}
+
+// A plan is not made without what former revisions tell, but for a manager that may not read them.
+func TestABoxWaitsForItsHistory(t *testing.T) {
+	resource := schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}
+	for name, tc := range map[string]struct {
+		err  error
+		want string // in the error of the reconcile; empty: it is not about revisions
+	}{
+		"that can't be read at the moment": {apierrors.NewInternalError(errors.New("etcd is away")), `reading the revisions of OperatorBox "shop"`},
+		"that may not be read":             {apierrors.NewForbidden(resource, "", errors.New("no such right")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, h := ran(t, websitesCRD)
+			h.fails = tc.err
+			r.Claims = NewClaims(r.Client, testclock.NewFakePassiveClock(time.Now()))
+			r.Reports = &Reports{Engine: r.Engine, Claims: r.Claims, Changed: func(string, bool) {}}
+			_, err := r.reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "shop"}})
+			if tc.want == "" {
+				g.Expect(fmt.Sprint(err)).NotTo(ContainSubstring("revisions"))
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
 }

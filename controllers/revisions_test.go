@@ -25,6 +25,7 @@ const ourNamespace = "our-system"
 type history struct {
 	*Revisions
 	asked []string
+	fails error // of lists
 }
 
 func newHistory(t *testing.T) *history {
@@ -39,6 +40,9 @@ func newHistory(t *testing.T) *history {
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			h.asked = append(h.asked, "list")
+			if h.fails != nil {
+				return h.fails
+			}
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()

@@ -174,7 +174,7 @@ RACE_SEEDS ?= 1-10
 COUNTS_MEMORY = ^TestCompose$$
 
 .PHONY: race
-race: $(BIN)/orkestra-cluster ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
+race: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Look for data races in all tests and ten chaos seeds; needs a C compiler.
 	@rm -rf $(REPORTS)/race; mkdir -p $(REPORTS)/race $(REPORTS)/ginkgo
 	$(RACE) $(GO) test -count=1 -p 2 -timeout 60m -skip '$(COUNTS_MEMORY)' $(TEST_FLAGS) $$($(GO) list ./... | grep -Ev '/test/e2e$$|$(CLUSTERED)')
 	$(RACE) $(RACE_LOG) $(E2E) --label-filter='!computes' ./test/e2e || touch $(REPORTS)/race/failed

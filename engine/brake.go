@@ -30,16 +30,22 @@ type brake struct {
 
 // renew forgets everything where the resource was edited.
 func (b *brake) renew(stored *unstructured.Unstructured) {
-	edition := strconv.FormatInt(stored.GetGeneration(), 10) + stored.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
-	if edition != b.edition {
+	if edition := attemptOf(stored); edition != b.edition {
 		*b = brake{edition: edition}
 	}
 }
 
-// holds says whether a resource must wait.
-func (b *brake) holds(stored *unstructured.Unstructured, now time.Time) bool {
-	b.renew(stored)
-	return now.Before(b.loop.until) && stored.GetDeletionTimestamp() == nil
+// attemptOf is what an edit changes, or a new value of reconcile-at.
+func attemptOf(stored *unstructured.Unstructured) string {
+	return strconv.FormatInt(stored.GetGeneration(), 10) + stored.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
+}
+
+// left is how long a resource must wait; zero or less: it need not.
+func (b *brake) left(stored *unstructured.Unstructured, now time.Time) time.Duration {
+	if b.edition != attemptOf(stored) || b.loop.until.IsZero() {
+		return 0
+	}
+	return b.loop.until.Sub(now)
 }
 
 // note counts a cycle, and says of it where there are too many.

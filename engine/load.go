@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -75,14 +73,9 @@ func countSent(ctx context.Context) (counted context.Context, sent *atomic.Int64
 	return context.WithValue(ctx, sentKey{}, sent), sent
 }
 
-// heldBack says whether a look has to wait that only time asked for, at a resource that fails, and queues it again. Those looks
-// share a part of the box's requests, so that ten thousand resources that fail are no load. What has changed passes.
-func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, stored *unstructured.Unstructured, st *state) bool {
-	now := b.engine.config.Clock.Now()
-	if !retried(st, now, plan.Runtime.Resync) || !b.same(plan, stored, st, now) {
-		b.share.forget(key)
-		return false
-	}
+// heldBack says whether a cycle has to wait that only time asked for, at a resource that fails, and queues it again. Those cycles
+// share a part of the box's requests, so that ten thousand resources that fail are no load.
+func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, st *state) bool {
 	wait, price := b.share.admit(key)
 	if st.price = price; wait == 0 {
 		return false
@@ -90,26 +83,6 @@ func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, stored *un
 	b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
 	b.queue.low(min(wait, b.resync(plan)), reconcile.Request{NamespacedName: key})
 	return true
-}
-
-// retried says whether the time has come to try a resource again that failed.
-func retried(st *state, now time.Time, resync time.Duration) bool {
-	switch st.class {
-	case pipeline.Transient, pipeline.Panic:
-		return st.isDue(now)
-	case pipeline.Refused:
-		return st.since(now) >= resyncFloor(resync)
-	default:
-		return false
-	}
-}
-
-// same says whether nothing has changed since the last cycle. One that ended without inputs has at least seen the resource.
-func (b *box) same(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, now time.Time) bool {
-	if st.inputs == nil {
-		return st.version == stored.GetResourceVersion()
-	}
-	return st.inputs.Unchanged(plan, stored, b, now)
 }
 
 // settle pays for a look that was admitted. One that succeeded costs nothing, and lets the next one go: when what all of them

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -55,29 +56,42 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		b.left()
 		return
 	}
-	st := b.states.of(key, stored.GetUID())
-	if st.written != "" && !b.resources.Seen(key, st.written) {
-		// The cache does not show our own last write yet. Its event is on the way, and queues the resource again.
+	b.act(ctx, b.plan.Load(), stored, b.states.of(key, stored.GetUID()), place)
+}
+
+// act decides what a cycle does with a resource, and does it.
+func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+	key := keyOf(stored)
+	decision := cycle.Decide(b.gather(ctx, plan, stored, st))
+	if decision.Action == cycle.Await {
 		return
 	}
 	st.doubt(stored)
-	plan := b.plan.Load()
-	switch {
-	case stored.GetDeletionTimestamp() == nil && plan.CleanupOnly:
-		// Nothing but deletions is served.
-	case stored.GetDeletionTimestamp() == nil && !plan.Selection.Selects(stored):
+	switch decision.Action {
+	case cycle.Await, cycle.Ignore:
+	case cycle.Forget:
+		b.tracker.Forget(key)
+		b.interests.replace(key, nil)
+		b.left()
+	case cycle.Release:
 		b.letGo(ctx, plan, stored, st)
-	case stored.GetDeletionTimestamp() != nil && !marked(stored):
-		// Nothing of ours holds it.
-	case paused(stored):
+	case cycle.ShowPaused:
 		b.showPaused(ctx, plan, stored, st)
-	case st.brake.holds(stored, b.engine.config.Clock.Now()):
-		b.queue.low(st.brake.loop.until.Sub(b.engine.config.Clock.Now()), reconcile.Request{NamespacedName: key})
-	case !b.hurriesBack(plan, stored, st) && b.settled(ctx, plan, stored, st):
+	case cycle.Delay:
+		b.queue.low(decision.After, reconcile.Request{NamespacedName: key})
+	case cycle.Skip:
 		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
 		b.await(plan, key, st)
-	case b.goesBack(ctx, plan, stored, st, place), b.heldBack(plan, key, stored, st):
-	default:
+	case cycle.RollBack:
+		b.goBack(ctx, plan, stored, st, place)
+	case cycle.KeepRolledBack:
+		b.stayBack(ctx, plan, stored, st, place)
+	case cycle.Retry:
+		if !b.heldBack(plan, key, st) {
+			b.reconcile(ctx, plan, stored, st, place)
+		}
+	case cycle.Reconcile:
+		b.share.forget(key)
 		b.reconcile(ctx, plan, stored, st, place)
 	}
 }
@@ -92,44 +106,11 @@ func paused(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() == nil && obj.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True
 }
 
-// settled says whether another cycle would do the same as the last one.
-func (b *box) settled(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
-	now := b.engine.config.Clock.Now()
-	if stored.GetDeletionTimestamp() == nil && !plan.Marked(stored) {
-		// Someone took our marks off: without the finalizer, nothing would be cleaned up.
-		return false
-	}
-	switch st.class {
-	case pipeline.Transient, pipeline.Panic:
-		if st.isDue(now) {
-			return false
-		}
-	case pipeline.Permission:
-		if b.engine.rights.granted(ctx, st.missing) {
-			return false
-		}
-	case pipeline.Refused:
-		// What refuses is out of our sight, so it is asked again once per resync, which looks come a little early.
-		if st.since(now) >= resyncFloor(plan.Runtime.Resync) {
-			return false
-		}
-	case pipeline.Permanent:
-	}
-	return st.inputs.Unchanged(plan, stored, b, now)
-}
-
 // letGo takes the marks off a resource that left the box's selection. Its children stay.
 func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
 	key := keyOf(stored)
 	b.tracker.Forget(key)
 	b.interests.replace(key, nil)
-	if !marked(stored) {
-		b.left()
-		return
-	}
-	if st.released {
-		return
-	}
 	answer, err := b.bid(ctx, stored, farewellNotSelected(b.name))
 	if err == nil {
 		st.written = answer.GetResourceVersion()

@@ -133,24 +133,6 @@ func (b *box) degraded() {
 	}
 }
 
-// mustGoBack says whether a resource goes back at this look.
-func (b *box) mustGoBack(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
-	rule, a := plan.Rollback, &st.attempts
-	if rule == nil || stored.GetDeletionTimestamp() != nil || a.failure == nil || a.nothing || a.of != editionOf(plan, stored) {
-		return false
-	}
-	if a.due == "" && rule.OnDegrade && b.tracker.Degraded() {
-		a.due = triggerDegraded
-	}
-	return a.due != ""
-}
-
-// hurriesBack says whether a resource goes back at this look whatever has changed, or has not. Going back that failed is tried
-// again as its error asks for.
-func (b *box) hurriesBack(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
-	return b.mustGoBack(plan, stored, st) && !st.attempts.tried
-}
-
 // SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. None where the box does
 // not run.
 func (e *Engine) SnapshotRevisions(name string) []string {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,33 +17,21 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// goesBack does a look at a resource that has to go back, or that has gone back and stays there for now. It says whether it was
-// such a look: otherwise the resource is tried as usual.
-func (b *box) goesBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) bool {
-	if plan.Rollback == nil || stored.GetDeletionTimestamp() != nil {
-		return false
-	}
+// stayBack keeps the children of a resource that is rolled back as they were in its snapshot.
+func (b *box) stayBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
 	back := pipeline.BackOf(stored)
-	switch {
-	case b.mustGoBack(plan, stored, st):
-		b.goBack(ctx, plan, stored, st, place, back)
-		return true
-	case back == nil, !back.Stands(plan, stored), back.MustRetry(plan.Runtime.Resync, b.engine.config.Clock.Now()):
-		return false
-	}
 	entry, err := b.snapshots.Named(stored, back.Snapshot, back.SnapshotHash)
 	if err != nil {
 		err = pipeline.NoWayBack(err)
 	}
 	b.runBack(ctx, &rollingBack{plan: plan, stored: stored, st: st, mark: back, snapshot: entry, err: err}, place)
-	return true
 }
 
 // goBack finds out what there is to go back to, and goes there. What is doubtful is not gone back to, nor is anything older then:
 // nobody could tell what the resource would become.
-func (b *box) goBack(
-	ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot, before *pipeline.RolledBack,
-) {
+func (b *box) goBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+	before := pipeline.BackOf(stored)
+	st.attempts.due = cmp.Or(st.attempts.due, triggerDegraded)
 	newest := b.snapshots.Newest(stored)
 	switch {
 	case newest == nil:

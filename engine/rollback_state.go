@@ -77,6 +77,11 @@ func (a *attempts) note(step *pipeline.StepError, wrote bool, now time.Time, mos
 	}
 }
 
+// mustGoBack says whether a resource goes back in its next cycle.
+func (a *attempts) mustGoBack(now edition, rule *pipeline.Rollback, degraded bool) bool {
+	return a.failure != nil && !a.nothing && a.of == now && (a.due != "" || rule.OnDegrade && degraded)
+}
+
 // holds says whether nothing is tried after going back until something is changed. With rollBackOnError too, where a child has failed:
 // it mostly takes long until that is known, and each further attempt would replace what works for as long.
 func (a *attempts) holds(rule *pipeline.Rollback) bool {

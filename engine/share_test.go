@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -163,7 +164,7 @@ func TestShareKeepsNothingOfThoseWhoLeave(t *testing.T) {
 	g.Expect(s.waiting).To(BeEmpty())
 }
 
-func TestWhichLooksAreHeldBack(t *testing.T) {
+func TestWhichCyclesOnlyTimeAsksFor(t *testing.T) {
 	now := time.Unix(1000, 0)
 	cases := map[string]struct {
 		state *state
@@ -189,25 +190,37 @@ func TestWhichLooksAreHeldBack(t *testing.T) {
 			plan := &pipeline.Plan{}
 			plan.Runtime.Resync = time.Minute
 			clk := testingclock.NewFakeClock(now)
-			b := &box{engine: &Engine{config: Config{Clock: clk}}, share: newShare(&rest.Config{QPS: 1, Burst: 1}, clk), queue: newQueue(1)}
-			defer b.queue.ShutDown()
+			b := &box{engine: &Engine{config: Config{Clock: clk}}}
 			st := tc.state
 			st.inputs = plan.NewRun(resource, now, pipeline.Ports{}).Inputs
-			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse(), "there is room for one")
-			g.Expect(st.price > 0).To(Equal(tc.due))
-			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(Equal(tc.due))
-			g.Expect(st.price).To(BeZero())
-			g.Expect(b.share.waiting).To(HaveLen(map[bool]int{true: 1}[tc.due]))
-
+			retries := func() bool {
+				return cycle.Decide(b.gather(t.Context(), plan, resource, st)).Action == cycle.Retry
+			}
+			g.Expect(retries()).To(Equal(tc.due))
 			resource.SetGeneration(2)
-			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse(), "a change passes")
-			g.Expect(b.share.waiting).To(BeEmpty())
+			g.Expect(retries()).To(BeFalse(), "a change passes")
 			st.inputs, st.version = nil, "1"
-			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(Equal(tc.due), "a status that could not be written is no change")
+			g.Expect(retries()).To(Equal(tc.due), "a status that could not be written is no change")
 			resource.SetResourceVersion("2")
-			g.Expect(b.heldBack(plan, keyOf(resource), resource, st)).To(BeFalse())
+			g.Expect(retries()).To(BeFalse())
 		})
 	}
+}
+
+func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
+	g := NewWithT(t)
+	clk := testingclock.NewFakeClock(time.Unix(1000, 0))
+	b := &box{engine: &Engine{config: Config{Clock: clk}}, share: newShare(&rest.Config{QPS: 1, Burst: 1}, clk), queue: newQueue(1)}
+	defer b.queue.ShutDown()
+	plan, st := &pipeline.Plan{}, &state{}
+	plan.Runtime.Resync = time.Minute
+	g.Expect(b.heldBack(plan, keyN(1), st)).To(BeFalse(), "there is room for one")
+	g.Expect(st.price).To(BeNumerically(">", 0))
+	g.Expect(b.heldBack(plan, keyN(1), st)).To(BeTrue())
+	g.Expect(st.price).To(BeZero())
+	g.Expect(b.share.waiting).To(HaveLen(1))
+	b.share.forget(keyN(1))
+	g.Expect(b.share.waiting).To(BeEmpty())
 }
 
 func TestWhoPays(t *testing.T) {

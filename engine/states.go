@@ -56,9 +56,21 @@ func (s *state) wrote(stored, answer *unstructured.Unstructured) {
 // doubt ends a doubt about the status. Of a write without an answer nobody knows whether it was done; what the next cycle found was
 // compared with a cache that did not show it. So when the resource has changed, it is evaluated again, whatever has changed.
 func (s *state) doubt(stored *unstructured.Unstructured) {
-	if s.unsure != "" && s.unsure != stored.GetResourceVersion() {
+	if s.doubted(stored) {
 		s.unsure, s.inputs = "", nil
 	}
+}
+
+func (s *state) doubted(stored *unstructured.Unstructured) bool {
+	return s.unsure != "" && s.unsure != stored.GetResourceVersion()
+}
+
+// inputsOf are what the last cycle read, as far as it can be relied upon for a resource as it is now.
+func (s *state) inputsOf(stored *unstructured.Unstructured) *pipeline.Inputs {
+	if s.doubted(stored) {
+		return nil
+	}
+	return s.inputs
 }
 
 // wait sets when the resource is due.

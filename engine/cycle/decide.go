@@ -1,0 +1,174 @@
+// Package cycle is one reconcile of one resource: gather the facts, decide, run the action, record what came of it.
+//
+// Decide is pure: the whole order in which things are asked about a resource stands there, and its table test names every
+// case. Whatever a cycle read, decided and did is in one Record, from which status, health, logs, metrics, events and the
+// next reconcile are made, each at one place.
+package cycle
+
+import (
+	"time"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// Action is what one cycle does with a resource.
+type Action string
+
+// The actions.
+const (
+	// Forget drops what is remembered of a resource that is gone, or that was never the box's.
+	Forget Action = "Forget"
+	// Await does nothing: an event is on the way that has the resource reconciled again.
+	Await Action = "Await"
+	// Ignore does nothing, and queues nothing: the box has nothing to do with the resource as it is.
+	Ignore Action = "Ignore"
+	// Release takes the marks off a resource that left the selection. Its children stay.
+	Release Action = "Release"
+	// ShowPaused says on the resource that it is paused.
+	ShowPaused Action = "ShowPaused"
+	// Skip queues the next reconcile: another cycle would do what the last one did.
+	Skip Action = "Skip"
+	// Delay queues the resource again after a while.
+	Delay Action = "Delay"
+	// RollBack takes the children back to what they were when the resource last succeeded.
+	RollBack Action = "RollBack"
+	// KeepRolledBack keeps the children of a resource that is rolled back as they were then.
+	KeepRolledBack Action = "KeepRolledBack"
+	// Retry reconciles a resource that failed, if the retry budget of its box has room: nothing but time asked for it.
+	Retry Action = "Retry"
+	// Reconcile runs the plan.
+	Reconcile Action = "Reconcile"
+)
+
+// Decision is an action, and why it was chosen.
+type Decision struct {
+	// Action to take.
+	Action Action
+	// Why it is taken, in a few words for a log or a page.
+	Why string
+	// After is how long Delay waits.
+	After time.Duration
+}
+
+// Facts are what is known of a resource before a cycle decides: what the caches, the clock, the plan and the last cycle say.
+// They are gathered beforehand, so that deciding has no side effects. Where one fact makes others meaningless, those are zero.
+type Facts struct {
+	// Found says that the cache has the resource.
+	Found bool
+	// AwaitsOwnWrite says that the cache does not show our last write to the resource yet.
+	AwaitsOwnWrite bool
+	// Deleting says that the resource has a deletion time.
+	Deleting bool
+	// Held says that the resource carries Orkestra's finalizer.
+	Held bool
+	// Marked says that it carries all marks that the plan wants.
+	Marked bool
+	// Selected says that the box selects it.
+	Selected bool
+	// Released says that the marks of a resource that left the selection were taken off, which the cache does not show yet.
+	Released bool
+	// Paused says that people have asked for nothing to be done.
+	Paused bool
+	// CleanupOnly says that the box serves deletions and nothing else.
+	CleanupOnly bool
+
+	// Throttled is how long the resource must wait because its cycles write without end; zero or less: it need not.
+	Throttled time.Duration
+	// Class of the last cycle's error; empty: it had none, or there was no cycle.
+	Class pipeline.Class
+	// Due says that the backoff after an error that may pass is over.
+	Due bool
+	// ResyncOver says that the last cycle is one resync ago.
+	ResyncOver bool
+	// Granted says that the manager has the right that the last cycle lacked.
+	Granted bool
+	// Unchanged says that all that the last cycle read is as it was.
+	Unchanged bool
+	// SeenUnchanged is Unchanged, but that a cycle which left no inputs has at least seen the resource.
+	SeenUnchanged bool
+
+	// RollbackDue says that the resource has to be rolled back.
+	RollbackDue bool
+	// RollbackTried says that this has failed before, and is tried again as its error asks for.
+	RollbackTried bool
+	// RolledBack says that the resource is rolled back, and nothing has changed that ends it.
+	RolledBack bool
+	// AttemptDue says that a resource that is rolled back, and not held, is to be tried again.
+	AttemptDue bool
+}
+
+// Decide says what a cycle does. The order is that of precedence: a resource that is not ours is never looked into, a pause
+// stops all but deletion, what would change nothing is not run, and going back comes before going on.
+func Decide(f *Facts) Decision {
+	switch {
+	case !f.Found:
+		return Decision{Action: Forget, Why: "the resource is gone"}
+	case f.AwaitsOwnWrite:
+		return Decision{Action: Await, Why: "the cache does not show our own last write yet"}
+	case !f.Deleting && f.CleanupOnly:
+		return Decision{Action: Ignore, Why: "the box serves deletions only"}
+	case !f.Deleting && !f.Selected:
+		return f.unselected()
+	case f.Deleting && !f.Held:
+		return Decision{Action: Ignore, Why: "the resource is being deleted, and nothing of ours holds it"}
+	case !f.Deleting && f.Paused:
+		return Decision{Action: ShowPaused, Why: "the resource is paused"}
+	case !f.Deleting && f.Throttled > 0:
+		return Decision{Action: Delay, After: f.Throttled, Why: "its cycles write without end"}
+	case !f.hurriesBack() && f.settled():
+		return Decision{Action: Skip, Why: "nothing has changed"}
+	case f.RollbackDue:
+		return Decision{Action: RollBack, Why: "the last attempt failed"}
+	case f.RolledBack && !f.AttemptDue:
+		return Decision{Action: KeepRolledBack, Why: "the resource is rolled back"}
+	case f.timeAlone():
+		return Decision{Action: Retry, Why: "the last cycle failed, and its time has come"}
+	default:
+		return Decision{Action: Reconcile, Why: "something has changed"}
+	}
+}
+
+// unselected decides about a resource that the box does not select.
+func (f *Facts) unselected() Decision {
+	switch {
+	case !f.Held:
+		return Decision{Action: Forget, Why: "the box does not select the resource"}
+	case f.Released:
+		return Decision{Action: Await, Why: "the marks are off, which the cache does not show yet"}
+	default:
+		return Decision{Action: Release, Why: "the resource left the selection"}
+	}
+}
+
+// hurriesBack says that the resource goes back in this cycle, whatever has changed or has not. Going back that failed before
+// is tried again as its error asks for.
+func (f *Facts) hurriesBack() bool { return f.RollbackDue && !f.RollbackTried }
+
+// settled says that another cycle would do the same as the last one.
+func (f *Facts) settled() bool {
+	if !f.Deleting && !f.Marked {
+		return false // somebody took the marks off: without the finalizer, nothing would be cleaned up
+	}
+	switch f.Class {
+	case pipeline.Permission:
+		return !f.Granted && f.Unchanged
+	default:
+		return !f.retries() && f.Unchanged
+	}
+}
+
+// retries says that the time has come to try a resource again that failed.
+func (f *Facts) retries() bool {
+	switch f.Class {
+	case pipeline.Transient, pipeline.Panic:
+		return f.Due
+	case pipeline.Refused:
+		return f.ResyncOver // what refuses is out of sight, so it is asked once per resync
+	default:
+		return false
+	}
+}
+
+// timeAlone says that nothing but time asks for this cycle. Those share a part of the box's requests, so that ten thousand
+// resources that fail are no load; what has changed passes.
+func (f *Facts) timeAlone() bool { return f.retries() && f.SeenUnchanged }

@@ -1,0 +1,70 @@
+package value
+
+import (
+	"math"
+	"reflect"
+)
+
+// Comparable gives a number in a form in which equal numbers are ==, whatever Go type they came in: int64 where it is whole and fits,
+// otherwise float64. Unlike Canonical it does so for any whole float that an int64 holds, and unlike Number a text is no number.
+func Comparable(v any) (n any, ok bool) {
+	if _, isText := v.(string); isText {
+		return nil, false
+	}
+	n, ok = Number(v)
+	// 1<<63 itself is not an int64; floats below it convert exactly when they are whole.
+	if f, isFloat := n.(float64); ok && isFloat && f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63 {
+		return int64(f), true
+	}
+	return n, ok
+}
+
+// Same compares JSON values, numbers by value: 1 and 1.0 are equal, 1 and "1" are not.
+func Same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			if w, found := y[k]; !found || !Same(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !Same(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return SameScalar(a, b)
+	}
+}
+
+// SameScalar compares values that hold no others, numbers by value.
+func SameScalar(a, b any) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	}
+	x, ok := Comparable(a)
+	if !ok {
+		return reflect.DeepEqual(a, b)
+	}
+	y, ok := Comparable(b)
+	return ok && x == y
+}

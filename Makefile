@@ -35,7 +35,7 @@ E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go engine/kinds/zz_generated.enums.go
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -90,7 +90,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen ## Write d
 		output:rbac:artifacts:config=config/rbac
 	$(BIN)/chartgen -config config -chart charts/orkestra
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
-	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/zz_generated.enums.go
+	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
 
 .PHONY: verify
 verify: ## Fail if generated files, formatting or go.mod files are not as they should be.
@@ -134,7 +134,7 @@ CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
 # Where goroutines share something. The rest is functions; tests that count what those compute take minutes under the detector.
-CONCURRENT = ./controllers ./engine ./engine/apply ./engine/external ./engine/health ./engine/metrics ./engine/pipeline ./engine/watch
+CONCURRENT = ./controllers ./engine ./engine/apply ./engine/drift ./engine/external ./engine/health ./engine/metrics ./engine/pipeline ./engine/watch
 
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.
@@ -186,7 +186,7 @@ bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(TEST_FLAGS) ./test/bench/...
 
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
-FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/apply:FuzzDifferences engine/expr:FuzzParsePath engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
+FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzParsePath engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
 	engine/external:FuzzGuardURL engine/kinds:FuzzBuild engine/pipeline:FuzzCompile engine/pipeline:FuzzForEach engine/status:FuzzDesired \
 	engine/when:FuzzCEL engine/when:FuzzCondition
 FUZZTIME ?= 10m

@@ -5,9 +5,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 const (
@@ -59,9 +59,9 @@ func (k Kind) WorkloadOf(name string, short map[string]any) Workload {
 	return Workload{Kind: k.GVK.Kind, Name: name, Port: port, PortName: portName}
 }
 
-func checkWorkload(c *checker) {
-	c.checkPod(inTemplate...)
-	c.checkRestarts(inTemplate, string(corev1.RestartPolicyAlways))
+func checkWorkload(c *shape.Checker) {
+	checkPod(c, inTemplate...)
+	checkRestarts(c, inTemplate, string(corev1.RestartPolicyAlways))
 }
 
 func buildDeployment(d Declared, short map[string]any) (map[string]any, error) {
@@ -88,7 +88,7 @@ func buildDaemonSet(d Declared, short map[string]any) (map[string]any, error) {
 
 // workloadSpec is what the specs of all workloads have in common.
 func workloadSpec(d Declared, short map[string]any) (map[string]any, error) {
-	template, err := podTemplate(d, short, d.selector(d.Name), inTemplate...)
+	template, err := podTemplate(short, d.Spec, d.selector(d.Name), inTemplate...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,35 +100,13 @@ func workloadSpec(d Declared, short map[string]any) (map[string]any, error) {
 
 // needsServiceName: an empty name that is written out means that the pods need no names.
 func needsServiceName(short, spec map[string]any) bool {
-	return short[nameServiceName] == nil && descend(spec, nameServiceName) == nil
+	return short[nameServiceName] == nil && shape.Descend(spec, nameServiceName) == nil
 }
 
-func checkStatefulSet(c *checker) {
+func checkStatefulSet(c *shape.Checker) {
 	checkWorkload(c)
-	c.reference(nameService, nameServiceName)
-	list, ok := c.short[nameClaimTemplates].([]any)
-	if !ok {
-		return
-	}
-	names := map[string]bool{}
-	for i, v := range list {
-		claim, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		at := c.at.Child(nameClaimTemplates).Index(i).Child(nameMetadata, nameName)
-		name := descend(claim, nameMetadata, nameName)
-		text, isText := name.(string)
-		switch {
-		case name == nil || text == "" && isText:
-			c.errs = append(c.errs, field.Required(at, "a name, by which volumeMounts find the claim"))
-		case !isText || c.templated(text):
-		case names[text]:
-			c.errs = append(c.errs, field.Duplicate(at, text))
-		default:
-			names[text] = true
-		}
-	}
+	c.Reference(nameService, nameServiceName)
+	c.Names(nameClaimTemplates, map[string]bool{}, "a name, by which volumeMounts find the claim", nameMetadata, nameName)
 }
 
 func buildStatefulSet(d Declared, short map[string]any) (map[string]any, error) {
@@ -143,7 +121,7 @@ func buildStatefulSet(d Declared, short map[string]any) (map[string]any, error) 
 		spec[nameServiceName] = name
 	} else if needsServiceName(d.Short, d.Spec) {
 		if d.Service == nil {
-			return nil, &FieldError{Path: nameServiceName, Want: "a Service: the box has not exactly one", Got: gotNothing}
+			return nil, shape.Missing(nameServiceName, "a Service: the box has not exactly one")
 		}
 		spec[nameServiceName] = d.Service.Name
 	}
@@ -156,8 +134,8 @@ func buildStatefulSet(d Declared, short map[string]any) (map[string]any, error) 
 // claimTemplates gives each claim access modes, as `pvcs` have them. The list is ours: conversion has made it.
 func claimTemplates(list []any) []any {
 	for _, v := range list {
-		claim := asObject(v)
-		spec := asObject(claim[nameSpec])
+		claim := shape.Object(v)
+		spec := shape.Object(claim[nameSpec])
 		if spec == nil {
 			spec = map[string]any{}
 			claim[nameSpec] = spec
@@ -171,8 +149,8 @@ func claimTemplates(list []any) []any {
 
 // firstPort reads the first of `ports`, whose number is in the named field, or else `port`.
 func firstPort(short map[string]any, number string) (port int32, name string) {
-	if ports, ok := plain(short[namePorts]).([]any); ok && len(ports) > 0 {
-		first, ok := plain(ports[0]).(map[string]any)
+	if ports, ok := shape.Plain(short[namePorts]).([]any); ok && len(ports) > 0 {
+		first, ok := shape.Plain(ports[0]).(map[string]any)
 		if !ok {
 			return 0, ""
 		}
@@ -186,7 +164,7 @@ func firstPort(short map[string]any, number string) (port int32, name string) {
 
 // portNumber reads a port; what can't be read counts as none.
 func portNumber(v any) int32 {
-	n, ok := int32Of(v)
+	n, ok := shape.Int32(v)
 	if !ok {
 		return 0
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 func TestBuildDeployments(t *testing.T) {
@@ -200,7 +202,7 @@ func TestBuildSelectorLabelsWin(t *testing.T) {
 	short := tree(t, `{image: a, podLabels: {app.kubernetes.io/name: other, c: d}}`)
 	obj, err := mustLookup(t, "deployments").Build(Declared{Name: "web", Instance: "shop", Short: short})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(descend(obj.Object, "spec", "template", "metadata", "labels")).To(Equal(map[string]any{
+	g.Expect(shape.Descend(obj.Object, "spec", "template", "metadata", "labels")).To(Equal(map[string]any{
 		"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": "shop", "c": "d",
 	}))
 }
@@ -211,7 +213,7 @@ func TestBuildLongName(t *testing.T) {
 	obj, err := mustLookup(t, "deployments").Build(Declared{Name: name, Instance: "i", Short: map[string]any{"image": "x"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(obj.GetName()).To(Equal(name))
-	g.Expect(descend(obj.Object, "spec", "selector", "matchLabels", "app.kubernetes.io/name")).To(Equal(LabelValue(name)))
+	g.Expect(shape.Descend(obj.Object, "spec", "selector", "matchLabels", "app.kubernetes.io/name")).To(Equal(LabelValue(name)))
 }
 
 func TestWorkloadOf(t *testing.T) {

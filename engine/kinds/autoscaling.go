@@ -2,13 +2,13 @@ package kinds
 
 import (
 	"reflect"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 const (
@@ -52,33 +52,33 @@ func autoscalingKinds() []Kind {
 
 // needsTarget: the overlay names kinds that `target` can't.
 func needsTarget(short, spec map[string]any) bool {
-	return short[nameTarget] == nil && descend(spec, nameScaleTargetRef) == nil
+	return short[nameTarget] == nil && shape.Descend(spec, nameScaleTargetRef) == nil
 }
 
-func checkAutoscaler(c *checker) {
-	c.requireOr(nameMaxReplicas, "the highest number of pods", nameMaxReplicas)
-	c.reference(nameWorkload, nameTarget)
-	if c.short[nameWorkload] != nil && c.overlaid(nameScaleTargetRef) != nil {
-		c.forbid(nameWorkload, "workload and spec.scaleTargetRef contradict each other: give one of them")
+func checkAutoscaler(c *shape.Checker) {
+	c.RequireOr(nameMaxReplicas, "the highest number of pods", nameMaxReplicas)
+	c.Reference(nameWorkload, nameTarget)
+	if c.Short[nameWorkload] != nil && c.Overlaid(nameScaleTargetRef) != nil {
+		c.Forbid(nameWorkload, "workload and spec.scaleTargetRef contradict each other: give one of them")
 	}
-	target := asObject(c.short[nameTarget])
+	target := shape.Object(c.Short[nameTarget])
 	if target == nil {
 		return
 	}
-	if text, ok := target[nameKind].(string); ok && text != "" && !c.templated(text) && scaleTargets[text] == "" {
-		c.add(badTarget(text))
+	if text, ok := target[nameKind].(string); ok && text != "" && !c.Templated(text) && scaleTargets[text] == "" {
+		c.Add(badTarget(text))
 	} else if target[nameKind] == nil || target[nameKind] == "" {
-		c.require(joinPath(nameTarget, nameKind), oneOf(scaleTargetKinds))
+		c.Require(shape.JoinPath(nameTarget, nameKind), shape.OneOf(scaleTargetKinds))
 	}
 	if target[nameName] == nil || target[nameName] == "" {
-		c.require(joinPath(nameTarget, nameName), "the name of what is scaled")
+		c.Require(shape.JoinPath(nameTarget, nameName), "the name of what is scaled")
 	}
 }
 
-func badTarget(kind string) *FieldError {
-	return &FieldError{
-		Path: joinPath(nameTarget, nameKind), Want: oneOf(scaleTargetKinds) + " (others: spec.scaleTargetRef)",
-		Got: typeString, Value: excerpt(kind),
+func badTarget(kind string) *shape.FieldError {
+	return &shape.FieldError{
+		Path: shape.JoinPath(nameTarget, nameKind), Want: shape.OneOf(scaleTargetKinds) + " (others: spec.scaleTargetRef)",
+		Got: shape.TypeString, Value: shape.Excerpt(kind),
 	}
 }
 
@@ -115,14 +115,14 @@ func buildAutoscaler(d Declared, short map[string]any) (map[string]any, error) {
 // scaleTarget gives what is scaled; nil where the overlay says it.
 func scaleTarget(d Declared, short map[string]any) (map[string]any, error) {
 	var kind, name string
-	switch target := asObject(short[nameTarget]); {
+	switch target := shape.Object(short[nameTarget]); {
 	case target != nil:
 		kind, _ = target[nameKind].(string)
 		name, _ = target[nameName].(string)
 	case !needsTarget(d.Short, d.Spec):
 		return nil, nil
 	case d.Workload == nil:
-		return nil, &FieldError{Path: nameTarget, Want: "a target: the box has not exactly one workload that can be scaled", Got: gotNothing}
+		return nil, shape.Missing(nameTarget, "a target: the box has not exactly one workload that can be scaled")
 	default:
 		kind, name = d.Workload.Kind, d.Workload.Name
 	}
@@ -130,16 +130,7 @@ func scaleTarget(d Declared, short map[string]any) (map[string]any, error) {
 		return nil, badTarget(kind)
 	}
 	if name == "" {
-		return nil, &FieldError{Path: joinPath(nameTarget, nameName), Want: "the name of what is scaled", Got: gotNothing}
+		return nil, shape.Missing(shape.JoinPath(nameTarget, nameName), "the name of what is scaled")
 	}
 	return map[string]any{nameAPIVersion: scaleTargets[kind], nameKind: kind, nameName: name}, nil
-}
-
-// oneOf lists what is valid, for messages.
-func oneOf(valid []string) string {
-	last := len(valid) - 1
-	if last == 0 {
-		return valid[0]
-	}
-	return strings.Join(valid[:last], ", ") + " or " + valid[last]
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // defaultBackoffLimit is the number of retries of a Job that does not name one.
@@ -49,11 +50,10 @@ func batchKinds() []Kind {
 }
 
 // JobOptions reads the short fields of a Job that are no part of the object: failurePolicy
-// (default Block) and ttlSecondsAfterFinished (in seconds, nil where it is not asked for). Errors are *FieldError.
+// (default Block) and ttlSecondsAfterFinished (in seconds, nil where it is not asked for). Errors are *shape.FieldError.
 func JobOptions(short map[string]any) (failurePolicy v1alpha1.JobFailurePolicy, ttl *int32, err error) {
-	var w walker
-	options := w.object(shapeOf(reflect.TypeFor[v1alpha1.JobFields]()), pick(short, nameFailurePolicy, nameTTL))
-	if err := w.first(""); err != nil {
+	options, err := shape.Of(reflect.TypeFor[v1alpha1.JobFields]()).Fields(pick(short, nameFailurePolicy, nameTTL), "")
+	if err != nil {
 		return "", nil, err
 	}
 	failurePolicy = v1alpha1.JobFailureBlock
@@ -63,15 +63,15 @@ func JobOptions(short map[string]any) (failurePolicy v1alpha1.JobFailurePolicy, 
 	if !slices.Contains(failurePolicies, failurePolicy) {
 		return "", nil, badFailurePolicy(string(failurePolicy))
 	}
-	if seconds, ok := int32Of(options[nameTTL]); ok {
+	if seconds, ok := shape.Int32(options[nameTTL]); ok {
 		ttl = &seconds
 	}
 	return failurePolicy, ttl, nil
 }
 
-func badFailurePolicy(text string) *FieldError {
-	return &FieldError{
-		Path: nameFailurePolicy, Got: typeName(text), Value: excerpt(text),
+func badFailurePolicy(text string) *shape.FieldError {
+	return &shape.FieldError{
+		Path: nameFailurePolicy, Got: shape.TypeName(text), Value: shape.Excerpt(text),
 		Want: fmt.Sprintf("%s or %s", v1alpha1.JobFailureBlock, v1alpha1.JobFailureContinue),
 	}
 }
@@ -79,12 +79,12 @@ func badFailurePolicy(text string) *FieldError {
 // restartsOfJobs are what the API server takes of a Job: its pods are to end.
 var restartsOfJobs = []string{string(corev1.RestartPolicyNever), string(corev1.RestartPolicyOnFailure)}
 
-func checkJob(c *checker) {
-	c.checkPod(inTemplate...)
-	c.checkRestarts(inTemplate, restartsOfJobs...)
-	text, ok := c.short[nameFailurePolicy].(string)
-	if ok && text != "" && !c.templated(text) && !slices.Contains(failurePolicies, v1alpha1.JobFailurePolicy(text)) {
-		c.errs = append(c.errs, field.NotSupported(c.at.Child(nameFailurePolicy), v1alpha1.JobFailurePolicy(text), failurePolicies))
+func checkJob(c *shape.Checker) {
+	checkPod(c, inTemplate...)
+	checkRestarts(c, inTemplate, restartsOfJobs...)
+	text, ok := c.Short[nameFailurePolicy].(string)
+	if ok && text != "" && !c.Templated(text) && !slices.Contains(failurePolicies, v1alpha1.JobFailurePolicy(text)) {
+		c.Found = append(c.Found, field.NotSupported(c.At.Child(nameFailurePolicy), v1alpha1.JobFailurePolicy(text), failurePolicies))
 	}
 }
 
@@ -102,7 +102,7 @@ func buildJob(d Declared, short map[string]any) (map[string]any, error) {
 // runSpec makes the spec of a Job, but for its time to live. at is the pod template's place in the overlay.
 func runSpec(d Declared, short map[string]any, at ...string) (map[string]any, error) {
 	// A Job's pods have no name label: a Job often has the name of the workload, whose Service must not select them.
-	template, err := podTemplate(d, short, map[string]any{v1alpha1.LabelAppInstance: d.Instance}, at...)
+	template, err := podTemplate(short, d.Spec, map[string]any{v1alpha1.LabelAppInstance: d.Instance}, at...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +121,10 @@ func runSpec(d Declared, short map[string]any, at ...string) (map[string]any, er
 // inJobTemplate is where the pod template of a CronJob is in its spec.
 var inJobTemplate = []string{nameJobTemplate, nameSpec, "template"}
 
-func checkCronJob(c *checker) {
-	c.checkPod(inJobTemplate...)
-	c.checkRestarts(inJobTemplate, restartsOfJobs...)
-	c.requireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
+func checkCronJob(c *shape.Checker) {
+	checkPod(c, inJobTemplate...)
+	checkRestarts(c, inJobTemplate, restartsOfJobs...)
+	c.RequireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
 }
 
 func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {

@@ -10,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // tree reads YAML as the JSON tree that a decoder for unstructured objects gives.
@@ -128,84 +131,84 @@ func TestBuildLabels(t *testing.T) {
 func TestBuildErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		key, short, spec string
-		want             FieldError
+		want             shape.FieldError
 	}{
 		"a wrong type": {
 			"deployments", `{image: nginx, replicas: many}`, ``,
-			FieldError{Path: "replicas", Want: "32-bit integer", Got: "string", Value: "many"},
+			shape.FieldError{Path: "replicas", Want: "32-bit integer", Got: "string", Value: "many"},
 		},
 		"the first of several": {
 			"deployments", `{image: nginx, env: [{name: A}, {name: B, value: {}}], sidecars: 3, replicas: {}}`, ``,
-			FieldError{Path: "env[1].value", Want: "string", Got: "object"},
+			shape.FieldError{Path: "env[1].value", Want: "string", Got: "object"},
 		},
 		"an unknown field deep inside": {
 			"deployments", `{image: nginx, probes: {readiness: {httpget: {}}}}`, ``,
-			FieldError{Path: "probes.readiness.httpget", Got: "unknown field", Near: "httpGet"},
+			shape.FieldError{Path: "probes.readiness.httpget", Got: "unknown field", Near: "httpGet"},
 		},
 		"an image that rendered to nothing": {
-			"deployments", `{image: ""}`, ``, FieldError{Path: "image", Want: "an image", Got: "nothing"},
+			"deployments", `{image: ""}`, ``, shape.FieldError{Path: "image", Want: "an image", Got: "nothing"},
 		},
 		"an overlay's wrong type": {
 			"deployments", `{image: a}`, `{replicas: true}`,
-			FieldError{Path: "spec.replicas", Want: "32-bit integer", Got: "boolean", Value: "true"},
+			shape.FieldError{Path: "spec.replicas", Want: "32-bit integer", Got: "boolean", Value: "true"},
 		},
 		"an overlay's list without merge key": {
 			"deployments", `{image: a}`, `{template: {spec: {containers: [{image: b}]}}}`,
-			FieldError{
+			shape.FieldError{
 				Path: "spec.template.spec.containers[0].name",
 				Want: "a name, by which the elements of this list are merged", Got: "nothing",
 			},
 		},
 		"an overlay over a list without merge key": {
 			"deployments", `{image: a, volumes: [{emptyDir: {}}]}`, `{template: {spec: {volumes: [{name: a}]}}}`,
-			FieldError{
+			shape.FieldError{
 				Path: "spec.template.spec.volumes[0].name",
 				Want: "a name, by which the elements of this list are merged", Got: "nothing",
 			},
 		},
 		"a merge directive": {
 			"deployments", `{image: a}`, `{template: {$patch: replace}}`,
-			FieldError{Path: "spec.template.$patch", Got: "unknown field"},
+			shape.FieldError{Path: "spec.template.$patch", Got: "unknown field"},
 		},
 		"an overlay over nothing": {
-			"configmaps", `{}`, `{a: b}`, FieldError{Path: "spec", Got: "not for this kind: a ConfigMap has no spec"},
+			"configmaps", `{}`, `{a: b}`, shape.FieldError{Path: "spec", Got: "not for this kind: a ConfigMap has no spec"},
 		},
 		"no workload": {
-			"services", `{}`, ``, FieldError{Path: "selector", Want: "a selector: the box has not exactly one workload", Got: "nothing"},
+			"services", `{}`, ``, shape.FieldError{Path: "selector", Want: "a selector: the box has not exactly one workload", Got: "nothing"},
 		},
 		"no Service": {
-			"ingresses", `{}`, ``, FieldError{Path: "serviceName", Want: "a Service: the box has not exactly one", Got: "nothing"},
+			"ingresses", `{}`, ``, shape.FieldError{Path: "serviceName", Want: "a Service: the box has not exactly one", Got: "nothing"},
 		},
 		"no port": {
 			"ingresses", `{serviceName: a}`, ``,
-			FieldError{Path: "servicePort", Want: "a port: the box has not exactly one Service that has ports", Got: "nothing"},
+			shape.FieldError{Path: "servicePort", Want: "a port: the box has not exactly one Service that has ports", Got: "nothing"},
 		},
 		"bad base64": {
 			"configmaps", `{binaryData: {a.b: "!"}}`, ``,
-			FieldError{Path: "binaryData[a.b]", Want: "base64 string", Got: "string", Value: "!"},
+			shape.FieldError{Path: "binaryData[a.b]", Want: "base64 string", Got: "string", Value: "!"},
 		},
 		"no manifest": {
-			"resources", `{}`, ``, FieldError{Path: "manifest", Want: "object", Got: "nothing"},
+			"resources", `{}`, ``, shape.FieldError{Path: "manifest", Want: "object", Got: "nothing"},
 		},
 		"a manifest's wrong field": {
 			"resources", `{manifest: {apiVersion: v1, kind: ConfigMap, dta: {}}}`, ``,
-			FieldError{Path: "manifest.dta", Got: "unknown field", Near: "data"},
+			shape.FieldError{Path: "manifest.dta", Got: "unknown field", Near: "data"},
 		},
 		"a manifest of another kind with bad labels": {
 			"resources", `{manifest: {apiVersion: a.b/v1, kind: A, metadata: {labels: [1]}}}`, ``,
-			FieldError{Path: "manifest.metadata.labels", Want: "object", Got: "array"},
+			shape.FieldError{Path: "manifest.metadata.labels", Want: "object", Got: "array"},
 		},
 		"a manifest with a UID": {
 			"resources", `{manifest: {apiVersion: a.b/v1, kind: A, metadata: {uid: x}}}`, ``,
-			FieldError{Path: "manifest.metadata.uid", Got: "not for a declaration to set"},
+			shape.FieldError{Path: "manifest.metadata.uid", Got: "not for a declaration to set"},
 		},
 		"a manifest that is a list": {
 			"resources", `{manifest: {apiVersion: v1, kind: ConfigMapList}}`, ``,
-			FieldError{Path: "manifest.kind", Want: "kind of a single object", Got: "string", Value: "ConfigMapList"},
+			shape.FieldError{Path: "manifest.kind", Want: "kind of a single object", Got: "string", Value: "ConfigMapList"},
 		},
 		"a manifest's overlay over nothing": {
 			"resources", `{manifest: {apiVersion: v1, kind: ConfigMap}}`, `{a: b}`,
-			FieldError{Path: "spec", Got: "not for this kind: a ConfigMap has no spec"},
+			shape.FieldError{Path: "spec", Got: "not for this kind: a ConfigMap has no spec"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +216,7 @@ func TestBuildErrors(t *testing.T) {
 			d := Declared{Name: "a", Instance: "i", Short: tree(t, tc.short), Spec: tree(t, tc.spec)}
 			for range 20 {
 				_, err := mustLookup(t, tc.key).Build(d)
-				var got *FieldError
+				var got *shape.FieldError
 				g.Expect(errors.As(err, &got)).To(BeTrue(), "got %v", err)
 				g.Expect(*got).To(Equal(tc.want))
 			}
@@ -270,4 +273,38 @@ func pointers(v any, into map[uintptr]bool) {
 			pointers(e, into)
 		}
 	}
+}
+
+// FuzzBuild: no input makes Check or Build panic, and what Check lets through without templates is built or refused.
+func FuzzBuild(f *testing.F) {
+	f.Add(`{"image": "x", "env": [null, 1, {"name": {}}]}`, `{"template": {"spec": {"containers": [1, null, {"name": []}]}}}`)
+	f.Add(`{"manifest": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": []}}`, `{"template": null}`)
+	f.Add(`{"manifest": {"apiVersion": "a/b/c", "kind": 1}}`, `[]`)
+	f.Add(`{"ports": [[]], "selector": "a", "headless": 1, "rules": {}, "podLabels": [1]}`, `{"ports": [{"port": {}}]}`)
+	f.Add(`{"roleRef": {"kind": []}, "subjects": [1, {"kind": "ServiceAccount"}]}`, `{"scaleTargetRef": 1, "selector": [], "jobTemplate": [1]}`)
+	f.Add(`{"target": {"kind": {}}, "volumeClaimTemplates": [1, {"metadata": []}], "data": {"a": {}}}`, `{"resources": {"requests": 1}}`)
+	f.Fuzz(func(t *testing.T, short, spec string) {
+		var s, o map[string]any
+		if json.Unmarshal([]byte(short), &s) != nil || json.Unmarshal([]byte(spec), &o) != nil {
+			return
+		}
+		for _, key := range Keys() {
+			k := mustLookup(t, key)
+			problems := k.Check(s, o, nil, field.NewPath("x"))
+			d := Declared{Name: "a", Instance: "i", Short: s, Spec: o, Workload: &Workload{Kind: "Deployment", Name: "w"}, Service: &Service{Name: "s", Port: 1}}
+			obj, err := k.Build(d)
+			if err == nil {
+				expectTyped(t, obj.Object)
+				View(obj)
+			}
+			if len(problems) == 0 && err != nil {
+				t.Errorf("%s: Check found nothing, but: %v", key, err)
+			}
+			k.NeedsWorkload(s, o)
+			k.NeedsService(s, o)
+			k.WorkloadOf("a", s)
+			ServiceOf("a", s, nil)
+			_, _, _ = JobOptions(s)
+		}
+	})
 }

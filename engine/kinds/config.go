@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // configKinds are what pods use: configuration, and accounts.
@@ -16,37 +17,37 @@ func configKinds() []Kind {
 			Key: keyConfigMaps, Singular: "configmap", Rank: rankConfig,
 			GVK:    corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 			fields: reflect.TypeFor[v1alpha1.ConfigMapFields](),
-			build:  buildConfigMap,
+			build:  alone(buildConfigMap),
 		},
 		{
 			Key: keySecrets, Singular: "secret", Rank: rankConfig,
 			GVK:    corev1.SchemeGroupVersion.WithKind("Secret"),
 			fields: reflect.TypeFor[v1alpha1.SecretFields](),
-			build:  buildSecret,
+			build:  alone(buildSecret),
 		},
 		{
 			Key: keyServiceAccounts, Singular: "serviceaccount", Rank: rankServiceAccount,
 			GVK:    corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 			fields: reflect.TypeFor[v1alpha1.ServiceAccountFields](),
-			build:  buildServiceAccount,
+			build:  alone(buildServiceAccount),
 		},
 	}
 }
 
-func buildConfigMap(_ Declared, short map[string]any) (map[string]any, error) {
+func buildConfigMap(short map[string]any) (map[string]any, error) {
 	return pick(short, nameData, "binaryData", nameImmutable), nil
 }
 
 // buildSecret writes data as it is stored. With stringData, a key that the declaration drops would stay: the API server copies
 // it, and nobody owns the copy.
-func buildSecret(_ Declared, short map[string]any) (map[string]any, error) {
+func buildSecret(short map[string]any) (map[string]any, error) {
 	object := pick(short, nameType, nameImmutable)
 	if texts, ok := short[nameData].(map[string]any); ok {
 		data := make(map[string]any, len(texts))
 		for key, v := range texts {
 			text, ok := v.(string)
 			if !ok {
-				return nil, &FieldError{Path: joinPath(nameData, "["+key+"]"), Want: typeString, Got: typeName(v)}
+				return nil, &shape.FieldError{Path: shape.JoinPath(nameData, "["+key+"]"), Want: shape.TypeString, Got: shape.TypeName(v)}
 			}
 			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 		}
@@ -55,7 +56,7 @@ func buildSecret(_ Declared, short map[string]any) (map[string]any, error) {
 	return object, nil
 }
 
-func buildServiceAccount(_ Declared, short map[string]any) (map[string]any, error) {
+func buildServiceAccount(short map[string]any) (map[string]any, error) {
 	object := pick(short, "imagePullSecrets")
 	if v, ok := short["automountToken"]; ok {
 		object["automountServiceAccountToken"] = v

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 func TestBuildConfig(t *testing.T) {
@@ -107,11 +108,11 @@ func TestSpecFields(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			g := NewWithT(t)
 			k := mustLookup(t, key)
-			short, spec := shapeOf(k.fields), shapeOf(k.spec)
-			names := slices.DeleteFunc(slices.Clone(short.names), func(name string) bool { return name == nameWorkload }) // stands for podSelector
-			g.Expect(names).To(Equal(spec.names))
+			short, spec := shape.Of(k.fields), shape.Of(k.spec)
+			names := slices.DeleteFunc(slices.Clone(short.Names), func(name string) bool { return name == nameWorkload }) // stands for podSelector
+			g.Expect(names).To(Equal(spec.Names))
 			for _, name := range names {
-				g.Expect(short.members[name].shape).To(BeEquivalentTo(spec.members[name].shape), name)
+				g.Expect(short.Members[name].Shape).To(BeEquivalentTo(spec.Members[name].Shape), name)
 			}
 		})
 	}

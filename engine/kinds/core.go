@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // defaultServicePort is the port of a Service where neither it nor the workload names one.
@@ -31,7 +32,7 @@ func coreKinds() []Kind {
 			fields: reflect.TypeFor[v1alpha1.PVCFields](),
 			spec:   reflect.TypeFor[corev1.PersistentVolumeClaimSpec](),
 			check:  checkClaim,
-			build:  buildClaim,
+			build:  alone(buildClaim),
 		},
 	})
 }
@@ -57,17 +58,17 @@ func isExternalName(short map[string]any) bool {
 }
 
 func saysPorts(short map[string]any) bool {
-	return short[namePorts] != nil && !empty(plain(short[namePorts]))
+	return short[namePorts] != nil && !shape.Empty(shape.Plain(short[namePorts]))
 }
 
-func checkService(c *checker) {
-	c.exclusive(namePorts, namePort, nameTargetPort, "protocol")
-	c.reference(nameWorkload, nameSelector)
-	if isExternalName(c.short) {
-		c.exclusive(nameType, nameWorkload)
+func checkService(c *shape.Checker) {
+	c.Exclusive(namePorts, namePort, nameTargetPort, "protocol")
+	c.Reference(nameWorkload, nameSelector)
+	if isExternalName(c.Short) {
+		c.Exclusive(nameType, nameWorkload)
 	}
-	if c.short["headless"] != false && c.short[nameType] != string(corev1.ServiceTypeClusterIP) {
-		c.exclusive("headless", nameType)
+	if c.Short["headless"] != false && c.Short[nameType] != string(corev1.ServiceTypeClusterIP) {
+		c.Exclusive("headless", nameType)
 	}
 }
 
@@ -79,7 +80,7 @@ func buildService(d Declared, short map[string]any) (map[string]any, error) {
 	// An empty selector that is written out means no selector, so that endpoints can be made by hand.
 	if d.Short[nameSelector] == nil && !isExternalName(short) {
 		if d.Workload == nil {
-			return nil, &FieldError{Path: nameSelector, Want: "a selector: the box has not exactly one workload", Got: gotNothing}
+			return nil, shape.Missing(nameSelector, "a selector: the box has not exactly one workload")
 		}
 		spec[nameSelector] = d.selector(d.Workload.Name)
 	}
@@ -127,11 +128,11 @@ const (
 	nameStorage     = "storage"
 )
 
-func checkClaim(c *checker) {
-	c.requireOr(nameStorage, "a size, such as 10Gi", nameResources, "requests", nameStorage)
+func checkClaim(c *shape.Checker) {
+	c.RequireOr(nameStorage, "a size, such as 10Gi", nameResources, "requests", nameStorage)
 }
 
-func buildClaim(_ Declared, short map[string]any) (map[string]any, error) {
+func buildClaim(short map[string]any) (map[string]any, error) {
 	spec := pick(short, "storageClassName", nameAccessModes, "volumeMode")
 	if spec[nameAccessModes] == nil {
 		spec[nameAccessModes] = []any{string(corev1.ReadWriteOnce)}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // Declared is a declaration with every template rendered. Build changes nothing of it.
@@ -81,12 +82,12 @@ const (
 )
 
 // Build makes the object of a declaration: what it declares and the documented defaults, nothing else. The result shares
-// no memory with d. Errors are *FieldError; their paths begin at the declaration: "env[0].value", "spec.replicas".
+// no memory with d. Errors are *shape.FieldError; their paths begin at the declaration: "env[0].value", "spec.replicas".
 func (k Kind) Build(d Declared) (*unstructured.Unstructured, error) {
 	if d.Name == "" {
-		return nil, &FieldError{Path: nameName, Want: "a name", Got: gotNothing}
+		return nil, shape.Missing(nameName, "a name")
 	}
-	short, err := k.convertShort(d.Short)
+	short, err := shape.Of(k.fields).Short(d.Short)
 	if err != nil {
 		return nil, err
 	}
@@ -113,28 +114,12 @@ func (k Kind) overlay(object, overlay map[string]any) error {
 	if k.spec == nil {
 		return noSpec(k.GVK.Kind)
 	}
-	spec, err := mergeOverlay(shapeOf(k.spec), asObject(object[nameSpec]), overlay, nameSpec)
+	spec, err := shape.Merge(shape.Of(k.spec), shape.Object(object[nameSpec]), overlay, nameSpec)
 	if err != nil {
 		return err
 	}
 	object[nameSpec] = spec
 	return nil
-}
-
-// convertShort gives the short fields as their types want them, without those that are empty strings.
-func (k Kind) convertShort(short map[string]any) (map[string]any, error) {
-	var w walker
-	s := shapeOf(k.fields)
-	out := w.object(s, short)
-	if err := w.first(""); err != nil {
-		return nil, err
-	}
-	for name, v := range out {
-		if v == "" && s.members[name].text {
-			delete(out, name)
-		}
-	}
-	return out, nil
 }
 
 // metadata adds the names, labels and annotations of the declaration to those that own has. It uses up own.
@@ -180,7 +165,7 @@ func (d Declared) defaultSelector(spec map[string]any, name string) error {
 	case !needsSelector(name)(d.Short, d.Spec):
 		return nil
 	case d.Workload == nil:
-		return &FieldError{Path: name, Want: "a selector: the box has not exactly one workload", Got: gotNothing}
+		return shape.Missing(name, "a selector: the box has not exactly one workload")
 	default:
 		spec[name] = d.labelSelector(d.Workload.Name)
 		return nil
@@ -189,7 +174,7 @@ func (d Declared) defaultSelector(spec map[string]any, name string) error {
 
 // needsSelector: an empty selector that is written out selects all pods.
 func needsSelector(name string) func(short, spec map[string]any) bool {
-	return func(short, spec map[string]any) bool { return short[name] == nil && descend(spec, name) == nil }
+	return func(short, spec map[string]any) bool { return short[name] == nil && shape.Descend(spec, name) == nil }
 }
 
 // LabelValue makes a label value of an object's name: a name over 63 characters becomes its first 54 without trailing

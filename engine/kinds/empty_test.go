@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // TestWithoutEmptyFindsEveryListAndMap writes each list and map of each short form as null and as empty, and leaves it out.
@@ -12,14 +14,14 @@ func TestWithoutEmptyFindsEveryListAndMap(t *testing.T) {
 	found := 0
 	for _, key := range Keys() {
 		k := mustLookup(t, key)
-		for name, m := range shapeOf(k.fields).members {
-			if !m.shape.compound() || name == k.selecting || key == keyResources {
+		for name, m := range shape.Of(k.fields).Members {
+			if !m.Shape.Compound() || name == k.selecting || key == keyResources {
 				continue
 			}
 			found++
 			t.Run(key+"."+name, func(t *testing.T) {
 				g := NewWithT(t)
-				none := map[string]any{"empty list": []any{}, "empty map": map[string]any{}}["empty "+emptyWord(m.shape)]
+				none := map[string]any{"empty list": []any{}, "empty map": map[string]any{}}["empty "+emptyWord(m.Shape)]
 				g.Expect(none).NotTo(BeNil())
 				for _, v := range []any{nil, none} {
 					g.Expect(k.WithoutEmpty(map[string]any{name: v})).To(BeEmpty(), "%v", v)
@@ -51,8 +53,8 @@ func without(from map[string]any, name string) map[string]any {
 	return out
 }
 
-func emptyWord(s *shape) string {
-	if s.form == formList {
+func emptyWord(s *shape.Shape) string {
+	if s.Form == shape.FormList {
 		return "list"
 	}
 	return "map"
@@ -108,8 +110,8 @@ func TestOneSelectorIsNoAbsence(t *testing.T) {
 	var kept []string
 	for _, key := range Keys() {
 		k := mustLookup(t, key)
-		for name, m := range shapeOf(k.fields).members {
-			none := map[form]any{formList: []any{}, formDictionary: map[string]any{}}[m.shape.form]
+		for name, m := range shape.Of(k.fields).Members {
+			none := map[shape.Form]any{shape.FormList: []any{}, shape.FormDictionary: map[string]any{}}[m.Shape.Form]
 			if none != nil && len(k.WithoutEmpty(map[string]any{name: none})) > 0 {
 				kept = append(kept, key+"."+name)
 			}

@@ -1,13 +1,11 @@
 package kinds
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // typeDoc is what the comments of a type of the API say.
@@ -58,9 +56,9 @@ func (k Kind) CommonFields() []FieldDoc {
 		switch {
 		case f.Name != nameSpec:
 		case k.spec != nil:
-			f.of, f.Type = k.spec, typeWords(k.spec)
+			f.of, f.Type = k.spec, shape.Words(k.spec)
 		case k.GVK.Empty():
-			f.Type = typeObject
+			f.Type = shape.TypeObject
 		default:
 			continue
 		}
@@ -81,34 +79,13 @@ func (f FieldDoc) Fields() []FieldDoc {
 
 // IsKubernetes says whether the field, or what it is a list or a map of, is an object of a type that Kubernetes has.
 func (f FieldDoc) IsKubernetes() bool {
-	of := elemOf(f.of)
-	return of.Kind() == reflect.Struct && of.PkgPath() != reflect.TypeFor[v1alpha1.CommonFields]().PkgPath() && !isLeaf(of)
-}
-
-// elemOf is what a type is made of: the elements of lists and maps.
-func elemOf(of reflect.Type) reflect.Type {
-	for !isLeaf(of) {
-		switch of.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map:
-			of = of.Elem()
-		default:
-			return of
-		}
-	}
-	return of
-}
-
-// isLeaf says whether a type reads JSON in a way of its own, so that what it looks like in Go says nothing.
-func isLeaf(of reflect.Type) bool {
-	if _, special := specialForms[of]; special || of == reflect.TypeFor[[]byte]() {
-		return true
-	}
-	return of.Kind() == reflect.Struct && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
+	of := shape.ElemOf(f.of)
+	return of.Kind() == reflect.Struct && of.PkgPath() != reflect.TypeFor[v1alpha1.CommonFields]().PkgPath() && !shape.IsLeaf(of)
 }
 
 func fieldsOf(of reflect.Type) []FieldDoc {
-	of = elemOf(of)
-	if of.Kind() != reflect.Struct || isLeaf(of) {
+	of = shape.ElemOf(of)
+	if of.Kind() != reflect.Struct || shape.IsLeaf(of) {
 		return nil
 	}
 	var out []FieldDoc
@@ -121,7 +98,7 @@ func fieldsOf(of reflect.Type) []FieldDoc {
 		case name != "":
 			doc := docOf(of, name)
 			out = append(out, FieldDoc{
-				Name: name, Type: typeWords(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
+				Name: name, Type: shape.Words(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
 			})
 		}
 	}
@@ -137,40 +114,4 @@ func docOf(of reflect.Type, name string) fieldDoc {
 		return fieldDoc{text: documented.SwaggerDoc()[name]}
 	}
 	return fieldDoc{}
-}
-
-// typeWords says in words what a type reads.
-func typeWords(of reflect.Type) string {
-	switch {
-	case of.Kind() == reflect.Pointer:
-		return typeWords(of.Elem())
-	case of == reflect.TypeFor[apiextensionsv1.JSON]():
-		return words[formAnything]
-	case isLeaf(of) && specialForms[of] != formAnything:
-		return words[specialForms[of]]
-	case of == reflect.TypeFor[[]byte]():
-		return words[formBytes]
-	case of.Kind() == reflect.Slice:
-		return "list of " + plural(typeWords(of.Elem()))
-	case of.Kind() == reflect.Map && of.Elem().Kind() != reflect.Interface:
-		return "map of " + plural(typeWords(of.Elem()))
-	case of.Kind() == reflect.Struct:
-		return of.Name()
-	case of.Kind() == reflect.Map:
-		return typeObject
-	default:
-		return words[shapeOf(of).form] // without its size, which only errors are about
-	}
-}
-
-// plural is the plural of a word; the name of a type has none.
-func plural(word string) string {
-	switch {
-	case word[0] >= 'A' && word[0] <= 'Z':
-		return word
-	case strings.HasSuffix(word, "y"):
-		return strings.TrimSuffix(word, "y") + "ies"
-	default:
-		return word + "s"
-	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // TestEveryFieldsTypeHasAKind fails while the API has short fields that no key decodes.
@@ -97,7 +99,7 @@ func fieldSamples(t *testing.T, k Kind) map[string][]any {
 	t.Helper()
 	out := map[string][]any{}
 	r := &sampler{random: rand.New(rand.NewPCG(1, 1))}
-	for name, m := range shapeOf(k.fields).members {
+	for name, m := range shape.Of(k.fields).Members {
 		switch {
 		case name == nameManifest:
 			out[name] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Other"}}
@@ -106,25 +108,25 @@ func fieldSamples(t *testing.T, k Kind) map[string][]any {
 		case name == nameClaimTemplates:
 			out[name] = []any{[]any{map[string]any{"metadata": map[string]any{"name": "data"}}}}
 		case name == nameProbes:
-			for _, probe := range m.shape.names {
+			for _, probe := range m.Shape.Names {
 				out[name] = append(out[name], map[string]any{probe: map[string]any{"periodSeconds": int64(1)}})
 			}
-		case len(m.shape.values) > 0: // the first is nowhere the default
-			out[name] = []any{m.shape.values[0]}
-		case m.shape.form == formList && len(m.shape.elem.values) > 0:
-			out[name] = []any{[]any{m.shape.elem.values[0]}}
-		case m.shape.form == formObject:
+		case len(m.Shape.Values) > 0: // the first is nowhere the default
+			out[name] = []any{m.Shape.Values[0]}
+		case m.Shape.Form == shape.FormList && len(m.Shape.Elem.Values) > 0:
+			out[name] = []any{[]any{m.Shape.Elem.Values[0]}}
+		case m.Shape.Form == shape.FormObject:
 			out[name] = []any{map[string]any{}}
-		case m.shape.form == formDictionary:
-			out[name] = []any{map[string]any{"sample": r.value(m.shape.elem, 1, false)}}
-		case m.shape.form == formList && m.shape.elem.form == formObject:
+		case m.Shape.Form == shape.FormDictionary:
+			out[name] = []any{map[string]any{"sample": r.value(m.Shape.Elem, 1, false)}}
+		case m.Shape.Form == shape.FormList && m.Shape.Elem.Form == shape.FormObject:
 			out[name] = []any{[]any{map[string]any{}}}
-		case m.shape.form == formBoolean:
+		case m.Shape.Form == shape.FormBoolean:
 			out[name] = []any{true}
-		case m.shape.form == formInteger || m.shape.form == formIntOrString:
+		case m.Shape.Form == shape.FormInteger || m.Shape.Form == shape.FormIntOrString:
 			out[name] = []any{int64(7)}
 		default:
-			out[name] = []any{r.value(m.shape, 1, false)}
+			out[name] = []any{r.value(m.Shape, 1, false)}
 		}
 	}
 	return out
@@ -152,7 +154,7 @@ func TestRandomDeclarations(t *testing.T) {
 		}
 		k, built := mustLookup(t, key), 0
 		for range 300 {
-			short := r.object(shapeOf(k.fields), 5, true)
+			short := r.object(shape.Of(k.fields), 5, true)
 			short = merged(short, requiredFields(k))
 			if k.fromWorkload.scalable {
 				delete(short, nameTarget) // hardly any random one names a kind
@@ -163,7 +165,7 @@ func TestRandomDeclarations(t *testing.T) {
 			}
 			var spec map[string]any
 			if k.spec != nil {
-				spec = r.object(shapeOf(k.spec), 5, true)
+				spec = r.object(shape.Of(k.spec), 5, true)
 			}
 			if len(k.Check(short, spec, nil, nil)) > 0 {
 				continue

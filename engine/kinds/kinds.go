@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // Kind is one key of a resource group.
@@ -41,11 +44,16 @@ type Kind struct {
 	// fromWorkload and fromService are what the kind takes from the box's only workload and Service.
 	fromWorkload, fromService source
 	// check adds what the types of the fields alone can't say; may be nil.
-	check func(c *checker)
+	check func(c *shape.Checker)
 	// leftovers are what such an object can't be rid of by dropping it; may be nil.
 	leftovers func(spec map[string]any) []Leftover
 	// build makes the object's content besides apiVersion, kind and metadata from converted short fields.
 	build func(d Declared, short map[string]any) (map[string]any, error)
+}
+
+// alone is for kinds whose content is what their short fields say, whatever else the box declares.
+func alone(build func(short map[string]any) (map[string]any, error)) func(Declared, map[string]any) (map[string]any, error) {
+	return func(_ Declared, short map[string]any) (map[string]any, error) { return build(short) }
 }
 
 // source says what a kind takes from another declaration of the box.
@@ -175,7 +183,7 @@ func PluralOf(gvk schema.GroupVersionKind) string {
 
 // FieldNames are the short fields of the kind, sorted.
 func (k Kind) FieldNames() []string {
-	return slices.Clone(shapeOf(k.fields).names)
+	return slices.Clone(shape.Of(k.fields).Names)
 }
 
 // WorkloadRef and ServiceRef are the short fields that name the declaration that defaults are taken from, by its id.
@@ -199,7 +207,7 @@ func (k Kind) Leftovers(obj *unstructured.Unstructured) []Leftover {
 	if k.leftovers == nil {
 		return nil
 	}
-	return k.leftovers(asObject(obj.Object[nameSpec]))
+	return k.leftovers(shape.Object(obj.Object[nameSpec]))
 }
 
 // IsWorkload says whether the kind runs pods that Services and others select by default.
@@ -227,4 +235,37 @@ func (k Kind) NeedsService(short, spec map[string]any) (fields string, needs boo
 
 func (s source) leaves(short, spec map[string]any) bool {
 	return s.needs != nil && s.needs(short, spec)
+}
+
+// WithoutEmpty gives short fields without what says nothing: null, empty lists and empty maps, at any depth. What an empty selector
+// says stays. short is not changed.
+func (k Kind) WithoutEmpty(short map[string]any) map[string]any {
+	out := shape.Of(k.fields).WithoutEmpty(short)
+	if v := short[k.selecting]; v != nil {
+		out[k.selecting] = v
+	}
+	return out
+}
+
+// Check says everything that is wrong with the short fields and the spec overlay of a declaration before its templates are
+// rendered: unknown fields at any depth, literal values of the wrong type, fields that are missing, and fields that
+// contradict each other. The templated function says of a string whether it holds a template, so that its value, and even
+// its type, is not yet known; nil means that no string does. The errors stand below at, in an order that is always the same.
+func (k Kind) Check(short, spec map[string]any, templated func(string) bool, at *field.Path) field.ErrorList {
+	if templated == nil {
+		templated = func(string) bool { return false }
+	}
+	c := &shape.Checker{Short: short, Spec: spec, Templated: templated, At: at}
+	c.Tree("", shape.Of(k.fields), short, false)
+	if k.check != nil {
+		k.check(c)
+	}
+	switch {
+	case k.GVK.Empty() || spec == nil:
+	case k.spec == nil:
+		c.Add(noSpec(k.GVK.Kind))
+	default:
+		c.Tree(nameSpec, shape.Of(k.spec), spec, true)
+	}
+	return c.Found
 }

@@ -6,13 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
-// gotForeign is what FieldError.Got says of a field that someone else sets.
+// gotForeign is what shape.FieldError.Got says of a field that someone else sets.
 const gotForeign = "not for a declaration to set"
 
 // foreignMetadata are the metadata fields that the API server or Orkestra sets.
@@ -32,11 +31,11 @@ func manifestKinds() []Kind {
 }
 
 // ManifestGVK gives the kind that the manifest of a `resources` declaration names, from its short fields, rendered or not.
-// The error is a *FieldError.
+// The error is a *shape.FieldError.
 func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	manifest, ok := short[nameManifest].(map[string]any)
 	if !ok {
-		return schema.GroupVersionKind{}, &FieldError{Path: nameManifest, Want: typeObject, Got: typeOrNothing(short[nameManifest])}
+		return schema.GroupVersionKind{}, &shape.FieldError{Path: nameManifest, Want: shape.TypeObject, Got: shape.TypeOrNothing(short[nameManifest])}
 	}
 	apiVersion, ok := manifest[nameAPIVersion].(string)
 	if !ok || apiVersion == "" {
@@ -48,8 +47,8 @@ func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	}
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || gv.Version == "" {
-		return schema.GroupVersionKind{}, &FieldError{
-			Path: joinPath(nameManifest, nameAPIVersion), Want: "group/version or version", Got: typeName(apiVersion), Value: excerpt(apiVersion),
+		return schema.GroupVersionKind{}, &shape.FieldError{
+			Path: shape.JoinPath(nameManifest, nameAPIVersion), Want: "group/version or version", Got: shape.TypeName(apiVersion), Value: shape.Excerpt(apiVersion),
 		}
 	}
 	return gv.WithKind(kind), nil
@@ -58,115 +57,80 @@ func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 // headWanted is what apiVersion and kind of a manifest are: rights and watches are derived from them.
 const headWanted = "string without a template"
 
-func missingHead(name string, v any) *FieldError {
-	got := typeOrNothing(v)
+func missingHead(name string, v any) *shape.FieldError {
+	got := shape.TypeOrNothing(v)
 	if v == "" {
-		got = gotNothing
+		got = shape.GotNothing
 	}
-	return &FieldError{Path: joinPath(nameManifest, name), Want: headWanted, Got: got, Value: excerpt(v)}
-}
-
-func typeOrNothing(v any) string {
-	if v == nil {
-		return gotNothing
-	}
-	return typeName(v)
-}
-
-// builtIn gives the shape of a kind that comes with Kubernetes; nil for all others, whose manifests are taken as they are.
-func builtIn(gvk schema.GroupVersionKind) (*shape, *FieldError) {
-	t, ok := scheme.Scheme.AllKnownTypes()[gvk]
-	if !ok {
-		return nil, nil
-	}
-	s := shapeOf(t)
-	if s.members[nameMetadata] == nil || s.members["items"] != nil {
-		return nil, &FieldError{Path: joinPath(nameManifest, nameKind), Want: "kind of a single object", Got: typeString, Value: gvk.Kind}
-	}
-	return s, nil
-}
-
-// Unknown says whether a kind is none of those that Kubernetes has in its group and version, though it has that group and
-// version; hint names the nearest one.
-func Unknown(gvk schema.GroupVersionKind) (hint string, unknown bool) {
-	if scheme.Scheme.Recognizes(gvk) || !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) {
-		return "", false
-	}
-	var names []string
-	for name, t := range scheme.Scheme.KnownTypes(gvk.GroupVersion()) {
-		if s := shapeOf(t); s.members[nameMetadata] != nil && s.members["items"] == nil {
-			names = append(names, name)
-		}
-	}
-	return suggest.DidYouMean(gvk.Kind, names), true
+	return &shape.FieldError{Path: shape.JoinPath(nameManifest, name), Want: headWanted, Got: got, Value: shape.Excerpt(v)}
 }
 
 // metadataType is what all manifests have, whatever their kind: names, labels, annotations.
 var metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 
 // foreignFields finds what a manifest sets although it is not its to set.
-func foreignFields(manifest map[string]any) []*FieldError {
-	var out []*FieldError
+func foreignFields(manifest map[string]any) []*shape.FieldError {
+	var out []*shape.FieldError
 	if manifest[nameStatus] != nil {
-		out = append(out, &FieldError{Path: joinPath(nameManifest, nameStatus), Got: gotForeign})
+		out = append(out, &shape.FieldError{Path: shape.JoinPath(nameManifest, nameStatus), Got: gotForeign})
 	}
-	metadata := asObject(manifest[nameMetadata])
+	metadata := shape.Object(manifest[nameMetadata])
 	for _, name := range foreignMetadata {
 		if metadata[name] != nil {
-			out = append(out, &FieldError{Path: joinPath(joinPath(nameManifest, nameMetadata), name), Got: gotForeign})
+			out = append(out, &shape.FieldError{Path: shape.JoinPath(shape.JoinPath(nameManifest, nameMetadata), name), Got: gotForeign})
 		}
 	}
 	return out
 }
 
-func noSpec(kind string) *FieldError {
-	return &FieldError{Path: nameSpec, Got: fmt.Sprintf("not for this kind: a %s has no spec", kind)}
+func noSpec(kind string) *shape.FieldError {
+	return &shape.FieldError{Path: nameSpec, Got: fmt.Sprintf("not for this kind: a %s has no spec", kind)}
 }
 
-func checkManifest(c *checker) {
-	manifest, before := asObject(c.short[nameManifest]), len(c.errs)
+func checkManifest(c *shape.Checker) {
+	manifest, before := shape.Object(c.Short[nameManifest]), len(c.Found)
 	for _, name := range []string{nameAPIVersion, nameKind} {
 		switch text, isText := manifest[name].(string); {
 		case manifest == nil: // said below
-		case c.isTemplate(manifest[name]):
-			c.add(&FieldError{Path: joinPath(nameManifest, name), Want: headWanted, Got: "a template", Value: excerpt(text)})
+		case c.IsTemplate(manifest[name]):
+			c.Add(&shape.FieldError{Path: shape.JoinPath(nameManifest, name), Want: headWanted, Got: "a template", Value: shape.Excerpt(text)})
 		case !isText || text == "":
-			c.add(missingHead(name, manifest[name]))
+			c.Add(missingHead(name, manifest[name]))
 		}
 	}
-	if len(c.errs) > before {
+	if len(c.Found) > before {
 		return
 	}
-	gvk, err := ManifestGVK(c.short)
+	gvk, err := ManifestGVK(c.Short)
 	if err != nil {
-		c.addError(err)
+		c.AddError(err)
 		return
 	}
 	for _, e := range foreignFields(manifest) {
-		c.add(e)
+		c.Add(e)
 	}
 	s, problem := builtIn(gvk)
 	switch {
 	case problem != nil:
-		c.add(problem)
+		c.Add(problem)
 	case s == nil && manifest[nameMetadata] != nil:
-		c.shape(joinPath(nameManifest, nameMetadata), shapeOf(metadataType), manifest[nameMetadata], false)
+		c.Tree(shape.JoinPath(nameManifest, nameMetadata), shape.Of(metadataType), manifest[nameMetadata], false)
 	case s != nil:
-		c.shape(nameManifest, s, manifest, false)
-		c.manifestOverlay(s, gvk.Kind)
+		c.Tree(nameManifest, s, manifest, false)
+		checkManifestOverlay(c, s, gvk.Kind)
 	}
 }
 
-func (c *checker) manifestOverlay(s *shape, kind string) {
-	if c.spec == nil {
+func checkManifestOverlay(c *shape.Checker, s *shape.Shape, kind string) {
+	if c.Spec == nil {
 		return
 	}
-	m := s.members[nameSpec]
+	m := s.Members[nameSpec]
 	if m == nil {
-		c.add(noSpec(kind))
+		c.Add(noSpec(kind))
 		return
 	}
-	c.shape(nameSpec, m.shape, c.spec, true)
+	c.Tree(nameSpec, m.Shape, c.Spec, true)
 }
 
 // buildManifest gives the whole object. Only its kind and its metadata are known for every kind.
@@ -175,7 +139,7 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	object := asObject(short[nameManifest])
+	object := shape.Object(short[nameManifest])
 	if foreign := foreignFields(object); len(foreign) > 0 {
 		return nil, foreign[0]
 	}
@@ -183,13 +147,10 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	if problem != nil {
 		return nil, problem
 	}
-	var w walker
 	if s != nil {
-		object = w.object(s, object)
-		err = w.first(nameManifest)
+		object, err = s.Fields(object, nameManifest)
 	} else if object[nameMetadata] != nil {
-		object[nameMetadata] = w.value(shapeOf(metadataType), object[nameMetadata])
-		err = w.first(joinPath(nameManifest, nameMetadata))
+		object[nameMetadata], err = shape.Convert(object[nameMetadata], metadataType, shape.JoinPath(nameManifest, nameMetadata))
 	}
 	if err != nil {
 		return nil, err
@@ -197,7 +158,7 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	if err := overlayManifest(object, d.Spec, s, gvk.Kind); err != nil {
 		return nil, err
 	}
-	metadata := asObject(object[nameMetadata])
+	metadata := shape.Object(object[nameMetadata])
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
@@ -205,25 +166,24 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	return object, nil
 }
 
-func overlayManifest(object, overlay map[string]any, s *shape, kind string) error {
+func overlayManifest(object, overlay map[string]any, s *shape.Shape, kind string) error {
 	if overlay == nil {
 		return nil
 	}
-	base := asObject(object[nameSpec])
+	base := shape.Object(object[nameSpec])
 	if s == nil {
-		var w walker
-		copied := asObject(w.anything(overlay))
-		if err := w.first(nameSpec); err != nil {
+		copied, err := shape.Copy(overlay, nameSpec)
+		if err != nil {
 			return err
 		}
-		object[nameSpec] = mergeJSON(base, copied)
+		object[nameSpec] = shape.MergeJSON(base, shape.Object(copied))
 		return nil
 	}
-	m := s.members[nameSpec]
+	m := s.Members[nameSpec]
 	if m == nil {
 		return noSpec(kind)
 	}
-	spec, err := mergeOverlay(m.shape, base, overlay, nameSpec)
+	spec, err := shape.Merge(m.Shape, base, overlay, nameSpec)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // need is what a declaration takes from the box's only workload and Service; empty where it takes nothing.
@@ -63,7 +65,7 @@ func TestNeeds(t *testing.T) {
 			_, err := k.Build(Declared{Name: "a", Short: merged(required, tree(t, tc.short)), Spec: tree(t, tc.spec)})
 			switch {
 			case got != need{}:
-				g.Expect(err).To(BeAssignableToTypeOf(&FieldError{}), "what needs something says so")
+				g.Expect(err).To(BeAssignableToTypeOf(&shape.FieldError{}), "what needs something says so")
 			case !strings.Contains(tc.short, "{{"):
 				g.Expect(err).NotTo(HaveOccurred(), "what needs nothing is built without it")
 			}

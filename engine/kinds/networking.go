@@ -6,6 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // Short fields of Ingresses and NetworkPolicies.
@@ -37,7 +38,7 @@ func networkingKinds() []Kind {
 			fields:       reflect.TypeFor[v1alpha1.NetworkPolicyFields](),
 			spec:         reflect.TypeFor[networkingv1.NetworkPolicySpec](),
 			fromWorkload: source{fields: namePodSelector, needs: needsSelector(namePodSelector)},
-			check:        func(c *checker) { c.reference(nameWorkload, namePodSelector) },
+			check:        func(c *shape.Checker) { c.Reference(nameWorkload, namePodSelector) },
 			build:        buildNetworkPolicy,
 		},
 	}
@@ -53,15 +54,15 @@ func buildNetworkPolicy(d Declared, short map[string]any) (map[string]any, error
 
 func ingressNeedsService(short, _ map[string]any) bool {
 	says := func(name string) bool { return short[name] != nil && short[name] != "" }
-	if says(nameRules) && !empty(short[nameRules]) {
+	if says(nameRules) && !shape.Empty(short[nameRules]) {
 		return false
 	}
 	return !says(nameServiceName) || !says(nameServicePort)
 }
 
-func checkIngress(c *checker) {
-	c.exclusive(nameRules, nameHost, namePath, namePathType, nameService, nameServiceName, nameServicePort)
-	c.reference(nameService, nameServiceName)
+func checkIngress(c *shape.Checker) {
+	c.Exclusive(nameRules, nameHost, namePath, namePathType, nameService, nameServiceName, nameServicePort)
+	c.Reference(nameService, nameServiceName)
 }
 
 func buildIngress(d Declared, short map[string]any) (map[string]any, error) {
@@ -94,7 +95,7 @@ func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
 		name = service.Name
 	}
 	if name == "" {
-		return nil, &FieldError{Path: nameServiceName, Want: "a Service: the box has not exactly one", Got: gotNothing}
+		return nil, shape.Missing(nameServiceName, "a Service: the box has not exactly one")
 	}
 	port := map[string]any{}
 	switch v := short[nameServicePort].(type) {
@@ -104,7 +105,7 @@ func ingressBackend(d Declared, short map[string]any) (map[string]any, error) {
 		port[nameName] = v
 	default:
 		if name != service.Name || service.Port == 0 {
-			return nil, &FieldError{Path: nameServicePort, Want: "a port: the box has not exactly one Service that has ports", Got: gotNothing}
+			return nil, shape.Missing(nameServicePort, "a port: the box has not exactly one Service that has ports")
 		}
 		port[nameNumber] = int64(service.Port)
 	}

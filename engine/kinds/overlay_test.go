@@ -11,6 +11,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // TestMergeChangesOnlyTheOrder compares the merge with the bare one of Kubernetes, on random specs: only the order of
@@ -22,7 +24,7 @@ func TestMergeChangesOnlyTheOrder(t *testing.T) {
 		}
 		t.Run(key, func(t *testing.T) {
 			into, example := k.spec, reflect.New(k.spec).Elem().Interface()
-			s := shapeOf(into)
+			s := shape.Of(into)
 			random := &sampler{random: rand.New(rand.NewPCG(1, 2))}
 			merges := 0
 			for range 300 {
@@ -31,11 +33,11 @@ func TestMergeChangesOnlyTheOrder(t *testing.T) {
 				if err != nil {
 					t.Fatalf("merging %v over %v: %v", over, base, err)
 				}
-				compact, err := Convert(map[string]any(want), into, "")
+				compact, err := shape.Convert(map[string]any(want), into, "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := mergeOverlay(s, copied(base), over, "spec")
+				got, err := shape.Merge(s, copied(base), over, "spec")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,100 +53,85 @@ func TestMergeChangesOnlyTheOrder(t *testing.T) {
 	}
 }
 
-func TestMergeJSON(t *testing.T) {
-	for name, tc := range map[string]struct{ base, over, want string }{
-		"objects are merged":          {`{a: {b: 1, c: 2}}`, `{a: {c: 3}}`, `{a: {b: 1, c: 3}}`},
-		"lists are replaced":          {`{a: [1, 2]}`, `{a: [3]}`, `{a: [3]}`},
-		"null removes":                {`{a: 1, b: 2}`, `{a: null, c: {d: null}}`, `{b: 2, c: {}}`},
-		"an object replaces a scalar": {`{a: 1}`, `{a: {b: 2}}`, `{a: {b: 2}}`},
-		"a scalar replaces an object": {`{a: {b: 2}}`, `{a: 1}`, `{a: 1}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(mergeJSON(tree(t, tc.base), tree(t, tc.over))).To(Equal(tree(t, tc.want)))
-		})
-	}
-}
-
 // sampler makes random trees that fit a shape.
 type sampler struct {
 	random *rand.Rand
 }
 
-func (r *sampler) value(s *shape, depth int, nulls bool) any {
-	if len(s.values) > 0 {
-		return s.values[r.random.IntN(len(s.values))]
+func (r *sampler) value(s *shape.Shape, depth int, nulls bool) any {
+	if len(s.Values) > 0 {
+		return s.Values[r.random.IntN(len(s.Values))]
 	}
-	switch s.form {
-	case formObject:
+	switch s.Form {
+	case shape.FormObject:
 		return r.object(s, depth, nulls)
-	case formDictionary:
+	case shape.FormDictionary:
 		out := map[string]any{}
 		for _, key := range []string{"a", "b", "c"} {
 			if r.random.IntN(2) == 0 {
-				out[key] = r.value(s.elem, depth-1, nulls)
+				out[key] = r.value(s.Elem, depth-1, nulls)
 			}
 		}
 		return out
-	case formList:
-		elem := r.value(s.elem, depth-1, nulls)
+	case shape.FormList:
+		elem := r.value(s.Elem, depth-1, nulls)
 		// Lists in short forms have no merge keys by their types; those of the object that is made of them do.
 		for _, key := range []string{"name", "containerPort", "devicePath", "mountPath", "port"} {
-			if s.elem.members[key] != nil {
-				elem.(map[string]any)[key] = r.value(s.elem.members[key].shape, depth, false)
+			if s.Elem.Members[key] != nil {
+				elem.(map[string]any)[key] = r.value(s.Elem.Members[key].Shape, depth, false)
 			}
 		}
 		return []any{elem}
-	case formInteger, formUnsigned, formIntOrString:
+	case shape.FormInteger, shape.FormUnsigned, shape.FormIntOrString:
 		return r.random.Int64N(3)
-	case formBoolean:
+	case shape.FormBoolean:
 		return r.random.IntN(2) == 0
-	case formQuantity:
+	case shape.FormQuantity:
 		return []string{"1", "2", "3"}[r.random.IntN(3)]
-	case formTime:
+	case shape.FormTime:
 		return "2026-01-02T03:04:05Z"
-	case formDuration:
+	case shape.FormDuration:
 		return "1s"
-	case formBytes:
+	case shape.FormBytes:
 		return "AAE="
 	default:
 		return []string{"x", "y", "z"}[r.random.IntN(3)]
 	}
 }
 
-func (r *sampler) object(s *shape, depth int, nulls bool) map[string]any {
+func (r *sampler) object(s *shape.Shape, depth int, nulls bool) map[string]any {
 	out := map[string]any{}
 	if depth == 0 {
 		return out
 	}
-	for _, name := range s.names {
+	for _, name := range s.Names {
 		// Pods have many fields: those that hold merged lists must come up often.
-		m := s.members[name]
-		if odds := r.random.IntN(10); odds > 1 && (odds > 7 || (m.mergeKey == "" && name != "template" && name != "spec")) {
+		m := s.Members[name]
+		if odds := r.random.IntN(10); odds > 1 && (odds > 7 || (m.MergeKey == "" && name != "template" && name != "spec")) {
 			continue
 		}
 		switch {
 		case nulls && r.random.IntN(6) == 0:
 			out[name] = nil
-		case m.mergeKey != "":
+		case m.MergeKey != "":
 			out[name] = r.mergedList(m, depth, nulls)
 		default:
-			out[name] = r.value(m.shape, depth-1, nulls)
+			out[name] = r.value(m.Shape, depth-1, nulls)
 		}
 	}
 	return out
 }
 
-func (r *sampler) mergedList(m *member, depth int, nulls bool) []any {
+func (r *sampler) mergedList(m *shape.Member, depth int, nulls bool) []any {
 	keys := []any{"a", "b", "c"}
-	if f := m.shape.elem.members[m.mergeKey].shape.form; f != formText {
+	if f := m.Shape.Elem.Members[m.MergeKey].Shape.Form; f != shape.FormText {
 		keys = []any{int64(1), int64(2), int64(3)}
 	}
 	out := []any{}
 	for _, key := range keys {
 		if r.random.IntN(2) == 0 {
-			elem := r.object(m.shape.elem, depth-1, nulls)
-			elem[m.mergeKey] = key
+			elem := r.object(m.Shape.Elem, depth-1, nulls)
+			elem[m.MergeKey] = key
 			out = append(out, elem)
 		}
 	}
@@ -152,8 +139,8 @@ func (r *sampler) mergedList(m *member, depth int, nulls bool) []any {
 }
 
 func copied(in map[string]any) map[string]any {
-	var w walker
-	return asObject(w.anything(in))
+	out, _ := shape.Copy(in, "")
+	return shape.Object(out)
 }
 
 // ordered gives the same tree with every list in one order.

@@ -2,12 +2,15 @@ package kinds
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // mainContainer is the name of the container that the short fields describe.
@@ -51,12 +54,12 @@ func containersIn(template []string) []string {
 
 // podTemplate makes a pod template of converted short fields. The labels are those of the pod besides podLabels, and win. at is
 // the template's place in the spec.
-func podTemplate(d Declared, short, labels map[string]any, at ...string) (map[string]any, error) {
+func podTemplate(short, overlay, labels map[string]any, at ...string) (map[string]any, error) {
 	spec := pick(short, podSpecFields...)
 	if v, ok := short["podSecurityContext"]; ok {
 		spec["securityContext"] = v
 	}
-	containers, err := podContainers(d, short, at)
+	containers, err := podContainers(short, overlay, at)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func podTemplate(d Declared, short, labels map[string]any, at ...string) (map[st
 }
 
 // podContainers gives the main container, unless all of it is left to the overlay, and the sidecars.
-func podContainers(d Declared, short map[string]any, template []string) ([]any, error) {
+func podContainers(short, overlay map[string]any, template []string) ([]any, error) {
 	main := pick(short, containerFields...)
 	if port, ok := short[namePort]; ok {
 		main[namePorts] = []any{map[string]any{nameContainerPort: port}}
@@ -91,8 +94,8 @@ func podContainers(d Declared, short map[string]any, template []string) ([]any, 
 			main[probeFields[name]] = v
 		}
 	}
-	if main[nameImage] == nil && descend(d.Spec, containersIn(template)...) == nil {
-		return nil, &FieldError{Path: nameImage, Want: "an image", Got: gotNothing}
+	if main[nameImage] == nil && shape.Descend(overlay, containersIn(template)...) == nil {
+		return nil, shape.Missing(nameImage, "an image")
 	}
 	var containers []any
 	if len(main) > 0 {
@@ -106,87 +109,55 @@ func podContainers(d Declared, short map[string]any, template []string) ([]any, 
 }
 
 // checkPod reports what the types can't say of the short fields that make a pod, whose template is at the given place in the spec.
-func (c *checker) checkPod(template ...string) {
-	c.checkImage(template)
-	c.exclusive(namePorts, namePort)
-	if labels, ok := c.short["podLabels"].(map[string]any); ok {
+func checkPod(c *shape.Checker, template ...string) {
+	checkImage(c, template)
+	c.Exclusive(namePorts, namePort)
+	if labels, ok := c.Short["podLabels"].(map[string]any); ok {
 		for _, label := range []string{v1alpha1.LabelAppInstance, v1alpha1.LabelAppName} {
 			if labels[label] != nil {
-				c.errs = append(c.errs, field.Forbidden(c.at.Child("podLabels").Key(label), "the selector uses this label"))
+				c.Found = append(c.Found, field.Forbidden(c.At.Child("podLabels").Key(label), "the selector uses this label"))
 			}
 		}
 	}
-	names := map[string]bool{mainContainer: c.describesMain()}
-	c.checkContainerNames(nameInitContainers, names)
-	c.checkContainerNames(nameSidecars, names)
+	names := map[string]bool{mainContainer: describesMain(c)}
+	for _, list := range []string{nameInitContainers, nameSidecars} {
+		c.Names(list, names, "containers need names of their own", nameName)
+	}
 }
 
 // checkRestarts reports a policy that the API server refuses for pods of this kind. What is none at all is said by its type.
-func (c *checker) checkRestarts(template []string, valid ...string) {
+func checkRestarts(c *shape.Checker, template []string, valid ...string) {
 	path := append(slices.Clone(template), nameSpec, "restartPolicy")
-	text, ok := c.overlaid(path...).(string)
-	if ok && slices.Contains(enums["k8s.io/api/core/v1.RestartPolicy"], text) && !slices.Contains(valid, text) {
-		c.add(&FieldError{Path: nameSpec + "." + strings.Join(path, "."), Got: "want " + oneOf(valid), Value: text})
+	text, ok := c.Overlaid(path...).(string)
+	if ok && slices.Contains(shape.Of(reflect.TypeFor[corev1.RestartPolicy]()).Values, text) && !slices.Contains(valid, text) {
+		c.Add(&shape.FieldError{Path: nameSpec + "." + strings.Join(path, "."), Got: "want " + shape.OneOf(valid), Value: text})
 	}
 }
 
 // checkImage asks for an image, unless the overlay brings the containers.
-func (c *checker) checkImage(template []string) {
-	if c.has(nameImage) {
+func checkImage(c *shape.Checker, template []string) {
+	if c.Has(nameImage) {
 		return
 	}
-	overlaid := c.overlaid(containersIn(template)...)
+	overlaid := c.Overlaid(containersIn(template)...)
 	if overlaid == nil {
-		c.require(nameImage, "an image")
+		c.Require(nameImage, "an image")
 		return
 	}
 	list, ok := overlaid.([]any)
-	if !ok || !c.describesMain() {
+	if !ok || !describesMain(c) {
 		return
 	}
 	for _, v := range list {
-		name := descend(asObject(v), nameName)
-		if c.isTemplate(v) || c.isTemplate(name) || name == mainContainer {
+		name := shape.Descend(shape.Object(v), nameName)
+		if c.IsTemplate(v) || c.IsTemplate(name) || name == mainContainer {
 			return
 		}
 	}
-	c.require(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", mainContainer))
+	c.Require(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", mainContainer))
 }
 
 // describesMain says whether a short field belongs to the main container.
-func (c *checker) describesMain() bool {
-	return c.hasAny(containerFields...) || c.hasAny(namePort, nameProbes)
-}
-
-// checkContainerNames asks for the names of further containers: they have no default, and must differ.
-func (c *checker) checkContainerNames(of string, names map[string]bool) {
-	list, ok := c.short[of].([]any)
-	if !ok {
-		return
-	}
-	for i, v := range list {
-		container, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		at := c.at.Child(of).Index(i).Child(nameName)
-		name, ok := container[nameName].(string)
-		switch {
-		case container[nameName] == nil || name == "" && ok:
-			c.errs = append(c.errs, field.Required(at, "containers need names of their own"))
-		case !ok || c.templated(name):
-		case names[name]:
-			c.errs = append(c.errs, field.Duplicate(at, name))
-		default:
-			names[name] = true
-		}
-	}
-}
-
-func asObject(v any) map[string]any {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
-	return object
+func describesMain(c *shape.Checker) bool {
+	return c.HasAny(containerFields...) || c.HasAny(namePort, nameProbes)
 }

@@ -6,6 +6,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 const (
@@ -25,13 +26,13 @@ func policyKinds() []Kind {
 	}}
 }
 
-func checkBudget(c *checker) {
-	c.exclusive(nameMinAvailable, nameMaxUnavailable)
-	c.reference(nameWorkload, nameSelector)
-	if c.hasAny(nameMinAvailable, nameMaxUnavailable) || c.overlaid(nameMinAvailable) != nil || c.overlaid(nameMaxUnavailable) != nil {
+func checkBudget(c *shape.Checker) {
+	c.Exclusive(nameMinAvailable, nameMaxUnavailable)
+	c.Reference(nameWorkload, nameSelector)
+	if c.HasAny(nameMinAvailable, nameMaxUnavailable) || c.Overlaid(nameMinAvailable) != nil || c.Overlaid(nameMaxUnavailable) != nil {
 		return
 	}
-	c.require(nameMinAvailable, "minAvailable or maxUnavailable: without one, the budget allows everything")
+	c.Require(nameMinAvailable, "minAvailable or maxUnavailable: without one, the budget allows everything")
 }
 
 func buildBudget(d Declared, short map[string]any) (map[string]any, error) {

@@ -2,12 +2,12 @@ package kinds
 
 import (
 	"reflect"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 const (
@@ -27,73 +27,62 @@ func rbacKinds() []Kind {
 			Key: keyClusterRoles, Singular: "clusterrole", Rank: rankRole, ClusterScoped: true,
 			GVK:    rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
 			fields: reflect.TypeFor[v1alpha1.ClusterRoleFields](),
-			build:  buildRole,
+			build:  alone(buildRole),
 		},
 		{
 			Key: keyClusterRoleBindings, Singular: "clusterrolebinding", Rank: rankRole, ClusterScoped: true,
 			GVK:    rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 			fields: reflect.TypeFor[v1alpha1.ClusterRoleBindingFields](),
-			check:  func(c *checker) { c.checkBinding(clusterRoles); c.checkSubjectNamespaces() },
+			check:  func(c *shape.Checker) { checkBinding(c, clusterRoles); checkSubjectNamespaces(c) },
 			build:  buildBinding,
 		},
 		{
 			Key: keyRoles, Singular: "role", Rank: rankRole,
 			GVK:    rbacv1.SchemeGroupVersion.WithKind("Role"),
 			fields: reflect.TypeFor[v1alpha1.RoleFields](),
-			build:  buildRole,
+			build:  alone(buildRole),
 		},
 		{
 			Key: keyRoleBindings, Singular: "rolebinding", Rank: rankRole,
 			GVK:    rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 			fields: reflect.TypeFor[v1alpha1.RoleBindingFields](),
-			check:  func(c *checker) { c.checkBinding(bothRoles) },
+			check:  func(c *shape.Checker) { checkBinding(c, bothRoles) },
 			build:  buildBinding,
 		},
 	}
 }
 
-func buildRole(_ Declared, short map[string]any) (map[string]any, error) {
+func buildRole(short map[string]any) (map[string]any, error) {
 	return pick(short, nameRules), nil
 }
 
 // checkBinding asks for a role of one of these kinds.
-func (c *checker) checkBinding(roles []string) {
-	if !c.has(nameRoleRef) {
-		c.require(nameRoleRef, "a role: {kind: "+roles[len(roles)-1]+", name: …}")
+func checkBinding(c *shape.Checker, roles []string) {
+	if !c.Has(nameRoleRef) {
+		c.Require(nameRoleRef, "a role: {kind: "+roles[len(roles)-1]+", name: …}")
 		return
 	}
-	ref := asObject(c.short[nameRoleRef])
+	ref := shape.Object(c.Short[nameRoleRef])
 	if ref == nil {
 		return // a template, or not an object, which the shape reports
 	}
-	at := c.at.Child(nameRoleRef)
-	c.checkChoice(at.Child(nameKind), ref[nameKind], roles)
+	at := c.At.Child(nameRoleRef)
+	c.Choice(at.Child(nameKind), ref[nameKind], roles)
 	if ref[nameName] == nil || ref[nameName] == "" {
-		c.errs = append(c.errs, field.Required(at.Child(nameName), "the name of the role"))
-	}
-}
-
-// checkChoice reports a value that is not one of several; a template may become one.
-func (c *checker) checkChoice(at *field.Path, v any, valid []string) {
-	text, isText := v.(string)
-	switch {
-	case v == nil || isText && text == "":
-		c.errs = append(c.errs, field.Required(at, oneOf(valid)))
-	case isText && !c.templated(text) && !slices.Contains(valid, text):
-		c.errs = append(c.errs, field.NotSupported(at, text, valid))
+		c.Found = append(c.Found, field.Required(at.Child(nameName), "the name of the role"))
 	}
 }
 
 // checkSubjectNamespaces: where the binding has no namespace, none can be taken from it.
-func (c *checker) checkSubjectNamespaces() {
-	list, ok := c.short[nameSubjects].([]any)
+func checkSubjectNamespaces(c *shape.Checker) {
+	list, ok := c.Short[nameSubjects].([]any)
 	if !ok {
 		return
 	}
 	for i, v := range list {
-		subject := asObject(v)
+		subject := shape.Object(v)
 		if subject[nameKind] == rbacv1.ServiceAccountKind && (subject[nameNamespace] == nil || subject[nameNamespace] == "") {
-			c.errs = append(c.errs, field.Required(c.at.Child(nameSubjects).Index(i).Child(nameNamespace), "the namespace of the ServiceAccount"))
+			c.Found = append(c.Found, field.Required(c.At.Child(nameSubjects).Index(i).Child(nameNamespace), "the namespace of the ServiceAccount"))
 		}
 	}
 }
@@ -101,9 +90,9 @@ func (c *checker) checkSubjectNamespaces() {
 // buildBinding writes out what the API server would fill in, and gives ServiceAccounts the binding's namespace.
 func buildBinding(d Declared, short map[string]any) (map[string]any, error) {
 	object := pick(short, nameRoleRef, nameSubjects)
-	ref := asObject(object[nameRoleRef])
+	ref := shape.Object(object[nameRoleRef])
 	if ref == nil {
-		return nil, &FieldError{Path: nameRoleRef, Want: "a role", Got: gotNothing}
+		return nil, shape.Missing(nameRoleRef, "a role")
 	}
 	if ref["apiGroup"] == nil || ref["apiGroup"] == "" {
 		ref["apiGroup"] = rbacv1.GroupName
@@ -113,7 +102,7 @@ func buildBinding(d Declared, short map[string]any) (map[string]any, error) {
 		return object, nil
 	}
 	for _, v := range subjects {
-		subject := asObject(v)
+		subject := shape.Object(v)
 		if subject[nameKind] == rbacv1.ServiceAccountKind && (subject[nameNamespace] == nil || subject[nameNamespace] == "") && d.Namespace != "" {
 			subject[nameNamespace] = d.Namespace
 		}

@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // lastApplied is the annotation in which kubectl keeps a copy of an object, also of a Secret's data.
@@ -72,7 +74,7 @@ func ViewAll(obj *unstructured.Unstructured) map[string]any {
 }
 
 func missingCounters(object map[string]any, names []string) []string {
-	status := asObject(object[nameStatus])
+	status := shape.Object(object[nameStatus])
 	var missing []string
 	for _, name := range names {
 		if status[name] == nil {
@@ -86,8 +88,8 @@ func viewSecret(object map[string]any) map[string]any {
 	view := maps.Clone(object)
 	delete(view, "data")
 	delete(view, "stringData")
-	metadata := asObject(object[nameMetadata])
-	annotations := asObject(metadata["annotations"])
+	metadata := shape.Object(object[nameMetadata])
+	annotations := shape.Object(metadata["annotations"])
 	if _, ok := annotations[lastApplied]; !ok {
 		return view
 	}

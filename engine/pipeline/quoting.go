@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // mayShow says whether a message may show a value that was made of these paths. An item of a loop is what the loop goes over. The
@@ -58,7 +58,7 @@ func (d *declaration) pathsAt(place string) []expr.Path {
 // unfit shows the value in an error about one that its field can't take, where that may be shown. What goes into a Secret never is; ports
 // may come from another declaration.
 func (d *declaration) unfit(err error) error {
-	misfit, ok := errors.AsType[*kinds.FieldError](err)
+	misfit, ok := errors.AsType[*shape.FieldError](err)
 	if !ok || d.gvk == secretKind || !d.mayShow(d.pathsAt(misfit.Path)) || d.takesOthersPorts() {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 func main() {
 	api := flag.String("api", "", "the `folder` of the module k8s.io/api")
-	out := flag.String("out", "engine/kinds/zz_generated.enums.go", "the Go `file` to write")
+	out := flag.String("out", "engine/kinds/shape/zz_generated.enums.go", "the Go `file` to write")
 	flag.Parse()
 	if err := run(*api, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "enumgen:", err)

@@ -1,4 +1,4 @@
-package kinds
+package shape
 
 import (
 	"cmp"
@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// mergeOverlay puts a rendered overlay over a spec of the same shape by Kubernetes' strategic merge: objects are merged,
+// Merge puts a rendered overlay over a spec of the same shape by Kubernetes' strategic merge: objects are merged,
 // null removes, lists are merged by the merge key of their type or else replaced. Unlike there, elements that only the
 // overlay has come last: the main container stays the first one, and variables keep seeing those before them. It uses up
 // base; the overlay is not changed. Error paths begin with at.
-func mergeOverlay(s *shape, base, overlay map[string]any, at string) (map[string]any, error) {
+func Merge(s *Shape, base, overlay map[string]any, at string) (map[string]any, error) {
 	w := walker{overlay: true}
 	patch := w.object(s, overlay)
 	if err := w.first(at); err != nil {
@@ -26,10 +26,10 @@ func mergeOverlay(s *shape, base, overlay map[string]any, at string) (map[string
 			return nil, err
 		}
 	}
-	merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(base, patch, strategicpatch.PatchMetaFromStruct{T: s.goType})
+	merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(base, patch, strategicpatch.PatchMetaFromStruct{T: s.GoType})
 	if err != nil {
 		// The library's own words hold values, which may be secret, and come in no fixed order.
-		return nil, &FieldError{Path: at, Want: "an overlay that can be merged", Got: typeName(overlay)}
+		return nil, &FieldError{Path: at, Want: "an overlay that can be merged", Got: TypeName(overlay)}
 	}
 	for _, o := range orders {
 		o.restore()
@@ -42,29 +42,29 @@ func mergeOverlay(s *shape, base, overlay map[string]any, at string) (map[string
 
 // order is the order that a merged list had before the merge.
 type order struct {
-	object         map[string]any
-	name, mergeKey string
-	keys           []any
+	object   map[string]any
+	name, by string // by is the merge key
+	keys     []any
 }
 
 // orders finds the merged lists in an object. The merge changes objects in place, so they are still there after it.
-func (s *shape) orders(object map[string]any, found []order) []order {
+func (s *Shape) orders(object map[string]any, found []order) []order {
 	for name, v := range object {
-		m := s.members[name]
+		m := s.Members[name]
 		if m == nil {
 			continue
 		}
 		switch v := v.(type) {
 		case map[string]any:
-			found = m.shape.orders(v, found)
+			found = m.Shape.orders(v, found)
 		case []any:
-			if m.mergeKey == "" {
+			if m.MergeKey == "" {
 				continue
 			}
-			o := order{object: object, name: name, mergeKey: m.mergeKey}
+			o := order{object: object, name: name, by: m.MergeKey}
 			for _, elem := range v {
-				o.keys = append(o.keys, asObject(elem)[m.mergeKey])
-				found = m.shape.elem.orders(asObject(elem), found)
+				o.keys = append(o.keys, Object(elem)[m.MergeKey])
+				found = m.Shape.Elem.orders(Object(elem), found)
 			}
 			found = append(found, o)
 		}
@@ -83,7 +83,7 @@ func (o order) restore() {
 		return
 	}
 	place := func(elem any) int {
-		if i := slices.Index(o.keys, asObject(elem)[o.mergeKey]); i >= 0 {
+		if i := slices.Index(o.keys, Object(elem)[o.by]); i >= 0 {
 			return i
 		}
 		return len(o.keys)
@@ -91,9 +91,9 @@ func (o order) restore() {
 	slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// mergeJSON puts an overlay over an object of a kind whose type is not known: objects are merged, null removes, all else
+// MergeJSON puts an overlay over an object of a kind whose type is not known: objects are merged, null removes, all else
 // is replaced. It uses up both.
-func mergeJSON(base, overlay map[string]any) map[string]any {
+func MergeJSON(base, overlay map[string]any) map[string]any {
 	if base == nil {
 		base = map[string]any{}
 	}
@@ -103,7 +103,7 @@ func mergeJSON(base, overlay map[string]any) map[string]any {
 		case v == nil:
 			delete(base, name)
 		case isObject:
-			base[name] = mergeJSON(asObject(base[name]), over)
+			base[name] = MergeJSON(Object(base[name]), over)
 		default:
 			base[name] = v
 		}
@@ -112,19 +112,19 @@ func mergeJSON(base, overlay map[string]any) map[string]any {
 }
 
 // mergeKeys checks that the elements of a list can be told apart by the list's merge key.
-func (w *walker) mergeKeys(m *member, v any) {
+func (w *walker) mergeKeys(m *Member, v any) {
 	list, ok := v.([]any)
-	if !ok || m.mergeKey == "" {
+	if !ok || m.MergeKey == "" {
 		return
 	}
 	for i, elem := range list {
-		object, ok := plain(elem).(map[string]any)
-		if !ok || object[m.mergeKey] != nil {
+		object, ok := Plain(elem).(map[string]any)
+		if !ok || object[m.MergeKey] != nil {
 			continue
 		}
 		before := len(w.errs)
-		want := fmt.Sprintf("a %s, by which the elements of this list are merged", m.mergeKey)
-		w.fail(&FieldError{Path: m.mergeKey, Want: want, Got: gotNothing})
+		want := fmt.Sprintf("a %s, by which the elements of this list are merged", m.MergeKey)
+		w.fail(&FieldError{Path: m.MergeKey, Want: want, Got: GotNothing})
 		w.underIndex(before, i)
 	}
 }

@@ -1,4 +1,4 @@
-package kinds
+package shape
 
 import (
 	"encoding/json"
@@ -15,8 +15,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 )
+
+// tree reads YAML as the JSON tree that a decoder for unstructured objects gives.
+func tree(tb testing.TB, text string) (out map[string]any) {
+	tb.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = k8sjson.Unmarshal(data, &out)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
 
 type named bool
 
@@ -96,8 +111,8 @@ func TestConvertScalars(t *testing.T) {
 		"quantity":                          {"500Mi", quantity, "500Mi"},
 		"quantity from an integer":          {2, quantity, "2"},
 		"quantity from a float":             {0.5, quantity, "0.5"},
-		"quantity from a word":              {"lots", quantity, bad{words[formQuantity] + quantityExamples, "string"}},
-		"quantity from true":                {true, quantity, bad{words[formQuantity] + quantityExamples, "boolean"}},
+		"quantity from a word":              {"lots", quantity, bad{words[FormQuantity] + quantityExamples, "string"}},
+		"quantity from true":                {true, quantity, bad{words[FormQuantity] + quantityExamples, "boolean"}},
 		"time":                              {"2026-01-02T03:04:05Z", instant, "2026-01-02T03:04:05Z"},
 		"time with microseconds":            {"2026-01-02T03:04:05.000001Z", micro, "2026-01-02T03:04:05.000001Z"},
 		"time from a word":                  {"today", instant, bad{"RFC 3339 time", "string"}},
@@ -195,7 +210,7 @@ func TestFieldErrorBelow(t *testing.T) {
 		want string
 	}{
 		"unknown": {FieldError{Path: "a.b", Got: gotUnknown, Near: "c"}, `spec.a.b: Forbidden: unknown field, did you mean "c"?`},
-		"missing": {FieldError{Path: "a", Want: "an image", Got: gotNothing}, `spec.a: Required value: an image`},
+		"missing": {FieldError{Path: "a", Want: "an image", Got: GotNothing}, `spec.a: Required value: an image`},
 		"a value": {FieldError{Path: "a", Want: "integer", Got: "string", Value: "x"}, `spec.a: Invalid value: "x": want integer, got string`},
 		"a tree":  {FieldError{Path: "[0]", Want: "integer", Got: "object"}, `spec[0]: Invalid value: "object": want integer`},
 	} {
@@ -210,7 +225,7 @@ func TestShapesAreSafeForConcurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if s := shapeOf(reflect.TypeFor[corev1.PodTemplate]()); s.members["template"] == nil {
+			if s := Of(reflect.TypeFor[corev1.PodTemplate]()); s.Members["template"] == nil {
 				t.Error("a shape was given out before it was whole")
 			}
 		})
@@ -238,36 +253,17 @@ func TestShapeOfARecursiveType(t *testing.T) {
 	}
 }
 
-// FuzzBuild: no input makes Check or Build panic, and what Check lets through without templates is built or refused.
-func FuzzBuild(f *testing.F) {
-	f.Add(`{"image": "x", "env": [null, 1, {"name": {}}]}`, `{"template": {"spec": {"containers": [1, null, {"name": []}]}}}`)
-	f.Add(`{"manifest": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": []}}`, `{"template": null}`)
-	f.Add(`{"manifest": {"apiVersion": "a/b/c", "kind": 1}}`, `[]`)
-	f.Add(`{"ports": [[]], "selector": "a", "headless": 1, "rules": {}, "podLabels": [1]}`, `{"ports": [{"port": {}}]}`)
-	f.Add(`{"roleRef": {"kind": []}, "subjects": [1, {"kind": "ServiceAccount"}]}`, `{"scaleTargetRef": 1, "selector": [], "jobTemplate": [1]}`)
-	f.Add(`{"target": {"kind": {}}, "volumeClaimTemplates": [1, {"metadata": []}], "data": {"a": {}}}`, `{"resources": {"requests": 1}}`)
-	f.Fuzz(func(t *testing.T, short, spec string) {
-		var s, o map[string]any
-		if json.Unmarshal([]byte(short), &s) != nil || json.Unmarshal([]byte(spec), &o) != nil {
-			return
-		}
-		for _, key := range Keys() {
-			k := mustLookup(t, key)
-			problems := k.Check(s, o, nil, field.NewPath("x"))
-			d := Declared{Name: "a", Instance: "i", Short: s, Spec: o, Workload: &Workload{Kind: "Deployment", Name: "w"}, Service: &Service{Name: "s", Port: 1}}
-			obj, err := k.Build(d)
-			if err == nil {
-				expectTyped(t, obj.Object)
-				View(obj)
-			}
-			if len(problems) == 0 && err != nil {
-				t.Errorf("%s: Check found nothing, but: %v", key, err)
-			}
-			k.NeedsWorkload(s, o)
-			k.NeedsService(s, o)
-			k.WorkloadOf("a", s)
-			ServiceOf("a", s, nil)
-			_, _, _ = JobOptions(s)
-		}
-	})
+func TestMergeJSON(t *testing.T) {
+	for name, tc := range map[string]struct{ base, over, want string }{
+		"objects are merged":          {`{a: {b: 1, c: 2}}`, `{a: {c: 3}}`, `{a: {b: 1, c: 3}}`},
+		"lists are replaced":          {`{a: [1, 2]}`, `{a: [3]}`, `{a: [3]}`},
+		"null removes":                {`{a: 1, b: 2}`, `{a: null, c: {d: null}}`, `{b: 2, c: {}}`},
+		"an object replaces a scalar": {`{a: 1}`, `{a: {b: 2}}`, `{a: {b: 2}}`},
+		"a scalar replaces an object": {`{a: {b: 2}}`, `{a: 1}`, `{a: 1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(MergeJSON(tree(t, tc.base), tree(t, tc.over))).To(Equal(tree(t, tc.want)))
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package kinds
+package shape
 
 import (
 	"cmp"
@@ -35,20 +35,20 @@ var (
 
 // numberRules are for numbers, and for what is a number or a text, by the field's name: it means the same in every kind.
 var numberRules = map[string]rule{
-	nameContainerPort: port, "endPort": port, namePort: port, nameServicePort: port,
-	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, nameNumber: portOrNone, nameTargetPort: portOrNone,
+	"containerPort": port, "endPort": port, "port": port, "servicePort": port,
+	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, "number": portOrNone, "targetPort": portOrNone,
 
-	"averageUtilization": positive, "cpu": positive, nameMaxReplicas: positive, "maxSkew": positive, "memory": positive, "minDomains": positive,
+	"averageUtilization": positive, "cpu": positive, "maxReplicas": positive, "maxSkew": positive, "memory": positive, "minDomains": positive,
 
-	"activeDeadlineSeconds": notNegative, nameBackoffLimit: notNegative, "backoffLimitPerIndex": notNegative, "completions": notNegative,
+	"activeDeadlineSeconds": notNegative, "backoffLimit": notNegative, "backoffLimitPerIndex": notNegative, "completions": notNegative,
 	"failedJobsHistoryLimit": notNegative, "failureThreshold": notNegative, "fsGroup": notNegative, "initialDelaySeconds": notNegative,
 	"maxFailedIndexes": notNegative, "minReadySeconds": notNegative, "minReplicas": notNegative, "parallelism": notNegative,
-	"partition": notNegative, "periodSeconds": notNegative, "progressDeadlineSeconds": notNegative, nameReplicas: notNegative,
+	"partition": notNegative, "periodSeconds": notNegative, "progressDeadlineSeconds": notNegative, "replicas": notNegative,
 	"revisionHistoryLimit": notNegative, "runAsGroup": notNegative, "runAsUser": notNegative, "stabilizationWindowSeconds": notNegative,
 	"startingDeadlineSeconds": notNegative, "successThreshold": notNegative, "successfulJobsHistoryLimit": notNegative,
-	"timeoutSeconds": notNegative, nameTTL: notNegative,
+	"timeoutSeconds": notNegative, "ttlSecondsAfterFinished": notNegative,
 
-	"maxSurge": amount, nameMaxUnavailable: amount, nameMinAvailable: amount,
+	"maxSurge": amount, "maxUnavailable": amount, "minAvailable": amount,
 	"defaultMode": fileMode,
 	"weight":      within(1, 100, "want a number from 1 to 100"),
 }
@@ -61,54 +61,54 @@ type fieldOf struct {
 
 // fieldRules are for fields whose names mean something else in other types.
 var fieldRules = map[fieldOf]rule{
-	{reflect.TypeFor[batchv1.CronJobSpec](), nameSchedule}:      ofText(badSchedule),
-	{reflect.TypeFor[v1alpha1.CronJobFields](), nameSchedule}:   ofText(badSchedule),
-	{reflect.TypeFor[corev1.Container](), nameName}:             ofText(first(validation.IsDNS1123Label)),
-	{reflect.TypeFor[corev1.ContainerPort](), nameName}:         ofText(first(validation.IsValidPortName)),
-	{reflect.TypeFor[corev1.DownwardAPIVolumeFile](), "mode"}:   fileMode,
-	{reflect.TypeFor[corev1.EnvVar](), nameName}:                ofText(first(validation.IsRelaxedEnvVarName)),
-	{reflect.TypeFor[corev1.KeyToPath](), "mode"}:               fileMode,
-	{reflect.TypeFor[corev1.PodSpec](), nameServiceAccount}:     ofText(first(validation.IsDNS1123Subdomain)),
-	{reflect.TypeFor[v1alpha1.PodFields](), nameServiceAccount}: ofText(first(validation.IsDNS1123Subdomain)),
-	{reflect.TypeFor[v1alpha1.RunFields](), nameServiceAccount}: ofText(first(validation.IsDNS1123Subdomain)),
-	{reflect.TypeFor[corev1.ServicePort](), nameName}:           ofText(first(validation.IsDNS1123Label)),
-	{reflect.TypeFor[corev1.Volume](), nameName}:                ofText(first(validation.IsDNS1123Label)),
-	{reflect.TypeFor[networkingv1.HTTPIngressPath](), namePath}: ofText(urlPath),
-	{reflect.TypeFor[v1alpha1.IngressFields](), namePath}:       ofText(urlPath),
-	{reflect.TypeFor[networkingv1.IngressRule](), nameHost}:     ofText(hostName),
-	{reflect.TypeFor[v1alpha1.IngressFields](), nameHost}:       ofText(hostName),
+	{reflect.TypeFor[batchv1.CronJobSpec](), "schedule"}:          ofText(badSchedule),
+	{reflect.TypeFor[v1alpha1.CronJobFields](), "schedule"}:       ofText(badSchedule),
+	{reflect.TypeFor[corev1.Container](), "name"}:                 ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[corev1.ContainerPort](), "name"}:             ofText(first(validation.IsValidPortName)),
+	{reflect.TypeFor[corev1.DownwardAPIVolumeFile](), "mode"}:     fileMode,
+	{reflect.TypeFor[corev1.EnvVar](), "name"}:                    ofText(first(validation.IsRelaxedEnvVarName)),
+	{reflect.TypeFor[corev1.KeyToPath](), "mode"}:                 fileMode,
+	{reflect.TypeFor[corev1.PodSpec](), "serviceAccountName"}:     ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[v1alpha1.PodFields](), "serviceAccountName"}: ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[v1alpha1.RunFields](), "serviceAccountName"}: ofText(first(validation.IsDNS1123Subdomain)),
+	{reflect.TypeFor[corev1.ServicePort](), "name"}:               ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[corev1.Volume](), "name"}:                    ofText(first(validation.IsDNS1123Label)),
+	{reflect.TypeFor[networkingv1.HTTPIngressPath](), "path"}:     ofText(urlPath),
+	{reflect.TypeFor[v1alpha1.IngressFields](), "path"}:           ofText(urlPath),
+	{reflect.TypeFor[networkingv1.IngressRule](), "host"}:         ofText(hostName),
+	{reflect.TypeFor[v1alpha1.IngressFields](), "host"}:           ofText(hostName),
 }
 
 // ruleOf gives the rule of a field; nil where there is none.
-func ruleOf(name string, m *member) rule {
-	if r := fieldRules[fieldOf{m.in, name}]; r != nil {
+func ruleOf(name string, m *Member) rule {
+	if r := fieldRules[fieldOf{m.In, name}]; r != nil {
 		return r
 	}
-	if m.shape.form == formInteger || m.shape.form == formIntOrString {
+	if m.Shape.Form == FormInteger || m.Shape.Form == FormIntOrString {
 		return numberRules[name]
 	}
 	return nil
 }
 
 // constant reports a value that the API server refuses, where it is written out.
-func (w *walker) constant(name string, m *member, written, v any) {
+func (w *walker) constant(name string, m *Member, written, v any) {
 	if text, ok := written.(string); v == nil || w.templated == nil || ok && w.templated(text) {
 		return
 	}
 	if r := ruleOf(name, m); r != nil {
 		if why := r(v); why != "" {
-			w.fail(&FieldError{Got: why, Value: excerpt(v)})
+			w.fail(&FieldError{Got: why, Value: Excerpt(v)})
 		}
 	}
 }
 
 // choice reports a text that is none of those that its type has.
-func (w *walker) choice(s *shape, v any) {
+func (w *walker) choice(s *Shape, v any) {
 	text, ok := v.(string)
-	if !ok || text == "" || w.templated == nil || len(s.values) == 0 || slices.Contains(s.values, text) {
+	if !ok || text == "" || w.templated == nil || len(s.Values) == 0 || slices.Contains(s.Values, text) {
 		return
 	}
-	w.fail(&FieldError{Got: "want " + oneOf(s.values) + suggest.DidYouMean(text, s.values), Value: excerpt(text)})
+	w.fail(&FieldError{Got: "want " + OneOf(s.Values) + suggest.DidYouMean(text, s.Values), Value: Excerpt(text)})
 }
 
 func within(low, high int64, want string) rule {

@@ -1,4 +1,4 @@
-package kinds
+package shape
 
 import (
 	"encoding/base64"
@@ -12,30 +12,30 @@ import (
 )
 
 // scalar reads a value that holds no others.
-func scalar(s *shape, v any) (any, bool) {
+func scalar(s *Shape, v any) (any, bool) {
 	text, isText := v.(string)
-	switch s.form {
-	case formText:
+	switch s.Form {
+	case FormText:
 		out, ok := scalarText(v)
 		return out, ok
-	case formBoolean:
+	case FormBoolean:
 		return boolean(v)
-	case formInteger, formUnsigned:
+	case FormInteger, FormUnsigned:
 		out, ok := integer(v, s)
 		return out, ok
-	case formNumber:
-		return number(v, s.bits)
-	case formIntOrString:
+	case FormNumber:
+		return number(v, s.Bits)
+	case FormIntOrString:
 		return intOrString(v)
-	case formQuantity:
+	case FormQuantity:
 		return quantity(v)
-	case formTime:
+	case FormTime:
 		_, err := time.Parse(time.RFC3339, text)
 		return text, isText && err == nil
-	case formDuration:
+	case FormDuration:
 		_, err := time.ParseDuration(text)
 		return text, isText && err == nil
-	case formBytes:
+	case FormBytes:
 		_, err := base64.StdEncoding.DecodeString(text)
 		return text, isText && err == nil
 	default:
@@ -70,7 +70,7 @@ func boolean(v any) (any, bool) {
 }
 
 // integer reads a whole number that a shape of integers can hold.
-func integer(v any, s *shape) (int64, bool) {
+func integer(v any, s *Shape) (int64, bool) {
 	var n int64
 	switch v := v.(type) {
 	case int64:
@@ -90,16 +90,16 @@ func integer(v any, s *shape) (int64, bool) {
 	default:
 		return 0, false
 	}
-	if s.form == formUnsigned {
-		return n, n >= 0 && (s.bits > 62 || n < 1<<s.bits)
+	if s.Form == FormUnsigned {
+		return n, n >= 0 && (s.Bits > 62 || n < 1<<s.Bits)
 	}
-	limit := int64(1) << (s.bits - 1)
-	return n, s.bits == 64 || (n >= -limit && n < limit)
+	limit := int64(1) << (s.Bits - 1)
+	return n, s.Bits == 64 || (n >= -limit && n < limit)
 }
 
-// int32Of reads a value that may not have been converted yet.
-func int32Of(v any) (int32, bool) {
-	n, ok := integer(plain(v), &shape{form: formInteger, bits: 64})
+// Int32 reads a value that may not have been converted yet.
+func Int32(v any) (int32, bool) {
+	n, ok := integer(Plain(v), &Shape{Form: FormInteger, Bits: 64})
 	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
 		return 0, false
 	}
@@ -122,7 +122,7 @@ func number(v any, bits int) (any, bool) {
 
 // intOrString reads digits as a number: Kubernetes has no names or percentages that consist of digits alone.
 func intOrString(v any) (any, bool) {
-	if n, ok := integer(v, &shape{form: formInteger, bits: 32}); ok {
+	if n, ok := integer(v, &Shape{Form: FormInteger, Bits: 32}); ok {
 		return n, true
 	}
 	text, ok := v.(string)
@@ -141,9 +141,9 @@ func quantity(v any) (any, bool) {
 	return text, err == nil
 }
 
-// plain gives the form that a JSON decoder would have given v: numbers as int64 or float64, lists as []any, maps as
+// Plain gives the form that a JSON decoder would have given v: numbers as int64 or float64, lists as []any, maps as
 // map[string]any. Values that have no such form are given as they are.
-func plain(v any) any {
+func Plain(v any) any {
 	switch v := v.(type) {
 	case nil, string, bool, int64, float64, map[string]any, []any:
 		return v
@@ -167,7 +167,7 @@ func plainValue(v any) any {
 	case r.Kind() == reflect.Pointer && r.IsNil():
 		return nil
 	case r.Kind() == reflect.Pointer:
-		return plain(r.Elem().Interface())
+		return Plain(r.Elem().Interface())
 	case r.CanInt():
 		return r.Int()
 	case r.CanUint():

@@ -1,4 +1,4 @@
-package kinds
+package shape
 
 import (
 	"cmp"
@@ -32,22 +32,28 @@ type FieldError struct {
 
 // The types of JSON, as messages and conditions call them.
 const (
-	typeArray   = "array"
-	typeBoolean = "boolean"
-	typeNull    = "null"
-	typeNumber  = "number"
-	typeObject  = "object"
-	typeString  = "string"
+	TypeArray   = "array"
+	TypeBoolean = "boolean"
+	TypeNull    = "null"
+	TypeNumber  = "number"
+	TypeObject  = "object"
+	TypeString  = "string"
 )
 
 // The values of Got that are not types.
 const (
-	gotNothing = "nothing"
+	// GotNothing says that the field is missing.
+	GotNothing = "nothing"
 	gotUnknown = "unknown field"
 )
 
 // maxExcerpt is the number of characters of a value that an error carries.
 const maxExcerpt = 64
+
+// Missing says of a field that it must be there, and what it should be.
+func Missing(path, want string) *FieldError {
+	return &FieldError{Path: path, Want: want, Got: GotNothing}
+}
 
 // Error gives the path and what is wrong there, without the value.
 func (e *FieldError) Error() string {
@@ -91,12 +97,12 @@ func (e *FieldError) problem() string {
 func (e *FieldError) below(at *field.Path) *field.Error {
 	path := e.Path
 	if at != nil {
-		path = joinPath(at.String(), e.Path)
+		path = JoinPath(at.String(), e.Path)
 	}
 	switch {
 	case e.Want == "" && e.Value == "":
 		return &field.Error{Type: field.ErrorTypeForbidden, Field: path, BadValue: "", Detail: e.problem()}
-	case e.Got == gotNothing:
+	case e.Got == GotNothing:
 		return &field.Error{Type: field.ErrorTypeRequired, Field: path, BadValue: "", Detail: e.Want}
 	case e.Value == "":
 		return &field.Error{Type: field.ErrorTypeTypeInvalid, Field: path, BadValue: e.Got, Detail: "want " + e.Want}
@@ -120,28 +126,28 @@ type place struct{ beside, text string }
 
 // places are fields that people know from Kubernetes, and that stand elsewhere, or have another name, beside the field that is given.
 var places = map[string][]place{
-	"livenessProbe":   {{nameProbes, "write probes: {liveness: …}"}},
-	"readinessProbe":  {{nameProbes, "write probes: {readiness: …}"}},
-	"startupProbe":    {{nameProbes, "write probes: {startup: …}"}},
-	"template":        {{nameImage, "a pod template goes under spec, as spec: {template: …}"}},
-	nameContainers:    {{nameImage, "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"}},
-	namePort:          {{nameContainerPort, inContainer}},
-	nameTargetPort:    {{nameContainerPort, inContainer}},
-	nameContainerPort: {{nameTargetPort, "write port, and targetPort for the container's"}, {nameProbes, "write port"}},
+	"livenessProbe":  {{"probes", "write probes: {liveness: …}"}},
+	"readinessProbe": {{"probes", "write probes: {readiness: …}"}},
+	"startupProbe":   {{"probes", "write probes: {startup: …}"}},
+	"template":       {{"image", "a pod template goes under spec, as spec: {template: …}"}},
+	"containers":     {{"image", "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"}},
+	"port":           {{"containerPort", inContainer}},
+	"targetPort":     {{"containerPort", inContainer}},
+	"containerPort":  {{"targetPort", "write port, and targetPort for the container's"}, {"probes", "write port"}},
 }
 
 // inContainer says what a container's port is called.
 const inContainer = "write containerPort: the port that the container listens on"
 
 // word says in a message what is wanted.
-func (s *shape) word() string {
+func (s *Shape) word() string {
 	switch {
-	case (s.form == formInteger || s.form == formUnsigned) && s.bits < 64:
-		return strconv.Itoa(s.bits) + "-bit " + words[s.form]
-	case s.form == formQuantity:
-		return words[s.form] + quantityExamples
+	case (s.Form == FormInteger || s.Form == FormUnsigned) && s.Bits < 64:
+		return strconv.Itoa(s.Bits) + "-bit " + words[s.Form]
+	case s.Form == FormQuantity:
+		return words[s.Form] + quantityExamples
 	default:
-		return words[s.form]
+		return words[s.Form]
 	}
 }
 
@@ -153,13 +159,13 @@ func (w *walker) fail(e *FieldError) {
 // tree without errors costs no paths, each level adds its own step on the way back.
 func (w *walker) under(before int, name string) {
 	for _, e := range w.errs[before:] {
-		e.Path = joinPath(name, e.Path)
+		e.Path = JoinPath(name, e.Path)
 	}
 }
 
 func (w *walker) underKey(before int, key string) {
 	for _, e := range w.errs[before:] {
-		e.Path = joinPath("["+key+"]", e.Path)
+		e.Path = JoinPath("["+key+"]", e.Path)
 	}
 }
 
@@ -183,39 +189,40 @@ func (w *walker) first(at string) error {
 		return nil
 	}
 	e := *w.sorted()[0]
-	e.Path = joinPath(at, e.Path)
+	e.Path = JoinPath(at, e.Path)
 	return &e
 }
 
-func joinPath(parent, child string) string {
+// JoinPath leads on from a field to one below it; a child that begins with a bracket is an entry.
+func JoinPath(parent, child string) string {
 	if parent == "" || child == "" || strings.HasPrefix(child, "[") {
 		return parent + child
 	}
 	return parent + "." + child
 }
 
-// typeName is the name that JSON has for the type of v.
-func typeName(v any) string {
+// TypeName is the name that JSON has for the type of v.
+func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
-		return typeNull
+		return TypeNull
 	case string:
-		return typeString
+		return TypeString
 	case bool:
-		return typeBoolean
+		return TypeBoolean
 	case int64, float64:
-		return typeNumber
+		return TypeNumber
 	case map[string]any:
-		return typeObject
+		return TypeObject
 	case []any:
-		return typeArray
+		return TypeArray
 	default:
 		return fmt.Sprintf("%T", v)
 	}
 }
 
-// excerpt is the beginning of a scalar, for messages.
-func excerpt(v any) string {
+// Excerpt is the beginning of a scalar, for messages.
+func Excerpt(v any) string {
 	switch v.(type) {
 	case string, bool, int64, float64:
 	default:
@@ -230,4 +237,21 @@ func excerpt(v any) string {
 		n++
 	}
 	return text
+}
+
+// TypeOrNothing is TypeName, and says of what is absent that it is missing.
+func TypeOrNothing(v any) string {
+	if v == nil {
+		return GotNothing
+	}
+	return TypeName(v)
+}
+
+// OneOf lists valid values in words: "a, b or c".
+func OneOf(valid []string) string {
+	last := len(valid) - 1
+	if last == 0 {
+		return valid[0]
+	}
+	return strings.Join(valid[:last], ", ") + " or " + valid[last]
 }

@@ -1,0 +1,147 @@
+package shape
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Checker collects what is wrong with one declaration before its templates are rendered.
+type Checker struct {
+	// Short are the short fields as they are written, Spec is the overlay, or nil.
+	Short, Spec map[string]any
+	// Templated says of a string whether it holds a template, so that its value, and even its type, is not yet known.
+	Templated func(string) bool
+	// At is the place of the declaration. What is wrong is said of places below it.
+	At *field.Path
+	// Found is what is wrong.
+	Found field.ErrorList
+}
+
+// Tree adds what a shape finds wrong with a tree, below the given field. In an overlay, null and empty values mean something.
+func (c *Checker) Tree(below string, s *Shape, tree any, overlay bool) {
+	w := walker{templated: c.Templated, overlay: overlay}
+	w.value(s, tree)
+	for _, e := range w.sorted() {
+		e.Path = JoinPath(below, e.Path)
+		c.Add(e)
+	}
+}
+
+// Add adds an error.
+func (c *Checker) Add(e *FieldError) {
+	c.Found = append(c.Found, e.below(c.At))
+}
+
+// AddError adds an error of a function that gives only *FieldError.
+func (c *Checker) AddError(err error) {
+	var e *FieldError
+	if !errors.As(err, &e) {
+		e = &FieldError{Got: err.Error()}
+	}
+	c.Add(e)
+}
+
+// Forbid says why a short field may not be there.
+func (c *Checker) Forbid(name, why string) {
+	c.Found = append(c.Found, field.Forbidden(c.At.Child(name), why))
+}
+
+// Require says of a field that it is missing, and what it should be.
+func (c *Checker) Require(name, what string) {
+	c.Add(Missing(name, what))
+}
+
+// RequireOr asks for a short field, unless the overlay has what it stands for.
+func (c *Checker) RequireOr(name, what string, overlaid ...string) {
+	if !c.Has(name) && c.Overlaid(overlaid...) == nil {
+		c.Require(name, what)
+	}
+}
+
+// Has says whether a short field says something: null, "", [] and {} say nothing.
+func (c *Checker) Has(name string) bool {
+	v := c.Short[name]
+	return v != nil && v != "" && !Empty(v)
+}
+
+// HasAny says whether one of the short fields says something.
+func (c *Checker) HasAny(names ...string) bool {
+	return slices.ContainsFunc(names, c.Has)
+}
+
+// Exclusive forbids others beside a short field.
+func (c *Checker) Exclusive(name string, others ...string) {
+	if !c.Has(name) {
+		return
+	}
+	for _, other := range others {
+		if c.Has(other) {
+			c.Forbid(other, contradiction(other, name))
+		}
+	}
+}
+
+// Reference checks a short field that names another declaration, from which the others would be taken that are given.
+func (c *Checker) Reference(name string, others ...string) {
+	if c.Short[name] == nil {
+		return
+	}
+	for _, other := range others {
+		if c.Short[other] != nil || c.Overlaid(other) != nil {
+			c.Forbid(other, contradiction(other, name))
+		}
+	}
+}
+
+func contradiction(a, b string) string {
+	return fmt.Sprintf("%s and %s contradict each other: give one of them", a, b)
+}
+
+// Choice asks for one of the valid texts at a place.
+func (c *Checker) Choice(at *field.Path, v any, valid []string) {
+	text, isText := v.(string)
+	switch {
+	case v == nil || isText && text == "":
+		c.Found = append(c.Found, field.Required(at, OneOf(valid)))
+	case isText && !c.Templated(text) && !slices.Contains(valid, text):
+		c.Found = append(c.Found, field.NotSupported(at, text, valid))
+	}
+}
+
+// Names asks for the names of the entries of a list, which are at the given path in each: they have no default, and must differ, also
+// from those that are taken. why says what the names are for.
+func (c *Checker) Names(list string, taken map[string]bool, why string, path ...string) {
+	entries, _ := c.Short[list].([]any) // a template, or no list, which the shape reports
+	for i, v := range entries {
+		entry, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		at := c.At.Child(list).Index(i).Child(path[0], path[1:]...)
+		name := Descend(entry, path...)
+		text, isText := name.(string)
+		switch {
+		case name == nil || text == "" && isText:
+			c.Found = append(c.Found, field.Required(at, why))
+		case !isText || c.Templated(text):
+		case taken[text]:
+			c.Found = append(c.Found, field.Duplicate(at, text))
+		default:
+			taken[text] = true
+		}
+	}
+}
+
+// Overlaid finds what the overlay says at a path. A template on the way may say anything, so it is given as the answer.
+func (c *Checker) Overlaid(path ...string) any {
+	return Descend(c.Spec, path...)
+}
+
+// IsTemplate says whether v is a string with a template in it.
+func (c *Checker) IsTemplate(v any) bool {
+	text, ok := v.(string)
+	return ok && c.Templated(text)
+}

@@ -1,0 +1,66 @@
+package shape
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ElemOf is what a type is made of: the elements of lists and maps.
+func ElemOf(of reflect.Type) reflect.Type {
+	for !IsLeaf(of) {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			of = of.Elem()
+		default:
+			return of
+		}
+	}
+	return of
+}
+
+// IsLeaf says whether a type reads JSON in a way of its own, so that what it looks like in Go says nothing.
+func IsLeaf(of reflect.Type) bool {
+	if _, special := specialForms[of]; special || of == reflect.TypeFor[[]byte]() {
+		return true
+	}
+	return of.Kind() == reflect.Struct && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+// Words says in words what a type reads.
+func Words(of reflect.Type) string {
+	switch {
+	case of.Kind() == reflect.Pointer:
+		return Words(of.Elem())
+	case of == reflect.TypeFor[apiextensionsv1.JSON]():
+		return words[FormAnything]
+	case IsLeaf(of) && specialForms[of] != FormAnything:
+		return words[specialForms[of]]
+	case of == reflect.TypeFor[[]byte]():
+		return words[FormBytes]
+	case of.Kind() == reflect.Slice:
+		return "list of " + plural(Words(of.Elem()))
+	case of.Kind() == reflect.Map && of.Elem().Kind() != reflect.Interface:
+		return "map of " + plural(Words(of.Elem()))
+	case of.Kind() == reflect.Struct:
+		return of.Name()
+	case of.Kind() == reflect.Map:
+		return TypeObject
+	default:
+		return words[Of(of).Form] // without its size, which only errors are about
+	}
+}
+
+// plural is the plural of a word; the name of a type has none.
+func plural(word string) string {
+	switch {
+	case word[0] >= 'A' && word[0] <= 'Z':
+		return word
+	case strings.HasSuffix(word, "y"):
+		return strings.TrimSuffix(word, "y") + "ies"
+	default:
+		return word + "s"
+	}
+}

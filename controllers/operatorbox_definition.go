@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -211,7 +211,7 @@ func definedObject(box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.Cust
 	unstructured.RemoveNestedField(obj.Object, "status")
 	unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
 	obj.SetLabels(map[string]string{v1alpha1.LabelBox: box.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
-	annotations := map[string]string{v1alpha1.AnnotationApplied: apply.Hash(obj)}
+	annotations := map[string]string{v1alpha1.AnnotationApplied: drift.Hash(obj)}
 	if live == nil || installedBy(box, live) {
 		annotations[v1alpha1.AnnotationInstalledBy] = box.Name
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
@@ -37,7 +37,7 @@ type Engine struct {
 	http       http.RoundTripper
 	children   *watch.Children
 	observed   *watch.Observed
-	comparer   *apply.Comparer
+	comparer   *drift.Comparer
 	rights     *rights
 	schemas    schemas
 	standings  standings
@@ -83,7 +83,7 @@ func New(config Config) (*Engine, error) {
 	}
 	e.rights = newRights(dyn, config.Clock)
 	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
-	e.comparer = apply.NewComparer(e.schemas.of)
+	e.comparer = drift.NewComparer(e.schemas.of)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
 	return e, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -89,7 +90,7 @@ func (f *fights) corrected(obj *unstructured.Unstructured, out apply.Outcome, no
 		one = &fight{}
 		f.all[name] = one
 	}
-	one.hash = apply.Hash(obj)
+	one.hash = drift.Hash(obj)
 	one.corrected(out, now, resync)
 }
 
@@ -241,7 +242,7 @@ func (p patient) Apply(ctx context.Context, owner apply.Owner, child apply.Child
 // holds says whether a child is left as it is this time. One that is gone, or is to be otherwise now, never is.
 func (p patient) holds(ctx context.Context, f *fight, wanted *unstructured.Unstructured) bool {
 	f.begins(p.now)
-	if !p.now.Before(f.until) || apply.Hash(wanted) != f.hash {
+	if !p.now.Before(f.until) || drift.Hash(wanted) != f.hash {
 		return false
 	}
 	version := ""

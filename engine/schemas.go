@@ -22,7 +22,7 @@ type schemas struct {
 	all map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps // guarded by mu
 }
 
-// of gives the schema of a kind; nil where it is not known, and then lists go by position. It implements apply.ListSchema.
+// of gives the schema of a kind; nil where it is not known, and then lists go by position. It implements drift.ListSchema.
 func (s *schemas) of(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

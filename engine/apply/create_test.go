@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // A child that the cache does not have is made by one request; only where there is something in its place is that looked at.
@@ -34,7 +35,7 @@ func TestAChildIsMadeByOneRequest(t *testing.T) {
 	}
 	unknown := func(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return nil }
 	for name, tc := range map[string]struct {
-		schemas   ListSchema
+		schemas   drift.ListSchema
 		put, read answer
 		want      []string
 		err       func(error) bool
@@ -63,7 +64,7 @@ func TestAChildIsMadeByOneRequest(t *testing.T) {
 				_, _ = io.WriteString(w, a.body)
 			})
 			owner := Owner{Resource: live("ns"), Box: "website", Label: "web"}
-			out, err := NewWriter(client, &told{}, NewComparer(tc.schemas)).Apply(t.Context(), owner, Child{Object: widget("web"), ID: "web"})
+			out, err := NewWriter(client, &told{}, drift.NewComparer(tc.schemas)).Apply(t.Context(), owner, Child{Object: widget("web"), ID: "web"})
 			g.Expect(sent).To(Equal(tc.want))
 			if tc.err == nil {
 				g.Expect(err).NotTo(HaveOccurred())

@@ -6,14 +6,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // Foe names the field manager of others that has written one of the fields, as Drift names them, of a living object, and the
@@ -42,7 +41,7 @@ func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field
 			if f == LabelsPath {
 				continue // somebody took our labels off
 			}
-			if slices.ContainsFunc(written, func(p string) bool { return within(f, p) || within(p, f) }) {
+			if slices.ContainsFunc(written, func(p string) bool { return drift.IsBelow(f, p) || drift.IsBelow(p, f) }) {
 				return e.Manager, f
 			}
 		}
@@ -72,33 +71,6 @@ func pathsIn(fields *metav1.FieldsV1) []string {
 		return nil
 	}
 	var paths []string
-	set.Leaves().Iterate(func(p fieldpath.Path) { paths = append(paths, pathText(p)) })
+	set.Leaves().Iterate(func(p fieldpath.Path) { paths = append(paths, drift.ManagedPath(p)) })
 	return paths
-}
-
-func pathText(p fieldpath.Path) string {
-	text := ""
-	for _, step := range p {
-		switch {
-		case step.FieldName != nil:
-			text = joinPath(text, *step.FieldName)
-		case step.Key != nil:
-			keys := make([]string, 0, len(*step.Key))
-			for _, k := range *step.Key {
-				keys = append(keys, k.Name+"="+scalarText(k.Value.Unstructured()))
-			}
-			text += "[" + strings.Join(keys, ",") + "]"
-		case step.Value != nil:
-			text += "[" + scalarText((*step.Value).Unstructured()) + "]"
-		case step.Index != nil:
-			text += "[" + strconv.Itoa(*step.Index) + "]"
-		}
-	}
-	return text
-}
-
-// within says whether a path is that of a field, or of something below it.
-func within(path, field string) bool {
-	rest, ok := strings.CutPrefix(path, field)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

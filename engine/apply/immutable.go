@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // Most kinds have fields that can't be changed on an object that exists. The API server says so with 422, as it does of
@@ -24,28 +25,25 @@ import (
 // declaration drops it, and the API server does not change it.
 type Leftover struct {
 	// Path of the field, and the value that must not be there.
-	Path  FieldPath
+	Path  drift.FieldPath
 	Value string
 	// Wanted is what should be there.
-	Wanted InWords
+	Wanted drift.InWords
 }
-
-// InWords is a wanted value that no declaration writes out.
-type InWords string
 
 // ImmutableError says that a child differs from what is declared in what Kubernetes does not change on an object that exists.
 type ImmutableError struct {
 	// Live is the child as it is. Shared memory: read only.
 	Live *unstructured.Unstructured
 	// Fields that differ, sorted by path.
-	Fields []Difference
+	Fields []drift.Difference
 	// Kept says why a child is not replaced though its declaration asks for that; nil: it does not ask.
 	Kept error
 }
 
 // Error gives the paths, and no values: they may be secret.
 func (e *ImmutableError) Error() string {
-	return strings.Join(pathsOf(e.Fields), ", ") + " can't be changed"
+	return strings.Join(drift.Paths(e.Fields), ", ") + " can't be changed"
 }
 
 // errSameAgain is why a child is kept that was made with what is declared now.
@@ -83,13 +81,13 @@ func (w *Writer) replaceOr(ctx context.Context, child Child, wanted, obj, live *
 
 // leftovers says where a living child still has what its declaration dropped; nil: nowhere.
 func (c Child) leftovers(live *unstructured.Unstructured) error {
-	var found []Difference
+	var found []drift.Difference
 	for _, left := range c.Leftovers {
 		value, _, err := unstructured.NestedString(live.Object, left.Path...)
 		_, declared, _ := unstructured.NestedFieldNoCopy(c.Object.Object, left.Path...)
-		isLeft := slices.ContainsFunc(c.Initial, func(p FieldPath) bool { return slices.Equal(p, left.Path) })
+		isLeft := slices.ContainsFunc(c.Initial, func(p drift.FieldPath) bool { return slices.Equal(p, left.Path) })
 		if err == nil && value == left.Value && !declared && !isLeft {
-			found = append(found, Difference{Path: left.Path.String(), Live: value, Wanted: left.Wanted})
+			found = append(found, drift.Difference{Path: left.Path.String(), Live: value, Wanted: left.Wanted})
 		}
 	}
 	if found == nil {
@@ -151,17 +149,17 @@ var changeable = map[schema.GroupKind][]string{
 
 // fixedFields gives the differences between a child and what is declared that a refusal is about: those below the fields that it
 // names, else all, else the fields that it names.
-func (w *Writer) fixedFields(obj, live *unstructured.Unstructured, refusal error) []Difference {
+func (w *Writer) fixedFields(obj, live *unstructured.Unstructured, refusal error) []drift.Difference {
 	var answer apierrors.APIStatus
 	if !errors.As(refusal, &answer) {
 		return nil
 	}
 	causes := causesOf(answer)
-	all := slices.DeleteFunc(w.comparer.Differences(w.comparer.Prepare(obj), live), func(d Difference) bool { return isBelow(d.Path, keyMetadata) })
-	below := func(paths []string) []Difference {
-		return slices.DeleteFunc(slices.Clone(all), func(d Difference) bool { return !isBelowAny(d.Path, paths) })
+	all := slices.DeleteFunc(w.comparer.Differences(w.comparer.Prepare(obj), live), func(d drift.Difference) bool { return drift.IsBelow(d.Path, keyMetadata) })
+	below := func(paths []string) []drift.Difference {
+		return slices.DeleteFunc(slices.Clone(all), func(d drift.Difference) bool { return !isBelowAny(d.Path, paths) })
 	}
-	named := slices.DeleteFunc(below(causes), func(d Difference) bool {
+	named := slices.DeleteFunc(below(causes), func(d drift.Difference) bool {
 		return isBelowAny(strings.TrimPrefix(d.Path, "spec."), changeable[obj.GroupVersionKind().GroupKind()])
 	})
 	switch {
@@ -172,21 +170,15 @@ func (w *Writer) fixedFields(obj, live *unstructured.Unstructured, refusal error
 	case len(all) > 0:
 		return all
 	}
-	out := make([]Difference, 0, len(causes))
+	out := make([]drift.Difference, 0, len(causes))
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(causes))) {
-		out = append(out, Difference{Path: path})
+		out = append(out, drift.Difference{Path: path})
 	}
 	return out
 }
 
 func isBelowAny(path string, above []string) bool {
-	return slices.ContainsFunc(above, func(a string) bool { return isBelow(path, a) })
-}
-
-// isBelow says whether a path is another one, or leads on from it.
-func isBelow(path, above string) bool {
-	rest, ok := strings.CutPrefix(path, above)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	return slices.ContainsFunc(above, func(a string) bool { return drift.IsBelow(path, a) })
 }
 
 // propagationFor says what becomes of what a replaced child owns. The pods of a StatefulSet stay, for the next one to take over; not if it

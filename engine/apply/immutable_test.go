@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // shown is a cache that shows one child.
@@ -46,7 +47,7 @@ const (
 )
 
 func TestWhatCannotBeChangedInPlace(t *testing.T) {
-	stays := FieldPath{"spec", "address"}
+	stays := drift.FieldPath{"spec", "address"}
 	for name, tc := range map[string]struct {
 		child          Child
 		changed, fresh string // what the API server says of the change, and of making it anew
@@ -55,11 +56,11 @@ func TestWhatCannotBeChangedInPlace(t *testing.T) {
 		requests       []string
 		action         Action
 		refused, kept  string // words of the error, and of why it is kept
-		fields         []Difference
+		fields         []drift.Difference
 	}{
 		"is named": {
 			changed: validationRefuses, fresh: nameTaken, requests: []string{"PATCH", "POST dry"},
-			fields: []Difference{{Path: "spec.mode", Live: "a", Wanted: "b"}},
+			fields: []drift.Difference{{Path: "spec.mode", Live: "a", Wanted: "b"}},
 		},
 		"is made again": {
 			child: Child{Replace: true}, changed: validationRefuses, fresh: nameTaken,
@@ -86,11 +87,11 @@ func TestWhatCannotBeChangedInPlace(t *testing.T) {
 		"stays where it was made with just that": {
 			child: Child{Replace: true}, changed: validationRefuses, fresh: nameTaken, made: "b",
 			requests: []string{"PATCH", "POST dry"}, kept: "something changes it when it is made",
-			fields: []Difference{{Path: "spec.mode", Live: "a", Wanted: "b"}},
+			fields: []drift.Difference{{Path: "spec.mode", Live: "a", Wanted: "b"}},
 		},
 		"may be left over": {
 			child:  Child{Leftovers: []Leftover{{Path: stays, Value: "None", Wanted: "an address"}}},
-			fields: []Difference{{Path: "spec.address", Live: "None", Wanted: InWords("an address")}},
+			fields: []drift.Difference{{Path: "spec.address", Live: "None", Wanted: drift.InWords("an address")}},
 		},
 		"is made again where it is left over": {
 			child: Child{Replace: true, Leftovers: []Leftover{{Path: stays, Value: "None"}}}, fresh: nameTaken,
@@ -99,10 +100,10 @@ func TestWhatCannotBeChangedInPlace(t *testing.T) {
 		"stays where it is left over and could not be made again": {
 			child: Child{Replace: true, Leftovers: []Leftover{{Path: stays, Value: "None", Wanted: "x"}}}, fresh: quotaIsFull,
 			requests: []string{"POST dry"}, kept: "it could not be made again: widgets.example.com \"web\" is forbidden: exceeded quota",
-			fields: []Difference{{Path: "spec.address", Live: "None", Wanted: InWords("x")}},
+			fields: []drift.Difference{{Path: "spec.address", Live: "None", Wanted: drift.InWords("x")}},
 		},
 		"is not what is to be left alone": {
-			child:   Child{Initial: []FieldPath{stays}, Leftovers: []Leftover{{Path: stays, Value: "None"}}},
+			child:   Child{Initial: []drift.FieldPath{stays}, Leftovers: []Leftover{{Path: stays, Value: "None"}}},
 			changed: webhookRefuses, requests: []string{"PATCH"}, refused: "admission webhook",
 		},
 		"is not another value": {
@@ -155,7 +156,7 @@ func TestWhatCannotBeChangedInPlace(t *testing.T) {
 				annotations[v1alpha1.AnnotationInitial] = text
 				live.SetAnnotations(annotations)
 			}
-			writer := NewWriter(client, &shown{live: live}, NewComparer(nil))
+			writer := NewWriter(client, &shown{live: live}, drift.NewComparer(nil))
 			apply := writer.Apply
 			if tc.dry {
 				apply = writer.DryRun().Apply
@@ -212,8 +213,8 @@ func TestWhichFieldsARefusalIsAbout(t *testing.T) {
 				return obj
 			}
 			refusal := invalid(tc.causes)
-			got := NewWriter(nil, nil, NewComparer(nil)).fixedFields(object(tc.declared), object(tc.live), refusal)
-			g.Expect(pathsOf(got)).To(Equal(tc.want))
+			got := NewWriter(nil, nil, drift.NewComparer(nil)).fixedFields(object(tc.declared), object(tc.live), refusal)
+			g.Expect(drift.Paths(got)).To(Equal(tc.want))
 		})
 	}
 }
@@ -225,8 +226,8 @@ func TestARefusalShowsValuesAsTheyAreWritten(t *testing.T) {
 			"resources": map[string]any{"requests": map[string]any{"storage": size}},
 		}}}
 	}
-	got := NewWriter(nil, nil, NewComparer(nil)).fixedFields(object("2048Mi"), object("1Gi"), invalid([]string{"spec"}))
-	g.Expect(got).To(Equal([]Difference{{Path: "spec.resources.requests.storage", Live: "1Gi", Wanted: "2048Mi", scalar: scalarQuantity}}))
+	got := NewWriter(nil, nil, drift.NewComparer(nil)).fixedFields(object("2048Mi"), object("1Gi"), invalid([]string{"spec"}))
+	g.Expect(got).To(HaveExactElements(And(HaveField("Path", "spec.resources.requests.storage"), HaveField("Live", "1Gi"), HaveField("Wanted", "2048Mi"))))
 }
 
 func TestWhatBecomesOfWhatAReplacedChildOwns(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // Initial fields are set when a child is made and left alone from then on. They are applied by a manager of their own. What
@@ -22,8 +23,8 @@ import (
 
 // handOver sees to it that all initial fields of a living child are held, and so are those that are none any more: leaving.
 // It gives the child as it is then.
-func (w *Writer) handOver(ctx context.Context, wanted []FieldPath, live *unstructured.Unstructured) (
-	after *unstructured.Unstructured, leaving []FieldPath, err error,
+func (w *Writer) handOver(ctx context.Context, wanted []drift.FieldPath, live *unstructured.Unstructured) (
+	after *unstructured.Unstructured, leaving []drift.FieldPath, err error,
 ) {
 	held, left := initialOn(live)
 	leaving = without(slices.Concat(held, left), wanted)
@@ -35,7 +36,7 @@ func (w *Writer) handOver(ctx context.Context, wanted []FieldPath, live *unstruc
 }
 
 // letGo ends what handOver began, when what is declared has been applied.
-func (w *Writer) letGo(ctx context.Context, wanted, leaving []FieldPath, out Outcome) (Outcome, error) {
+func (w *Writer) letGo(ctx context.Context, wanted, leaving []drift.FieldPath, out Outcome) (Outcome, error) {
 	if len(leaving) == 0 {
 		return out, nil
 	}
@@ -61,7 +62,7 @@ func (w *Writer) leaveInitial(ctx context.Context, child Child, obj, made *unstr
 
 // take brings an object to what is declared of which only the metadata was read. It is refused if the object has changed
 // since.
-func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drift []string) (Outcome, error) {
+func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string) (Outcome, error) {
 	version := live.GetResourceVersion()
 	if held, leaving := initialOn(live); !samePaths(held, child.Initial) || len(leaving) > 0 {
 		full, err := w.client.get(ctx, targetOf(live))
@@ -78,12 +79,12 @@ func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.
 		// It may be another's since it was read.
 		obj.SetResourceVersion(version)
 	}
-	return w.takeLive(ctx, child, obj, live, action, drift)
+	return w.takeLive(ctx, child, obj, live, action, drifted)
 }
 
 // takeLive hands the initial fields over, applies the rest by force, and lets go of what is not initial any more.
 func (w *Writer) takeLive(
-	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drift []string,
+	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string,
 ) (Outcome, error) {
 	after, leaving, err := w.handOver(ctx, child.Initial, live)
 	if err != nil {
@@ -93,7 +94,7 @@ func (w *Writer) takeLive(
 	if obj.GetResourceVersion() != "" {
 		obj.SetResourceVersion(after.GetResourceVersion())
 	}
-	out, err := w.force(ctx, w.comparer.Prepare(obj), obj, after, action, drift)
+	out, err := w.force(ctx, w.comparer.Prepare(obj), obj, after, action, drifted)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -101,7 +102,7 @@ func (w *Writer) takeLive(
 }
 
 // hold applies initial fields with the values that they have. Where someone has changed one just now, it is read again.
-func (w *Writer) hold(ctx context.Context, live *unstructured.Unstructured, wanted, leaving []FieldPath) (*unstructured.Unstructured, error) {
+func (w *Writer) hold(ctx context.Context, live *unstructured.Unstructured, wanted, leaving []drift.FieldPath) (*unstructured.Unstructured, error) {
 	obj, err := initialPart(live, wanted, leaving)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (w *Writer) hold(ctx context.Context, live *unstructured.Unstructured, want
 }
 
 // holdLive is hold past the cache. By force it takes nothing from anybody: the values are those of the version that it names.
-func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []FieldPath, conflict error) (*unstructured.Unstructured, error) {
+func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []drift.FieldPath, conflict error) (*unstructured.Unstructured, error) {
 	live, err := w.client.get(ctx, targetOf(seen))
 	switch {
 	case err != nil:
@@ -137,7 +138,7 @@ func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, 
 
 // initialPart is what the manager of initial fields applies: the fields with their live values, and what it holds. With no
 // fields it is nothing.
-func initialPart(live *unstructured.Unstructured, wanted, leaving []FieldPath) (*unstructured.Unstructured, error) {
+func initialPart(live *unstructured.Unstructured, wanted, leaving []drift.FieldPath) (*unstructured.Unstructured, error) {
 	obj := nothing(live)
 	for _, path := range slices.Concat(wanted, leaving) {
 		value, found, err := unstructured.NestedFieldNoCopy(live.Object, path...)
@@ -169,45 +170,32 @@ func initialPart(live *unstructured.Unstructured, wanted, leaving []FieldPath) (
 
 // withoutInitial gives what the manager of declarations applies to a child that has initial fields. The hash is that of what
 // is applied, so that it tells whether the fields have been let go.
-func withoutInitial(obj *unstructured.Unstructured, initial []FieldPath) *unstructured.Unstructured {
+func withoutInitial(obj *unstructured.Unstructured, initial []drift.FieldPath) *unstructured.Unstructured {
 	if len(initial) == 0 {
 		return obj
 	}
 	rest := obj.DeepCopy()
-	if isSecret(rest) {
-		rest.Object = foldStringData(rest.Object)
-	}
+	rest.Object = drift.Stored(rest)
 	for _, path := range initial {
 		unstructured.RemoveNestedField(rest.Object, path...)
 	}
 	annotations := rest.GetAnnotations()
-	annotations[v1alpha1.AnnotationApplied] = Hash(rest)
+	annotations[v1alpha1.AnnotationApplied] = drift.Hash(rest)
 	rest.SetAnnotations(annotations)
 	return rest
 }
 
-// checkInitial refuses initial fields that can't be handed over: a map that belongs to one manager as a whole has no parts.
-func (c *Comparer) checkInitial(child Child) error {
+// checkInitial refuses initial fields that can't be handed over.
+func checkInitial(comparer *drift.Comparer, child Child) error {
 	for _, path := range child.Initial {
-		at := c.schemas.root(child.Object.GroupVersionKind())
-		for i, name := range path[:len(path)-1] {
-			if i == 0 && name == keyMetadata {
-				at = c.schemas.metadata
-			} else {
-				at = at.field(name)
-			}
-			if at.exact {
-				return badInitial(child.Object.GetKind(), path, fmt.Sprintf("%s has one owner as a whole; name that instead", path[:i+1]))
-			}
-			if at.list != listByPosition || at.below().element != nil {
-				return badInitial(child.Object.GetKind(), path, fmt.Sprintf("%s is a list; name that instead", path[:i+1]))
-			}
+		if err := comparer.CheckPart(child.Object.GroupVersionKind(), path); err != nil {
+			return badInitial(child.Object.GetKind(), path, err.Error())
 		}
 	}
 	return nil
 }
 
-func badInitial(kind string, path FieldPath, why string) *RefusedError {
+func badInitial(kind string, path drift.FieldPath, why string) *RefusedError {
 	return &RefusedError{
 		Reason:  v1alpha1.ReasonInvalidChild,
 		Message: fmt.Sprintf("initialFields: %s of a %s can't be left alone: %s", path, kind, why),

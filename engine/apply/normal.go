@@ -6,10 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // learn hands the answer to the cache and remembers what the server made of our values: that is no drift.
-func (w *Writer) learn(prepared *Prepared, obj, answer *unstructured.Unstructured) {
+func (w *Writer) learn(prepared *drift.Prepared, obj, answer *unstructured.Unstructured) {
 	w.cache.Wrote(obj.GroupVersionKind(), answer)
 	if w.client.isDry() {
 		return
@@ -25,11 +26,11 @@ func (w *Writer) learn(prepared *Prepared, obj, answer *unstructured.Unstructure
 // normalForm is what the server made of one child.
 type normalForm struct {
 	hash        string
-	differences []Difference
+	differences []drift.Difference
 }
 
 // withoutNormalForm leaves out differences that our own last apply left as well.
-func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string, found []Difference) []Difference {
+func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string, found []drift.Difference) []drift.Difference {
 	if len(found) == 0 {
 		return nil
 	}
@@ -38,15 +39,7 @@ func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string,
 	if !ok || !isForm || form.hash != hash {
 		return found
 	}
-	return slices.DeleteFunc(found, func(d Difference) bool {
+	return slices.DeleteFunc(found, func(d drift.Difference) bool {
 		return slices.ContainsFunc(form.differences, d.Equal)
 	})
-}
-
-func pathsOf(differences []Difference) []string {
-	paths := make([]string, 0, len(differences))
-	for _, d := range differences {
-		paths = append(paths, d.Path)
-	}
-	return paths
 }

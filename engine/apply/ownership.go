@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // Owner is the resource that children are made for.
@@ -70,7 +71,7 @@ func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 		obj.SetOwnerReferences([]metav1.OwnerReference{o.reference()})
 	}
 	// The hash covers all that is claimed above, so that a change of ownership is a change like any other.
-	annotations[v1alpha1.AnnotationApplied] = Hash(obj)
+	annotations[v1alpha1.AnnotationApplied] = drift.Hash(obj)
 	obj.SetAnnotations(annotations)
 	return obj
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // testOwner is the resource that the children of these tests belong to.
@@ -71,7 +72,7 @@ func TestClaim(t *testing.T) {
 		v1alpha1.LabelBox: "website", v1alpha1.LabelManagedBy: "orkestra",
 	}))
 	g.Expect(got.GetAnnotations()).To(Equal(map[string]string{
-		v1alpha1.AnnotationDeclaration: "configmaps/web", v1alpha1.AnnotationDeletionPolicy: "Orphan", v1alpha1.AnnotationApplied: Hash(got),
+		v1alpha1.AnnotationDeclaration: "configmaps/web", v1alpha1.AnnotationDeletionPolicy: "Orphan", v1alpha1.AnnotationApplied: drift.Hash(got),
 	}))
 	g.Expect(got.GetOwnerReferences()).To(Equal([]metav1.OwnerReference{{
 		APIVersion: "demo.example.com/v1", Kind: "Website", Name: "shop", UID: "u1", Controller: new(true), BlockOwnerDeletion: new(true),
@@ -327,10 +328,10 @@ func TestWithoutNormalForm(t *testing.T) {
 	g := NewWithT(t)
 	w := NewWriter(nil, nil, nil)
 	obj := live("team-a", func(o *unstructured.Unstructured) { o.SetUID("c1") })
-	known, fresh := Difference{Path: "spec.a"}, Difference{Path: "spec.b"}
-	g.Expect(w.withoutNormalForm(obj, "h", []Difference{known})).To(HaveLen(1), "nothing was learned yet")
-	w.normal.Add(types.UID("c1"), normalForm{hash: "h", differences: []Difference{known}})
-	g.Expect(w.withoutNormalForm(obj, "h", []Difference{known})).To(BeEmpty())
-	g.Expect(pathsOf(w.withoutNormalForm(obj, "h", []Difference{known, fresh}))).To(Equal([]string{"spec.b"}))
-	g.Expect(w.withoutNormalForm(obj, "other", []Difference{known})).To(HaveLen(1), "another configuration has another normal form")
+	known, fresh := drift.Difference{Path: "spec.a"}, drift.Difference{Path: "spec.b"}
+	g.Expect(w.withoutNormalForm(obj, "h", []drift.Difference{known})).To(HaveLen(1), "nothing was learned yet")
+	w.normal.Add(types.UID("c1"), normalForm{hash: "h", differences: []drift.Difference{known}})
+	g.Expect(w.withoutNormalForm(obj, "h", []drift.Difference{known})).To(BeEmpty())
+	g.Expect(drift.Paths(w.withoutNormalForm(obj, "h", []drift.Difference{known, fresh}))).To(Equal([]string{"spec.b"}))
+	g.Expect(w.withoutNormalForm(obj, "other", []drift.Difference{known})).To(HaveLen(1), "another configuration has another normal form")
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 func TestMayHaveBeenDone(t *testing.T) {
@@ -122,7 +123,7 @@ func TestAChildThatTheCacheDoesNotShowIsInDoubt(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Widget","apiVersion":"v1","metadata":%s}`, managed)
 	})
 	cache := &told{}
-	w := NewWriter(client, cache, &Comparer{})
+	w := NewWriter(client, cache, &drift.Comparer{})
 	out, err := w.Apply(t.Context(), owner, Child{Object: widget("token"), ID: "token", Once: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Action).To(Equal(None), "a former try has made it")

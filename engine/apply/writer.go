@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // normalForms is how many children's server-made normal forms are remembered. One that is forgotten costs one apply.
@@ -48,7 +49,7 @@ type Child struct {
 	// Leftovers are values that the child must not have, and that server-side apply would leave.
 	Leftovers []Leftover
 	// Initial are the fields that have what Object says when the child is made, and are left alone from then on.
-	Initial []FieldPath
+	Initial []drift.FieldPath
 }
 
 // Action is what was done to a child.
@@ -90,13 +91,13 @@ type Writer struct {
 
 	client   *Client
 	cache    Cache
-	comparer *Comparer
+	comparer *drift.Comparer
 	normal   *lru.Cache
 	unsure   unsure
 }
 
 // NewWriter gives a writer.
-func NewWriter(client *Client, cache Cache, comparer *Comparer) *Writer {
+func NewWriter(client *Client, cache Cache, comparer *drift.Comparer) *Writer {
 	return &Writer{client: client, cache: cache, comparer: comparer, normal: lru.New(normalForms)}
 }
 
@@ -104,7 +105,7 @@ func NewWriter(client *Client, cache Cache, comparer *Comparer) *Writer {
 // what only people can mend is a *RefusedError.
 func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
 	obj := owner.Claimed(child)
-	err := w.comparer.checkInitial(child)
+	err := checkInitial(w.comparer, child)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -153,20 +154,20 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 // follow applies what is declared, where something differs.
 func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructured) (Outcome, error) {
 	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
-	action, drift := Changed, []string(nil)
+	action, drifted := Changed, []string(nil)
 	prepared := w.comparer.Prepare(obj)
 	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
 		differences := w.withoutNormalForm(live, hash, w.comparer.Differences(prepared, live))
 		if len(differences) == 0 {
 			return Outcome{Action: None, Object: live}, nil
 		}
-		action, drift = Corrected, pathsOf(differences)
+		action, drifted = Corrected, drift.Paths(differences)
 	}
-	return w.force(ctx, prepared, obj, live, action, drift)
+	return w.force(ctx, prepared, obj, live, action, drifted)
 }
 
 // force applies over what exists. The UID makes sure that it can never bring a deleted child back.
-func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstructured.Unstructured, action Action, drift []string) (Outcome, error) {
+func (w *Writer) force(ctx context.Context, prepared *drift.Prepared, obj, live *unstructured.Unstructured, action Action, drifted []string) (Outcome, error) {
 	obj.SetUID(live.GetUID())
 	answer, _, err := w.client.apply(ctx, obj, true)
 	if err != nil {
@@ -177,7 +178,7 @@ func (w *Writer) force(ctx context.Context, prepared *Prepared, obj, live *unstr
 		return Outcome{}, err
 	}
 	w.learn(prepared, obj, answer)
-	return Outcome{Action: action, Object: answer, Drift: drift}, nil
+	return Outcome{Action: action, Object: answer, Drift: drifted}, nil
 }
 
 // createOnce makes a child that is never changed again. A POST can't change what is there already.
@@ -210,7 +211,7 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 // whether the API server behind the kind heeds the version that makes it a conflict, it is asked first.
 func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	var conflict error
-	if w.comparer.knows(obj.GroupVersionKind()) {
+	if w.comparer.Knows(obj.GroupVersionKind()) {
 		out, err := w.createByApply(ctx, child, obj)
 		if !apierrors.IsConflict(err) {
 			return out, err

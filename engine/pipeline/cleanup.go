@@ -10,6 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // steps runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
@@ -130,7 +131,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
 		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
 			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, in), obj.GetNamespace())})
-		finish(finished, in, apply.Hash(obj)) // a namespace does not come back from there
+		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
 	if err != nil && !in.quoted {
@@ -145,7 +146,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	}
 	message, err := d.outcome(ctx, r, in, out.Object)
 	if err == nil && message == "" {
-		finish(finished, in, apply.Hash(obj))
+		finish(finished, in, drift.Hash(obj))
 	}
 	return message, err
 }

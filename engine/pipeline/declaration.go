@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/when"
@@ -47,7 +48,7 @@ type declaration struct {
 	keepWhenFalse  map[bool]bool // by "the gate is a false choice"
 	failurePolicy  v1alpha1.JobFailurePolicy
 	replace        bool // the child is made again where it can't be changed; a Job when what is declared of it changes
-	initial        []apply.FieldPath
+	initial        []drift.FieldPath
 
 	usesChildren bool
 	outside      []outsideName  // what it reads from outside, also by what it takes from other declarations

@@ -22,6 +22,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // now is the time at which the tests run.
@@ -276,7 +277,7 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	obj := child.Object.DeepCopy()
-	hash := apply.Hash(obj)
+	hash := drift.Hash(obj)
 	at := slices.IndexFunc(w.children, func(c *unstructured.Unstructured) bool { return keyOf(c) == keyOf(obj) })
 	if at >= 0 {
 		live := w.children[at]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // concurrentWrites is how many children of one wave are written at the same time.
@@ -242,7 +243,7 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 	w := &pending{of: in, child: in.child(obj)}
 	w.child.Initial = r.initialOf(ctx, in, obj)
 	for _, left := range in.kind.Leftovers(obj) {
-		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: apply.InWords(left.Wanted)})
+		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: drift.InWords(left.Wanted)})
 	}
 	return w, r.stands.add(obj, in)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
@@ -20,7 +21,7 @@ import (
 const fieldReplicas = "replicas"
 
 // replicasField is what an autoscaler sets of its target.
-var replicasField = apply.FieldPath{"spec", fieldReplicas}
+var replicasField = drift.FieldPath{"spec", fieldReplicas}
 
 // listIndex finds the index of a list in a path.
 var listIndex = regexp.MustCompile(`\[\s*[0-9]`)
@@ -41,11 +42,11 @@ func (c *compiler) initialFields(d *declaration, in []v1alpha1.ShortString, at *
 			c.fail(field.Invalid(at.Index(i), text, err.Error()))
 			continue
 		}
-		if other := slices.IndexFunc(d.initial, func(o apply.FieldPath) bool { return overlap(o, path) }); other >= 0 {
+		if other := slices.IndexFunc(d.initial, func(o drift.FieldPath) bool { return overlap(o, path) }); other >= 0 {
 			c.fail(field.Invalid(at.Index(i), text, fmt.Sprintf("%s is in this list, and one of the two is part of the other", d.initial[other])))
 			continue
 		}
-		d.initial = append(d.initial, apply.FieldPath(path))
+		d.initial = append(d.initial, drift.FieldPath(path))
 	}
 }
 
@@ -87,20 +88,20 @@ func mayBeInitial(gvk schema.GroupVersionKind, text string, path expr.Path) erro
 }
 
 // overlap says whether one path leads to a part of the other.
-func overlap(a apply.FieldPath, b expr.Path) bool {
+func overlap(a drift.FieldPath, b expr.Path) bool {
 	n := min(len(a), len(b))
 	return slices.Equal([]string(a[:n]), []string(b[:n]))
 }
 
 // initialOf gives the initial fields of an object: those that its declaration names, and the replicas of what an autoscaler of
 // this box scales.
-func (r *Run) initialOf(ctx context.Context, in instance, obj *unstructured.Unstructured) []apply.FieldPath {
+func (r *Run) initialOf(ctx context.Context, in instance, obj *unstructured.Unstructured) []drift.FieldPath {
 	if in.once {
 		return nil // nothing of it is ever applied again
 	}
 	initial := in.initial
 	if len(r.Plan.scalers) == 0 || !r.scaled(ctx, obj) ||
-		slices.ContainsFunc(initial, func(p apply.FieldPath) bool { return overlap(p, expr.Path(replicasField)) }) {
+		slices.ContainsFunc(initial, func(p drift.FieldPath) bool { return overlap(p, expr.Path(replicasField)) }) {
 		return initial
 	}
 	return append(slices.Clone(initial), replicasField)

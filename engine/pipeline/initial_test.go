@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 var hpaKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
@@ -72,7 +73,7 @@ func TestReplicasOfWhatAnAutoscalerScalesAreLeftAlone(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
 			p.kinds = func() []schema.GroupVersionKind { return append(p.allKinds(), hpaKind) }
-			var initial []apply.FieldPath
+			var initial []drift.FieldPath
 			p.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
 				if child.Object.GetKind() != "Deployment" {
 					return apply.Outcome{}, errors.New("enough was seen")
@@ -91,9 +92,9 @@ func TestReplicasOfWhatAnAutoscalerScalesAreLeftAlone(t *testing.T) {
 			if err != nil {
 				g.Expect(err.Error()).To(gomega.Or(gomega.HaveSuffix("enough was seen"), gomega.ContainSubstring("spec.host")))
 			}
-			want := []apply.FieldPath(nil)
+			want := []drift.FieldPath(nil)
 			if tc.want {
-				want = []apply.FieldPath{{"spec", "replicas"}}
+				want = []drift.FieldPath{{"spec", "replicas"}}
 			}
 			g.Expect(initial).To(gomega.Equal(want))
 		})
@@ -104,7 +105,7 @@ func TestInitialFieldsAreHandedOn(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	var mu sync.Mutex
-	got := map[string][]apply.FieldPath{}
+	got := map[string][]drift.FieldPath{}
 	p.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -117,7 +118,7 @@ onReconcile:
   - {name: a, initialFields: [data.x, "metadata.annotations['a/b']"]}
 `), website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(got).To(gomega.Equal(map[string][]apply.FieldPath{
+	g.Expect(got).To(gomega.Equal(map[string][]drift.FieldPath{
 		"a": {{"data", "x"}, {"metadata", "annotations", "a/b"}},
 	}))
 }

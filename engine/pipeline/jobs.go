@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
@@ -55,7 +56,7 @@ const runMark = " "
 
 // runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
 func (r *Run) runOf(job *unstructured.Unstructured) string {
-	return apply.Hash(job) + runMark + r.childName(job)
+	return drift.Hash(job) + runMark + r.childName(job)
 }
 
 // jobNameOf gives the object of a run, as childName does. A Job under another name is another Job.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // irreplaceable are kinds that are never deleted to be made again, with the reason.
@@ -84,7 +85,7 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 
 // fromTo gives the values of a field that can't be changed, where people may read them. What stands on the child may be of a former
 // declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
-func (d *declaration) fromTo(f apply.Difference) string {
+func (d *declaration) fromTo(f drift.Difference) string {
 	if !d.mayShow(d.contentPaths()) || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
 		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
 		return ""
@@ -102,7 +103,7 @@ func (d *declaration) fromTo(f apply.Difference) string {
 // scalarText writes a value as JSON; "" where it is none, or no scalar.
 func scalarText(v any) string {
 	switch v := v.(type) {
-	case apply.InWords:
+	case drift.InWords:
 		return string(v)
 	case nil, map[string]any, []any:
 		return ""

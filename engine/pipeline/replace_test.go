@@ -13,22 +13,23 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
 	const orReplace = "; set replace: true to delete the Service and make it again, or give it another name"
-	from := func(path string, live, wanted any) []apply.Difference {
-		return []apply.Difference{{Path: path, Live: live, Wanted: wanted}}
+	from := func(path string, live, wanted any) []drift.Difference {
+		return []drift.Difference{{Path: path, Live: live, Wanted: wanted}}
 	}
 	secretWords := apierrors.NewInvalid(serviceKind.GroupKind(), "shop", field.ErrorList{field.Invalid(field.NewPath("spec", "x"), "hidden", "no")})
 	for name, tc := range map[string]struct {
 		box    string
-		fields []apply.Difference
+		fields []drift.Difference
 		kept   error
 		want   string
 	}{
 		"from what to what": {
-			`services: [{selector: {a: "{{ .spec.image }}"}}]`, from("spec.clusterIP", "None", apply.InWords("an address")), nil,
+			`services: [{selector: {a: "{{ .spec.image }}"}}]`, from("spec.clusterIP", "None", drift.InWords("an address")), nil,
 			`Service "shop": spec.clusterIP can't be changed from "None" to an address` + orReplace,
 		},
 		"values that are no text": {
@@ -38,11 +39,11 @@ func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
 			`services: [{selector: {}}]`, from("spec.a", map[string]any{"b": "c"}, nil), nil, `spec.a can't be changed` + orReplace,
 		},
 		"three, and how many more": {
-			`services: [{selector: {}}]`, []apply.Difference{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}, {Path: "e"}}, nil,
+			`services: [{selector: {}}]`, []drift.Difference{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}, {Path: "e"}}, nil,
 			`Service "shop": a can't be changed, b can't be changed, c can't be changed, and 2 more` + orReplace,
 		},
 		"what a pod template holds, but for the image": {
-			`deployments: [{image: a}]`, []apply.Difference{
+			`deployments: [{image: a}]`, []drift.Difference{
 				{Path: "spec.template.spec.containers[name=main].env[name=TOKEN].value", Live: "hidden", Wanted: "hidden"},
 				{Path: "spec.template.spec.containers[name=main].image", Live: "a", Wanted: "b"},
 			}, nil,

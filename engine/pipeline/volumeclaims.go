@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // claimKind is the kind whose objects hold data. Of its spec, the API server changes the size alone: of a claim that is bound, to a larger
@@ -26,7 +27,7 @@ const (
 
 // claimWayOut says what to do about fields of a volume claim that can't be changed, which depends on whether it has a volume.
 func claimWayOut(fixed *apply.ImmutableError) string {
-	ofSize := slices.ContainsFunc(fixed.Fields, func(f apply.Difference) bool { return f.Path == claimSize })
+	ofSize := slices.ContainsFunc(fixed.Fields, func(f drift.Difference) bool { return f.Path == claimSize })
 	phase, _, _ := unstructured.NestedString(fixed.Live.Object, fieldStatus, "phase")
 	switch {
 	case phase == string(corev1.ClaimPending) && ofSize:

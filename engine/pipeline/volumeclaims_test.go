@@ -13,11 +13,12 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
-	size := apply.Difference{Path: claimSize, Live: "1Gi", Wanted: "500Mi"}
-	mode := apply.Difference{Path: "spec.volumeMode", Live: "Block", Wanted: "Filesystem"}
+	size := drift.Difference{Path: claimSize, Live: "1Gi", Wanted: "500Mi"}
+	mode := drift.Difference{Path: "spec.volumeMode", Live: "Block", Wanted: "Filesystem"}
 	const (
 		ofSize    = `PersistentVolumeClaim "shop": spec.resources.requests.storage can't be changed from "1Gi" to "500Mi"; `
 		ofMode    = `PersistentVolumeClaim "shop": spec.volumeMode can't be changed from "Block" to "Filesystem"; `
@@ -25,7 +26,7 @@ func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		phase string
-		field apply.Difference
+		field drift.Difference
 		want  string
 	}{
 		"the size of one that has no volume yet": {"Pending", size, ofSize +
@@ -43,7 +44,7 @@ func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
 			world := newPorts()
 			world.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
 				live := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{"phase": tc.phase}}}
-				return apply.Outcome{}, &apply.ImmutableError{Live: live, Fields: []apply.Difference{tc.field}}
+				return apply.Outcome{}, &apply.ImmutableError{Live: live, Fields: []drift.Difference{tc.field}}
 			}
 			_, err := world.run(planOf(t, "onReconcile: {pvcs: [{storage: 500Mi}]}"), website(t, `{image: a}`))
 			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)

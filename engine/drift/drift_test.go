@@ -1,9 +1,7 @@
-package apply
+package drift
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +49,7 @@ func runDriftCases(t *testing.T, comparer *Comparer, cases map[string]driftCase)
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			desired, live := object(t, tc.kind, tc.desired), object(t, tc.kind, tc.live)
-			g.Expect(pathsOf(comparer.Differences(comparer.Prepare(desired), live))).To(HaveExactElements(toAny(tc.want)...))
+			g.Expect(Paths(comparer.Differences(comparer.Prepare(desired), live))).To(HaveExactElements(toAny(tc.want)...))
 			g.Expect(comparer.Differences(comparer.Prepare(desired), desired)).To(BeEmpty(), "desired against itself")
 			g.Expect(comparer.Differences(comparer.Prepare(live), live)).To(BeEmpty(), "live against itself")
 		})
@@ -133,36 +131,6 @@ func TestQuantitySpellings(t *testing.T) {
 	runDriftCases(t, NewComparer(nil), cases)
 }
 
-func TestSameScalar(t *testing.T) {
-	for name, tc := range map[string]struct {
-		a, b any
-		want bool
-	}{
-		"Floats":           {0.5, 0.5, true},
-		"WholeFloat":       {int64(5_000_000_000_000_000_000), 5e18, true},
-		"BeyondInt":        {int64(math.MinInt64), float64(1 << 63), false},
-		"BeyondInt2":       {float64(1 << 63), float64(1 << 63), true},
-		"NotRounded":       {int64(9007199254740993), float64(9007199254740992), false},
-		"MinusZero":        {math.Copysign(0, -1), int64(0), true},
-		"OtherIntegers":    {3, int32(3), true},
-		"JSONNumber":       {json.Number("3.0"), int64(3), true},
-		"JSONNumberOther":  {json.Number("3"), int64(4), false},
-		"NoNumber":         {json.Number("x"), int64(0), false},
-		"BoolAndText":      {true, "true", false},
-		"NilAndZero":       {nil, int64(0), false},
-		"NilAndNil":        {nil, nil, true},
-		"NumberAndText":    {int64(1), "1", false},
-		"NotJSONSame":      {[]string{"a"}, []string{"a"}, true},
-		"NotJSONDifferent": {[]string{"a"}, []string{"b"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(sameScalar(tc.a, tc.b)).To(Equal(tc.want))
-			g.Expect(sameScalar(tc.b, tc.a)).To(Equal(tc.want))
-		})
-	}
-}
-
 func TestEmptyAndZero(t *testing.T) {
 	runDriftCases(t, NewComparer(nil), map[string]driftCase{
 		"FalseDropped":          {deployment, pod("{hostNetwork: false}"), pod("{}"), nil},
@@ -237,8 +205,8 @@ func TestNilObjects(t *testing.T) {
 	c := NewComparer(nil)
 	desired := object(t, configMap, "data: {a: b}\nmetadata: {labels: {a: b}}")
 	empty := &unstructured.Unstructured{}
-	g.Expect(pathsOf(c.Differences(c.Prepare(desired), nil))).To(Equal([]string{"data", "metadata"}))
-	g.Expect(pathsOf(c.Differences(c.Prepare(desired), empty))).To(Equal([]string{"data", "metadata"}))
+	g.Expect(Paths(c.Differences(c.Prepare(desired), nil))).To(Equal([]string{"data", "metadata"}))
+	g.Expect(Paths(c.Differences(c.Prepare(desired), empty))).To(Equal([]string{"data", "metadata"}))
 	g.Expect(c.Differences(c.Prepare(nil), desired)).To(BeEmpty())
 	g.Expect(c.Differences(c.Prepare(empty), desired)).To(BeEmpty())
 	g.Expect(c.Differences(nil, desired)).To(BeEmpty())
@@ -256,7 +224,7 @@ func TestDifferencesAreSorted(t *testing.T) {
 		data[fmt.Sprint("k", i)] = "x"
 	}
 	desired.Object["data"] = data
-	paths := pathsOf(c.Differences(c.Prepare(desired), live))
+	paths := Paths(c.Differences(c.Prepare(desired), live))
 	g.Expect(paths).To(HaveLen(100))
 	g.Expect(slices.IsSorted(paths)).To(BeTrue())
 }

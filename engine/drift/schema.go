@@ -1,6 +1,7 @@
-package apply
+package drift
 
 import (
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -10,6 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Fields of every object.
+const (
+	keyKind        = "kind"
+	keyMetadata    = "metadata"
+	keyAnnotations = "annotations"
+	keyLabels      = "labels"
 )
 
 // ListSchema gives the structural schema of a custom kind, or nil where it has none, so that the list and map types in it
@@ -91,6 +100,26 @@ func orUnknown(p *place) *place {
 	return p
 }
 
+// CheckPart says why a field of a kind can't have an owner of its own, beside the owner of what is around it; nil: it can. A map that
+// belongs to one manager as a whole has no parts, and a FieldPath leads into no list.
+func (c *Comparer) CheckPart(gvk schema.GroupVersionKind, path FieldPath) error {
+	at := c.schemas.root(gvk)
+	for i, name := range path[:len(path)-1] {
+		if i == 0 && name == keyMetadata {
+			at = c.schemas.metadata
+		} else {
+			at = at.field(name)
+		}
+		switch {
+		case at.exact:
+			return fmt.Errorf("%s has one owner as a whole; name that instead", path[:i+1])
+		case at.list != listByPosition || at.below().element != nil:
+			return fmt.Errorf("%s is a list; name that instead", path[:i+1])
+		}
+	}
+	return nil
+}
+
 // schemas finds the place of a whole object. It is safe for concurrent use.
 type schemas struct {
 	ask       ListSchema
@@ -142,8 +171,8 @@ func (s *schemas) root(gvk schema.GroupVersionKind) *place {
 	return root.place
 }
 
-// knows says whether a kind is a built-in one or one of a CRD: the API server itself stores those.
-func (c *Comparer) knows(gvk schema.GroupVersionKind) bool {
+// Knows says whether a kind is a built-in one or one of a CRD: the API server itself stores those.
+func (c *Comparer) Knows(gvk schema.GroupVersionKind) bool {
 	return scheme.Scheme.Recognizes(gvk) || c.schemas.ask != nil && c.schemas.ask(gvk) != nil
 }
 

@@ -1,8 +1,10 @@
-package apply
+package drift
 
 import (
 	"slices"
 	"strconv"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // comparison collects the differences between an expectation and a live object.
@@ -37,11 +39,11 @@ func (c *comparison) compareObject(e *expectation, live any) {
 	present := 0
 	for i := range e.children {
 		child := &e.children[i]
-		value := fields[child.name]
-		if value != nil {
+		field := fields[child.name]
+		if field != nil {
 			present++
 		}
-		c.compare(child, value)
+		c.compare(child, field)
 	}
 	if e.place.exact && present < len(fields) {
 		c.surplusFields(e, fields)
@@ -161,12 +163,12 @@ func (e *expectation) scalarEquals(live any) bool {
 	switch {
 	case isEmpty(live):
 		return e.allowsAbsence() || live != nil && isEmpty(e.value)
-	case sameScalar(e.value, live):
+	case value.SameScalar(e.value, live):
 		return true
 	case e.place.scalar == scalarPlain || isEmpty(e.value):
 		return false
 	default:
-		return sameScalar(e.place.scalar.canonical(e.value), e.place.scalar.canonical(live))
+		return value.SameScalar(e.place.scalar.canonical(e.value), e.place.scalar.canonical(live))
 	}
 }
 

@@ -1,4 +1,4 @@
-package apply
+package drift
 
 import (
 	"testing"
@@ -74,7 +74,7 @@ func TestCustomSchemaMayChange(t *testing.T) {
 	current := set()
 	c := NewComparer(func(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return current })
 	desired, live := object(t, custom, "spec: {tags: [a, b]}"), object(t, custom, "spec: {tags: [b, a]}")
-	differ := func() []string { return pathsOf(c.Differences(c.Prepare(desired), live)) }
+	differ := func() []string { return Paths(c.Differences(c.Prepare(desired), live)) }
 	g.Expect(differ()).To(BeEmpty())
 	g.Expect(differ()).To(BeEmpty())
 	current = &apiextensionsv1.JSONSchemaProps{Type: "object"}

@@ -1,4 +1,4 @@
-package apply
+package drift
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // hashLength is how many hexadecimal characters of the SHA-256 are kept: 64 bits, for what is compared with one other value.
@@ -108,17 +109,19 @@ func (h *hasher) list(list []any) {
 	h.text = append(h.text, ']')
 }
 
-func (h *hasher) number(value any) {
-	n, ok := asNumber(value)
-	switch {
-	case !ok:
+func (h *hasher) number(v any) {
+	n, ok := value.Comparable(v)
+	if !ok {
 		// Not a JSON value; rendered objects hold none. What can't be encoded is as good as nothing.
-		if data, err := json.Marshal(value); err == nil {
+		if data, err := json.Marshal(v); err == nil {
 			h.text = append(h.text, data...)
 		}
-	case n.fraction != 0:
-		h.text = strconv.AppendFloat(h.text, n.fraction, 'g', -1, 64)
-	default:
-		h.text = strconv.AppendInt(h.text, n.whole, 10)
+		return
+	}
+	switch n := n.(type) {
+	case int64:
+		h.text = strconv.AppendInt(h.text, n, 10)
+	case float64:
+		h.text = strconv.AppendFloat(h.text, n, 'g', -1, 64)
 	}
 }

@@ -1,13 +1,9 @@
-package apply
+package drift
 
 import (
 	"encoding/base64"
 	"encoding/json"
-	"math"
-	"reflect"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,8 +106,8 @@ func isEmpty(value any) bool {
 }
 
 // isZero says whether a scalar is the zero value of its type.
-func (t scalarType) isZero(value any) bool {
-	switch v := t.canonical(value).(type) {
+func (t scalarType) isZero(v any) bool {
+	switch v := t.canonical(v).(type) {
 	case nil:
 		return true
 	case bool:
@@ -119,8 +115,8 @@ func (t scalarType) isZero(value any) bool {
 	case string:
 		return v == "" || t == scalarQuantity && v == "0" || t == scalarDuration && v == "0s"
 	default:
-		n, ok := asNumber(v)
-		return ok && n == number{}
+		n, ok := value.Comparable(v)
+		return ok && n == int64(0)
 	}
 }
 
@@ -133,106 +129,19 @@ func isScalar(value any) bool {
 	}
 }
 
-// sameValue compares JSON values, numbers by value.
-func sameValue(a, b any) bool {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k, v := range x {
-			if w, found := y[k]; !found || !sameValue(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !sameValue(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return sameScalar(a, b)
-	}
-}
-
-// sameScalar compares scalars, numbers by value.
-func sameScalar(a, b any) bool {
-	switch x := a.(type) {
-	case nil:
-		return b == nil
-	case string:
-		y, ok := b.(string)
-		return ok && x == y
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y
-	}
-	x, ok := asNumber(a)
-	if !ok {
-		return reflect.DeepEqual(a, b)
-	}
-	y, ok := asNumber(b)
-	return ok && x == y
-}
-
-// number is a JSON number in a form in which equal numbers are equal: whole where it is whole.
-type number struct {
-	whole    int64
-	fraction float64
-}
-
-func asNumber(v any) (n number, ok bool) {
-	if _, isText := v.(string); isText {
-		return number{}, false
-	}
-	converted, ok := value.Number(v)
-	switch c := converted.(type) {
-	case int64:
-		return number{whole: c}, ok
-	case float64:
-		return numberOf(c), ok
-	default:
-		return number{}, false
-	}
-}
-
-func numberOf(f float64) number {
-	// 1<<63 itself is not an int64; floats below it convert exactly when they are whole.
-	if f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63 {
-		return number{whole: int64(f)}
-	}
-	return number{fraction: f}
-}
-
 // numberOrText writes a scalar as it would stand in JSON, without quotes.
-func numberOrText(value any) string {
-	if text, ok := value.(string); ok {
+func numberOrText(v any) string {
+	if text, ok := v.(string); ok {
 		return text
 	}
-	if n, ok := asNumber(value); ok && n.fraction == 0 {
-		return strconv.FormatInt(n.whole, 10)
+	if n, ok := value.Comparable(v); ok {
+		if whole, isWhole := n.(int64); isWhole {
+			return strconv.FormatInt(whole, 10)
+		}
 	}
-	data, err := json.Marshal(value)
+	data, err := json.Marshal(v)
 	if err != nil {
 		return ""
 	}
 	return string(data)
-}
-
-// scalarText writes a scalar for a path: as it is where that is clear, otherwise quoted.
-func scalarText(value any) string {
-	text := numberOrText(value)
-	unclear := func(r rune) bool { return strings.ContainsRune(`[],='"\`, r) || !unicode.IsPrint(r) }
-	if strings.ContainsFunc(text, unclear) {
-		return strconv.Quote(text)
-	}
-	return text
 }

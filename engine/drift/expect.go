@@ -1,12 +1,8 @@
-package apply
+package drift
 
 import (
-	"encoding/base64"
-	"maps"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -208,55 +204,4 @@ func (e *expectation) path() string {
 	default:
 		return joinPath(up, e.name)
 	}
-}
-
-// joinPath adds a field to a path, quoted where it is not a plain name.
-func joinPath(path, name string) string {
-	if !isPlainName(name) {
-		quoted := strconv.Quote(name)
-		quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-		return path + "['" + strings.ReplaceAll(quoted, `'`, `\'`) + "']"
-	}
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func isPlainName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func isSecret(obj *unstructured.Unstructured) bool {
-	return obj.GetKind() == "Secret" && obj.GetAPIVersion() == "v1"
-}
-
-// foldStringData gives a Secret's content with stringData in the form in which the API server stores it: base64, in data,
-// before what data itself says.
-func foldStringData(content map[string]any) map[string]any {
-	plain, ok := content["stringData"].(map[string]any)
-	if !ok {
-		return content
-	}
-	stored, _ := content["data"].(map[string]any)
-	data := make(map[string]any, len(stored)+len(plain))
-	maps.Copy(data, stored)
-	for key, value := range plain {
-		text, isText := value.(string)
-		if !isText {
-			return content
-		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	folded := maps.Clone(content)
-	delete(folded, "stringData")
-	folded["data"] = data
-	return folded
 }

@@ -1,10 +1,17 @@
-package apply
+// Package drift compares what is declared with what lives: which fields of a rendered object are otherwise on the live one, by their
+// meaning and not by their spelling, and whether the declaration itself has changed since it was applied. It is pure: it is handed objects,
+// and the schemas of custom kinds.
+package drift
 
 import (
 	"cmp"
+	"encoding/base64"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Comparer compares what a declaration sets with what is live (design: semantics.md, "Drift"). It sends nothing and
@@ -40,9 +47,21 @@ type Difference struct {
 	scalar scalarType
 }
 
+// InWords is a wanted value that no declaration writes out.
+type InWords string
+
+// Paths are those of differences, in the same order.
+func Paths(differences []Difference) []string {
+	paths := make([]string, 0, len(differences))
+	for _, d := range differences {
+		paths = append(paths, d.Path)
+	}
+	return paths
+}
+
 // Equal says whether two differences are the same: the same path, the same live value, in whatever spelling.
 func (d Difference) Equal(other Difference) bool {
-	return d.Path == other.Path && sameValue(d.scalar.canonical(d.Live), other.scalar.canonical(other.Live))
+	return d.Path == other.Path && value.Same(d.scalar.canonical(d.Live), other.scalar.canonical(other.Live))
 }
 
 // Prepare does the work on the rendered object. It may be changed afterwards.
@@ -77,4 +96,40 @@ func (c *Comparer) Differences(p *Prepared, live *unstructured.Unstructured) []D
 	found.compare(&p.root, content)
 	slices.SortStableFunc(found.differences, func(a, b Difference) int { return cmp.Compare(a.Path, b.Path) })
 	return found.differences
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GetKind() == "Secret" && obj.GetAPIVersion() == "v1"
+}
+
+// Stored gives the content of an object in the form in which the API server stores it: a Secret has no stringData there. What need not
+// change is not copied.
+func Stored(obj *unstructured.Unstructured) map[string]any {
+	if !isSecret(obj) {
+		return obj.Object
+	}
+	return foldStringData(obj.Object)
+}
+
+// foldStringData gives a Secret's content with stringData in the form in which the API server stores it: base64, in data,
+// before what data itself says.
+func foldStringData(content map[string]any) map[string]any {
+	plain, ok := content["stringData"].(map[string]any)
+	if !ok {
+		return content
+	}
+	stored, _ := content["data"].(map[string]any)
+	data := make(map[string]any, len(stored)+len(plain))
+	maps.Copy(data, stored)
+	for key, value := range plain {
+		text, isText := value.(string)
+		if !isText {
+			return content
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	folded := maps.Clone(content)
+	delete(folded, "stringData")
+	folded["data"] = data
+	return folded
 }

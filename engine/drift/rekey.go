@@ -1,0 +1,125 @@
+package drift
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Rekeyed gives those top-level fields of a live object, but its metadata, in which entries of keyed lists have their declared keys
+// back; none where no entry has lost its key. What is read is not changed.
+func (c *Comparer) Rekeyed(declared, live *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+	root := c.schemas.root(declared.GroupVersionKind())
+	for name, value := range declared.Object {
+		if name == keyMetadata || name == "apiVersion" || name == keyKind {
+			continue
+		}
+		if restored, changed := root.field(name).rekey(value, live.Object[name]); changed {
+			out[name] = restored
+		}
+	}
+	return out
+}
+
+// rekey gives a copy of a live value in which entries of keyed lists have their declared keys back; changed is false where
+// none has lost it.
+func (p *place) rekey(declared, live any) (restored any, changed bool) {
+	switch d := declared.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			return live, false
+		}
+		out := maps.Clone(l)
+		for _, name := range slices.Sorted(maps.Keys(d)) {
+			if value, ok := p.field(name).rekey(d[name], l[name]); ok {
+				out[name], changed = value, true
+			}
+		}
+		return out, changed
+	case []any:
+		l, ok := live.([]any)
+		if !ok || p.list != listByKeys {
+			return live, false
+		}
+		return p.rekeyList(d, l)
+	default:
+		return live, false
+	}
+}
+
+// rekeyList finds each declared entry by its key, and those whose key is not there by their name, or as the only one left.
+func (p *place) rekeyList(declared, live []any) (restored []any, changed bool) {
+	list := &expectation{place: p, form: formByKeys}
+	at := map[string]int{}
+	for i, entry := range live {
+		if list.hasScalarKeys(entry) {
+			at[list.identify(entry)] = i
+		}
+	}
+	restored = slices.Clone(live)
+	known := map[int]bool{}
+	var missing []any
+	for _, entry := range declared {
+		i, found := at[list.identify(entry)]
+		if !found {
+			missing = append(missing, entry)
+			continue
+		}
+		known[i] = true
+		if value, ok := p.element().rekey(entry, live[i]); ok {
+			restored[i], changed = value, true
+		}
+	}
+	var foreign []int
+	for i := range live {
+		if !known[i] {
+			foreign = append(foreign, i)
+		}
+	}
+	for _, entry := range missing {
+		if i := counterpart(entry, live, foreign, len(missing)); i >= 0 {
+			restored[i], changed = p.overlaid(live[i], entry), true
+			foreign = slices.DeleteFunc(foreign, func(f int) bool { return f == i })
+		}
+	}
+	return restored, changed
+}
+
+// counterpart is the place of the entry that has lost the key of a declared one; -1 where that can't be told.
+func counterpart(declared any, live []any, foreign []int, missing int) int {
+	d, _ := declared.(map[string]any)
+	if name, ok := d["name"].(string); ok && name != "" {
+		for _, i := range foreign {
+			if l, ok := live[i].(map[string]any); ok && l["name"] == name {
+				return i
+			}
+		}
+		return -1
+	}
+	if missing == 1 && len(foreign) == 1 {
+		return foreign[0]
+	}
+	return -1
+}
+
+// overlaid lays the declared fields, and the defaults of keys, on a copy of a live entry: what only the API server knows of it,
+// such as a node port, stays.
+func (p *place) overlaid(live, declared any) any {
+	l, okL := live.(map[string]any)
+	d, okD := declared.(map[string]any)
+	if !okL || !okD {
+		return declared
+	}
+	out := maps.Clone(l)
+	for _, key := range p.keys {
+		if key.defaultValue != nil {
+			out[key.name] = key.defaultValue
+		}
+	}
+	maps.Copy(out, runtime.DeepCopyJSON(d))
+	return out
+}

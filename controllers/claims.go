@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 )
 
 // Claims says which box runs a CRD: the one that claimed it first, until it is deleted or names another. The claims of a
@@ -69,7 +70,7 @@ func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd strin
 	candidates := slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool {
 		// One that is being deleted claims nothing, but what it holds it keeps until it has let go of its resources.
 		_, holds := claimed[b.Name]
-		return boxCRD(&b) != crd || b.DeletionTimestamp != nil && (!holds || !controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer))
+		return crds.NameOf(&b) != crd || b.DeletionTimestamp != nil && (!holds || !controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer))
 	})
 	if len(candidates) == 0 {
 		candidates = append(candidates, *box)

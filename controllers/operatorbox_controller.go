@@ -7,7 +7,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,9 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/revision"
 )
 
 // boxWorkers is more than one, so that a box whose CRD is slow does not hold up the others.
@@ -39,20 +41,22 @@ type OperatorBoxReconciler struct {
 	Client client.Client
 	// Live reads from the API server: full CRDs, which are too large to keep in a cache.
 	Live client.Reader
-	// Mapper resolves kinds.
-	Mapper meta.RESTMapper
 	// Engine runs the plans.
 	Engine *engine.Engine
 	// Reports is told what CRDHealth shows of boxes that do not run.
 	Reports *Reports
-	// Permissions knows what the manager may do.
-	Permissions *Permissions
+	// Rights says what the manager may do.
+	Rights *access.Reviews
 	// CRDs keeps the full CRDs of the boxes.
-	CRDs *CRDs
+	CRDs *crds.Store
+	// Compiler compiles the boxes.
+	Compiler *Compiler
 	// Claims says which box runs a CRD.
 	Claims *Claims
 	// Revisions keeps the specs that ran.
-	Revisions *Revisions
+	Revisions *revision.Store
+	// Plans compiles what ran before.
+	Plans *revision.Plans
 	// Boxes queues boxes that must be looked at.
 	Boxes *DirtyQueue
 	// Events is told what happens to a box. nil: there are no events.
@@ -61,10 +65,7 @@ type OperatorBoxReconciler struct {
 	Drain *Drain
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
-	// ExternalOnly says that the operator names the only hosts that external calls may reach.
-	ExternalOnly bool
 
-	plans   plans
 	account *account
 	held    sync.Map // boxes by name, as they were when this process last saw our finalizer on the API server; not those that it took it off
 }
@@ -96,7 +97,7 @@ func (r *OperatorBoxReconciler) boxesOf(ctx context.Context, crd client.Object) 
 	}
 	var out []reconcile.Request
 	for i := range boxes.Items {
-		if boxCRD(&boxes.Items[i]) == crd.GetName() || definedCRD(&boxes.Items[i]) == crd.GetName() {
+		if crds.NameOf(&boxes.Items[i]) == crd.GetName() || crds.Defined(&boxes.Items[i]) == crd.GetName() {
 			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
 		}
 	}
@@ -236,7 +237,7 @@ func (r *OperatorBoxReconciler) hold(ctx context.Context, box *v1alpha1.Operator
 
 // bring does what the spec asks for, as far as it can be done now, and says how far that was.
 func (r *OperatorBoxReconciler) bring(ctx context.Context, box *v1alpha1.OperatorBox) (*view, error) {
-	v := &view{crdName: boxCRD(box)}
+	v := &view{crdName: crds.NameOf(box)}
 	r.noteMisread(box, v)
 	crd, err := r.findCRD(ctx, box, v)
 	if err != nil {
@@ -278,13 +279,13 @@ func (r *OperatorBoxReconciler) run(ctx context.Context, box *v1alpha1.OperatorB
 	}
 	r.noteAdded(box, plan)
 	v.plan = plan
-	missing, err := r.Permissions.Missing(ctx, plan.Rules)
+	missing, err := r.Rights.Missing(ctx, plan.Rules)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		v.missing, v.again = missing, permissionInterval
-		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonForbidden, missingRights(missing)
+		v.missing, v.again = missing, access.RetryInterval
+		v.phase, v.reason, v.message = health.Pending, v1alpha1.ReasonForbidden, access.Sentence(missing)
 		return r.serveDeletions(ctx, box, crd, v)
 	}
 	if box.Spec.Suspend {

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -43,7 +45,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(v.errors))
 		return false, nil
 	}
-	live, err := r.liveCRD(ctx, box, wanted.Name)
+	live, err := r.CRDs.FindLive(ctx, box.Name, wanted.Name)
 	if err != nil {
 		return false, err
 	}
@@ -66,7 +68,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 	err = r.applyCRD(ctx, live, obj)
 	if apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) {
 		v.noCRD(health.Pending, v1alpha1.ReasonCRDRefused, refusal(err))
-		v.again = permissionInterval
+		v.again = access.RetryInterval
 		return false, nil
 	}
 	// The metadata in the cache may still be of before: what is compiled now must be compiled against what was applied now.
@@ -76,7 +78,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 
 // rename lets a box define a CRD of another name, if the one that it installed is gone: its resources would be left to nobody.
 func (r *OperatorBoxReconciler) rename(ctx context.Context, box *v1alpha1.OperatorBox, v *view, name string) error {
-	_, err := r.readCRD(ctx, box.Name, v.crdName)
+	_, err := r.CRDs.Find(ctx, box.Name, v.crdName)
 	switch {
 	case apierrors.IsNotFound(err):
 		v.crdName = name
@@ -90,31 +92,14 @@ func (r *OperatorBoxReconciler) rename(ctx context.Context, box *v1alpha1.Operat
 	return nil
 }
 
-// liveCRD gives the CRD of that name; nil: there is none. That there is none must be so, and not only be in the cache: what
-// somebody has just made is not ours.
-func (r *OperatorBoxReconciler) liveCRD(ctx context.Context, box *v1alpha1.OperatorBox, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	live, err := r.readCRD(ctx, box.Name, name)
-	if apierrors.IsNotFound(err) {
-		live = &apiextensionsv1.CustomResourceDefinition{}
-		err = r.Live.Get(ctx, types.NamespacedName{Name: name}, live)
-	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // see the comment above
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
-	}
-	return live, nil
-}
-
 // installed gives the CRD that the box installed before its definition was refused: the box goes on with it. nil: there is
 // none.
 func (r *OperatorBoxReconciler) installed(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (*pipeline.CRD, error) {
 	if v.crdName == "" {
 		return nil, nil //nolint:nilnil // see the comment above
 	}
-	live, err := r.readCRD(ctx, box.Name, v.crdName)
-	if apierrors.IsNotFound(err) || err == nil && (!madeBy(box, live) || !established(live)) {
+	live, err := r.CRDs.Find(ctx, box.Name, v.crdName)
+	if apierrors.IsNotFound(err) || err == nil && (!madeBy(box, live) || crds.NotEstablished(live) != "") {
 		return nil, nil //nolint:nilnil // see the comment above
 	}
 	if err != nil {
@@ -176,12 +161,12 @@ func managedByUs(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // fits says whether the box compiles against the CRD that it defines; v says what does not. A schema that its own box does not
 // fit must not be installed: fields that it no longer has would be dropped from every resource.
 func (r *OperatorBoxReconciler) fits(ctx context.Context, box *v1alpha1.OperatorBox, wanted *apiextensionsv1.CustomResourceDefinition, v *view) bool {
-	picked, ok := ownVersion(box, wanted)
+	picked, ok := crds.OwnVersion(box, wanted)
 	if !ok {
-		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, notServed(box, wanted))
+		v.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, crds.NotServed(box, wanted))
 		return false
 	}
-	if _, errs := pipeline.Compile(box, r.env(ctx, box.Name, picked)); len(errs) > 0 {
+	if _, errs := pipeline.Compile(box, r.Compiler.Env(ctx, box.Name, picked)); len(errs) > 0 {
 		v.compiled, v.errors = true, errs
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
 		return false
@@ -242,12 +227,12 @@ func (r *OperatorBoxReconciler) removeCRD(ctx context.Context, box *v1alpha1.Ope
 		return true, nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err = r.Live.Get(ctx, types.NamespacedName{Name: boxCRD(box)}, crd)
+	err = r.Live.Get(ctx, types.NamespacedName{Name: crds.NameOf(box)}, crd)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("reading CustomResourceDefinition %q: %w", boxCRD(box), err)
+		return false, fmt.Errorf("reading CustomResourceDefinition %q: %w", crds.NameOf(box), err)
 	case !deletesCRD(box, crd):
 		return true, nil // it is not ours to delete
 	case crd.DeletionTimestamp != nil:

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -38,7 +40,7 @@ func (r *OperatorBoxReconciler) finalize(ctx context.Context, box *v1alpha1.Oper
 		r.Engine.Remove(box.Name)
 		return ctrl.Result{}, nil
 	}
-	v := &view{crdName: boxCRD(box), phase: health.Stopped, reason: v1alpha1.ReasonDeletionBlocked}
+	v := &view{crdName: crds.NameOf(box), phase: health.Stopped, reason: v1alpha1.ReasonDeletionBlocked}
 	r.noteMisread(box, v)
 	done, err := r.release(ctx, box, v)
 	if err != nil {
@@ -115,8 +117,8 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	} else if holder != box.Name {
 		return true, nil // it never ran: another box has the resources
 	}
-	live, err := r.readCRD(ctx, box.Name, v.crdName)
-	if apierrors.IsNotFound(err) || err == nil && !established(live) {
+	live, err := r.CRDs.Find(ctx, box.Name, v.crdName)
+	if apierrors.IsNotFound(err) || err == nil && crds.NotEstablished(live) != "" {
 		r.Engine.Remove(box.Name)
 		return true, nil
 	}
@@ -125,8 +127,8 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 	}
 	v.live = live
 	v.established()
-	if _, ok := ownVersion(box, live); !ok {
-		v.crdReason, v.crdMessage = v1alpha1.ReasonCRDVersionNotServed, notServed(box, live)
+	if _, ok := crds.OwnVersion(box, live); !ok {
+		v.crdReason, v.crdMessage = v1alpha1.ReasonCRDVersionNotServed, crds.NotServed(box, live)
 	}
 	picked, ok := r.anyVersion(box, live)
 	if !ok {
@@ -135,7 +137,7 @@ func (r *OperatorBoxReconciler) serveRelease(ctx context.Context, box *v1alpha1.
 			"without one, its resources can't be let go", live.Name)
 		return len(box.Status.WatchedNamespaces) == 0, nil // in none of them may a resource be marked
 	}
-	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != workedIn(box, live)
+	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != crds.WorkedIn(box, live)
 	running := r.running(box, live)
 	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
 		return true, nil
@@ -186,21 +188,21 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 		}
 		return r.ensure(ctx, box, next)
 	}
-	bare, err := pipeline.CompileCleanup(box, r.env(ctx, box.Name, *crd))
+	bare, err := pipeline.CompileCleanup(box, r.Compiler.Env(ctx, box.Name, *crd))
 	if err != nil {
 		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
 		r.Engine.Remove(box.Name)
 		return nil //nolint:nilerr // see above
 	}
-	if missing, err := r.Permissions.Missing(ctx, bare.Rules); err != nil || len(missing) > 0 {
-		v.again = permissionInterval
+	if missing, err := r.Rights.Missing(ctx, bare.Rules); err != nil || len(missing) > 0 {
+		v.again = access.RetryInterval
 		return err
 	}
 	plan, err := r.cleanupPlan(ctx, box, *crd, v)
 	if err != nil {
 		return fmt.Errorf("compiling OperatorBox %q for deletions: %w", box.Name, err)
 	}
-	if crd.Kind.Version != workedIn(box, v.live) {
+	if crd.Kind.Version != crds.WorkedIn(box, v.live) {
 		// Children name an owner in the version that the box worked in. Where that is not served, nobody but us deletes them.
 		plan = plan.ForGoingCRD()
 	}
@@ -209,7 +211,7 @@ func (r *OperatorBoxReconciler) serveDeletions(ctx context.Context, box *v1alpha
 
 // cleanupPlan gives a plan that serves deletions alone: as the box declares them, or as it did when it last compiled.
 func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD, v *view) (*pipeline.Plan, error) {
-	if plan, errs := pipeline.Compile(box, r.env(ctx, box.Name, crd)); len(errs) == 0 {
+	if plan, errs := pipeline.Compile(box, r.Compiler.Env(ctx, box.Name, crd)); len(errs) == 0 {
 		return plan.ForCleanup(), nil
 	}
 	if last, err := r.lastPlan(ctx, box, v, crd.Kind.Version); err != nil {
@@ -217,7 +219,7 @@ func (r *OperatorBoxReconciler) cleanupPlan(ctx context.Context, box *v1alpha1.O
 	} else if last != nil {
 		return last.ForCleanup(), nil
 	}
-	return pipeline.CompileCleanup(box, r.env(ctx, box.Name, crd))
+	return pipeline.CompileCleanup(box, r.Compiler.Env(ctx, box.Name, crd))
 }
 
 // deletesCRD says whether the box takes its CRD with it, and the resources: only one that it made itself.
@@ -237,7 +239,7 @@ func (r *OperatorBoxReconciler) claimants(ctx context.Context, crd string) ([]v1
 	if err := r.Client.List(ctx, &boxes); err != nil {
 		return nil, fmt.Errorf("listing boxes: %w", err)
 	}
-	return slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool { return boxCRD(&b) != crd }), nil
+	return slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool { return crds.NameOf(&b) != crd }), nil
 }
 
 // handOver tells those who wait for the CRD of a box which kinds of children it leaves behind, so that they watch them and

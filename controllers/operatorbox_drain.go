@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
 )
@@ -27,7 +28,7 @@ func (r *OperatorBoxReconciler) drain(ctx context.Context, box *v1alpha1.Operato
 		r.Engine.Remove(box.Name)
 		return ctrl.Result{}, nil
 	}
-	v := &view{crdName: boxCRD(box), phase: health.Suspended, reason: v1alpha1.ReasonDraining}
+	v := &view{crdName: crds.NameOf(box), phase: health.Suspended, reason: v1alpha1.ReasonDraining}
 	done, err := r.letGo(ctx, box, v)
 	if done {
 		err = r.unhold(ctx, box)
@@ -78,6 +79,3 @@ func (r *OperatorBoxReconciler) unhold(ctx context.Context, box *v1alpha1.Operat
 	}
 	return nil
 }
-
-// CRDOf is the name of the CRD that a box serves; empty where it does not say, and none is known.
-func CRDOf(box *v1alpha1.OperatorBox) string { return boxCRD(box) }

@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/revision"
 )
 
 // keep stores the spec of a box that is about to run. A box runs also where that fails: what people asked for must not wait for
@@ -30,8 +32,8 @@ func (r *OperatorBoxReconciler) keep(ctx context.Context, box *v1alpha1.Operator
 		return
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "The revision of a box can't be kept")
-	v.notes = append(v.notes, unkept(err, r.Revisions.namespace))
-	v.again = permissionInterval
+	v.notes = append(v.notes, unkept(err, r.Revisions.Namespace()))
+	v.again = access.RetryInterval
 }
 
 // unkept says that a revision is not stored, and what helps.
@@ -59,92 +61,22 @@ func (r *OperatorBoxReconciler) knownGood(ctx context.Context, box string) (stri
 	return known.Status.LastKnownGood.Revision, nil
 }
 
-// PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It implements
-// engine.Config.PlanOf.
-func (r *OperatorBoxReconciler) PlanOf(ctx context.Context, name, revision, hash string) (*pipeline.Plan, error) {
-	if running := r.Engine.Plan(name); running != nil && !running.CleanupOnly && running.Revision == revision &&
-		(hash == "" || hash == running.RevisionHash) {
-		return running, nil
-	}
-	box := &v1alpha1.OperatorBox{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, box); err != nil {
-		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
-	}
-	live, err := r.readCRD(ctx, name, boxCRD(box))
-	if err != nil {
-		return nil, fmt.Errorf("revision %q of box %q can't be compiled without its CRD: %w", revision, name, err)
-	}
-	return r.planOf(ctx, box, live, remembered{name: revision, hash: hash}, "")
-}
-
-// FinalizersOf gives the finalizers that the kept revisions of a box name. It implements engine.Config.FinalizersOf.
-func (r *OperatorBoxReconciler) FinalizersOf(ctx context.Context, box string) ([]string, error) {
-	return r.Revisions.Finalizers(ctx, box)
-}
-
-// planOf compiles a kept revision of a box against a CRD: in the version that it asks for, or in the one that is given.
-func (r *OperatorBoxReconciler) planOf(
-	ctx context.Context, box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition, of remembered, version string,
-) (*pipeline.Plan, error) {
-	revision := of.name
-	key := planKey{box: box.UID, revision: of, crd: live.UID, generation: live.Generation, going: live.DeletionTimestamp != nil,
-		version: version, worked: workedIn(box, live)}
-	if plan := r.plans.get(key); plan != nil {
-		return plan, nil
-	}
-	spec, err := r.Revisions.Read(ctx, box.Name, of)
-	if err != nil {
-		return nil, err
-	}
-	old := box.DeepCopy()
-	old.Spec = *spec
-	old.Generation = 0 // nobody may take it for the spec that the box has now
-	if name := boxCRD(old); name != live.Name {
-		return nil, revisionError(fmt.Sprintf("revision %q of box %q is for CustomResourceDefinition %q, and the box serves %q", revision, box.Name, name, live.Name))
-	}
-	crd, ok := ownVersion(old, live)
-	if version != "" {
-		crd, ok = pipeline.NewCRD(live, version)
-	}
-	if !ok {
-		return nil, revisionError(fmt.Sprintf("revision %q of box %q: %s", revision, box.Name, notServed(old, live)))
-	}
-	plan, errs := pipeline.Compile(old, r.env(ctx, box.Name, crd))
-	if len(errs) > 0 {
-		return nil, revisionError(fmt.Sprintf("revision %q of box %q does not compile any more: %s", revision, box.Name, mistakes(errs)))
-	}
-	r.plans.put(key, plan)
-	return plan, nil
-}
-
-// lastRevision names the revision that a box ran last: the one that its status names, or the newest; empty: none is kept.
-func (r *OperatorBoxReconciler) lastRevision(ctx context.Context, box *v1alpha1.OperatorBox) (remembered, error) {
-	if box.Status.Revision != "" {
-		return remembered{name: box.Status.Revision, hash: box.Status.RevisionHash}, nil
-	}
-	all, err := r.Revisions.List(ctx, box.Name)
-	if err != nil || len(all) == 0 {
-		return remembered{}, err
-	}
-	return remembered{name: all[0].Name}, nil
-}
-
 // lastPlan gives the plan that a box ran last, in a process that never ran it: nil, and why in v, where there is none. version is
 // the one to serve; empty: that of the revision.
 func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.OperatorBox, v *view, version string) (*pipeline.Plan, error) {
-	of, err := r.lastRevision(ctx, box)
-	if err == nil && (of.name == "" || of.name == pipeline.Revision(box)) {
+	of, err := r.Revisions.Last(ctx, box)
+	if err == nil && (of.Name == "" || of.Name == pipeline.Revision(box)) {
 		return nil, nil //nolint:nilnil // none is kept, or what ran is what can't run now
 	}
 	var plan *pipeline.Plan
 	if err == nil {
-		plan, err = r.planOf(ctx, box, v.live, of, version)
+		plan, err = r.Plans.Compile(ctx, box, v.live, of, version)
 	}
-	_, refused := errors.AsType[revisionError](err)
+	_, refused := errors.AsType[revision.Error](err)
 	if refused || apierrors.IsForbidden(err) {
 		// Deletions must be served all the same, though without what the box says of them. Nothing tells when somebody brings the
 		// revision back, so it is asked for now and then.
-		v.again = permissionInterval
+		v.again = access.RetryInterval
 		v.lost(fmt.Sprintf("it can't go on with what it ran before: %v", err))
 		return nil, nil //nolint:nilnil // see the comment above
 	}
@@ -161,13 +93,13 @@ func (r *OperatorBoxReconciler) revive(ctx context.Context, box *v1alpha1.Operat
 	if err != nil || plan == nil {
 		return false, err
 	}
-	missing, err := r.Permissions.Missing(ctx, plan.Rules)
+	missing, err := r.Rights.Missing(ctx, plan.Rules)
 	if err != nil {
 		return false, err
 	}
 	if len(missing) > 0 {
-		v.again = permissionInterval
-		v.lost(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, missingRights(missing)))
+		v.again = access.RetryInterval
+		v.lost(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, access.Sentence(missing)))
 		return false, nil
 	}
 	if err := r.remember(ctx, box, plan); err != nil {
@@ -190,7 +122,7 @@ func (r *OperatorBoxReconciler) recall(ctx context.Context, box *v1alpha1.Operat
 	}
 	base := box.DeepCopy()
 	for i := range all {
-		plan, err := r.planOf(ctx, box, live, remembered{name: all[i].Name}, "")
+		plan, err := r.Plans.Compile(ctx, box, live, revision.Ref{Name: all[i].Name}, "")
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "What a revision has made can't be found out", "revision", all[i].Name)
 			continue
@@ -233,8 +165,8 @@ func (r *OperatorBoxReconciler) dropRevisions(ctx context.Context, box string) {
 }
 
 // hashOf is the whole hash of the revision that a box runs; empty where it runs another one meanwhile.
-func (r *OperatorBoxReconciler) hashOf(box, revision string) string {
-	if running := r.Engine.Plan(box); running != nil && running.Revision == revision {
+func (r *OperatorBoxReconciler) hashOf(box, name string) string {
+	if running := r.Engine.Plan(box); running != nil && running.Revision == name {
 		return running.RevisionHash
 	}
 	return ""

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/status"
@@ -188,7 +189,7 @@ func (v *view) permissionsCondition() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionPermissionsGranted}
 	switch {
 	case len(v.missing) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonForbidden, missingRights(v.missing)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(v.missing)
 	case v.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"
 	default:

@@ -1,14 +1,12 @@
 package controllers
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -46,25 +44,4 @@ func (v *view) lost(text string) {
 // report is what CRDHealth shows of a box, beside what the engine says of it.
 func (v *view) report() health.Report {
 	return health.Report{Phase: v.phase, Reason: v.reason, Message: v.message, CRD: v.crdName}
-}
-
-// boxCRD is the name of the CRD that a box serves; empty while nobody knows it. One that the box has installed stays its CRD
-// when the definition can't be read any more, or names another.
-func boxCRD(box *v1alpha1.OperatorBox) string {
-	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
-		return box.Status.CRD.Name
-	}
-	return cmp.Or(box.Spec.CRD.Name, definedCRD(box))
-}
-
-// definedCRD is the name of the CRD that a box defines; empty where it defines none that can be read.
-func definedCRD(box *v1alpha1.OperatorBox) string {
-	if box.Spec.CRD.Definition == nil {
-		return ""
-	}
-	crd, errs := pipeline.Definition(box)
-	if len(errs) > 0 {
-		return ""
-	}
-	return crd.Name
 }

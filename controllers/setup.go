@@ -17,9 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/revision"
 )
 
 // Options say how boxes are run. The zero value is that of the manager's flags.
@@ -74,20 +77,26 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	told := &marks{}
 	c := mgr.GetClient()
-	permissions := NewPermissions(c, o.Clock)
-	box := &OperatorBoxReconciler{}
-	eng, err := newEngine(mgr, o, guard, recorder, permissions, told, box)
+	rights := access.NewReviews(c, o.Clock)
+	store := crds.NewStore(c, mgr.GetAPIReader())
+	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
+	compiler := &Compiler{
+		Client: c, Mapper: mgr.GetRESTMapper(), CRDs: store, Revisions: revisions,
+		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
+	}
+	plans := revision.NewPlans(revisions, compiler)
+	eng, err := newEngine(mgr, o, guard, recorder, rights, told, plans)
 	if err != nil {
 		return err
 	}
 	claims := NewClaims(c, o.Clock)
 	reports := &Reports{Engine: eng, Claims: claims, Changed: told.health}
-	*box = OperatorBoxReconciler{
-		Client: c, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Engine: eng, Reports: reports,
-		Permissions: permissions, CRDs: NewCRDs(mgr.GetAPIReader()), Claims: claims, Boxes: &told.boxes,
-		Revisions:          NewRevisions(c, mgr.GetAPIReader(), o.Namespace),
+	box := &OperatorBoxReconciler{
+		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports,
+		Rights: rights, CRDs: store, Compiler: compiler, Claims: claims, Boxes: &told.boxes,
+		Revisions: revisions, Plans: plans,
 		Events:             mgr.GetEventRecorder("operatorbox"),
-		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
+		AllowGrantingKinds: o.AllowGrantingKinds,
 	}
 	if err := setupDrain(mgr, o.Namespace, box); err != nil {
 		return err
@@ -98,7 +107,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := (&DependencyReconciler{Client: c, Engine: eng, Reports: reports}).SetupWithManager(mgr, told.standings.Source()); err != nil {
 		return err
 	}
-	standalones := &Standalones{Client: c, CRDs: NewCRDs(mgr.GetAPIReader()), Permissions: permissions, Engine: eng}
+	standalones := &Standalones{CRDs: store, Rights: rights, Engine: eng}
 	health := &CRDHealthReconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
 	if err := health.SetupWithManager(mgr, told.healths.Source()); err != nil {
 		return err
@@ -112,8 +121,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func newEngine(
-	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, permissions *Permissions, told *marks,
-	box *OperatorBoxReconciler,
+	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, rights *access.Reviews, told *marks,
+	plans *revision.Plans,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
@@ -121,15 +130,16 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: box.PlanOf,
-		FinalizersOf: box.FinalizersOf,
+		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: plans.PlanOf,
+		FinalizersOf: plans.FinalizersOf,
 		Changed: func(name string) {
 			told.boxes.Mark(name, true)
 			told.health(name, true)
 		},
 		HealthChanged: told.health,
-		Denied: func(name string, missing engine.Right) {
-			if permissions.Lost(missing) {
+		Rights:        rights,
+		Denied: func(name string, missing access.Right) {
+			if rights.Lost(missing) {
 				told.boxes.Mark(name, true)
 			}
 		},

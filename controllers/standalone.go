@@ -8,9 +8,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -30,12 +30,10 @@ const standaloneInterval = time.Minute
 // Standalones looks after CRDHealths that belong to no box: they show the health of CRDs that other operators run. It is safe for
 // concurrent use, but for one name at a time.
 type Standalones struct {
-	// Client reads from the manager's cache.
-	Client client.Client
 	// CRDs keeps the full CRDs.
-	CRDs *CRDs
-	// Permissions knows what the manager may do.
-	Permissions *Permissions
+	CRDs *crds.Store
+	// Rights says what the manager may do.
+	Rights *access.Reviews
 	// Engine looks at the resources.
 	Engine *engine.Engine
 
@@ -75,7 +73,7 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 		s.Engine.Untrack(h.Name)
 		return pending(h, v1alpha1.ReasonCompileFailed, mistakes(checked.errs), 0), nil
 	}
-	missing, err := s.Permissions.Missing(ctx, []rbacv1.PolicyRule{{
+	missing, err := s.Rights.Missing(ctx, []rbacv1.PolicyRule{{
 		APIGroups: []string{crd.Resource.Group}, Resources: []string{crd.Resource.Resource}, Verbs: []string{"list", "watch"},
 	}})
 	if err != nil {
@@ -83,7 +81,7 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 	}
 	if len(missing) > 0 {
 		s.Engine.Untrack(h.Name)
-		return pending(h, v1alpha1.ReasonForbidden, missingRights(missing), permissionInterval), nil
+		return pending(h, v1alpha1.ReasonForbidden, access.Sentence(missing), access.RetryInterval), nil
 	}
 	return s.track(h, crd, checked)
 }
@@ -109,47 +107,35 @@ func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked co
 // Forget ends the looking for a name.
 func (s *Standalones) Forget(name string) {
 	s.Engine.Untrack(name)
-	s.CRDs.Forget(crdsOf(name))
+	s.CRDs.Forget(crdUser(name))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checks, name)
 }
 
-// crdsOf is the name under which the CRD of a CRDHealth is kept. A box of the same name has its own.
-func crdsOf(name string) string { return "crdhealth/" + name }
+// crdUser is the name under which the CRD of a CRDHealth is kept. A box of the same name has its own.
+func crdUser(name string) string { return "crdhealth/" + name }
 
 // find gives the CRD in the version that is looked at: the storage version if it is served, or else the first that is. nil: there
 // is none, as the report says.
 func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipeline.CRD, health.Report, error) {
 	name := h.Spec.CRD.Name
-	known := &metav1.PartialObjectMetadata{}
-	known.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	err := s.Client.Get(ctx, types.NamespacedName{Name: name}, known)
-	var crd *apiextensionsv1.CustomResourceDefinition
-	if err == nil {
-		crd, err = s.CRDs.Get(ctx, crdsOf(h.Name), known)
-	}
+	crd, err := s.CRDs.Find(ctx, crdUser(h.Name), name)
 	switch {
 	case apierrors.IsNotFound(err):
-		r := pending(h, v1alpha1.ReasonCRDMissing, crdMissing(ctx, s.Client, name), 0).Report
+		r := pending(h, v1alpha1.ReasonCRDMissing, s.CRDs.Missing(ctx, name), 0).Report
 		if s := h.Status.State; s != "" && s != v1alpha1.HealthPending {
 			r.Phase = health.Stopped
 		}
 		return nil, r, nil
 	case err != nil:
 		return nil, health.Report{}, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
-	case !established(crd):
-		message := fmt.Sprintf("CustomResourceDefinition %q is not established yet%s", name, namesRefused(crd))
-		return nil, pending(h, v1alpha1.ReasonCRDNotEstablished, message, 0).Report, nil
 	}
-	versions := []string{""}
-	for _, version := range crd.Spec.Versions {
-		versions = append(versions, version.Name)
+	if why := crds.NotEstablished(crd); why != "" {
+		return nil, pending(h, v1alpha1.ReasonCRDNotEstablished, why, 0).Report, nil
 	}
-	for _, version := range versions {
-		if picked, ok := pipeline.NewCRD(crd, version); ok {
-			return &picked, health.Report{}, nil
-		}
+	if picked, ok := crds.First(crd, ""); ok {
+		return &picked, health.Report{}, nil
 	}
 	return nil, pending(h, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf("CustomResourceDefinition %q serves no version", name), 0).Report, nil
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -33,28 +33,6 @@ func TestCut(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(cut("äöü", 3)).To(Equal("äöü"))
 	g.Expect(cut("äöüß", 3)).To(Equal("äö…"))
-}
-
-func TestRights(t *testing.T) {
-	g := NewWithT(t)
-	var names []string
-	for _, r := range rights([]rbacv1.PolicyRule{
-		{APIGroups: []string{"", "apps"}, Resources: []string{"pods", "deployments/status"}, Verbs: []string{"get", "patch"}},
-		{APIGroups: []string{"a.b"}, Resources: []string{"c/finalizers"}, Verbs: []string{"update"}},
-	}) {
-		names = append(names, r.String())
-	}
-	g.Expect(names).To(Equal([]string{
-		"get pods", "patch pods", "get deployments/status", "patch deployments/status",
-		"get pods.apps", "patch pods.apps", "get deployments.apps/status", "patch deployments.apps/status",
-		"update c.a.b/finalizers",
-	}))
-	g.Expect(rights(nil)).To(BeEmpty())
-}
-
-func TestMissingRights(t *testing.T) {
-	NewWithT(t).Expect(missingRights([]string{"get pods", "list pods"})).To(Equal(
-		`the manager may not get/list pods; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`))
 }
 
 func TestSummary(t *testing.T) {
@@ -111,7 +89,7 @@ func TestConditions(t *testing.T) {
 		"compiled: no, it runs": {(&view{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},
 		"rights: all":           {(&view{plan: &pipeline.Plan{}}).permissionsCondition(), metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"},
 		"rights: not asked":     {(&view{}).permissionsCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "rights are checked when the spec compiles"},
-		"rights: missing":       {(&view{plan: &pipeline.Plan{}, missing: []string{"get pods"}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, missingRights([]string{"get pods"})},
+		"rights: missing":       {(&view{plan: &pipeline.Plan{}, missing: []string{"get pods"}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence([]string{"get pods"})},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -39,7 +40,9 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
 	// Default: nobody is told.
-	Denied func(box string, missing Right)
+	Denied func(box string, missing access.Right)
+	// Rights says whether a right that was missing is there now. nil: the manager never gets one that it lacked.
+	Rights *access.Reviews
 	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
 	QuietWatch time.Duration
 	// Guard decides what external calls may reach. Default: what is public.
@@ -80,7 +83,7 @@ func withDefaults(c Config) Config {
 		c.Clock = clock.RealClock{}
 	}
 	if c.Denied == nil {
-		c.Denied = func(string, Right) {}
+		c.Denied = func(string, access.Right) {}
 	}
 	if c.PlanOf == nil {
 		c.PlanOf = func(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {

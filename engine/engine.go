@@ -38,7 +38,6 @@ type Engine struct {
 	children   *watch.Children
 	observed   *watch.Observed
 	comparer   *drift.Comparer
-	rights     *rights
 	schemas    schemas
 	standings  standings
 	foreigners foreigners
@@ -81,7 +80,6 @@ func New(config Config) (*Engine, error) {
 		leading:  make(chan struct{}),
 		boxes:    map[string]*box{},
 	}
-	e.rights = newRights(dyn, config.Clock)
 	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
 	e.comparer = drift.NewComparer(e.schemas.of)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)

@@ -26,7 +26,7 @@ const statusTimeout = 5 * time.Second
 // finish does what is done after every cycle, whatever it came to: status, health, events, and the next look.
 func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
 	st.brake.note(run, run.Plan.Runtime.Resync)
-	missing, err := b.engine.rights.confirm(ctx, err)
+	missing, err := confirmDenial(ctx, b.engine.config.Rights, err)
 	result, err := run.Result(ctx, err)
 	before := b.readyBefore(run, st)
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing
@@ -89,7 +89,7 @@ func (b *box) statusUnwritten(ctx context.Context, st *state, step *pipeline.Ste
 		st.class = pipeline.Transient
 		return nil
 	}
-	missing, confirmed := b.engine.rights.confirm(ctx, pipeline.StatusError(unwritten))
+	missing, confirmed := confirmDenial(ctx, b.engine.config.Rights, pipeline.StatusError(unwritten))
 	step = pipeline.AsStepError(confirmed)
 	st.missing, st.class = missing, step.Class
 	log.FromContext(ctx).Error(unwritten, "Status could not be written", "class", step.Class)

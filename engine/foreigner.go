@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -124,7 +125,7 @@ func (f *foreigner) run(ctx context.Context) {
 
 // fill waits until all resources are known. It says false where ctx ends before.
 func (f *foreigner) fill(ctx context.Context) bool {
-	for delay := foreignDelay; ; delay = min(2*delay, permissionInterval) {
+	for delay := foreignDelay; ; delay = min(2*delay, access.RetryInterval) {
 		err := f.acquire(ctx)
 		if err == nil {
 			return true

@@ -40,7 +40,7 @@ func (b *box) gather(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 		}
 	}
 	if f.Class == pipeline.Permission && cycle.Decide(f).Action == cycle.Skip {
-		f.Granted = b.engine.rights.granted(ctx, st.missing)
+		f.Granted = st.missing == nil || b.engine.config.Rights.Granted(ctx, *st.missing)
 	}
 	return f
 }

@@ -18,15 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
 )
-
-// permissionInterval is the time between two attempts of a resource whose child the manager may not write.
-const permissionInterval = 15 * time.Second
 
 // look looks at one resource: it decides whether there is anything to do, does it, and queues the next look.
 func (b *box) look(ctx context.Context, key types.NamespacedName) {
@@ -229,7 +227,7 @@ func (b *box) await(plan *pipeline.Plan, key types.NamespacedName, st *state) {
 		// An event used up the look that the backoff had queued.
 		b.soon(key, st.due.Sub(b.engine.config.Clock.Now()))
 	case pipeline.Permission:
-		b.again(key, st, min(permissionInterval, plan.Runtime.Resync))
+		b.again(key, st, min(access.RetryInterval, plan.Runtime.Resync))
 	default:
 		b.again(key, st, b.resync(plan))
 	}

@@ -21,7 +21,7 @@ import (
 func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.Run, err error) {
 	st, mark := look.st, look.mark
 	st.brake.note(run, run.Plan.Runtime.Resync)
-	missing, err := b.engine.rights.confirm(ctx, err)
+	missing, err := confirmDenial(ctx, b.engine.config.Rights, err)
 	result := run.ResultBack(ctx, mark, err)
 	run.Inputs.ExpireAt(mark.Retry(run.Plan.Runtime.Resync))
 	st.inputs, st.class, st.looked, st.missing = run.Inputs, "", run.Now, missing

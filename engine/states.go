@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -26,7 +27,7 @@ type state struct {
 	looked   time.Time
 	due      time.Time     // after a failure that may pass: not before it, unless an input changes
 	pause    time.Duration // until due, as it was chosen
-	missing  *Right        // after a 403: what the manager may not do
+	missing  *access.Right // after a 403: what the manager may not do
 	backoff  backoff
 	repeats  bool             // this cycle asks again what was counted before
 	unsure   string           // resourceVersion over which a status was written without an answer; empty: none

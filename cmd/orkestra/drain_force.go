@@ -18,9 +18,11 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -123,7 +125,7 @@ func (d *drainer) writer() (*apply.Writer, error) {
 // forceResources lets go of the resources of a box, and counts them.
 func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox) (n int, err error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	name := controllers.CRDOf(box)
+	name := crds.NameOf(box)
 	if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return 0, nil // and with the CRD its resources
@@ -187,7 +189,7 @@ func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *
 	for _, own := range box.Spec.Finalizers {
 		finalizers = append(finalizers, string(own))
 	}
-	revisions := controllers.NewRevisions(d.client, d.client, d.lease.Namespace)
+	revisions := revision.NewStore(d.client, d.client, d.lease.Namespace)
 	finalizers, err := apply.Finalizers(ctx, resource, finalizers, func(ctx context.Context) ([]string, error) {
 		return revisions.Finalizers(ctx, box.Name)
 	})

@@ -43,7 +43,7 @@ func TestRenderGolden(t *testing.T) {
 				got += "--- exit code 1\n"
 				g.Expect(code).To(Equal(exitNo))
 			}
-			got = moment.ReplaceAllString(revision.ReplaceAllString(got, "-0123456789"), "<time>")
+			got = moment.ReplaceAllString(revisionDigits.ReplaceAllString(got, "-0123456789"), "<time>")
 			golden := filepath.Join("testdata", "golden", name+".txt")
 			if os.Getenv("UPDATE_GOLDEN") == "true" {
 				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())

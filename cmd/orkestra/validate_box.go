@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -214,7 +214,7 @@ func (v *validator) unknownCRD(ctx context.Context, name string) string {
 	if v.cluster == nil {
 		return "no file of --crd holds this CRD" + suggest.DidYouMean(name, v.crds.names())
 	}
-	return "neither the cluster nor a file of -f or --crd has this CRD" + controllers.NearestCRD(ctx, v.cluster.client, name, v.crds.names()...)
+	return "neither the cluster nor a file of -f or --crd has this CRD" + crds.Nearest(ctx, v.cluster.client, name, v.crds.names()...)
 }
 
 // findCRD gives the CRD of a box; nil where it is not known.

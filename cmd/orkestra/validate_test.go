@@ -46,8 +46,8 @@ func read(g Gomega, name string) string {
 	return string(b)
 }
 
-// revision is what changes in the output whenever a default of the API does.
-var revision = regexp.MustCompile(`-[0-9a-f]{10}\b`)
+// revisionDigits is what changes in the output whenever a default of the API does.
+var revisionDigits = regexp.MustCompile(`-[0-9a-f]{10}\b`)
 
 const (
 	fixtures = "testdata/validate/"
@@ -99,7 +99,7 @@ func TestValidateGolden(t *testing.T) {
 				got += "--- exit code 1\n"
 				g.Expect(code).To(Equal(exitNo))
 			}
-			got = revision.ReplaceAllString(got, "-0123456789")
+			got = revisionDigits.ReplaceAllString(got, "-0123456789")
 			golden := filepath.Join("testdata", "golden", name+".txt")
 			if os.Getenv("UPDATE_GOLDEN") == "true" {
 				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/engine/access"
 )
 
 // Kubernetes has one code for all that it forbids, and gives each kind of refusal a text of a fixed form. These forms are matched
@@ -30,12 +32,9 @@ var (
 
 const webhookPrefix = `admission webhook "`
 
-// MissingRight is what the API server's authorizer says may not be done.
-type MissingRight struct{ Verb, Resource, Subresource, Group, Namespace string }
-
 // Denial gives the right that an answer of the API server says is missing; nil for every other answer, also for one of admission
 // that uses the same words.
-func Denial(err error) *MissingRight {
+func Denial(err error) *access.Right {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Reason != metav1.StatusReasonForbidden {
 		return nil
@@ -44,7 +43,7 @@ func Denial(err error) *MissingRight {
 	if m == nil {
 		return nil
 	}
-	return &MissingRight{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
+	return &access.Right{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
 }
 
 func deniedByAuthorizer(text string) bool { return denial.MatchString(text) }

@@ -22,7 +22,7 @@ const (
 
 // leaves may import the API and engine/suggest, and nothing else of ours.
 var leaves = []string{
-	"expr", "kinds/shape", "hook", "provider", "metrics", "drift", "status", "health", "rollback", "external", "watch", "suggest",
+	"access", "expr", "kinds/shape", "hook", "provider", "metrics", "drift", "status", "health", "rollback", "external", "watch", "suggest",
 }
 
 // stubs stand for modules of others.

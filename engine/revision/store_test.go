@@ -1,4 +1,4 @@
-package controllers
+package revision
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const ourNamespace = "our-system"
 
 // history is a store of revisions, and what its process has asked for.
 type history struct {
-	*Revisions
+	*Store
 	asked []string
 	fails error // of lists
 }
@@ -46,13 +46,13 @@ func newHistory(t *testing.T) *history {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	h.Revisions = NewRevisions(c, c, ourNamespace)
+	h.Store = NewStore(c, c, ourNamespace)
 	return h
 }
 
 // restart forgets what the process knew.
 func (h *history) restart() {
-	h.Revisions, h.asked = NewRevisions(h.client, h.live, h.namespace), nil
+	h.Store, h.asked = NewStore(h.client, h.live, h.namespace), nil
 }
 
 // saying is a box whose spec says one thing, and whose status names the revision that ran before.
@@ -107,7 +107,7 @@ func TestRevisionsAreKept(t *testing.T) {
 	stored := h.object(t, "a")
 	g.Expect(stored.Labels).To(Equal(map[string]string{v1alpha1.LabelRevisionOf: "shop", v1alpha1.LabelManagedBy: "orkestra"}))
 	g.Expect(stored.OwnerReferences).To(BeEmpty())
-	spec, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
+	spec, err := h.Read(t.Context(), "shop", Ref{Name: revisionOf("a")})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*spec).To(Equal(saying("a", "").Spec))
 
@@ -189,7 +189,7 @@ func TestARevisionThatWasReplacedIsRefused(t *testing.T) {
 	h.says(t, "a", "")
 	sound := h.object(t, "a").Data.Raw
 	h.replaced(t, "a", `{"crd":{"name":"other"}}`)
-	_, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
+	_, err := h.Read(t.Context(), "shop", Ref{Name: revisionOf("a")})
 	g.Expect(err).To(MatchError(And(ContainSubstring("was replaced by hand"), ContainSubstring("our-system/"+revisionOf("a")))))
 
 	h.restart()
@@ -208,8 +208,7 @@ func TestARevisionOfTheSameNameThatHoldsSomethingElse(t *testing.T) {
 	sound := h.object(t, twin).Data.Raw
 	box := &v1alpha1.OperatorBox{}
 	box.Name, box.Status.Revision, box.Status.RevisionHash = "shop", revisionOf(twin), pipeline.HashOf(sound)
-	reader := &OperatorBoxReconciler{Revisions: h.Revisions}
-	of, err := reader.lastRevision(t.Context(), box)
+	of, err := h.Last(t.Context(), box)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = h.Read(t.Context(), "shop", of)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -223,7 +222,7 @@ func TestARevisionOfTheSameNameThatHoldsSomethingElse(t *testing.T) {
 	g.Expect(h.object(t, twin).Data.Raw).To(MatchJSON(sound), "it is put right")
 
 	box.Status.RevisionHash = ""
-	of, err = reader.lastRevision(t.Context(), box)
+	of, err = h.Last(t.Context(), box)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = h.Read(t.Context(), "shop", of)
 	g.Expect(err).NotTo(HaveOccurred(), "a status of a former version knows the name alone")
@@ -237,7 +236,7 @@ func TestARevisionsKeysMayBeInAnyOrder(t *testing.T) {
 	other := first + limit + strings.TrimPrefix(strings.Replace(sorted, limit, "", 1), first)
 	NewWithT(t).Expect(other).NotTo(Equal(sorted))
 	h.replaced(t, "a", other)
-	_, err := h.Read(t.Context(), "shop", remembered{name: revisionOf("a")})
+	_, err := h.Read(t.Context(), "shop", Ref{Name: revisionOf("a")})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
@@ -255,9 +254,9 @@ func TestARevisionThatCanNotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := h.Read(t.Context(), "shop", remembered{name: c.revision})
+			_, err := h.Read(t.Context(), "shop", Ref{Name: c.revision})
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
-			_, refused := errors.AsType[revisionError](err)
+			_, refused := errors.AsType[Error](err)
 			g.Expect(refused).To(BeTrue(), "asking again does not help")
 		})
 	}
@@ -276,19 +275,4 @@ func TestRevisionsGoWithTheirBox(t *testing.T) {
 	g.Expect(h.Boxes(t.Context())).To(ConsistOf("cart"))
 	h.says(t, "b", "")
 	h.keeps(t, map[string]int64{"b": 1})
-}
-
-func TestPlansAreBounded(t *testing.T) {
-	g := NewWithT(t)
-	var p plans
-	key := func(i int) planKey { return planKey{generation: int64(i)} }
-	for i := range maxPlans {
-		p.put(key(i), &pipeline.Plan{Generation: int64(i)})
-	}
-	g.Expect(p.get(key(0)).Generation).To(BeZero())
-	p.put(key(maxPlans), &pipeline.Plan{})
-	g.Expect(p.get(key(0))).NotTo(BeNil(), "it was asked for")
-	g.Expect(p.get(key(1))).To(BeNil(), "nobody has asked for it the longest time")
-	g.Expect(p.all).To(HaveLen(maxPlans))
-	g.Expect(p.used).To(HaveLen(maxPlans))
 }

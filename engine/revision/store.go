@@ -1,4 +1,6 @@
-package controllers
+// Package revision keeps what boxes said: revisions that are named by what they hold, stored as ControllerRevisions, read, and
+// compiled again.
+package revision
 
 import (
 	"cmp"
@@ -27,13 +29,12 @@ import (
 // defaultHistory is revisionHistoryLimit where a box did not pass through an API server.
 const defaultHistory = 10
 
-// Revisions keeps the specs of boxes that compiled, as ControllerRevisions in the manager's namespace. The name of a revision is
-// made from what it holds (pipeline.RevisionOf), so that one that was replaced by hand is noticed. It is safe for concurrent
-// use.
+// Store keeps the specs of boxes that compiled, as ControllerRevisions in the manager's namespace. The name of a revision is made
+// from what it holds (pipeline.RevisionOf), so that one that was replaced by hand is noticed. It is safe for concurrent use.
 //
 // A revision has no owner reference. The garbage collector would delete it as soon as its box is deleted in the foreground,
 // while the box still serves deletions with it; and one that comes back from a backup would name an owner that is no more.
-type Revisions struct {
+type Store struct {
 	client    client.Client // writes; reading through it would start an informer
 	live      client.Reader
 	namespace string
@@ -43,14 +44,14 @@ type Revisions struct {
 	places map[string]pipeline.Places // of boxes that were asked for; guarded by mu
 }
 
-// NewRevisions gives a store that writes through c and reads from the API server.
-func NewRevisions(c client.Client, live client.Reader, namespace string) *Revisions {
-	return &Revisions{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]pipeline.Places{}}
+// NewStore gives one that writes through c and reads from the API server.
+func NewStore(c client.Client, live client.Reader, namespace string) *Store {
+	return &Store{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]pipeline.Places{}}
 }
 
 // Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
 // It costs one request where a former process has stored the revision, and none where this one has.
-func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...string) error {
+func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...string) error {
 	data, err := pipeline.SpecData(box)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare .
 		return nil
 	}
 	s.addPlaces(box)
-	found, err := s.find(ctx, remembered{name: name, hash: hash})
+	found, err := s.find(ctx, Ref{Name: name, Hash: hash})
 	if err != nil {
 		return err
 	}
@@ -82,23 +83,23 @@ func (s *Revisions) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare .
 }
 
 // find gives a revision; nil: there is none. One that holds something else is removed.
-func (s *Revisions) find(ctx context.Context, of remembered) (*appsv1.ControllerRevision, error) {
+func (s *Store) find(ctx context.Context, of Ref) (*appsv1.ControllerRevision, error) {
 	found := &appsv1.ControllerRevision{}
-	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: of.name}, found)
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: of.Name}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // see the comment above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(of.name), err)
+		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(of.Name), err)
 	}
-	if pipeline.HashOf(found.Data.Raw) == of.hash && found.DeletionTimestamp == nil {
+	if pipeline.HashOf(found.Data.Raw) == of.Hash && found.DeletionTimestamp == nil {
 		return found, nil
 	}
 	return nil, s.remove(ctx, found)
 }
 
 // put makes a revision the newest of its box. One that a box has come back to is raised: its data can't change.
-func (s *Revisions) put(ctx context.Context, found *appsv1.ControllerRevision, all []appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) error {
+func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all []appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) error {
 	newest := int64(0)
 	if len(all) > 0 {
 		newest = all[0].Revision
@@ -125,7 +126,7 @@ func (s *Revisions) put(ctx context.Context, found *appsv1.ControllerRevision, a
 }
 
 // prune removes old revisions above the box's limit, the oldest first.
-func (s *Revisions) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []appsv1.ControllerRevision, spare []string) error {
+func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []appsv1.ControllerRevision, spare []string) error {
 	left := defaultHistory
 	if limit := box.Spec.RevisionHistoryLimit; limit != nil {
 		left = int(*limit)
@@ -142,7 +143,7 @@ func (s *Revisions) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []
 }
 
 // List gives the revisions of a box, the newest first.
-func (s *Revisions) List(ctx context.Context, box string) ([]appsv1.ControllerRevision, error) {
+func (s *Store) List(ctx context.Context, box string) ([]appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
 	err := s.live.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelRevisionOf: box})
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *Revisions) List(ctx context.Context, box string) ([]appsv1.ControllerRe
 }
 
 // Boxes names the boxes of which there are revisions, in no order.
-func (s *Revisions) Boxes(ctx context.Context) ([]string, error) {
+func (s *Store) Boxes(ctx context.Context) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
 	if err := s.live.List(ctx, list, client.InNamespace(s.namespace), client.HasLabels{v1alpha1.LabelRevisionOf}); err != nil {
@@ -168,53 +169,55 @@ func (s *Revisions) Boxes(ctx context.Context) ([]string, error) {
 	return boxes, nil
 }
 
-// remembered is a revision, as a status or a snapshot names it, for reading it later.
-type remembered struct {
-	name string
-	hash string // of all that it holds; empty: it was remembered by a version that knew the name alone
+// Ref is a revision, as a status or a snapshot names it, for reading it later.
+type Ref struct {
+	// Name of the ControllerRevision.
+	Name string
+	// Hash of all that it holds; empty: the reference was made by a version that knew the name alone.
+	Hash string
 }
 
-// Read gives the spec that a revision of a box holds. A revisionError says why there is none; any other error is the API
+// Read gives the spec that a revision of a box holds. An Error says why there is none; any other error is the API
 // server's, and may go by itself.
-func (s *Revisions) Read(ctx context.Context, box string, of remembered) (*v1alpha1.OperatorBoxSpec, error) {
-	name := of.name
+func (s *Store) Read(ctx context.Context, box string, of Ref) (*v1alpha1.OperatorBoxSpec, error) {
+	name := of.Name
 	if !strings.HasPrefix(name, box+"-") {
-		return nil, revisionError(fmt.Sprintf("revision %q is none of box %q", name, box))
+		return nil, Error(fmt.Sprintf("revision %q is none of box %q", name, box))
 	}
 	found := &appsv1.ControllerRevision{}
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, found)
 	if apierrors.IsNotFound(err) {
-		return nil, revisionError(fmt.Sprintf("revision %q of box %q is no longer kept: there is no ControllerRevision %s", name, box, s.at(name)))
+		return nil, Error(fmt.Sprintf("revision %q of box %q is no longer kept: there is no ControllerRevision %s", name, box, s.at(name)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %q of box %q: %w", name, box, err)
 	}
-	if of.hash != "" && pipeline.HashOf(found.Data.Raw) != of.hash {
+	if of.Hash != "" && pipeline.HashOf(found.Data.Raw) != of.Hash {
 		return nil, s.replaced(box, name)
 	}
 	return s.decode(box, found)
 }
 
-func (s *Revisions) replaced(box, name string) error {
-	return revisionError(fmt.Sprintf(
+func (s *Store) replaced(box, name string) error {
+	return Error(fmt.Sprintf(
 		"revision %q of box %q was replaced by hand: ControllerRevision %s does not hold what its name says; delete it", name, box, s.at(name)))
 }
 
 // decode gives the spec that a ControllerRevision holds.
-func (s *Revisions) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.OperatorBoxSpec, error) {
+func (s *Store) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.OperatorBoxSpec, error) {
 	if pipeline.RevisionOf(box, found.Data.Raw) != found.Name {
 		return nil, s.replaced(box, found.Name)
 	}
 	spec, err := pipeline.DecodeSpec(found.Data.Raw)
 	if err != nil {
-		return nil, revisionError(fmt.Sprintf(
+		return nil, Error(fmt.Sprintf(
 			"revision %q of box %q does not decode: ControllerRevision %s: %v", found.Name, box, s.at(found.Name), err))
 	}
 	return spec, nil
 }
 
 // Places are those of all revisions of a box that this process has found or written. It costs one request once.
-func (s *Revisions) Places(ctx context.Context, box string) (pipeline.Places, error) {
+func (s *Store) Places(ctx context.Context, box string) (pipeline.Places, error) {
 	s.mu.Lock()
 	known, ok := s.places[box]
 	s.mu.Unlock()
@@ -238,7 +241,7 @@ func (s *Revisions) Places(ctx context.Context, box string) (pipeline.Places, er
 }
 
 // addPlaces adds those of a revision that is about to be kept.
-func (s *Revisions) addPlaces(box *v1alpha1.OperatorBox) {
+func (s *Store) addPlaces(box *v1alpha1.OperatorBox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.places[box.Name]; ok {
@@ -246,14 +249,14 @@ func (s *Revisions) addPlaces(box *v1alpha1.OperatorBox) {
 	}
 }
 
-func (s *Revisions) forgetPlaces(box string) {
+func (s *Store) forgetPlaces(box string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.places, box)
 }
 
 // Finalizers are those that the revisions of a box name. A revision that does not hold what its name says names none.
-func (s *Revisions) Finalizers(ctx context.Context, box string) ([]string, error) {
+func (s *Store) Finalizers(ctx context.Context, box string) ([]string, error) {
 	all, err := s.List(ctx, box)
 	if err != nil {
 		return nil, err
@@ -271,8 +274,23 @@ func (s *Revisions) Finalizers(ctx context.Context, box string) ([]string, error
 	return out, nil
 }
 
+// Last names the revision that a box ran last: the one that its status names, or the newest; no name: none is kept.
+func (s *Store) Last(ctx context.Context, box *v1alpha1.OperatorBox) (Ref, error) {
+	if box.Status.Revision != "" {
+		return Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}, nil
+	}
+	all, err := s.List(ctx, box.Name)
+	if err != nil || len(all) == 0 {
+		return Ref{}, err
+	}
+	return Ref{Name: all[0].Name}, nil
+}
+
+// Namespace is where the revisions are kept.
+func (s *Store) Namespace() string { return s.namespace }
+
 // Forget removes all revisions of a box that is gone.
-func (s *Revisions) Forget(ctx context.Context, box string) error {
+func (s *Store) Forget(ctx context.Context, box string) error {
 	s.note(box, "")
 	s.forgetPlaces(box)
 	all, err := s.List(ctx, box)
@@ -287,7 +305,7 @@ func (s *Revisions) Forget(ctx context.Context, box string) error {
 	return nil
 }
 
-func (s *Revisions) remove(ctx context.Context, found *appsv1.ControllerRevision) error {
+func (s *Store) remove(ctx context.Context, found *appsv1.ControllerRevision) error {
 	err := s.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting ControllerRevision %s: %w", s.at(found.Name), err)
@@ -295,7 +313,7 @@ func (s *Revisions) remove(ctx context.Context, found *appsv1.ControllerRevision
 	return nil
 }
 
-func (s *Revisions) object(box, name string, data []byte) *appsv1.ControllerRevision {
+func (s *Store) object(box, name string, data []byte) *appsv1.ControllerRevision {
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: name,
@@ -306,16 +324,16 @@ func (s *Revisions) object(box, name string, data []byte) *appsv1.ControllerRevi
 }
 
 // at names a revision as kubectl would.
-func (s *Revisions) at(name string) string { return s.namespace + "/" + name }
+func (s *Store) at(name string) string { return s.namespace + "/" + name }
 
-func (s *Revisions) has(box, hash string) bool {
+func (s *Store) has(box, hash string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored[box] == hash
 }
 
 // note keeps what is stored of a box; an empty hash: nothing is.
-func (s *Revisions) note(box, hash string) {
+func (s *Store) note(box, hash string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if hash == "" {
@@ -325,8 +343,8 @@ func (s *Revisions) note(box, hash string) {
 	s.stored[box] = hash
 }
 
-// revisionError says why a revision can't be had. Asking again does not help until somebody changes something.
-type revisionError string
+// Error says why a revision can't be had. Asking again does not help until somebody changes something.
+type Error string
 
 // Error implements error.
-func (e revisionError) Error() string { return string(e) }
+func (e Error) Error() string { return string(e) }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -23,6 +22,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // box is the sub-controller of one OperatorBox. Two of one name never run at the same time.
@@ -33,7 +33,8 @@ type box struct {
 	plan      atomic.Pointer[pipeline.Plan]
 	kinds     atomic.Pointer[[]schema.GroupVersionKind]
 	resources *watch.Resources
-	queue     *queue
+	queue     *worker.Queue
+	pool      *worker.Pool
 	share     *share
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
@@ -43,9 +44,9 @@ type box struct {
 	vanished  vanished
 	remains   uncollected
 	snapshots *rollback.Store
-	memory    *expr.Pool  // what its templates may make at the same time
-	slots     places      // of looks
-	overdue   overdue     // looks that are past their deadline
+	memory    *expr.Pool    // what its templates may make at the same time
+	slots     worker.Places // of reconciles
+	overdue   *worker.Overdue
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
 	interests interests
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
@@ -59,11 +60,9 @@ type box struct {
 	begin   sync.Once          // closes begun
 	waits   bool               // for its turn; guarded by the engine's lock
 
-	mu        sync.Mutex
-	started   time.Time // when the workers started; zero: they do not run. Guarded by mu
-	problem   string    // why the box can't start; guarded by mu
-	workers   int       // worker goroutines that exist; guarded by mu
-	addWorker func(n int)
+	mu      sync.Mutex
+	started time.Time // when the workers started; zero: they do not run. Guarded by mu
+	problem string    // why the box can't start; guarded by mu
 }
 
 func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
@@ -72,8 +71,8 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		turn: make(chan struct{}), begun: make(chan struct{}),
 	}
 	writing := rest.CopyConfig(e.config.REST)
-	writing.RateLimiter = newLimiter(writing, e.requests)
-	through := &http.Client{Transport: &inFlight{places: newPlaces(e.inFlight), next: e.http}}
+	writing.RateLimiter = worker.NewRateLimiter(writing, e.requests)
+	through := &http.Client{Transport: worker.NewTransport(e.http, worker.NewPlaces(e.inFlight), RequestTimeout)}
 	client, err := apply.NewClient(writing, through, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
@@ -84,9 +83,12 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.snapshots = b.snapshotStore()
 	b.plan.Store(plan)
 	b.setKinds(plan, options.ManagedKinds)
-	b.queue = newQueue(plan.Runtime.Workers)
-	b.slots = newPlaces(e.slots)
-	b.queue.idle.Store(true)
+	b.queue = worker.NewQueue()
+	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, func(ctx context.Context, key types.NamespacedName) {
+		b.safely(key, func() { b.look(ctx, key) })
+	}, b.panicked)
+	b.slots = worker.NewPlaces(e.slots)
+	b.overdue = worker.NewOverdue(func() { e.config.Changed(b.name) })
 	b.share = newShare(writing, e.config.Clock)
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
@@ -131,8 +133,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	}
 	b.plan.Store(plan)
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
-	b.queue.setLimit(plan.Runtime.Workers)
-	b.growTo(plan.Runtime.Workers)
+	b.pool.SetWorkers(plan.Runtime.Workers)
 	b.sweep()
 	b.engine.config.Changed(b.name)
 }
@@ -277,22 +278,18 @@ func (b *box) events() watch.ResourceEvents {
 		Add: func(obj *unstructured.Unstructured, initial bool) {
 			b.states.note(obj)
 			if initial {
-				b.queue.low(0, requestOf(obj))
+				b.queue.EnqueueLow(0, keyOf(obj))
 				return
 			}
-			b.queue.Add(requestOf(obj))
+			b.queue.Enqueue(0, keyOf(obj))
 		},
 		Update: func(_, obj *unstructured.Unstructured) {
 			b.states.note(obj)
-			b.queue.Add(requestOf(obj))
+			b.queue.Enqueue(0, keyOf(obj))
 		},
 		Delete: b.gone,
 		Missed: b.missed,
 	}
-}
-
-func requestOf(obj *unstructured.Unstructured) reconcile.Request {
-	return reconcile.Request{NamespacedName: keyOf(obj)}
 }
 
 func keyOf(obj *unstructured.Unstructured) types.NamespacedName {

@@ -3,11 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // calls makes external calls and measures them, for all boxes.
@@ -42,4 +45,25 @@ func outcomeOf(answer *external.Answer, err error) string {
 	default:
 		return metrics.CallFailed
 	}
+}
+
+// outside makes the external calls of one look. A call may wait for a host for as long as a reconcile lasts, and needs nothing
+// of this process meanwhile, so that it leaves the slot to others: else the hosts of one box could stop all boxes.
+type outside struct {
+	next pipeline.Caller
+	slot *worker.Slot
+}
+
+var _ pipeline.Caller = outside{}
+
+// Call implements pipeline.Caller. The slot is held again when it returns, unless ctx ended first, which is an error then, or
+// the call panics.
+func (o outside) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
+	o.slot.Leave()
+	answer, err := o.next.Call(ctx, r)
+	if !o.slot.Take(ctx) && err == nil {
+		return nil, fmt.Errorf("the answer came, but none of the %d reconciles that may run at the same time ended: %w",
+			o.slot.Most(), ctx.Err())
+	}
+	return answer, err
 }

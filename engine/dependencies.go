@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -57,7 +56,7 @@ func (e *Engine) SetStanding(name string, now pipeline.Standing) {
 // wake queues the resources that wait for a dependency. They stand behind fresh events: there may be thousands.
 func (b *box) wake(name string) {
 	for _, key := range b.interests.reading(standingOf(name)) {
-		b.queue.low(0, reconcile.Request{NamespacedName: key})
+		b.queue.EnqueueLow(0, key)
 	}
 	b.engine.config.Changed(b.name)
 }

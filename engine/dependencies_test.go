@@ -23,7 +23,7 @@ func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
 	b := idleBox(t, e, "website", []string{"db", "queue"}, nothing)
 	other := idleBox(t, e, "other", []string{"queue"}, nothing)
 	t.Cleanup(func() { e.stopAll(e.boxes) })
-	b.queue.idle.Store(false)
+	b.queue.Open()
 	waiting, active := types.NamespacedName{Namespace: "a", Name: "waits"}, types.NamespacedName{Namespace: "a", Name: "active"}
 	var asked []interest
 	o := observer{box: b, resource: waiting, asked: &asked}
@@ -35,8 +35,8 @@ func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
 	e.SetStanding("db", starting)
 	g.Expect(o.Standing("db")).To(Equal(starting))
 	g.Expect(b.queue.Len()).To(Equal(1), "what waits, and nothing else")
-	item, _, _ := b.queue.GetWithPriority()
-	g.Expect(item.NamespacedName).To(Equal(waiting))
+	item, _ := b.queue.Get()
+	g.Expect(item).To(Equal(waiting))
 	b.queue.Done(item)
 	g.Expect(changed).To(ConsistOf("website"))
 

@@ -25,10 +25,14 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // RequestTimeout bounds every write, so that the last write of an old leader ends before its lease does.
 const RequestTimeout = 4 * time.Second
+
+// maxInFlight is how many requests may be under way at the same time, over all boxes. A box may have half of them.
+const maxInFlight = 128
 
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
@@ -73,7 +77,7 @@ func New(config Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: config, dynamic: dyn, http: writing,
-		requests: bucket(config.REST, fullSpeed),
+		requests: worker.SharedRateLimiter(config.REST),
 		inFlight: make(chan struct{}, maxInFlight),
 		slots:    make(chan struct{}, config.MaxConcurrentReconciles),
 		memory:   expr.NewPool(config.MemoryLimit/4, nil),

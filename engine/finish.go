@@ -154,7 +154,7 @@ func (b *box) showPaused(ctx context.Context, plan *pipeline.Plan, stored *unstr
 	})
 	if err := b.patchStatus(ctx, plan, stored, result, st); err != nil {
 		log.FromContext(ctx).Error(err, "Status could not be written")
-		delay, _ := st.backoff.next(plan.Runtime.Resync)
+		delay, _ := st.backoff.Next(plan.Runtime.Resync)
 		b.again(keyOf(stored), st, delay)
 	}
 }

@@ -102,20 +102,6 @@ func TestARequestThatGetsNoPlaceIsNotSent(t *testing.T) {
 	g.Expect(write(ctx, b)).To(MatchError(context.Canceled))
 }
 
-func TestARequestThatPanicsLeavesItsPlace(t *testing.T) {
-	g := NewWithT(t)
-	shared := make(chan struct{}, 2)
-	through := &inFlight{places: newPlaces(shared), next: panics{}}
-	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-	g.Expect(func() { _, _ = through.RoundTrip(r) }).To(PanicWith("bug")) //nolint:bodyclose // there is no response
-	g.Expect(shared).To(BeEmpty())
-	g.Expect(through.places.own).To(BeEmpty())
-}
-
-type panics struct{}
-
-func (panics) RoundTrip(*http.Request) (*http.Response, error) { panic("bug") }
-
 // What holds back is the API server, and it is obeyed: it answers 429 until the time is over that it has asked for.
 func TestTooManyRequestsIsObeyed(t *testing.T) {
 	g := NewWithT(t)

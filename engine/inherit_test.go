@@ -10,6 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // successor is a sub-controller of the same box as another, with another version of its CRD, or another CRD.
@@ -40,7 +41,7 @@ func failedTwice(t *testing.T, leads bool) (b *box, failing types.NamespacedName
 	failing = keyOf(resource)
 	st := b.states.of(failing, resource.GetUID())
 	for range 2 {
-		st.backoff.next(b.plan.Load().Runtime.Resync)
+		st.backoff.Next(b.plan.Load().Runtime.Resync)
 		b.tracker.Observe(health.Observation{Resource: failing, Counts: true, Failed: true, Step: "external", Message: "refused"})
 	}
 	b.tracker.Observe(health.Observation{Resource: types.NamespacedName{Name: "good"}, Ready: true, Counts: true, Revision: "website-0"})
@@ -53,9 +54,10 @@ func TestAnotherVersionGoesOnWithHealthAndBackoff(t *testing.T) {
 	former, failing := failedTwice(t, true)
 	next := successor(t, former, former.plan.Load().CRD.UID)
 	next.inherit(former)
-	g.Expect(next.states.of(failing, "u1").backoff).To(Equal(backoff{failures: 2}))
+	g.Expect(next.states.of(failing, "u1").backoff).To(Equal(former.states.of(failing, "u1").backoff))
+	g.Expect(next.states.of(failing, "u1").backoff).NotTo(BeZero())
 	g.Expect(next.states.of(failing, "u1").inputs).To(BeNil(), "it is looked at")
-	g.Expect(next.states.of(failing, "another").backoff).To(Equal(backoff{}), "another resource of that name")
+	g.Expect(next.states.of(failing, "another").backoff).To(Equal(worker.Backoff{}), "another resource of that name")
 	want := former.tracker.Snapshot()
 	for _, when := range []string{"before it leads", "when it takes over"} {
 		s := next.tracker.Snapshot()
@@ -80,7 +82,7 @@ func TestWhoInheritsNothing(t *testing.T) {
 			former, failing := failedTwice(t, c.leads)
 			next := successor(t, former, c.crd)
 			next.inherit(former)
-			g.Expect(next.states.of(failing, "u1").backoff).To(Equal(backoff{}))
+			g.Expect(next.states.of(failing, "u1").backoff).To(Equal(worker.Backoff{}))
 			g.Expect(next.tracker.Snapshot().SuccessCount).To(BeEquivalentTo(1), "as CRDHealth says")
 			g.Expect(next.tracker.Snapshot().FailureCount).To(BeZero())
 		})

@@ -13,9 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -24,15 +22,16 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // look looks at one resource: it decides whether there is anything to do, does it, and queues the next look.
 func (b *box) look(ctx context.Context, key types.NamespacedName) {
-	place := &slot{places: b.slots}
-	if !place.take(ctx) {
+	place := worker.NewSlot(b.slots)
+	if !place.Take(ctx) {
 		return
 	}
-	defer place.leave()
+	defer place.Leave()
 	ctx, giveBack := expr.WithCycle(ctx, b.memory)
 	defer giveBack()
 	defer func() { b.letNext(b.share.passOn(key)) }()
@@ -43,7 +42,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		defer b.engine.config.Changed(b.name)
 	}
 	if b.tidy(ctx, key) {
-		b.queue.low(tidyInterval, reconcile.Request{NamespacedName: key})
+		b.queue.EnqueueLow(tidyInterval, key)
 	}
 	b.collect(ctx, key)
 	if !found {
@@ -58,7 +57,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 }
 
 // act decides what a cycle does with a resource, and does it.
-func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
 	key := keyOf(stored)
 	decision := cycle.Decide(b.gather(ctx, plan, stored, st))
 	if decision.Action == cycle.Await {
@@ -76,7 +75,7 @@ func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured
 	case cycle.ShowPaused:
 		b.showPaused(ctx, plan, stored, st)
 	case cycle.Delay:
-		b.queue.low(decision.After, reconcile.Request{NamespacedName: key})
+		b.queue.EnqueueLow(decision.After, key)
 	case cycle.Skip:
 		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
 		b.await(plan, key, st)
@@ -116,7 +115,7 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Resource could not be released")
-		delay, _ := st.backoff.next(plan.Runtime.Resync)
+		delay, _ := st.backoff.Next(plan.Runtime.Resync)
 		b.again(key, st, delay)
 		return
 	}
@@ -125,10 +124,10 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 }
 
 // reconcile runs one cycle and passes its result on. It gives its place up while an external call is under way.
-func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
 	clk := b.engine.config.Clock
 	began := clk.Now()
-	ctx, sent := countSent(ctx)
+	ctx, sent := worker.CountRequests(ctx)
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st)
 	var asked []interest
@@ -150,7 +149,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	}
 	b.interests.replace(keyOf(stored), stillAsked(run, asked))
 	// A call that ran into the deadline, or panicked, has left the place to others.
-	if !place.take(ctx) || ctx.Err() != nil {
+	if !place.Take(ctx) || ctx.Err() != nil {
 		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.
 		return
 	}
@@ -163,15 +162,15 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 }
 
 // execute runs the plan under a deadline. A panic is an error of this resource alone.
-func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run, place *slot) error {
+func (b *box) execute(ctx context.Context, plan *pipeline.Plan, run *pipeline.Run, place *worker.Slot) error {
 	return b.within(ctx, keyOf(run.Stored), place, func(ctx context.Context) error { return plan.Execute(ctx, run) })
 }
 
 // within runs a part of a cycle under a deadline. A panic is an error of this resource alone.
-func (b *box) within(ctx context.Context, key types.NamespacedName, place *slot, f func(context.Context) error) (err error) {
+func (b *box) within(ctx context.Context, key types.NamespacedName, place *worker.Slot, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.engine.config.ReconcileTimeout)
 	defer cancel()
-	defer b.lapses(ctx, key, place)()
+	defer b.overdue.Watch(ctx, key, place)()
 	defer func() {
 		if p := recover(); p != nil {
 			b.panicked(p, debug.Stack())
@@ -217,7 +216,7 @@ func (b *box) again(key types.NamespacedName, st *state, after time.Duration) {
 	if expires := st.inputs.Expires(); !expires.IsZero() {
 		after = min(after, max(0, expires.Sub(b.engine.config.Clock.Now())))
 	}
-	b.queue.low(after, reconcile.Request{NamespacedName: key})
+	b.queue.EnqueueLow(after, key)
 }
 
 // await queues the next look at a resource that need not be evaluated now.
@@ -235,7 +234,7 @@ func (b *box) await(plan *pipeline.Plan, key types.NamespacedName, st *state) {
 
 // soon queues a resource at the priority of an event.
 func (b *box) soon(key types.NamespacedName, after time.Duration) {
-	b.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, reconcile.Request{NamespacedName: key})
+	b.queue.Enqueue(after, key)
 }
 
 // resync is the time to the next look, spread so that resources made together do not come back together.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -203,7 +202,7 @@ func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstruc
 	e.foreignChanged(kind, old, obj)
 	for _, b := range e.all() {
 		for _, key := range b.interests.of(kind, old, obj) {
-			b.queue.Add(reconcile.Request{NamespacedName: key})
+			b.queue.Enqueue(0, key)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -129,7 +128,7 @@ func (b *box) degraded() {
 		return
 	}
 	for _, key := range b.tracker.InFailure() {
-		b.queue.Add(reconcile.Request{NamespacedName: key})
+		b.queue.Enqueue(0, key)
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // stayBack keeps the children of a resource that is rolled back as they were in its snapshot.
-func (b *box) stayBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+func (b *box) stayBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
 	back := pipeline.BackOf(stored)
 	entry, err := b.snapshots.Named(stored, back.Snapshot, back.SnapshotHash)
 	if err != nil {
@@ -29,7 +30,7 @@ func (b *box) stayBack(ctx context.Context, plan *pipeline.Plan, stored *unstruc
 
 // goBack finds out what there is to go back to, and goes there. What is doubtful is not gone back to, nor is anything older then:
 // nobody could tell what the resource would become.
-func (b *box) goBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *slot) {
+func (b *box) goBack(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
 	before := pipeline.BackOf(stored)
 	st.attempts.due = cmp.Or(st.attempts.due, triggerDegraded)
 	newest := b.snapshots.Newest(stored)
@@ -93,7 +94,7 @@ type rollingBack struct {
 }
 
 // runBack makes the children of a snapshot, or runs onRollback.
-func (b *box) runBack(ctx context.Context, look *rollingBack, place *slot) {
+func (b *box) runBack(ctx context.Context, look *rollingBack, place *worker.Slot) {
 	clk := b.engine.config.Clock
 	began := clk.Now()
 	plan, stored, st := look.plan, look.stored, look.st
@@ -112,7 +113,7 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *slot) {
 		err = b.within(ctx, keyOf(stored), place, func(ctx context.Context) error { return b.back(ctx, look, run) })
 	}
 	b.interests.replace(keyOf(stored), asked)
-	if !place.take(ctx) || ctx.Err() != nil {
+	if !place.Take(ctx) || ctx.Err() != nil {
 		return // the process stops, or no longer leads
 	}
 	if v := run.Stored.GetResourceVersion(); v != stored.GetResourceVersion() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,20 +12,14 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // A panic on a goroutine that nobody guards ends the process, and with it every box. Each goroutine of the engine runs under
 // one of these, or under that of engine/watch or engine/pipeline.
 
 // guard runs f and turns a panic into one that is logged and counted.
-func (e *Engine) guard(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.panicked(p, debug.Stack())
-		}
-	}()
-	f()
-}
+func (e *Engine) guard(f func()) { worker.Guard(f, e.panicked) }
 
 // panicked notes a panic in what all boxes share.
 func (e *Engine) panicked(p any, stack []byte) {
@@ -36,13 +29,10 @@ func (e *Engine) panicked(p any, stack []byte) {
 
 // guard runs f and turns a panic into a logged, counted problem of this box alone.
 func (b *box) guard(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			b.panicked(p, debug.Stack())
-			b.stuck(fmt.Errorf("panic: %v", p))
-		}
-	}()
-	f()
+	worker.Guard(f, func(p any, stack []byte) {
+		b.panicked(p, stack)
+		b.stuck(fmt.Errorf("panic: %v", p))
+	})
 }
 
 func (b *box) panicked(p any, stack []byte) {
@@ -53,13 +43,10 @@ func (b *box) panicked(p any, stack []byte) {
 // safely looks at a resource. A panic outside of the stages, which are guarded by themselves, is an error of this resource
 // alone, too: it is tried again.
 func (b *box) safely(key types.NamespacedName, look func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			b.panicked(p, debug.Stack())
-			b.soon(key, b.afterPanic(key, p))
-		}
-	}()
-	look()
+	worker.Guard(look, func(p any, stack []byte) {
+		b.panicked(p, stack)
+		b.soon(key, b.afterPanic(key, p))
+	})
 }
 
 // afterPanic counts a look that panicked, and says when the next one is due.
@@ -74,7 +61,7 @@ func (b *box) afterPanic(key types.NamespacedName, p any) time.Duration {
 	})
 	st := b.states.of(key, stored.GetUID())
 	st.inputs, st.class = nil, pipeline.Panic
-	delay, _ := st.backoff.next(resync)
+	delay, _ := st.backoff.Next(resync)
 	st.wait(b.engine.config.Clock.Now(), delay)
 	return delay
 }

@@ -20,7 +20,15 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
 )
+
+// openQueue is a queue that keeps what is added.
+func openQueue() *worker.Queue {
+	q := worker.NewQueue()
+	q.Open()
+	return q
+}
 
 // panicking is a box whose panics are counted and logged.
 func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[]string) {
@@ -33,8 +41,9 @@ func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[
 	e := &Engine{config: Config{
 		Metrics: recorder, Log: log, Clock: testingclock.NewFakeClock(time.Unix(0, 0)), Changed: func(string) {},
 	}}
-	b = &box{engine: e, name: "website", log: log, queue: newQueue(1), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, watch.ResourceEvents{})}
+	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, watch.ResourceEvents{})}
 	t.Cleanup(b.queue.ShutDown)
+	b.overdue = worker.NewOverdue(func() {})
 	plan := &pipeline.Plan{}
 	plan.Runtime.Resync = time.Minute
 	b.plan.Store(plan)
@@ -98,21 +107,21 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 			return &pipeline.StepError{Step: "external", Class: pipeline.Transient, Err: fmt.Errorf("calling quota: %w", ctx.Err())}
 		}
 		began := time.Now()
-		step := pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, &slot{}, hanging))
+		step := pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, worker.NewSlot(worker.Places{}), hanging))
 		g.Expect(time.Since(began)).To(Equal(time.Minute))
 		g.Expect(step.Class).To(Equal(pipeline.Transient))
 		g.Expect(step.Error()).To(Equal("external: the reconcile took longer than 1m0s and was ended: calling quota: context deadline exceeded"))
 
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		g.Expect(b.within(gone, types.NamespacedName{}, &slot{}, hanging)).NotTo(MatchError(ContainSubstring("took longer")), "the process stops")
+		g.Expect(b.within(gone, types.NamespacedName{}, worker.NewSlot(worker.Places{}), hanging)).NotTo(MatchError(ContainSubstring("took longer")), "the process stops")
 		for name, err := range map[string]error{
 			"none":       nil,
 			"its own":    &pipeline.StepError{Step: "validation", Class: pipeline.Permanent, Err: errors.New("no")},
 			"a bug":      &pipeline.StepError{Step: "onReconcile", Class: pipeline.Panic, Err: &pipeline.PanicError{Value: "oops"}},
 			"in no time": errors.New("away"),
 		} {
-			late := b.within(t.Context(), types.NamespacedName{}, &slot{}, func(ctx context.Context) error {
+			late := b.within(t.Context(), types.NamespacedName{}, worker.NewSlot(worker.Places{}), func(ctx context.Context) error {
 				if name != "in no time" {
 					<-ctx.Done()
 				}
@@ -125,7 +134,7 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 			}
 		}
 		g.Expect(panics("website")).To(Equal(1.0))
-		g.Expect(pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, &slot{}, func(context.Context) error { panic("oops") })).Class).To(Equal(pipeline.Panic))
+		g.Expect(pipeline.AsStepError(b.within(t.Context(), types.NamespacedName{}, worker.NewSlot(worker.Places{}), func(context.Context) error { panic("oops") })).Class).To(Equal(pipeline.Panic))
 		g.Expect(panics("website")).To(Equal(2.0))
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 const (
@@ -161,4 +164,38 @@ func (s *share) refill() {
 	}
 	s.tokens = min(s.most, s.tokens+max(0, passed.Seconds())*s.rate)
 	s.at = now
+}
+
+// heldBack says whether a cycle has to wait that only time asked for, at a resource that fails, and queues it again. Those cycles
+// share a part of the box's requests, so that ten thousand resources that fail are no load.
+func (b *box) heldBack(plan *pipeline.Plan, key types.NamespacedName, st *state) bool {
+	wait, price := b.share.admit(key)
+	if st.price = price; wait == 0 {
+		return false
+	}
+	b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
+	b.queue.EnqueueLow(min(wait, b.resync(plan)), key)
+	return true
+}
+
+// settle pays for a look that was admitted. One that succeeded costs nothing, and lets the next one go: when what all of them
+// waited for is there, they are done as fast as the box can.
+func (b *box) settle(st *state, sent int64) {
+	if st.price == 0 {
+		return
+	}
+	price := st.price
+	st.price = 0
+	if st.class != "" {
+		b.share.spent(price, sent)
+		return
+	}
+	b.letNext(b.share.back(price))
+}
+
+// letNext queues one that was let go before its turn.
+func (b *box) letNext(next types.NamespacedName, ok bool) {
+	if ok {
+		b.queue.EnqueueLow(0, next)
+	}
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -210,7 +208,7 @@ func TestWhichCyclesOnlyTimeAsksFor(t *testing.T) {
 func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 	g := NewWithT(t)
 	clk := testingclock.NewFakeClock(time.Unix(1000, 0))
-	b := &box{engine: &Engine{config: Config{Clock: clk}}, share: newShare(&rest.Config{QPS: 1, Burst: 1}, clk), queue: newQueue(1)}
+	b := &box{engine: &Engine{config: Config{Clock: clk}}, share: newShare(&rest.Config{QPS: 1, Burst: 1}, clk), queue: openQueue()}
 	defer b.queue.ShutDown()
 	plan, st := &pipeline.Plan{}, &state{}
 	plan.Runtime.Resync = time.Minute
@@ -226,7 +224,7 @@ func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 func TestWhoPays(t *testing.T) {
 	g := NewWithT(t)
 	clk := testingclock.NewFakeClock(time.Unix(0, 0))
-	b := &box{share: newShare(&rest.Config{QPS: 10, Burst: 10}, clk), queue: newQueue(1)}
+	b := &box{share: newShare(&rest.Config{QPS: 10, Burst: 10}, clk), queue: openQueue()}
 	defer b.queue.ShutDown()
 	b.settle(&state{class: pipeline.Transient}, 5)
 	g.Expect(b.share.tokens).To(Equal(10.0), "a look that an event asked for")
@@ -242,51 +240,6 @@ func TestWhoPays(t *testing.T) {
 		b.share.admit(keyN(n))
 	}
 	b.settle(&state{price: 5}, 1)
-	next, _, _ := b.queue.GetWithPriority()
-	g.Expect(next.NamespacedName).To(Equal(keyN(1)), "and lets the next one go")
-}
-
-// count is a limiter that counts.
-type count struct {
-	limiter
-
-	waits int
-	err   error
-}
-
-func (c *count) Wait(context.Context) error {
-	c.waits++
-	return c.err
-}
-
-func TestLimiterAsksTheBoxFirst(t *testing.T) {
-	g := NewWithT(t)
-	own, all := &count{}, &count{}
-	l := limiter{RateLimiter: own, shared: all}
-	ctx, sent := countSent(t.Context())
-	g.Expect(l.Wait(ctx)).To(Succeed())
-	g.Expect(l.Wait(t.Context())).To(Succeed(), "outside of a look")
-	g.Expect([]int{own.waits, all.waits}).To(Equal([]int{2, 2}))
-	own.err = errors.New("no")
-	g.Expect(l.Wait(ctx)).To(MatchError("no"))
-	g.Expect(all.waits).To(Equal(2), "nothing of what is shared is taken")
-	g.Expect(sent.Load()).To(BeEquivalentTo(2))
-	own.err, all.err = nil, errors.New("full")
-	g.Expect(l.Wait(ctx)).To(MatchError("full"))
-}
-
-func TestTheCapIsDerivedFromTheLimitOfABox(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(bucket(&rest.Config{QPS: 100, Burst: 200}, fullSpeed).QPS()).To(BeEquivalentTo(500))
-	all := bucket(&rest.Config{QPS: 1, Burst: 2}, fullSpeed)
-	for range 2 * fullSpeed {
-		g.Expect(all.TryAccept()).To(BeTrue())
-	}
-	g.Expect(all.TryAccept()).To(BeFalse())
-	for _, free := range []*rest.Config{{}, {QPS: -1}} {
-		l := newLimiter(free, bucket(free, fullSpeed))
-		for range 10_000 {
-			g.Expect(l.TryAccept()).To(BeTrue(), "nothing of ours holds a burst back by default")
-		}
-	}
+	next, _ := b.queue.Get()
+	g.Expect(next).To(Equal(keyN(1)), "and lets the next one go")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // state is what the engine remembers of one resource between reconciles. The queue hands a resource to one worker at a
@@ -28,7 +29,7 @@ type state struct {
 	due      time.Time     // after a failure that may pass: not before it, unless an input changes
 	pause    time.Duration // until due, as it was chosen
 	missing  *access.Right // after a 403: what the manager may not do
-	backoff  backoff
+	backoff  worker.Backoff
 	repeats  bool             // this cycle asks again what was counted before
 	unsure   string           // resourceVersion over which a status was written without an answer; empty: none
 	echoes   int              // status writes in a row that only such writes led to

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // collectDelay is how long the garbage collector has for the children of a resource that is gone. It mostly takes a second.
@@ -106,7 +105,7 @@ func (b *box) findRemains() {
 				continue
 			}
 			b.remains.add(nameplate(crd.Kind, key, ref.UID), due)
-			b.queue.low(collectDelay, reconcile.Request{NamespacedName: key})
+			b.queue.EnqueueLow(collectDelay, key)
 		}
 	}
 }
@@ -123,7 +122,7 @@ func (b *box) collect(ctx context.Context, key types.NamespacedName) {
 		}
 	}
 	if next > 0 {
-		b.queue.low(next, reconcile.Request{NamespacedName: key})
+		b.queue.EnqueueLow(next, key)
 	}
 }
 

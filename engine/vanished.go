@@ -90,7 +90,7 @@ func (b *box) gone(obj *unstructured.Unstructured) {
 // since, and its children are to stay then. So it is not taken for one that vanished: what would be deleted could not be brought back.
 func (b *box) missed(obj *unstructured.Unstructured) {
 	now := b.engine.config.Clock.Now()
-	if b.queue.idle.Load() {
+	if !b.queue.IsOpen() {
 		// What another process that leads has not come to is found when this one takes over.
 		if !b.engine.Leading() {
 			b.vanished.expire(now)
@@ -99,7 +99,7 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 		return
 	}
 	b.remains.note(obj, now.Add(collectDelay))
-	b.queue.Add(requestOf(obj))
+	b.queue.Enqueue(0, keyOf(obj))
 }
 
 // tidyInterval is the time between two looks at what a resource that vanished has left.

@@ -34,7 +34,7 @@ func TestWhatWentUnseenHasNotVanished(t *testing.T) {
 	e := idle(t, nil)
 	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
 	t.Cleanup(func() { e.stopAll(e.boxes) })
-	b.queue.idle.Store(false)
+	b.queue.Open()
 	held := last("held", false, v1alpha1.Finalizer)
 	b.events().Missed(held)
 	g.Expect(b.vanished.of(keyOf(held))).To(BeEmpty())

@@ -2,91 +2,46 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// work runs the workers until ctx ends, and waits for them.
+// work reconciles until ctx ends, and waits for what is under way, whose context is work.
 func (b *box) work(ctx, work context.Context) {
-	spawn := func(n int) {
-		b.working.Go(func() { b.guard(func() { b.runWorkers(ctx, work, n) }) })
-	}
 	b.mu.Lock()
 	b.started = b.engine.config.Clock.Now()
-	b.workers = b.plan.Load().Runtime.Workers
-	b.addWorker = spawn
-	n := b.workers
 	b.mu.Unlock()
-	b.log.Info("Box started", "workers", n)
+	b.log.Info("Box started", "workers", b.pool.Workers())
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
 	b.engine.config.Changed(b.name)
 	b.startQueue()
 	b.hasBegun()
-	b.runWorkers(ctx, work, n)
+	b.pool.Run(ctx, work)
 	b.mu.Lock()
 	b.started = time.Time{}
-	b.addWorker = nil
 	b.mu.Unlock()
 	b.log.Info("Box stopped")
 }
 
 // load says how busy the box is.
 func (b *box) load() metrics.Load {
-	return metrics.Load{Queued: b.queue.Len(), Workers: b.plan.Load().Runtime.Workers, Busy: b.queue.inUse(), Overdue: b.overdue.count()}
+	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
 }
 
 // startQueue queues everything: until now nobody worked, and nothing was kept of what happened.
 func (b *box) startQueue() {
-	b.queue.idle.Store(false)
+	b.queue.Open()
 	b.sweep()
 	for _, key := range b.vanished.keys() {
-		b.queue.Add(reconcile.Request{NamespacedName: key})
+		b.queue.Enqueue(0, key)
 	}
 	b.findRemains()
-}
-
-// growTo adds workers to a running box. Fewer are had by permits: goroutines that wait cost next to nothing.
-func (b *box) growTo(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.addWorker == nil || n <= b.workers {
-		return
-	}
-	b.addWorker(n - b.workers)
-	b.workers = n
-}
-
-// runWorkers runs one controller object with n workers on the box's queue.
-func (b *box) runWorkers(ctx, work context.Context, n int) {
-	c, err := controller.NewUnmanaged("box", controller.Options{
-		// The metrics of controller-runtime can't be deleted per box, so all boxes share one name, and have series of our own.
-		SkipNameValidation:      new(true),
-		MaxConcurrentReconciles: n,
-		Reconciler: reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
-			b.safely(req.NamespacedName, func() { b.look(work, req.NamespacedName) })
-			return reconcile.Result{}, nil
-		}),
-		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return b.queue
-		},
-		Logger: b.log.V(1),
-	})
-	if err != nil {
-		b.stuck(fmt.Errorf("making workers: %w", err))
-		return
-	}
-	if err := c.Start(ctx); err != nil {
-		b.stuck(fmt.Errorf("running workers: %w", err))
-	}
 }
 
 // stuck notes why the box does not run, and tells.
@@ -120,8 +75,8 @@ func (b *box) report() health.Report {
 		r.Phase, r.Message = health.Pending, problem
 	case !started.IsZero():
 		r.Phase, r.Message, r.StartedAt = health.Running, "", started
-		r.Workers = clamp(plan.Runtime.Workers)
-		r.Stuck = b.stuckOn(plan.Runtime.Workers)
+		r.Workers = clamp(b.pool.Workers())
+		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 	}
 	if plan.CleanupOnly {
 		r.Phase, r.Message, r.Revision = health.Suspended, "only deletions are served", ""
@@ -137,13 +92,36 @@ func clamp(n int) int32 {
 // queueOwner queues the resource with that UID.
 func (b *box) queueOwner(uid types.UID) {
 	if obj, ok := b.resources.ByUID(uid); ok {
-		b.queue.Add(requestOf(obj))
+		b.queue.Enqueue(0, keyOf(obj))
 	}
 }
 
 // sweep queues every resource behind fresh events.
 func (b *box) sweep() {
 	for _, key := range b.resources.Keys() {
-		b.queue.low(0, reconcile.Request{NamespacedName: key})
+		b.queue.EnqueueLow(0, key)
+	}
+}
+
+// schedule queues the next look.
+func (b *box) schedule(run *pipeline.Run, st *state) {
+	key := keyOf(run.Stored)
+	if run.Released {
+		return
+	}
+	switch st.class {
+	case "":
+		st.backoff.Reset()
+		b.again(key, st, b.resync(run.Plan))
+	case pipeline.Transient, pipeline.Panic:
+		delay, look := st.backoff.Next(run.Plan.Runtime.Resync)
+		st.wait(b.engine.config.Clock.Now(), delay)
+		if look {
+			b.again(key, st, delay)
+			return
+		}
+		b.soon(key, delay)
+	default:
+		b.await(run.Plan, key, st)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // callerFunc makes a call by a function.
@@ -38,21 +39,21 @@ func patience(t *testing.T) context.Context {
 func TestACallLeavesItsSlotToOthers(t *testing.T) {
 	g := NewWithT(t)
 	shared := make(chan struct{}, 1)
-	own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
-	g.Expect(own.take(patience(t))).To(BeTrue())
-	g.Expect(own.take(patience(t))).To(BeTrue(), "it is held already")
+	own, another := worker.NewSlot(worker.NewPlaces(shared)), worker.NewSlot(worker.NewPlaces(shared))
+	g.Expect(own.Take(patience(t))).To(BeTrue())
+	g.Expect(own.Take(patience(t))).To(BeTrue(), "it is held already")
 	want := &external.Answer{Status: 200}
 	answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
-		g.Expect(another.take(ctx)).To(BeTrue())
-		another.leave()
+		g.Expect(another.Take(ctx)).To(BeTrue())
+		another.Leave()
 		return want, nil
 	})}.Call(patience(t), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer).To(BeIdenticalTo(want))
-	g.Expect(own.held).To(BeTrue())
+	g.Expect(own.Held()).To(BeTrue())
 	g.Expect(shared).To(HaveLen(1))
-	own.leave()
-	own.leave()
+	own.Leave()
+	own.Leave()
 	g.Expect(shared).To(BeEmpty())
 }
 
@@ -61,11 +62,11 @@ func TestACallWhoseSlotIsTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			shared := make(chan struct{}, 1)
-			own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
-			g.Expect(own.take(patience(t))).To(BeTrue())
+			own, another := worker.NewSlot(worker.NewPlaces(shared)), worker.NewSlot(worker.NewPlaces(shared))
+			g.Expect(own.Take(patience(t))).To(BeTrue())
 			ctx, cancel := context.WithCancel(t.Context())
 			answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
-				g.Expect(another.take(ctx)).To(BeTrue())
+				g.Expect(another.Take(ctx)).To(BeTrue())
 				cancel()
 				return &external.Answer{}, failure
 			})}.Call(ctx, nil)
@@ -75,55 +76,19 @@ func TestACallWhoseSlotIsTaken(t *testing.T) {
 			} else {
 				g.Expect(err).To(BeIdenticalTo(failure), "what happened to the call says more")
 			}
-			own.leave()
+			own.Leave()
 			g.Expect(shared).To(HaveLen(1), "nobody gives back what another one holds")
 		})
 	}
 }
 
-func TestOneBoxHoldsNoMoreThanHalfOfTheSlots(t *testing.T) {
-	g := NewWithT(t)
-	shared := make(chan struct{}, 4)
-	greedy, modest := newPlaces(shared), newPlaces(shared)
-	for range 2 {
-		g.Expect((&slot{places: greedy}).take(patience(t))).To(BeTrue())
-	}
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	g.Expect((&slot{places: greedy}).take(short)).To(BeFalse())
-	for range 2 {
-		g.Expect((&slot{places: modest}).take(patience(t))).To(BeTrue())
-	}
-	late, cancelLate := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancelLate()
-	g.Expect((&slot{places: newPlaces(shared)}).take(late)).To(BeFalse(), "all of them together hold no more than there are")
-	g.Expect(newPlaces(make(chan struct{}, 1)).take(patience(t))).To(Succeed(), "half of one is one")
-}
-
-func TestALookThatIsPastItsDeadlineHasNoSlot(t *testing.T) {
-	g := NewWithT(t)
-	shared := make(chan struct{}, 1)
-	own, another := &slot{places: newPlaces(shared)}, &slot{places: newPlaces(shared)}
-	g.Expect(own.take(patience(t))).To(BeTrue())
-	own.lapse()
-	g.Expect(own.take(patience(t))).To(BeFalse(), "until it goes on")
-	g.Expect(another.take(patience(t))).To(BeTrue())
-	own.leave()
-	g.Expect(shared).To(HaveLen(1), "the other one's")
-	another.leave()
-	own.goOn()
-	g.Expect(own.take(patience(t))).To(BeTrue())
-	own.leave()
-	g.Expect(shared).To(BeEmpty())
-}
-
 func TestACallThatPanicsHoldsNoSlot(t *testing.T) {
 	g := NewWithT(t)
 	shared := make(chan struct{}, 1)
-	own := &slot{places: newPlaces(shared)}
+	own := worker.NewSlot(worker.NewPlaces(shared))
 	func() {
-		defer own.leave()
-		g.Expect(own.take(patience(t))).To(BeTrue())
+		defer own.Leave()
+		g.Expect(own.Take(patience(t))).To(BeTrue())
 		g.Expect(func() {
 			_, _ = outside{slot: own, next: callerFunc(func(context.Context) (*external.Answer, error) { panic("bug") })}.Call(t.Context(), nil)
 		}).To(PanicWith("bug"))
@@ -186,18 +151,18 @@ func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	b, resource := calling(t, e, host.URL)
-	first, second := &slot{places: b.slots}, &slot{places: b.slots}
-	g.Expect(first.take(patience(t))).To(BeTrue())
+	first, second := worker.NewSlot(b.slots), worker.NewSlot(b.slots)
+	g.Expect(first.Take(patience(t))).To(BeTrue())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer first.leave()
+		defer first.Leave()
 		b.reconcile(ctx, b.plan.Load(), resource, &state{}, first)
 	}()
 	g.Eventually(arrived).WithContext(patience(t)).Should(Receive())
-	g.Expect(second.take(patience(t))).To(BeTrue())
+	g.Expect(second.Take(patience(t))).To(BeTrue())
 	cancel()
 	g.Eventually(ended).WithContext(patience(t)).Should(BeClosed())
 	g.Expect(e.slots).To(HaveLen(1), "the second one's")

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Overdue are the resources of a box whose reconcile is past its deadline and does not end: something in it does not heed its
+// context. Each of them keeps its worker and its key, and nothing that it sends is sent any more; but it has given its slot back,
+// so that other boxes go on. A box has no more of them than it has workers: then it is stuck. It is safe for concurrent use.
+type Overdue struct {
+	changed func()
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]bool // guarded by mu
+}
+
+// NewOverdue gives a set that is empty. changed is told of each change; it must not block.
+func NewOverdue(changed func()) *Overdue {
+	return &Overdue{changed: changed, all: map[types.NamespacedName]bool{}}
+}
+
+// Watch takes the slot from a reconcile when ctx ends, until the function that it gives is called.
+func (o *Overdue) Watch(ctx context.Context, key types.NamespacedName, slot *Slot) (ended func()) {
+	lapsed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(lapsed)
+		slot.lapse()
+		o.set(key, true)
+	})
+	return func() {
+		if stop() {
+			return
+		}
+		<-lapsed
+		slot.goOn()
+		o.set(key, false)
+	}
+}
+
+func (o *Overdue) set(key types.NamespacedName, is bool) {
+	o.mu.Lock()
+	if is {
+		o.all[key] = true
+	} else {
+		delete(o.all, key)
+	}
+	o.mu.Unlock()
+	o.changed()
+}
+
+// Count is how many there are.
+func (o *Overdue) Count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.all)
+}
+
+// Stuck says why nothing of a box is reconciled although it runs: each of its workers is in a reconcile that is past the deadline.
+// Empty: it is not stuck.
+func (o *Overdue) Stuck(workers int, deadline time.Duration) string {
+	if o.Count() < workers {
+		return ""
+	}
+	return fmt.Sprintf("all %d workers are in reconciles that took longer than %s and do not end: %s; nothing else of this box is reconciled "+
+		"until they do, or the manager is restarted", workers, deadline, o.names())
+}
+
+// maxOverdueNames is how many resources a message names.
+const maxOverdueNames = 3
+
+// names gives some of the resources in words, sorted.
+func (o *Overdue) names() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names []string
+	for key := range o.all {
+		names = append(names, strings.TrimPrefix(key.String(), "/"))
+	}
+	slices.Sort(names)
+	if more := len(names) - maxOverdueNames; more > 0 {
+		names = append(names[:maxOverdueNames], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

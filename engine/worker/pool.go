@@ -1,0 +1,124 @@
+// Package worker is what the reconciles of a box run on: its queue and its workers, whose number can change while it runs; and what
+// they may take of what all boxes share: slots for reconciles, requests in flight, requests per second, and retries of what fails.
+//
+// It knows keys, and nothing of what is reconciled.
+package worker
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Pool reconciles the keys of a queue, as many at the same time as it has workers. It is safe for concurrent use.
+type Pool struct {
+	queue     *Queue
+	reconcile func(ctx context.Context, key types.NamespacedName)
+	panicked  func(value any, stack []byte)
+
+	mu      sync.Mutex
+	changed *sync.Cond // signaled when a worker becomes free, there are more, or the pool stops
+	workers int        // guarded by mu
+	busy    int        // guarded by mu
+	stopped bool       // guarded by mu
+}
+
+// NewPool gives a pool that does nothing until Run. panicked is told of a panic of reconcile, which ends that reconcile alone.
+func NewPool(
+	queue *Queue, workers int, reconcile func(ctx context.Context, key types.NamespacedName), panicked func(value any, stack []byte),
+) *Pool {
+	p := &Pool{queue: queue, workers: workers, reconcile: reconcile, panicked: panicked}
+	p.changed = sync.NewCond(&p.mu)
+	return p
+}
+
+// Run takes keys from the queue until ctx ends, and returns when the last reconcile is over. Reconciles run on work, which may
+// outlive ctx. The queue is shut down then.
+//
+// One loop takes the keys and starts a goroutine for each, instead of a fixed set of workers that take them: nobody who has to go
+// when there are fewer workers can be waiting inside of the queue, which has no way to wake one of several.
+func (p *Pool) Run(ctx, work context.Context) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer context.AfterFunc(ctx, p.stop)()
+	// A key is taken when it can be worked on, and not before: until then something more urgent may come.
+	for p.awaitWorker() {
+		key, over := p.queue.Get()
+		// There may be fewer workers by now than when the loop began to wait for a key.
+		if over || !p.awaitWorker() {
+			return
+		}
+		p.begin()
+		working.Go(func() {
+			defer p.end(key)
+			Guard(func() { p.reconcile(work, key) }, p.panicked)
+		})
+	}
+}
+
+// SetWorkers changes the number of workers. Reconciles that are under way are finished, and no others begin before there are fewer
+// than that.
+func (p *Pool) SetWorkers(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.workers = n
+	p.changed.Signal()
+}
+
+// Workers is the number of workers.
+func (p *Pool) Workers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers
+}
+
+// Busy is the number of reconciles that are under way.
+func (p *Pool) Busy() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy
+}
+
+// awaitWorker waits until a worker is free. It says false where the pool stops first.
+func (p *Pool) awaitWorker() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.busy >= p.workers && !p.stopped {
+		p.changed.Wait()
+	}
+	return !p.stopped
+}
+
+func (p *Pool) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy++
+}
+
+func (p *Pool) end(key types.NamespacedName) {
+	p.queue.Done(key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy--
+	p.changed.Signal()
+}
+
+func (p *Pool) stop() {
+	p.queue.ShutDown()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	p.changed.Signal()
+}
+
+// Guard runs f, and tells panicked of a panic and its stack: on a goroutine that nobody guards, a panic ends the process.
+func Guard(f func(), panicked func(value any, stack []byte)) {
+	defer func() {
+		if value := recover(); value != nil {
+			panicked(value, debug.Stack())
+		}
+	}()
+	f()
+}

@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// paramTimeout tells the API server when nobody waits for the answer any more.
+const paramTimeout = "timeout"
+
+// Transport sends the requests of one box to the API server: each takes a place from when it is sent until its answer has been read.
+// What waits for a place has not been sent, so that its time begins with the place; and a request that the API server has told to
+// come back later has none meanwhile. It is safe for concurrent use.
+type Transport struct {
+	next    http.RoundTripper
+	places  Places
+	timeout time.Duration
+}
+
+// NewTransport gives a transport in front of next. timeout is how long one request may take.
+func NewTransport(next http.RoundTripper, places Places, timeout time.Duration) *Transport {
+	return &Transport{next: next, places: places, timeout: timeout}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.places.Take(r.Context()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // a transport closes the body of every request; that it could not be closed matters to nobody
+		}
+		return nil, err
+	}
+	if n, ok := r.Context().Value(sentKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
+	done := func() {
+		cancel()
+		t.places.Leave()
+	}
+	answered := false
+	defer func() {
+		if !answered { // also after a panic, which ends this request alone
+			done()
+		}
+	}()
+	timed := r.Clone(ctx)
+	query := timed.URL.Query()
+	query.Set(paramTimeout, t.timeout.String())
+	timed.URL.RawQuery = query.Encode()
+	response, err := t.next.RoundTrip(timed)
+	if err != nil {
+		return nil, err
+	}
+	answered = true
+	response.Body = &answer{ReadCloser: response.Body, done: done}
+	return response, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport behind this one.
+func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// answer is the body of an answer. It holds the place until it is closed. It is used by one goroutine.
+type answer struct {
+	io.ReadCloser
+
+	done func() // nil: it was closed before
+}
+
+// Close implements io.Closer.
+func (a *answer) Close() error {
+	err := a.ReadCloser.Close()
+	if a.done != nil {
+		a.done()
+		a.done = nil
+	}
+	return err
+}
+
+// sentKey is the key of the counter of requests in a context.
+type sentKey struct{}
+
+// CountRequests gives a context in which the requests that a Transport sends are counted.
+func CountRequests(ctx context.Context) (counted context.Context, sent *atomic.Int64) {
+	sent = new(atomic.Int64)
+	return context.WithValue(ctx, sentKey{}, sent), sent
+}
+
+// RateLimiter holds the requests of one box back where the manager has been given a rate: first by the box's own limit, then by the
+// one that all boxes share. Who has used up his own has not asked for what is shared yet, so that a busy box can't take all of it.
+// By default there is no rate: the API server's own priority and fairness says who waits, and what bounds a box is how many of its
+// requests may be in flight.
+type RateLimiter struct {
+	flowcontrol.RateLimiter // of the box
+
+	shared flowcontrol.RateLimiter
+}
+
+// fullSpeed is how many boxes may use up their own limits of requests at the same time: the limit of the process over all boxes
+// is this many times that of one.
+const fullSpeed = 5
+
+// SharedRateLimiter gives the limiter of all boxes together, where config is that of one.
+func SharedRateLimiter(config *rest.Config) flowcontrol.RateLimiter { return bucket(config, fullSpeed) }
+
+// NewRateLimiter gives the limiter of one box.
+func NewRateLimiter(config *rest.Config, shared flowcontrol.RateLimiter) RateLimiter {
+	return RateLimiter{RateLimiter: bucket(config, 1), shared: shared}
+}
+
+// bucket gives a limiter of times the requests that a configuration allows; one that always agrees where it sets no limit.
+func bucket(config *rest.Config, times int) flowcontrol.RateLimiter {
+	if config.QPS <= 0 {
+		return flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	burst := config.Burst
+	if burst <= 0 {
+		burst = max(rest.DefaultBurst, int(config.QPS))
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(config.QPS*float32(times), burst*times)
+}
+
+// Wait implements flowcontrol.RateLimiter.
+func (l RateLimiter) Wait(ctx context.Context) error {
+	if err := l.RateLimiter.Wait(ctx); err != nil {
+		return err
+	}
+	return l.shared.Wait(ctx)
+}
+
+// TryAccept implements flowcontrol.RateLimiter.
+func (l RateLimiter) TryAccept() bool { return l.RateLimiter.TryAccept() && l.shared.TryAccept() }
+
+// Accept implements flowcontrol.RateLimiter.
+func (l RateLimiter) Accept() {
+	l.RateLimiter.Accept()
+	l.shared.Accept()
+}

@@ -20,16 +20,18 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
 )
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create;patch;delete
 
 // install makes the CRD of a box's definition, or brings it up to date. ok is false when that is refused; v says why.
 func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.OperatorBox, v *view) (ok bool, err error) {
-	wanted, errs := pipeline.Definition(box)
+	wanted, errs := boxspec.Definition(box)
 	if len(errs) > 0 {
 		v.compiled, v.errors = true, errs
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(errs))
@@ -40,7 +42,7 @@ func (r *OperatorBoxReconciler) install(ctx context.Context, box *v1alpha1.Opera
 			return false, err
 		}
 	}
-	if err := pipeline.DefinitionGrants(box, wanted); err != nil && !r.AllowGrantingKinds {
+	if err := check.DefinitionGrants(box, wanted); err != nil && !r.AllowGrantingKinds {
 		v.compiled, v.errors = true, field.ErrorList{err}
 		v.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, mistakes(v.errors))
 		return false, nil
@@ -126,7 +128,7 @@ func refusal(err error) string {
 	}
 	var texts []string
 	for _, cause := range status.Status().Details.Causes {
-		where, _ := pipeline.DefinitionPath(cause.Field)
+		where, _ := boxspec.DefinitionPath(cause.Field)
 		texts = append(texts, where+": "+cause.Message)
 	}
 	slices.Sort(texts)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/revision"
 )
@@ -65,7 +66,7 @@ func (r *OperatorBoxReconciler) knownGood(ctx context.Context, box string) (stri
 // the one to serve; empty: that of the revision.
 func (r *OperatorBoxReconciler) lastPlan(ctx context.Context, box *v1alpha1.OperatorBox, v *view, version string) (*pipeline.Plan, error) {
 	of, err := r.Revisions.Last(ctx, box)
-	if err == nil && (of.Name == "" || of.Name == pipeline.Revision(box)) {
+	if err == nil && (of.Name == "" || of.Name == boxspec.Revision(box)) {
 		return nil, nil //nolint:nilnil // none is kept, or what ran is what can't run now
 	}
 	var plan *pipeline.Plan

@@ -21,7 +21,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
@@ -223,10 +225,10 @@ func (v *validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		if found.tells(pathDefinition) || box.Spec.CRD.Name != "" {
 			return nil, nil //nolint:nilnil // No CRD is a legal answer.
 		}
-		crd, errs := pipeline.Definition(box)
+		crd, errs := boxspec.Definition(box)
 		if len(errs) == 0 {
 			errs = definitionAdmitted(ctx, crd)
-			if err := pipeline.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
+			if err := check.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
 				errs = append(errs, err)
 			}
 		}

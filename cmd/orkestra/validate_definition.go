@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // definitionAdmitted says what the API server will say of the CRD that a box defines, with the API server's own code.
@@ -26,7 +26,7 @@ func definitionAdmitted(ctx context.Context, crd *apiextensionsv1.CustomResource
 	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
 		// What is wrong with the name is wrong with what it is made of, and a status there is none.
-		if path, ok := pipeline.DefinitionPath(e.Field); ok {
+		if path, ok := boxspec.DefinitionPath(e.Field); ok {
 			e.Field = path
 			errs = append(errs, e)
 		}

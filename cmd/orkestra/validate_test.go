@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // orkestra runs the command as main does. Tests that use it can't run in parallel: it stands in for the process's own streams.
@@ -184,10 +184,10 @@ func TestValidateGivesTheRevisionOfTheCluster(t *testing.T) {
 	_, text, _ := strings.Cut(read(g, fixtures+"document-lifecycle.yaml"), "\n---\n")
 	box := &v1alpha1.OperatorBox{}
 	g.Expect(yaml.UnmarshalStrict([]byte(text), box)).To(Succeed())
-	g.Expect(results[0].Revision).NotTo(Equal(pipeline.Revision(box)))
+	g.Expect(results[0].Revision).NotTo(Equal(boxspec.Revision(box)))
 	defaults := []byte(`{"spec": {"crd": {"adopt": "Never", "deletionPolicy": "Retain"}, "workers": 3, "resync": "60s", "failureThreshold": 5, "revisionHistoryLimit": 10}}`)
 	g.Expect(json.Unmarshal(defaults, box)).To(Succeed())
-	g.Expect(results[0].Revision).To(Equal(pipeline.Revision(box)))
+	g.Expect(results[0].Revision).To(Equal(boxspec.Revision(box)))
 }
 
 func TestValidateReportsCRDsThatCannotBeUsed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -26,7 +27,7 @@ func Defined(box *v1alpha1.OperatorBox) string {
 	if box.Spec.CRD.Definition == nil {
 		return ""
 	}
-	crd, errs := pipeline.Definition(box)
+	crd, errs := boxspec.Definition(box)
 	if len(errs) > 0 {
 		return ""
 	}

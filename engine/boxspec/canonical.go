@@ -1,9 +1,10 @@
-package pipeline
+package boxspec
 
 import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,18 +14,21 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// canonical gives a box without its empty lists, maps and objects. To leave one out, to write null and to write [] or {} is the same, so
+// DefaultDeletionTimeout is how long onDelete may take before people are told.
+const DefaultDeletionTimeout = 5 * time.Minute
+
+// Canonical gives a box without its empty lists, maps and objects. To leave one out, to write null and to write [] or {} is the same, so
 // it must be one plan and one revision; and so must be an object of nothing but what the API server fills in. What is handed on stays as
 // it is: manifests, the spec of a declaration, bodies and values, in which only the reader knows what an empty list means. So does an
 // object that says something by being there, such as rollback.
-func canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
+func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	out := box.DeepCopy()
 	s := &out.Spec
 	s.Namespaces = orZero(s.Namespaces)
 	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
 	s.Providers, s.APITypes = orAbsent(s.Providers, "[]"), orNil(s.APITypes)
 	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})
-	s.Deletion = orNil(s.Deletion, v1alpha1.DeletionSpec{Timeout: &metav1.Duration{Duration: defaultDeletionTimeout}})
+	s.Deletion = orNil(s.Deletion, v1alpha1.DeletionSpec{Timeout: &metav1.Duration{Duration: DefaultDeletionTimeout}})
 	if r := s.Reconciler; r != nil {
 		r.Hooks, r.Constructor = orNil(r.Hooks), orNil(r.Constructor)
 		s.Reconciler = orNil(r, v1alpha1.ReconcilerSpec{Default: new(true)})
@@ -32,11 +36,8 @@ func canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	for i := range s.Cross {
 		s.Cross[i].Selector = orZero(s.Cross[i].Selector)
 	}
-	for _, g := range []v1alpha1.ResourceGroup{s.OnCreate, s.OnReconcile, s.OnDelete} {
+	for _, g := range groups(out) {
 		canonicalGroup(g)
-	}
-	if s.Rollback != nil {
-		canonicalGroup(s.Rollback.OnRollback)
 	}
 	return out
 }

@@ -1,6 +1,11 @@
-package pipeline
+// Package boxspec reads the spec of a box as it is written, before anything of it is compiled: its canonical form and the revision that is
+// named by it, the CRD that it defines, and which declarations it has and where they lead.
+//
+// What is here never fails because a template is wrong: kept revisions, which need not compile any more, are read by the same functions.
+package boxspec
 
 import (
+	"encoding/json"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,20 +14,20 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// groupsOf gives all resource groups of a box. A group that is not here is none.
-func groupsOf(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
-	groups := []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete}
+// groups gives all resource groups of a box. A group that is not here is none.
+func groups(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
+	all := []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete}
 	if box.Spec.Rollback != nil {
-		groups = append(groups, box.Spec.Rollback.OnRollback)
+		all = append(all, box.Spec.Rollback.OnRollback)
 	}
-	return groups
+	return all
 }
 
-// declarationsOf goes over the declarations of all groups as they are written, each with its kind; an empty one where it can't be
+// Declarations goes over the declarations of all groups as they are written, each with its kind; an empty one where it can't be
 // told.
-func declarationsOf(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, *v1alpha1.Declaration] {
+func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, *v1alpha1.Declaration] {
 	return func(yield func(schema.GroupVersionKind, *v1alpha1.Declaration) bool) {
-		for _, group := range groupsOf(box) {
+		for _, group := range groups(box) {
 			for key, declarations := range group {
 				kind, known := kinds.Lookup(key)
 				for i := range declarations {
@@ -37,4 +42,16 @@ func declarationsOf(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind
 			}
 		}
 	}
+}
+
+// manifestKind is the kind of a manifest as written; an empty one where it is wrong, which is reported elsewhere.
+func manifestKind(d *v1alpha1.Declaration) schema.GroupVersionKind {
+	var m struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(d.Short["manifest"].Raw, &m); err != nil {
+		return schema.GroupVersionKind{}
+	}
+	return schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
 }

@@ -1,4 +1,4 @@
-package pipeline
+package boxspec
 
 import (
 	"encoding/json"
@@ -24,15 +24,16 @@ func decodeDefinition(raw []byte, spec *apiextensionsv1.CustomResourceDefinition
 		}
 		return field.ErrorList{field.Invalid(at, "", strings.TrimPrefix(err.Error(), "json: "))}
 	}
-	written, err := decodeRaw(raw)
-	if err != nil {
-		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	var written, kept any
+	encoded, err := json.Marshal(spec)
+	for _, tree := range []struct {
+		raw  []byte
+		into *any
+	}{{raw, &written}, {encoded, &kept}} {
+		if err == nil {
+			err = json.Unmarshal(tree.raw, tree.into)
+		}
 	}
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return field.ErrorList{field.Invalid(at, "", err.Error())}
-	}
-	kept, err := decodeRaw(b)
 	if err != nil {
 		return field.ErrorList{field.Invalid(at, "", err.Error())}
 	}

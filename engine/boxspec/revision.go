@@ -1,4 +1,4 @@
-package pipeline
+package boxspec
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 // revisionDigits is the length of the hash in the name of a revision.
 const revisionDigits = 10
 
-// Revision names the content of a box's spec: the box's name, and a hash of what SpecData gives.
+// Revision names the content of a box's spec: the box's name, and a hash of what Data gives.
 func Revision(box *v1alpha1.OperatorBox) string {
-	data, err := SpecData(box)
+	data, err := Data(box)
 	if err != nil {
 		// A spec that was decoded from JSON encodes to JSON; if not, Compile names the field.
 		return box.Name
@@ -28,8 +28,8 @@ func RevisionOf(box string, data []byte) string {
 	return box + "-" + HashOf(data)[:revisionDigits]
 }
 
-// HashOf is the whole hash of a spec, in whatever order its fields are. Who remembers a revision to read it later remembers this, too: for
-// the digits in its name, another content can be found by trying.
+// HashOf is the whole hash of a spec, in whatever order its fields are. A mark that names a revision
+// to be read later holds this hash, too: another content with the same few digits in its name can be found by trying.
 func HashOf(data []byte) string {
 	if sorted, err := sortedJSON(data); err == nil {
 		data = sorted
@@ -38,19 +38,19 @@ func HashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// specHash is the whole hash of a box's spec; empty where it does not encode, as Revision says.
-func specHash(box *v1alpha1.OperatorBox) string {
-	data, err := SpecData(box)
+// Hash is the whole hash of a box's spec; empty where it does not encode, as Revision says.
+func Hash(box *v1alpha1.OperatorBox) string {
+	data, err := Data(box)
 	if err != nil {
 		return ""
 	}
 	return HashOf(data)
 }
 
-// SpecData gives a box's spec as JSON with sorted keys. The order of fields in a Go type says nothing about a spec, and whoever
-// patches an object that holds the data writes them in this order, too. Neither do empty lists and maps say anything.
-func SpecData(box *v1alpha1.OperatorBox) ([]byte, error) {
-	data, err := json.Marshal(canonical(box).Spec)
+// Data gives a box's spec as JSON with sorted keys. The order of fields in a Go type says nothing about a spec, and a
+// client that patches an object which holds the data writes them in this order, too. Neither do empty lists and maps say anything.
+func Data(box *v1alpha1.OperatorBox) ([]byte, error) {
+	data, err := json.Marshal(Canonical(box).Spec)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the spec of OperatorBox %q: %w", box.Name, err)
 	}
@@ -68,8 +68,8 @@ func sortedJSON(data []byte) ([]byte, error) {
 	return json.Marshal(content)
 }
 
-// DecodeSpec reads what SpecData gave. A field that this version does not know is an error.
-func DecodeSpec(data []byte) (*v1alpha1.OperatorBoxSpec, error) {
+// Decode reads what Data gave. A field that this version does not know is an error.
+func Decode(data []byte) (*v1alpha1.OperatorBoxSpec, error) {
 	spec := &v1alpha1.OperatorBoxSpec{}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

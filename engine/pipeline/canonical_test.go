@@ -18,6 +18,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/config/crd"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // everyPart is a box that has one entry in every list of its typed fields that this version acts on.
@@ -74,18 +75,18 @@ func TestEmptyListsAndMapsSayNothing(t *testing.T) {
 			absent := w.spec(t, place, nil, true)
 			for _, empty := range []any{nil, place.empty} {
 				other := w.spec(t, place, empty, false)
-				g.Expect(Revision(other)).To(gomega.Equal(Revision(absent)), "%v", empty)
+				g.Expect(boxspec.Revision(other)).To(gomega.Equal(boxspec.Revision(absent)), "%v", empty)
 				g.Expect(outcome(t, other)).To(gomega.Equal(outcome(t, absent)), "%v", empty)
-				g.Expect(Revision(stored(t, schema, other))).To(gomega.Equal(Revision(stored(t, schema, absent))), "%v, as the API server stores it", empty)
+				g.Expect(boxspec.Revision(stored(t, schema, other))).To(gomega.Equal(boxspec.Revision(stored(t, schema, absent))), "%v, as the API server stores it", empty)
 			}
 			if around, ok := w.around(place); ok {
 				only := place
 				only.path, only.empty = around.path, map[string]any{place.path[len(place.path)-1]: place.empty}
-				g.Expect(Revision(w.spec(t, only, only.empty, false))).To(gomega.Equal(Revision(w.spec(t, around, nil, true))), "what holds nothing else")
+				g.Expect(boxspec.Revision(w.spec(t, only, only.empty, false))).To(gomega.Equal(boxspec.Revision(w.spec(t, around, nil, true))), "what holds nothing else")
 			}
-			kept := Revision(boxOf(t, everyPart))
+			kept := boxspec.Revision(boxOf(t, everyPart))
 			if len(place.path) < 3 && w.filled(t, place) {
-				g.Expect(Revision(absent)).NotTo(gomega.Equal(kept), "what it held says something")
+				g.Expect(boxspec.Revision(absent)).NotTo(gomega.Equal(kept), "what it held says something")
 			}
 		})
 	}
@@ -116,7 +117,7 @@ func TestEmptyValuesOfPeopleStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			g.Expect(Revision(boxOf(t, specs[0]))).NotTo(gomega.Equal(Revision(boxOf(t, specs[1]))))
+			g.Expect(boxspec.Revision(boxOf(t, specs[0]))).NotTo(gomega.Equal(boxspec.Revision(boxOf(t, specs[1]))))
 		})
 	}
 }
@@ -124,7 +125,7 @@ func TestEmptyValuesOfPeopleStay(t *testing.T) {
 // TestRevisionsOfBoxesWithoutEmptyFieldsStay: a box that was written without them has the revision that it had in former versions.
 func TestRevisionsOfBoxesWithoutEmptyFieldsStay(t *testing.T) {
 	g := gomega.NewWithT(t)
-	g.Expect(Revision(boxOf(t, everyPart))).To(gomega.Equal("website-509655caab"))
+	g.Expect(boxspec.Revision(boxOf(t, everyPart))).To(gomega.Equal("website-509655caab"))
 }
 
 // TestObjectsThatSayNothingWithTheirDefaults: what the API server fills in says no more than what is left out.
@@ -138,10 +139,10 @@ func TestObjectsThatSayNothingWithTheirDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			for _, spec := range same {
-				g.Expect(Revision(boxOf(t, spec))).To(gomega.Equal(Revision(boxOf(t, same[0]))), spec)
+				g.Expect(boxspec.Revision(boxOf(t, spec))).To(gomega.Equal(boxspec.Revision(boxOf(t, same[0]))), spec)
 			}
 			if name != "nothing" {
-				g.Expect(Revision(boxOf(t, same[0]))).NotTo(gomega.Equal(Revision(boxOf(t, "{}"))))
+				g.Expect(boxspec.Revision(boxOf(t, same[0]))).NotTo(gomega.Equal(boxspec.Revision(boxOf(t, "{}"))))
 			}
 		})
 	}

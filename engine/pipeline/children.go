@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -148,18 +147,6 @@ func addByID(tree map[string]any, d *declaration, id string, seen map[string]any
 		tree[d.id] = byKey
 	}
 	byKey[strings.TrimPrefix(id, d.id+keyMark)] = seen
-}
-
-// manifestKind is the kind of a manifest as written; an empty one where it is wrong, which is reported elsewhere.
-func manifestKind(d *v1alpha1.Declaration) schema.GroupVersionKind {
-	var m struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(d.Short["manifest"].Raw, &m); err != nil {
-		return schema.GroupVersionKind{}
-	}
-	return schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
 }
 
 // childName is a child's name as users write it: with the namespace where that is not the resource's own.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // stubMapper knows one cluster-scoped and one namespaced kind besides the built-in ones.
@@ -422,7 +423,7 @@ onReconcile: {services: [{port: 80}], deployments: [{image: nginx}]}
 	g.Expect(plan.ReadsStatus).To(gomega.BeFalse())
 	g.Expect(plan.Rules[0].Resources).To(gomega.Equal([]string{"websites"}))
 	g.Expect(plan.Rules).To(gomega.HaveLen(6))
-	g.Expect(Revision(boxOf(t, `{}`))).NotTo(gomega.Equal(plan.Revision))
+	g.Expect(boxspec.Revision(boxOf(t, `{}`))).NotTo(gomega.Equal(plan.Revision))
 }
 
 func TestDeletingTheCRDNeedsTheRightToDeleteItsResources(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // cross reads objects that the box does not own, from a watch cache: the resources of another box, or any kind (design:
@@ -37,10 +40,10 @@ func compileCross(c *compiler) Stage {
 	var s cross
 	at := field.NewPath("spec", "cross")
 	seen := map[string]bool{}
-	for i := range c.box.Spec.Cross {
-		in, where := &c.box.Spec.Cross[i], at.Index(i)
+	for i := range c.Spec.Cross {
+		in, where := &c.Spec.Cross[i], at.Index(i)
 		if seen[in.Name] {
-			c.fail(field.Duplicate(where.Child("name"), in.Name))
+			c.Fail(field.Duplicate(where.Child("name"), in.Name))
 		}
 		seen[in.Name] = true
 		s.sources = append(s.sources, c.crossSource(in, where))
@@ -52,29 +55,25 @@ func compileCross(c *compiler) Stage {
 }
 
 func (c *compiler) crossSource(in *v1alpha1.CrossSource, at *field.Path) crossSource {
-	scope := c.resourceScope()
+	scope := c.ResourceScope()
 	s := crossSource{name: in.Name, box: in.Box, optional: in.Optional, labels: map[string]*expr.Template{}}
 	c.crossKind(&s, in, at)
 	at = at.Child("selector")
-	s.object = c.template(scope, in.Selector.Name, at.Child("name"))
-	s.namespace = c.template(scope, in.Selector.Namespace, at.Child("namespace"))
+	s.object = c.Template(scope, in.Selector.Name, at.Child("name"))
+	s.namespace = c.Template(scope, in.Selector.Namespace, at.Child("namespace"))
 	for k, v := range in.Selector.MatchLabels {
-		s.labels[k] = c.template(scope, string(v), at.Child("matchLabels").Key(k))
+		s.labels[k] = c.Template(scope, string(v), at.Child("matchLabels").Key(k))
 	}
 	if s.object != nil && len(s.labels) > 0 {
-		c.fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
+		c.Fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
 	}
 	c.crossPlace(&s, in, at)
 	for _, t := range slices.Concat([]*expr.Template{s.object, s.namespace}, slices.Collect(maps.Values(s.labels))) {
 		if t != nil {
-			c.read(t.Paths())
+			c.Reads(t.Paths())
 		}
 	}
-	if s.namespace != nil {
-		if _, literal := s.namespace.Literal(); !literal {
-			c.asksNamespaces = true
-		}
-	}
+	c.LeadsTo(s.namespace)
 	return s
 }
 
@@ -82,45 +81,53 @@ func (c *compiler) crossSource(in *v1alpha1.CrossSource, at *field.Path) crossSo
 func (c *compiler) crossKind(s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
 	switch {
 	case (in.Box != "") == (in.Kind != ""):
-		c.fail(field.Invalid(at, in.Name, "give exactly one of box and kind"))
+		c.Fail(field.Invalid(at, in.Name, "give exactly one of box and kind"))
 	case in.Box != "":
 		if in.APIVersion != "" {
-			c.fail(field.Forbidden(at.Child("apiVersion"), "belongs to kind; the box says it itself"))
+			c.Fail(field.Forbidden(at.Child("apiVersion"), "belongs to kind; the box says it itself"))
 		}
 		c.plan.CrossBoxes = append(c.plan.CrossBoxes, in.Box)
 	case in.APIVersion == "":
-		c.fail(field.Required(at.Child("apiVersion"), "such as v1, or apps/v1"))
+		c.Fail(field.Required(at.Child("apiVersion"), "such as v1, or apps/v1"))
 	default:
 		gv, err := schema.ParseGroupVersion(in.APIVersion)
 		if err != nil {
-			c.fail(field.Invalid(at.Child("apiVersion"), in.APIVersion, "wanted group/version"))
+			c.Fail(field.Invalid(at.Child("apiVersion"), in.APIVersion, "wanted group/version"))
 			return
 		}
 		s.kind = gv.WithKind(in.Kind)
-		if hint, unknown := kinds.Unknown(s.kind); unknown && !c.installed(s.kind) {
-			c.fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
+		if hint, unknown := kinds.Unknown(s.kind); unknown && !c.Installed(s.kind) {
+			c.Fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
 		}
-		c.observes(s.kind)
+		c.Observe(s.kind)
 	}
 }
 
-// observes notes a kind that the plan reads without owning it.
-func (c *compiler) observes(kind schema.GroupVersionKind) {
-	if !slices.Contains(c.plan.ObservedKinds, kind) {
-		c.plan.ObservedKinds = append(c.plan.ObservedKinds, kind)
+// crossPlace checks what the selector says of the place of the objects. What another box serves is known only when it runs.
+func (c *compiler) crossPlace(s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
+	c.Fail(check.Name(s.kind, in.Selector.Name, at.Child("name"))...)
+	c.Fail(check.Labels(in.Selector.MatchLabels, at.Child("matchLabels"))...)
+	switch scope := check.Scope(s.kind, c.Env.Mapper); {
+	case in.Box == "" && scope == meta.RESTScopeNameRoot && in.Selector.Namespace != "":
+		c.Fail(field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s is cluster-scoped and is in no namespace; remove it", s.kind.Kind)))
+	case in.Box == "" && scope == meta.RESTScopeNameNamespace && in.Selector.Namespace == "" && s.object != nil &&
+		!c.Env.CRD.Namespaced && c.Env.CRD.Name != "":
+		c.Fail(field.Required(at.Child("namespace"), "the resources are cluster-scoped: say in which namespace the object is"))
+	default:
+		c.Fail(check.Namespace(in.Selector.Namespace, at.Child("namespace"))...)
 	}
 }
 
 // crossSchemas are the names below .cross, with what is known of the objects there: a list of them where no name is given.
-// whole: with what Secrets hold.
-func crossSchemas(box *v1alpha1.OperatorBox, env Env, whole bool) map[string]*apiextensionsv1.JSONSchemaProps {
+// withSecrets: with what Secrets hold.
+func crossSchemas(box *v1alpha1.OperatorBox, env Env, withSecrets bool) map[string]*apiextensionsv1.JSONSchemaProps {
 	names := make(map[string]*apiextensionsv1.JSONSchemaProps, len(box.Spec.Cross))
 	for i := range box.Spec.Cross {
 		in := &box.Spec.Cross[i]
 		var object *apiextensionsv1.JSONSchemaProps
 		switch {
 		case in.Box == "":
-			object = objectSchema(schema.FromAPIVersionAndKind(in.APIVersion, in.Kind), whole)
+			object = compile.ObjectSchema(schema.FromAPIVersionAndKind(in.APIVersion, in.Kind), withSecrets)
 		case env.BoxSchema != nil:
 			object = resourceSchema(env.BoxSchema(in.Box))
 		}
@@ -138,14 +145,14 @@ func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONS
 		return nil
 	}
 	whole := *crd
-	whole.Type = schemaObject
+	whole.Type = value.TypeObject
 	whole.Properties = maps.Clone(crd.Properties)
 	if whole.Properties == nil {
 		whole.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 	}
-	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: schemaText}
-	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: schemaText}
-	whole.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: schemaObject, XPreserveUnknownFields: new(true)}
+	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	whole.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, XPreserveUnknownFields: new(true)}
 	return &whole
 }
 
@@ -162,17 +169,17 @@ func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
 		if err != nil {
 			return Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
 		}
-		name := outsideName{rootCross, s.sources[i].name}
+		name := compile.Outside{Root: compile.RootCross, Name: s.sources[i].name}
 		r.known[name] = true
 		if absent == "" || s.sources[i].optional {
 			continue
 		}
 		r.lacking[name] = true
-		message := fmt.Sprintf("cross %s: %s", name.name, absent)
+		message := fmt.Sprintf("cross %s: %s", name.Name, absent)
 		if goesOn {
 			message += r.readersOf(ctx, name)
 		}
-		r.wait(sourceName(rootCross, name.name), v1alpha1.ReasonWaitingForCross, message)
+		r.wait(sourceName(compile.RootCross, name.Name), v1alpha1.ReasonWaitingForCross, message)
 	}
 	if len(r.lacking) > 0 && !goesOn {
 		return Hold, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 var databaseKind = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Database"}
@@ -326,7 +327,7 @@ status: {fields: [{path: message, value: "{{ toJson .cross.source }}"}]}
 func TestOnlyChildrenSeeWhatASecretHolds(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
-	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
+	p.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
 	r, err := p.run(planOf(t, copies), website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.children[0].Object["data"]).To(gomega.Equal(map[string]any{"password": "aHVudGVyMg=="}))
@@ -339,9 +340,9 @@ func TestOnlyChildrenSeeWhatASecretHolds(t *testing.T) {
 func TestARefusalQuotesNothingThatASecretHolds(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
-	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
+	p.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "creds", map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}})}
 	p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
-		return apply.Outcome{}, apierrors.NewInvalid(secretKind.GroupKind(), "copy", field.ErrorList{field.Invalid(field.NewPath("data", "password"), "aHVudGVyMg==", "too short")})
+		return apply.Outcome{}, apierrors.NewInvalid(compile.SecretKind.GroupKind(), "copy", field.ErrorList{field.Invalid(field.NewPath("data", "password"), "aHVudGVyMg==", "too short")})
 	}
 	_, err := p.run(planOf(t, copies), website(t, ""))
 	expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
@@ -26,11 +27,11 @@ func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
 		if name == "metadata" || !known {
 			continue
 		}
-		value, err := toSchema(obj.Object[name], &part)
+		converted, err := value.ToSchema(obj.Object[name], &part)
 		if err != nil {
 			return permanent(v1alpha1.ReasonTemplateError, d.misfit(name, err))
 		}
-		obj.Object[name] = value
+		obj.Object[name] = converted
 	}
 	return nil
 }
@@ -38,12 +39,12 @@ func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
 // misfit says where a manifest does not fit its schema, and what stands there, if that may be shown.
 func (d instance) misfit(name string, err error) error {
 	where := "manifest." + name
-	misfit, ok := errors.AsType[*misfitError](err)
+	misfit, ok := errors.AsType[*value.MisfitError](err)
 	if !ok {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	if !d.mayShow(d.pathsAt(where + misfit.at)) {
-		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.at, d.gvk.Kind)
+	if !d.mayShow(d.pathsAt(where + misfit.At)) {
+		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.At, d.gvk.Kind)
 	}
-	return fmt.Errorf("%s%s: %w", where, misfit.at, misfit.problem)
+	return fmt.Errorf("%s%s: %w", where, misfit.At, misfit.Problem)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 var gadgetKind = schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Gadget"}
@@ -30,7 +31,7 @@ func withGadgets(t *testing.T) *ports {
 	}
 	p := newPorts()
 	p.schemas = map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps{gadgetKind: &props}
-	p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"word": "aHVudGVyMg=="}})}
+	p.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "creds", map[string]any{"data": map[string]any{"word": "aHVudGVyMg=="}})}
 	return p
 }
 
@@ -110,8 +111,8 @@ func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
 				p := withGadgets(t)
 				stored := website(t, "")
 				if group == stepDeletion {
-					p.put(secretKind, "kept", "secrets/kept", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
-					p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{secretKind, configMapKind} }
+					p.put(compile.SecretKind, "kept", "secrets/kept", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
+					p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{compile.SecretKind, configMapKind} }
 					stored.SetDeletionTimestamp(&metav1.Time{Time: now})
 					stored.SetFinalizers([]string{v1alpha1.Finalizer})
 				}

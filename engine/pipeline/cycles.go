@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // cycles reports declarations whose gates wait for each other's children, or for their own: none of them would ever be made.
@@ -29,7 +31,7 @@ func (c *compiler) cycles(all []*declaration) {
 			names = append(names, member.label())
 		}
 		names = append(names, names[0])
-		c.fail(field.Invalid(field.NewPath(d.where), strings.Join(names, " → "),
+		c.Fail(field.Invalid(field.NewPath(d.where), strings.Join(names, " → "),
 			"these wait for each other's children by `when`: none of them would ever be made"))
 	}
 }
@@ -39,7 +41,7 @@ func (c *compiler) needed(all []*declaration) {
 	children := childrenByName(all)
 	for _, d := range all {
 		for _, path := range d.paths() {
-			if len(path) > 1 && path[0] == rootCross {
+			if len(path) > 1 && path[0] == compile.RootCross {
 				d.needs = append(d.needs, sourceName(path[0], path[1]))
 			}
 		}

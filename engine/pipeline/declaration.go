@@ -16,6 +16,9 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -51,14 +54,14 @@ type declaration struct {
 	initial        []drift.FieldPath
 
 	usesChildren bool
-	outside      []outsideName  // what it reads from outside, also by what it takes from other declarations
-	usesSecrets  bool           // a template may read what a Secret holds
-	quoted       bool           // messages may quote what the object, or the API server, says of it
-	needs        []string       // what the declaration waits for where it is not there: ids of declarations, and sources
-	reads        []*declaration // of its own group, or an earlier or later one: those whose children it reads
-	workload     *declaration   // the box's only workload, where a default needs it
-	service      *declaration   // the box's only Service, where a default needs it
-	ports        *expr.Value    // the port fields alone, which others take defaults from
+	outside      []compile.Outside // what it reads from outside, also by what it takes from other declarations
+	usesSecrets  bool              // a template may read what a Secret holds
+	quoted       bool              // messages may quote what the object, or the API server, says of it
+	needs        []string          // what the declaration waits for where it is not there: ids of declarations, and sources
+	reads        []*declaration    // of its own group, or an earlier or later one: those whose children it reads
+	workload     *declaration      // the box's only workload, where a default needs it
+	service      *declaration      // the box's only Service, where a default needs it
+	ports        *expr.Value       // the port fields alone, which others take defaults from
 }
 
 // rank is the declaration's place in its group.
@@ -179,7 +182,9 @@ func (d *declaration) objectName(ctx context.Context, r *Run, data expr.Data) (s
 		err = permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", d.name))
 	}
 	if err == nil {
-		err = checkName(name, d.mayShow(d.name.Paths()))
+		if err = check.RenderedName(name, d.mayShow(d.name.Paths())); err != nil {
+			err = permanent(v1alpha1.ReasonInvalidChild, err)
+		}
 	}
 	return name, err
 }
@@ -210,8 +215,8 @@ func (d *declaration) objectNamespace(ctx context.Context, r *Run, data expr.Dat
 		return "", err
 	}
 	show := d.mayShow(d.namespace.Paths())
-	if err := checkNamespace(ns, show); err != nil {
-		return "", err
+	if err := check.RenderedNamespace(ns, show); err != nil {
+		return "", permanent(v1alpha1.ReasonInvalidChild, err)
 	}
 	if _, literal := d.namespace.Literal(); literal {
 		return ns, nil
@@ -238,12 +243,11 @@ func text(ctx context.Context, what string, t *expr.Template, data expr.Data) (s
 	if err != nil {
 		return "", evaluating(what, v1alpha1.ReasonTemplateError, err)
 	}
-	s, err := toText(v)
+	s, err := value.ToText(v)
 	if err != nil {
 		return "", evaluating(what, v1alpha1.ReasonTemplateError, err)
 	}
-	out, _ := s.(string)
-	return out, nil
+	return s, nil
 }
 
 func texts(ctx context.Context, what string, templates map[string]*expr.Template, data expr.Data) (map[string]string, error) {
@@ -274,7 +278,7 @@ func tree(ctx context.Context, what string, v *expr.Value, data expr.Data) (map[
 	}
 	m, ok := out.(map[string]any)
 	if !ok && out != nil {
-		return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: wanted object, got %s", what, typeName(out)))
+		return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: wanted object, got %s", what, value.TypeName(out)))
 	}
 	return m, nil
 }

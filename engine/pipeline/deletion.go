@@ -18,10 +18,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
-
-// defaultDeletionTimeout is how long onDelete may take before people are told.
-const defaultDeletionTimeout = 5 * time.Minute
 
 // deletion lets go of a deleted resource: clean-up, then children that the garbage collector won't delete, then the
 // finalizers. It needs no other stage, and with no onDelete nothing but the inventory.
@@ -32,13 +30,13 @@ type deletion struct {
 }
 
 func compileDeletion(c *compiler) Stage {
-	d := &deletion{cleanup: slices.Concat(inWaves(c.deleteGroup)...), timeout: defaultDeletionTimeout}
-	if spec := c.box.Spec.Deletion; spec != nil {
+	d := &deletion{cleanup: slices.Concat(inWaves(c.deleteGroup)...), timeout: boxspec.DefaultDeletionTimeout}
+	if spec := c.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {
 			d.timeout = spec.Timeout.Duration
 			if d.timeout <= 0 {
-				c.fail(field.Invalid(field.NewPath("spec", "deletion", "timeout"), d.timeout.String(), "wanted a duration above zero, such as 5m"))
+				c.Fail(field.Invalid(field.NewPath("spec", "deletion", "timeout"), d.timeout.String(), "wanted a duration above zero, such as 5m"))
 			}
 		}
 		if d.ordered {

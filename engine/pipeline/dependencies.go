@@ -56,10 +56,10 @@ type dependencies struct{ all []Dependency }
 func compileDependencies(c *compiler) Stage {
 	at := field.NewPath("spec", "dependsOn")
 	seen := map[string]bool{}
-	for i := range c.box.Spec.DependsOn {
-		in, where := &c.box.Spec.DependsOn[i], at.Index(i)
+	for i := range c.Spec.DependsOn {
+		in, where := &c.Spec.DependsOn[i], at.Index(i)
 		if seen[in.Name] {
-			c.fail(field.Duplicate(where.Child("name"), in.Name))
+			c.Fail(field.Duplicate(where.Child("name"), in.Name))
 			continue
 		}
 		seen[in.Name] = true
@@ -80,7 +80,7 @@ func (c *compiler) dependencyCondition(written string, at *field.Path) string {
 	}
 	i := slices.IndexFunc(valid, func(v string) bool { return strings.EqualFold(v, written) })
 	if i < 0 {
-		c.fail(field.Invalid(at, written, "wanted Started or Healthy"+suggest.DidYouMean(written, valid)))
+		c.Fail(field.Invalid(at, written, "wanted Started or Healthy"+suggest.DidYouMean(written, valid)))
 		return v1alpha1.ConditionStarted
 	}
 	return valid[i]
@@ -88,15 +88,15 @@ func (c *compiler) dependencyCondition(written string, at *field.Path) string {
 
 // notInARing reports a dependency that leads back to the box.
 func (c *compiler) notInARing(name string, at *field.Path) {
-	if name == c.box.Name {
-		c.fail(field.Invalid(at, name, "a box can't depend on itself"))
+	if name == c.Name {
+		c.Fail(field.Invalid(at, name, "a box can't depend on itself"))
 		return
 	}
-	if c.env.DependsOn == nil {
+	if c.Env.DependsOn == nil {
 		return
 	}
-	if ring := ringOf(c.box.Name, name, c.env.DependsOn); ring != nil {
-		c.fail(field.Invalid(at, name, "a ring of dependencies: "+spokenRing(ring)+"; take one of them away"))
+	if ring := ringOf(c.Name, name, c.Env.DependsOn); ring != nil {
+		c.Fail(field.Invalid(at, name, "a ring of dependencies: "+spokenRing(ring)+"; take one of them away"))
 	}
 }
 

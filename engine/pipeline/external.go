@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -36,8 +37,8 @@ type externalCall struct {
 	proceed        bool // onError: Continue
 	gate           *when.Gate
 	usesChildren   bool
-	outside        []outsideName  // what it reads
-	reads          []*declaration // whose children it reads
+	outside        []compile.Outside // what it reads
+	reads          []*declaration    // whose children it reads
 }
 
 // What templates find below .external.<name>.
@@ -58,7 +59,7 @@ func (s *externals) Run(ctx context.Context, r *Run) (Outcome, error) {
 	var again []time.Time
 	for _, call := range s.calls {
 		if r.awaits(call.outside) {
-			r.lacking[outsideName{rootExternal, call.name}] = true
+			r.lacking[compile.Outside{Root: compile.RootExternal, Name: call.name}] = true
 			continue
 		}
 		result, at, err := call.run(ctx, r)
@@ -67,7 +68,7 @@ func (s *externals) Run(ctx context.Context, r *Run) (Outcome, error) {
 			return Hold, fmt.Errorf("%s: %w", call.name, err)
 		}
 		r.external[call.name] = result
-		r.known[outsideName{rootExternal, call.name}] = true
+		r.known[compile.Outside{Root: compile.RootExternal, Name: call.name}] = true
 		again = append(again, at)
 	}
 	for _, at := range again {

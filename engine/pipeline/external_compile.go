@@ -14,7 +14,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
-	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -27,12 +28,6 @@ const (
 	minCacheFor        = time.Second
 )
 
-// Types of a schema.
-const (
-	schemaText   = "string"
-	schemaObject = "object"
-)
-
 var (
 	callMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	authTypes   = []string{authBearer, authBasic, authHeader}
@@ -43,10 +38,10 @@ func compileExternal(c *compiler) Stage {
 	s := &externals{}
 	at := field.NewPath("spec", "external")
 	seen := map[string]bool{}
-	for i := range c.box.Spec.External {
-		in, where := &c.box.Spec.External[i], at.Index(i)
+	for i := range c.Spec.External {
+		in, where := &c.Spec.External[i], at.Index(i)
 		if seen[in.Name] {
-			c.fail(field.Duplicate(where.Child("name"), in.Name))
+			c.Fail(field.Duplicate(where.Child("name"), in.Name))
 		}
 		seen[in.Name] = true
 		s.calls = append(s.calls, c.externalCall(in, c.callScope(i), where))
@@ -61,11 +56,11 @@ func compileExternal(c *compiler) Stage {
 // callScope is what a call may read: what was read before it, and the answers to the calls before it. Children are read as they
 // are before the groups run.
 func (c *compiler) callScope(index int) *expr.Scope {
-	names := externalSchemas(c.box)
-	for i := index; i < len(c.box.Spec.External); i++ {
-		names[c.box.Spec.External[i].Name] = expr.Hidden("calls are made in their order, and this one is not made yet")
+	names := externalSchemas(c.OperatorBox)
+	for i := index; i < len(c.Spec.External); i++ {
+		names[c.Spec.External[i].Name] = expr.Hidden("calls are made in their order, and this one is not made yet")
 	}
-	return c.scope.WithNames(rootExternal, names)
+	return c.Scope.WithNames(compile.RootExternal, names)
 }
 
 // externalSchemas are the names below .external, with what is known of what is there.
@@ -78,13 +73,13 @@ func externalSchemas(box *v1alpha1.OperatorBox) map[string]*apiextensionsv1.JSON
 }
 
 func callSchema(in *v1alpha1.ExternalCall) *apiextensionsv1.JSONSchemaProps {
-	text := apiextensionsv1.JSONSchemaProps{Type: schemaText}
-	s := &apiextensionsv1.JSONSchemaProps{Type: schemaObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		callError: text, callCalled: {Type: "boolean"}, callStatus: {Type: "integer"},
 	}}
 	if method(in) == http.MethodGet || method(in) == http.MethodHead {
 		s.Properties[callHeaders] = apiextensionsv1.JSONSchemaProps{
-			Type: schemaObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text},
+			Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text},
 		}
 		s.Properties[callBody] = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: new(true)}
 		s.XPreserveUnknownFields = new(true) // the fields of a JSON object
@@ -109,22 +104,22 @@ func (c *compiler) externalCall(in *v1alpha1.ExternalCall, scope *expr.Scope, at
 		timeout: defaultCallTimeout, retries: defaultCallRetries, expected: []int{http.StatusOK},
 		query: map[string]*expr.Template{}, headers: map[string]*expr.Template{},
 	}
-	c.oneOf(call.method, callMethods, at.Child("method"))
+	c.OneOf(call.method, callMethods, at.Child("method"))
 	if in.OnError != "" {
-		c.oneOf(in.OnError, onErrors, at.Child("onError"))
+		c.OneOf(in.OnError, onErrors, at.Child("onError"))
 	}
 	c.callURL(call, in, scope, at.Child("url"))
 	for name, value := range in.Query {
-		call.query[name] = c.required(scope, string(value), at.Child("query").Key(name))
+		call.query[name] = c.Text(scope, string(value), at.Child("query").Key(name))
 	}
 	c.callHeaders(call, in, scope, at)
 	c.callBody(call, in, scope, at.Child("body"))
 	c.callAuth(call, in, scope, at)
 	c.callLimits(call, in, at)
 	gate, errs := when.CompileGate(in.Gate, scope, at)
-	c.fail(errs...)
+	c.Fail(errs...)
 	call.gate = gate
-	call.usesChildren, call.outside = c.read(call.paths()), c.outside(call.paths())
+	call.usesChildren, call.outside = c.Reads(call.paths()), c.Outside(call.paths())
 	children := childrenByName(c.plan.declarations)
 	for name := range childNamesIn(call.paths()) {
 		call.reads = append(call.reads, children[name]...)
@@ -132,32 +127,16 @@ func (c *compiler) externalCall(in *v1alpha1.ExternalCall, scope *expr.Scope, at
 	return call
 }
 
-// required compiles a string that may be empty.
-func (c *compiler) required(scope *expr.Scope, s string, at *field.Path) *expr.Template {
-	t, err := scope.Compile(s)
-	if err != nil {
-		c.fail(field.Invalid(at, s, err.Error()))
-	}
-	return t
-}
-
-// oneOf checks an enumeration, for boxes that did not pass through an API server.
-func (c *compiler) oneOf(value string, valid []string, at *field.Path) {
-	if !slices.Contains(valid, value) {
-		c.fail(field.Invalid(at, value, fmt.Sprintf("wanted one of %s%s", strings.Join(valid, ", "), suggest.DidYouMean(value, valid))))
-	}
-}
-
 // callURL compiles the URL. Its host is the box author's to say: only where the operator names the hosts that may be called at all
 // may it come from a resource, and never where credentials go with it.
 func (c *compiler) callURL(call *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
 	if in.URL == "" {
-		c.fail(field.Required(at, "say what is called"))
+		c.Fail(field.Required(at, "say what is called"))
 		return
 	}
 	var err error
 	if call.url, err = scope.CompileURL(in.URL); err != nil {
-		c.fail(field.Invalid(at, in.URL, err.Error()))
+		c.Fail(field.Invalid(at, in.URL, err.Error()))
 		return
 	}
 	literal, _, templated := strings.Cut(in.URL, "{{")
@@ -165,16 +144,16 @@ func (c *compiler) callURL(call *externalCall, in *v1alpha1.ExternalCall, scope 
 	switch {
 	case !templated:
 		if err := external.CheckURL(in.URL); err != nil {
-			c.fail(field.Invalid(at, in.URL, err.Error()))
+			c.Fail(field.Invalid(at, in.URL, err.Error()))
 		}
 	case strings.ContainsAny(rest, "/?#"):
 		if err := external.CheckURL(literal); err != nil {
-			c.fail(field.Invalid(at, in.URL, err.Error()))
+			c.Fail(field.Invalid(at, in.URL, err.Error()))
 		}
 	case in.Auth != nil:
-		c.fail(field.Invalid(at, in.URL, "credentials go only to a host that is written literally: write scheme and host, and a slash, before the first template"))
-	case !c.env.ExternalOnly:
-		c.fail(field.Invalid(at, in.URL, "the host of a URL may come from a template only where the manager runs with --external-only: "+
+		c.Fail(field.Invalid(at, in.URL, "credentials go only to a host that is written literally: write scheme and host, and a slash, before the first template"))
+	case !c.Env.ExternalOnly:
+		c.Fail(field.Invalid(at, in.URL, "the host of a URL may come from a template only where the manager runs with --external-only: "+
 			"write scheme and host, and a slash, before the first template"))
 	}
 }
@@ -187,28 +166,26 @@ func (c *compiler) callHeaders(call *externalCall, in *v1alpha1.ExternalCall, sc
 	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {
 		where := at.Child("headers").Key(name)
 		if problem := external.CheckHeader(name); problem != "" {
-			c.fail(field.Invalid(where, name, problem))
+			c.Fail(field.Invalid(where, name, problem))
 		}
 		key := http.CanonicalHeaderKey(name)
 		if other, ok := byName[key]; ok {
-			c.fail(field.Invalid(where, name, fmt.Sprintf("%s sets the same header", other)))
+			c.Fail(field.Invalid(where, name, fmt.Sprintf("%s sets the same header", other)))
 		}
 		byName[key] = fmt.Sprintf("%q", name)
-		call.headers[name] = c.required(scope, string(in.Headers[name]), where)
+		call.headers[name] = c.Text(scope, string(in.Headers[name]), where)
 	}
 }
 
 func (c *compiler) callBody(call *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
-	tree, err := decodeJSON(in.Body)
+	tree, ok := c.JSON(in.Body, at)
 	switch {
-	case err != nil:
-		c.fail(field.Invalid(at, string(in.Body.Raw), err.Error()))
-	case tree == nil:
+	case !ok, tree == nil:
 	case call.readOnly():
-		c.fail(field.Forbidden(at, fmt.Sprintf("%s has no body; use query, or another method", call.method)))
+		c.Fail(field.Forbidden(at, fmt.Sprintf("%s has no body; use query, or another method", call.method)))
 	default:
 		body, errs := scope.CompileValue(tree, at)
-		c.fail(errs...)
+		c.Fail(errs...)
 		call.body = body
 	}
 }
@@ -222,11 +199,11 @@ func (c *compiler) callLimits(call *externalCall, in *v1alpha1.ExternalCall, at 
 	}
 	switch {
 	case call.timeout <= 0:
-		c.fail(field.Invalid(at.Child("timeout"), call.timeout.String(), "wanted a duration above zero, such as 10s"))
+		c.Fail(field.Invalid(at.Child("timeout"), call.timeout.String(), "wanted a duration above zero, such as 10s"))
 	case call.retries < 0 || call.retries > maxCallRetries:
-		c.fail(field.Invalid(at.Child("retries"), call.retries, fmt.Sprintf("wanted 0 to %d", maxCallRetries)))
+		c.Fail(field.Invalid(at.Child("retries"), call.retries, fmt.Sprintf("wanted 0 to %d", maxCallRetries)))
 	case call.timeout*time.Duration(call.retries+1) > maxCallTime:
-		c.fail(field.Invalid(at.Child("timeout"), call.timeout.String(), fmt.Sprintf(
+		c.Fail(field.Invalid(at.Child("timeout"), call.timeout.String(), fmt.Sprintf(
 			"%d attempts of %s may take longer than %s, for which a worker may not wait: lower timeout or retries", call.retries+1, call.timeout, maxCallTime)))
 	}
 	if len(in.ExpectedStatus) > 0 {
@@ -234,7 +211,7 @@ func (c *compiler) callLimits(call *externalCall, in *v1alpha1.ExternalCall, at 
 	}
 	for i, status := range in.ExpectedStatus {
 		if status < http.StatusOK || status > 599 {
-			c.fail(field.Invalid(at.Child("expectedStatus").Index(i), status, "wanted a status from 200 to 599"))
+			c.Fail(field.Invalid(at.Child("expectedStatus").Index(i), status, "wanted a status from 200 to 599"))
 		}
 		call.expected = append(call.expected, int(status))
 	}
@@ -244,9 +221,9 @@ func (c *compiler) callLimits(call *externalCall, in *v1alpha1.ExternalCall, at 
 	call.cacheFor = in.CacheFor.Duration
 	switch {
 	case call.cacheFor < minCacheFor:
-		c.fail(field.Invalid(at.Child("cacheFor"), call.cacheFor.String(), fmt.Sprintf("wanted at least %s", minCacheFor)))
+		c.Fail(field.Invalid(at.Child("cacheFor"), call.cacheFor.String(), fmt.Sprintf("wanted at least %s", minCacheFor)))
 	case !call.readOnly():
-		c.fail(field.Forbidden(at.Child("cacheFor"), fmt.Sprintf("%s is sent once per generation; there is nothing to use again", call.method)))
+		c.Fail(field.Forbidden(at.Child("cacheFor"), fmt.Sprintf("%s is sent once per generation; there is nothing to use again", call.method)))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // The types of credentials.
@@ -105,12 +106,12 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 	if namespace == "" {
 		namespace = r.Stored.GetNamespace()
 	}
-	if err := r.Ports.Observer.Observe(ctx, secretKind); err != nil {
+	if err := r.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.what, err)
 	}
-	secret := r.observed(secretKind, namespace, name)
+	secret := r.observed(compile.SecretKind, namespace, name)
 	if secret == nil {
-		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.absent(describe(secretKind, namespace, name)))}
+		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.absent(describe(compile.SecretKind, namespace, name)))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -118,7 +119,7 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 		encoded, _, _ := unstructured.NestedString(secret.Object, fieldData, key)
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || strings.TrimSpace(string(value)) == "" {
-			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, describe(secretKind, namespace, name), key)}
+			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, describe(compile.SecretKind, namespace, name), key)}
 		}
 		values = append(values, string(value))
 	}
@@ -138,22 +139,22 @@ func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope
 	if auth.kind == "" {
 		auth.kind = authBearer
 	}
-	c.oneOf(auth.kind, authTypes, at.Child(fieldType))
+	c.OneOf(auth.kind, authTypes, at.Child(fieldType))
 	fallback := ""
 	switch {
 	case auth.kind == authBearer:
 		fallback = defaultTokenKey
 	case auth.kind == authHeader && in.Auth.SecretRef.Key == "":
-		c.fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
+		c.Fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
 	}
 	switch {
 	case auth.kind != authHeader && auth.header != "":
-		c.fail(field.Forbidden(at.Child("header"), fmt.Sprintf("belongs to type Header; %s is sent as Authorization", auth.kind)))
+		c.Fail(field.Forbidden(at.Child("header"), fmt.Sprintf("belongs to type Header; %s is sent as Authorization", auth.kind)))
 	case auth.kind == authHeader && auth.header == "":
-		c.fail(field.Required(at.Child("header"), "say which header holds the credentials"))
+		c.Fail(field.Required(at.Child("header"), "say which header holds the credentials"))
 	case auth.kind == authHeader && !strings.EqualFold(auth.header, external.HeaderAuthorization):
 		if problem := external.CheckHeader(auth.header); problem != "" {
-			c.fail(field.Invalid(at.Child("header"), auth.header, problem))
+			c.Fail(field.Invalid(at.Child("header"), auth.header, problem))
 		}
 	}
 	if auth.secret = c.secretOf(scope, &in.Auth.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret != nil {
@@ -163,22 +164,22 @@ func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope
 
 // secretOf compiles a reference to a key of a Secret.
 func (c *compiler) secretOf(scope *expr.Scope, in *v1alpha1.SecretKeyReference, what, fallback string, at *field.Path) *secretKey {
-	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: c.template(scope, in.Name, at.Child("name"))}
+	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: c.Template(scope, in.Name, at.Child("name"))}
 	if s.key == "" {
 		s.key = fallback
 	}
 	where := at.Child("namespace")
 	switch {
 	case in.Name == "":
-		c.fail(field.Required(at.Child("name"), "say which Secret"))
+		c.Fail(field.Required(at.Child("name"), "say which Secret"))
 	case expr.IsTemplate(in.Namespace):
-		c.fail(field.Invalid(where, in.Namespace, "must be literal: a template would lead resources to the Secrets of others"))
+		c.Fail(field.Invalid(where, in.Namespace, "must be literal: a template would lead resources to the Secrets of others"))
 	case in.Namespace != "" && len(apivalidation.IsDNS1123Label(in.Namespace)) > 0:
-		c.fail(field.Invalid(where, in.Namespace, "not the name of a namespace"))
-	case in.Namespace == "" && !c.env.CRD.Namespaced && c.env.CRD.Name != "":
-		c.fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
+		c.Fail(field.Invalid(where, in.Namespace, "not the name of a namespace"))
+	case in.Namespace == "" && !c.Env.CRD.Namespaced && c.Env.CRD.Name != "":
+		c.Fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
 	}
-	c.observes(secretKind)
+	c.Observe(compile.SecretKind)
 	if s.name == nil {
 		return nil
 	}

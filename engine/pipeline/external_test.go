@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // caller answers external calls, and keeps what it was asked.
@@ -53,7 +54,7 @@ func secret(namespace, name string, values map[string]string) *unstructured.Unst
 	for k, v := range values {
 		data[k] = base64.StdEncoding.EncodeToString([]byte(v))
 	}
-	return other(secretKind, namespace, name, map[string]any{"data": data})
+	return other(compile.SecretKind, namespace, name, map[string]any{"data": data})
 }
 
 func fails(text string, refused bool) func(*external.Request) (*external.Answer, error) {
@@ -175,7 +176,7 @@ func TestExternalCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			plan := planOf(t, `external: [{name: a, url: "https://example.com", auth: `+tc.auth+`}]`)
-			g.Expect(plan.ObservedKinds).To(gomega.ContainElement(secretKind))
+			g.Expect(plan.ObservedKinds).To(gomega.ContainElement(compile.SecretKind))
 			c := callable(nil)
 			c.others = append(c.others, secret("team-a", "s", map[string]string{
 				"token": "t0ken", "other": "x\n", "username": "ann", "password": "secret\n", "pair": "bob:p:w\n", "blank": "\n",

@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // now is the time at which the tests run.
@@ -108,7 +109,7 @@ func website(tb testing.TB, spec string) *unstructured.Unstructured {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tree, err := decodeRaw(raw)
+	tree, err := value.Decode(raw)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const (
@@ -39,16 +41,16 @@ func (c *compiler) forEach(d *declaration, in *v1alpha1.ForEach, base *expr.Scop
 	at = at.Child("forEach")
 	loop := &forEach{written: in.Field, as: in.As}
 	d.forEach = loop
-	scope := base.WithRoots(rootItem, rootKey, rootIndex)
+	scope := base.WithRoots(compile.RootItem, compile.RootKey, compile.RootIndex)
 	if in.As != "" {
-		if known(base, in.As) || slices.Contains([]string{rootItem, rootKey, rootIndex, rootObject}, in.As) {
-			c.fail(field.Invalid(at.Child("as"), in.As, "templates know this name already; give the item another one"))
+		if known(base, in.As) || slices.Contains([]string{compile.RootItem, compile.RootKey, compile.RootIndex, compile.RootObject}, in.As) {
+			c.Fail(field.Invalid(at.Child("as"), in.As, "templates know this name already; give the item another one"))
 		}
 		scope = scope.WithRoots(in.As)
 	}
 	var err error
 	if loop.field, err = base.CompilePath(in.Field); err != nil {
-		c.fail(field.Invalid(at.Child("field"), in.Field, err.Error()))
+		c.Fail(field.Invalid(at.Child("field"), in.Field, err.Error()))
 		return scope
 	}
 	scope = c.itemSchema(scope, base, loop, at)
@@ -56,9 +58,9 @@ func (c *compiler) forEach(d *declaration, in *v1alpha1.ForEach, base *expr.Scop
 		return scope
 	}
 	if loop.key, err = scope.Compile(in.Key); err != nil {
-		c.fail(field.Invalid(at.Child("key"), in.Key, err.Error()))
+		c.Fail(field.Invalid(at.Child("key"), in.Key, err.Error()))
 	} else if _, literal := loop.key.Literal(); literal {
-		c.fail(field.Invalid(at.Child("key"), in.Key, "every item would have this key; write a template that tells them apart, such as {{ .item.name }}"))
+		c.Fail(field.Invalid(at.Child("key"), in.Key, "every item would have this key; write a template that tells them apart, such as {{ .item.name }}"))
 	}
 	return scope
 }
@@ -84,15 +86,15 @@ func (c *compiler) itemSchema(scope, base *expr.Scope, loop *forEach, at *field.
 	switch {
 	case node.Type == "array" && node.Items != nil:
 		element = node.Items.Schema
-	case node.Type == schemaObject && node.AdditionalProperties != nil:
+	case node.Type == value.TypeObject && node.AdditionalProperties != nil:
 		element = node.AdditionalProperties.Schema
-	case node.Type == schemaText || node.Type == "boolean":
-		c.fail(field.Invalid(at.Child("field"), loop.written, fmt.Sprintf("%s is a %s; wanted a list, a map or a number", path, node.Type)))
+	case node.Type == value.TypeText || node.Type == "boolean":
+		c.Fail(field.Invalid(at.Child("field"), loop.written, fmt.Sprintf("%s is a %s; wanted a list, a map or a number", path, node.Type)))
 	}
 	if element == nil {
 		return scope
 	}
-	scope = scope.WithRoot(rootItem, element)
+	scope = scope.WithRoot(compile.RootItem, element)
 	if loop.as != "" {
 		scope = scope.WithRoot(loop.as, element)
 	}
@@ -101,7 +103,7 @@ func (c *compiler) itemSchema(scope, base *expr.Scope, loop *forEach, at *field.
 
 // give puts the item where templates find it.
 func (f *forEach) give(data expr.Data, it *item) {
-	data[rootItem], data[rootKey], data[rootIndex] = it.value, it.name, it.index
+	data[compile.RootItem], data[compile.RootKey], data[compile.RootIndex] = it.value, it.name, it.index
 	if f.as != "" {
 		data[f.as] = it.value
 	}
@@ -114,7 +116,7 @@ func sameLoop(a, b *declaration) bool {
 
 // readsItem says whether a path is one of the loop's own.
 func (f *forEach) readsItem(p expr.Path) bool {
-	return len(p) == 0 || slices.Contains([]string{rootItem, rootKey, rootIndex}, p[0]) || f.as != "" && p[0] == f.as
+	return len(p) == 0 || slices.Contains([]string{compile.RootItem, compile.RootKey, compile.RootIndex}, p[0]) || f.as != "" && p[0] == f.as
 }
 
 // instances gives what the declaration stands for now. An absent or null field has no items.
@@ -215,8 +217,8 @@ func (f *forEach) identify(ctx context.Context, data expr.Data, it *item) error 
 }
 
 // itemsOf goes over a list, a map in the order of its keys, or the numbers below a number.
-func itemsOf(value any) ([]item, error) {
-	switch v := value.(type) {
+func itemsOf(of any) ([]item, error) {
+	switch v := of.(type) {
 	case nil:
 		return nil, nil
 	case []any:
@@ -239,7 +241,7 @@ func itemsOf(value any) ([]item, error) {
 		}
 		return nil, errors.New("wanted a list, a map or a whole number, got a fraction")
 	default:
-		return nil, fmt.Errorf("wanted a list, a map or a number, got %s", typeName(value))
+		return nil, fmt.Errorf("wanted a list, a map or a number, got %s", value.TypeName(of))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -19,7 +20,7 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 		return true // an earlier child of this cycle may install the kind
 	}
 	absent, ok := errors.AsType[*expr.AbsentError](err)
-	if !ok || len(absent.Path) == 0 || absent.Path[0] != rootChildren {
+	if !ok || len(absent.Path) == 0 || absent.Path[0] != compile.RootChildren {
 		return false
 	}
 	r.stands.hold(in)

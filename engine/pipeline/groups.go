@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,18 +15,19 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
 // groups compiles the declarations of all groups and what they take from each other.
 func (c *compiler) groups() {
 	at := field.NewPath("spec")
-	gate, errs := when.CompileGate(c.box.Spec.Gate, c.scope, at)
-	c.fail(errs...)
+	gate, errs := when.CompileGate(c.Spec.Gate, c.Scope, at)
+	c.Fail(errs...)
 	c.gate = gate
-	c.createGroup = c.group(c.box.Spec.OnCreate, stepOnCreate, at.Child("onCreate"))
-	c.reconcileGroup = c.group(c.box.Spec.OnReconcile, stepOnReconcile, at.Child("onReconcile"))
-	c.deleteGroup = c.group(c.box.Spec.OnDelete, stepDeletion, at.Child("onDelete"))
+	c.createGroup = c.group(c.Spec.OnCreate, stepOnCreate, at.Child("onCreate"))
+	c.reconcileGroup = c.group(c.Spec.OnReconcile, stepOnReconcile, at.Child("onReconcile"))
+	c.deleteGroup = c.group(c.Spec.OnDelete, stepDeletion, at.Child("onDelete"))
 	c.rollbackGroup = c.onRollback(at.Child("rollback", "onRollback"))
 
 	live := slices.Concat(c.createGroup, c.reconcileGroup)
@@ -65,7 +65,7 @@ func (c *compiler) groups() {
 	all := slices.Concat(live, c.rollbackGroup, c.deleteGroup)
 	c.defaultSources(all)
 	for _, d := range all {
-		d.outside = c.outside(d.outsidePaths())
+		d.outside = c.Outside(d.outsidePaths())
 	}
 	c.childKinds(all)
 	c.ownerReferences(slices.Concat(live, c.rollbackGroup))
@@ -85,7 +85,7 @@ func (c *compiler) group(g v1alpha1.ResourceGroup, phase string, at *field.Path)
 	for _, key := range sortedKeys(g) {
 		kind, ok := kinds.Lookup(key)
 		if !ok {
-			c.fail(c.unknownKind(at.Child(key), key))
+			c.Fail(c.unknownKind(at.Child(key), key))
 			continue
 		}
 		for i := range g[key] {
@@ -129,7 +129,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	d.written = short
 	spec := c.object(in.Spec, at.Child("spec"))
 	d.overlay = spec
-	c.errs = append(c.errs, kind.Check(short, spec, expr.IsTemplate, at)...)
+	c.Fail(kind.Check(short, spec, expr.IsTemplate, at)...)
 	if kind.GVK.Empty() && !c.manifest(d, short, at) {
 		return nil
 	}
@@ -150,12 +150,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 func (c *compiler) short(in *v1alpha1.Declaration, at *field.Path) map[string]any {
 	out := make(map[string]any, len(in.Short))
 	for name, raw := range in.Short {
-		v, err := decodeJSON(&raw) // null has no raw JSON
-		if err != nil {
-			c.fail(field.Invalid(at.Child(name), string(raw.Raw), err.Error()))
-			continue
-		}
-		if v != nil {
+		if v, ok := c.JSON(&raw, at.Child(name)); ok && v != nil { // null has no raw JSON
 			out[name] = v
 		}
 	}
@@ -164,14 +159,10 @@ func (c *compiler) short(in *v1alpha1.Declaration, at *field.Path) map[string]an
 
 // object decodes a field that holds a JSON object.
 func (c *compiler) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any {
-	v, err := decodeJSON(in)
-	if err != nil {
-		c.fail(field.Invalid(at, string(in.Raw), err.Error()))
-		return nil
-	}
+	v, _ := c.JSON(in, at)
 	m, ok := v.(map[string]any)
 	if !ok && v != nil {
-		c.fail(field.TypeInvalid(at, typeName(v), "wanted an object"))
+		c.Fail(field.TypeInvalid(at, value.TypeName(v), "wanted an object"))
 	}
 	return m
 }
@@ -187,22 +178,13 @@ func (c *compiler) manifest(d *declaration, short map[string]any, at *field.Path
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if !okV || !okK || err != nil || expr.IsTemplate(apiVersion) || expr.IsTemplate(kind) {
 		if err != nil {
-			c.fail(field.Invalid(at.Child("manifest", "apiVersion"), apiVersion, "wanted group/version"))
+			c.Fail(field.Invalid(at.Child("manifest", "apiVersion"), apiVersion, "wanted group/version"))
 		}
 		return false
 	}
 	d.gvk = gv.WithKind(kind)
-	if hint, unknown := kinds.Unknown(d.gvk); unknown && !c.installed(d.gvk) {
-		c.fail(field.Invalid(at.Child("manifest", "kind"), kind, fmt.Sprintf("%s has no such kind%s", apiVersion, hint)))
+	if hint, unknown := kinds.Unknown(d.gvk); unknown && !c.Installed(d.gvk) {
+		c.Fail(field.Invalid(at.Child("manifest", "kind"), kind, fmt.Sprintf("%s has no such kind%s", apiVersion, hint)))
 	}
 	return true
-}
-
-// installed says whether the API server serves a kind: a newer one may have more kinds than this version of Orkestra knows.
-func (c *compiler) installed(gvk schema.GroupVersionKind) bool {
-	if c.env.Mapper == nil {
-		return false
-	}
-	_, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	return !meta.IsNoMatchError(err) // while the API server can't be asked, nothing is said
 }

@@ -6,8 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -15,49 +17,53 @@ import (
 func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, spec map[string]any, at *field.Path) {
 	base := c.groupScope(d.phase)
 	scope := c.forEach(d, in.ForEach, base, at)
-	d.name = c.template(scope, in.Name, at.Child("name"))
-	d.namespace = c.template(scope, in.Namespace, at.Child("namespace"))
+	d.name = c.Template(scope, in.Name, at.Child("name"))
+	d.namespace = c.Template(scope, in.Namespace, at.Child("namespace"))
 	if d.kind.GVK.Empty() {
 		c.manifestIdentity(scope, d, short, at.Child("manifest", "metadata"))
 	}
-	reserved(c, in.Labels, apply.OwnershipLabels, at.Child("labels"))
-	reserved(c, in.Annotations, apply.OwnershipAnnotations, at.Child("annotations"))
+	c.Fail(check.OwnLabels(in.Labels, at.Child("labels"))...)
+	c.Fail(check.OwnAnnotations(in.Annotations, at.Child("annotations"))...)
 	// A name that is drawn anew each time would be another object each time.
-	content := c.contentScope(scope, d)
+	content := c.contentScope(scope, d.phase)
 	if in.Once {
-		content = content.WithRandom(c.env.Random, c.env.Now)
+		content = content.WithRandom(c.Env.Random, c.Env.Now)
 	}
-	for k, v := range c.box.Spec.CommonLabels {
-		d.labels[k] = c.template(base, string(v), field.NewPath("spec", "commonLabels").Key(k))
+	for k, v := range c.Spec.CommonLabels {
+		d.labels[k] = c.Template(base, string(v), field.NewPath("spec", "commonLabels").Key(k))
 	}
-	for k, v := range c.box.Spec.CommonAnnotations {
-		d.annotations[k] = c.template(base, string(v), field.NewPath("spec", "commonAnnotations").Key(k))
+	for k, v := range c.Spec.CommonAnnotations {
+		d.annotations[k] = c.Template(base, string(v), field.NewPath("spec", "commonAnnotations").Key(k))
 	}
 	for k, v := range in.Labels {
-		d.labels[k] = c.template(content, string(v), at.Child("labels").Key(k))
+		d.labels[k] = c.Template(content, string(v), at.Child("labels").Key(k))
 	}
 	for k, v := range in.Annotations {
-		d.annotations[k] = c.template(content, string(v), at.Child("annotations").Key(k))
+		d.annotations[k] = c.Template(content, string(v), at.Child("annotations").Key(k))
 	}
-	d.short = c.tree(content, short, at)
-	d.ports = c.tree(content, only(short, fieldType, "port", "ports", "targetPort"), at)
-	d.spec = c.tree(content, spec, at.Child("spec"))
+	d.short = c.Tree(content, short, at)
+	d.ports = c.Tree(content, only(short, fieldType, "port", "ports", "targetPort"), at)
+	d.spec = c.Tree(content, spec, at.Child("spec"))
 
 	if d.phase != stepDeletion {
 		d.gate = c.gate
 	}
 	own, errs := when.CompileGate(in.Gate, scope, at)
-	c.errs = append(c.errs, errs...)
+	c.Fail(errs...)
 	d.gate = when.Join(d.gate, own)
 	d.gateReadsItem = d.forEach != nil && slices.ContainsFunc(own.Paths(), d.forEach.readsItem)
 	c.currentWhen(d, in.ReadyWhen, scope, at)
-	d.usesChildren = c.read(d.paths())
-	d.usesSecrets = slices.ContainsFunc(d.paths(), c.leadsToSecret)
-	if d.namespace != nil {
-		if _, literal := d.namespace.Literal(); !literal {
-			c.asksNamespaces = true
-		}
+	d.usesChildren = c.Reads(d.paths())
+	d.usesSecrets = slices.ContainsFunc(d.paths(), c.LeadsToSecret)
+	c.LeadsTo(d.namespace)
+}
+
+// contentScope is the scope of what a declaration's child holds: there, and nowhere else, Secrets can be read.
+func (c *compiler) contentScope(scope *expr.Scope, phase string) *expr.Scope {
+	if phase == stepDeletion || phase == stepRollback {
+		return c.ContentScope(scope, compile.RootChildren) // it reads no other objects
 	}
+	return c.ContentScope(scope, compile.RootChildren, compile.RootCross)
 }
 
 // manifestIdentity takes name and namespace from a manifest that has its own.
@@ -65,20 +71,20 @@ func (c *compiler) manifestIdentity(scope *expr.Scope, d *declaration, short map
 	m, _ := short["manifest"].(map[string]any)
 	meta, _ := m["metadata"].(map[string]any)
 	for _, part := range []string{"name", "namespace"} {
-		if v := meta[part]; v != nil && typeName(v) != schemaText {
-			c.fail(field.TypeInvalid(at.Child(part), typeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
+		if v := meta[part]; v != nil && value.TypeName(v) != value.TypeText {
+			c.Fail(field.TypeInvalid(at.Child(part), value.TypeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
 		}
 	}
 	if name, ok := meta["name"].(string); ok && d.name == nil {
-		d.name = c.template(scope, name, at.Child("name"))
+		d.name = c.Template(scope, name, at.Child("name"))
 	}
 	if ns, ok := meta["namespace"].(string); ok && d.namespace == nil {
-		d.namespace = c.template(scope, ns, at.Child("namespace"))
+		d.namespace = c.Template(scope, ns, at.Child("namespace"))
 	}
 	labels, _ := meta["labels"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	reserved(c, labels, apply.OwnershipLabels, at.Child("labels"))
-	reserved(c, annotations, apply.OwnershipAnnotations, at.Child("annotations"))
+	c.Fail(check.OwnLabels(labels, at.Child("labels"))...)
+	c.Fail(check.OwnAnnotations(annotations, at.Child("annotations"))...)
 }
 
 // paths is everything that the declaration reads.
@@ -117,34 +123,6 @@ func (d *declaration) contentPaths() []expr.Path {
 		}
 	}
 	return out
-}
-
-// template compiles one string; an empty one is nil.
-func (c *compiler) template(scope *expr.Scope, s string, at *field.Path) *expr.Template {
-	if s == "" {
-		return nil
-	}
-	t, err := scope.Compile(s)
-	if err != nil {
-		c.fail(field.Invalid(at, s, err.Error()))
-		return nil
-	}
-	return t
-}
-
-// tree compiles a JSON tree; an empty one is nil.
-func (c *compiler) tree(scope *expr.Scope, v map[string]any, at *field.Path) *expr.Value {
-	if len(v) == 0 {
-		return nil
-	}
-	value, errs := scope.CompileValue(v, at)
-	// The port fields are compiled a second time for those who take defaults from them: one report is enough.
-	for _, e := range errs {
-		if !slices.ContainsFunc(c.errs, func(known *field.Error) bool { return known.Error() == e.Error() }) {
-			c.fail(e)
-		}
-	}
-	return value
 }
 
 func only(m map[string]any, names ...string) map[string]any {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -27,7 +28,7 @@ type HealthCheck struct {
 func CompileHealthyWhen(list []v1alpha1.Condition, crd CRD, at *field.Path) (*HealthCheck, field.ErrorList) {
 	scope := expr.NewScope(crd.Schema).WithoutBox()
 	if len(list) == 0 {
-		if _, err := scope.SchemaAt(expr.Path{rootStatus, statusConditions}); err != nil {
+		if _, err := scope.SchemaAt(expr.Path{compile.RootStatus, statusConditions}); err != nil {
 			return nil, field.ErrorList{field.Required(at, fmt.Sprintf("resources of %s have no status.conditions: say when one is healthy", crd.Name))}
 		}
 		return &HealthCheck{}, nil
@@ -57,7 +58,7 @@ func (h *HealthCheck) Check(ctx context.Context, resource *unstructured.Unstruct
 // notReady says why the condition Ready of a resource is not True; "" where it is.
 func notReady(resource *unstructured.Unstructured) string {
 	// A status of another shape has no conditions.
-	list, _, _ := unstructured.NestedSlice(resource.Object, rootStatus, "conditions")
+	list, _, _ := unstructured.NestedSlice(resource.Object, compile.RootStatus, "conditions")
 	for _, entry := range list {
 		c, ok := entry.(map[string]any)
 		if !ok || c[fieldType] != v1alpha1.ConditionReady {

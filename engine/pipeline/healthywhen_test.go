@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 func conditionsOf(t *testing.T, list string) []v1alpha1.Condition {
@@ -91,7 +92,7 @@ func TestHealthyWhen(t *testing.T) {
 			if status != nil {
 				raw, err := yaml.YAMLToJSON([]byte(tc.status))
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				resource.Object["status"], err = decodeRaw(raw)
+				resource.Object["status"], err = value.Decode(raw)
 				g.Expect(err).NotTo(gomega.HaveOccurred())
 			}
 			unmet, again := check.Check(context.Background(), resource, now)

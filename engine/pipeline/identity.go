@@ -14,7 +14,7 @@ func (c *compiler) identify(d *declaration, in *v1alpha1.Declaration, short map[
 	if in.ID != "" {
 		d.id, d.explicit = in.ID, true
 		if kinds.IsName(in.ID) {
-			c.fail(field.Invalid(at.Child("id"), in.ID, "the name of a kind can't be an id: templates would mistake one for the other"))
+			c.Fail(field.Invalid(at.Child("id"), in.ID, "the name of a kind can't be an id: templates would mistake one for the other"))
 		}
 		return
 	}
@@ -43,7 +43,7 @@ func (c *compiler) uniqueIDs(group []*declaration) {
 	first := map[string]*declaration{}
 	for _, d := range group {
 		if other := first[d.id]; other != nil {
-			c.fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: d.where, BadValue: d.id,
+			c.Fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: d.where, BadValue: d.id,
 				Detail: fmt.Sprintf("%s has the same id; give each an `id`, or names that differ", other.where)})
 			continue
 		}

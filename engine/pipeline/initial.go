@@ -30,7 +30,7 @@ var listIndex = regexp.MustCompile(`\[\s*[0-9]`)
 func (c *compiler) initialFields(d *declaration, in []v1alpha1.ShortString, at *field.Path) {
 	at = at.Child("initialFields")
 	if d.once && len(in) > 0 {
-		c.fail(field.Forbidden(at, whyOnce(d)))
+		c.Fail(field.Forbidden(at, whyOnce(d)))
 		return
 	}
 	for i, text := range in {
@@ -39,11 +39,11 @@ func (c *compiler) initialFields(d *declaration, in []v1alpha1.ShortString, at *
 			err = mayBeInitial(d.gvk, string(text), path)
 		}
 		if err != nil {
-			c.fail(field.Invalid(at.Index(i), text, err.Error()))
+			c.Fail(field.Invalid(at.Index(i), text, err.Error()))
 			continue
 		}
 		if other := slices.IndexFunc(d.initial, func(o drift.FieldPath) bool { return overlap(o, path) }); other >= 0 {
-			c.fail(field.Invalid(at.Index(i), text, fmt.Sprintf("%s is in this list, and one of the two is part of the other", d.initial[other])))
+			c.Fail(field.Invalid(at.Index(i), text, fmt.Sprintf("%s is in this list, and one of the two is part of the other", d.initial[other])))
 			continue
 		}
 		d.initial = append(d.initial, drift.FieldPath(path))

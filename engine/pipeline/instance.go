@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // instance is what a declaration stands for in one cycle: one object, or one for each item of its forEach.
@@ -29,17 +30,6 @@ type item struct {
 
 // keyMark stands between a declaration's id and an item's key in the id of a child.
 const keyMark = "#"
-
-// Roots that the stages of a cycle, or a forEach, give to templates.
-const (
-	rootStatus   = "status"
-	rootCross    = "cross"
-	rootExternal = "external"
-
-	rootItem  = "item"
-	rootKey   = "key"
-	rootIndex = "index"
-)
 
 // whole is the declaration itself, without an item.
 func (d *declaration) whole() instance { return instance{declaration: d, id: d.id} }
@@ -72,10 +62,10 @@ func (in instance) allData(r *Run) expr.Data {
 		return data
 	}
 	if r.secretCross != nil {
-		data[rootCross] = r.secretCross
+		data[compile.RootCross] = r.secretCross
 	}
 	if in.usesChildren {
-		data[rootChildren] = r.children.viewAll()
+		data[compile.RootChildren] = r.children.viewAll()
 	}
 	return data
 }

@@ -34,11 +34,11 @@ func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
 	}
 	policy, _, err := kinds.JobOptions(only(short, "failurePolicy"))
 	if err != nil {
-		c.fail(field.Invalid(at, "", err.Error()))
+		c.Fail(field.Invalid(at, "", err.Error()))
 		return
 	}
 	if short["failurePolicy"] != nil && d.phase != stepDeletion {
-		c.fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
+		c.Fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
 	}
 	d.failurePolicy = policy
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 func TestAValueThatDoesNotFitIsShownWhereItIsTheResourcesOwn(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAValueThatDoesNotFitIsShownWhereItIsTheResourcesOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
-			p.others = []*unstructured.Unstructured{other(secretKind, "team-a", "creds", map[string]any{"data": map[string]any{"word": "aHVudGVyMg=="}})}
+			p.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "creds", map[string]any{"data": map[string]any{"word": "aHVudGVyMg=="}})}
 			r, err := p.run(planOf(t, tc.box), website(t, tc.spec))
 			if err == nil {
 				_, err = r.Result(context.Background(), nil)

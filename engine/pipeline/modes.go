@@ -18,27 +18,27 @@ func (c *compiler) mode(d *declaration, in *v1alpha1.Declaration, at *field.Path
 	default:
 		d.once = true
 		if in.Reconcile != nil && *in.Reconcile {
-			c.fail(field.Forbidden(at.Child("reconcile"), "onDelete makes its objects once"))
+			c.Fail(field.Forbidden(at.Child("reconcile"), "onDelete makes its objects once"))
 		}
 	}
 	if d.phase == stepDeletion && in.Adopt == v1alpha1.AdoptIfUnowned {
-		c.fail(field.Forbidden(at.Child("adopt"), "a clean-up takes over nothing that others made; remove it"))
+		c.Fail(field.Forbidden(at.Child("adopt"), "a clean-up takes over nothing that others made; remove it"))
 	}
 	if in.Once && in.Reconcile != nil && *in.Reconcile {
-		c.fail(field.Forbidden(at.Child("once"), "once and reconcile: true contradict each other"))
+		c.Fail(field.Forbidden(at.Child("once"), "once and reconcile: true contradict each other"))
 	}
 }
 
 // whenFalse fills in what a false gate does: a choice deletes, but for what holds data; a wait keeps.
 func (c *compiler) whenFalse(d *declaration, in *v1alpha1.Declaration, at *field.Path) {
-	policy, gates := in.WhenFalse, []v1alpha1.Gate{in.Gate, c.box.Spec.Gate}
+	policy, gates := in.WhenFalse, []v1alpha1.Gate{in.Gate, c.Spec.Gate}
 	switch at = at.Child("whenFalse"); {
 	case d.phase == stepDeletion && policy != "":
-		c.fail(field.Forbidden(at, "a gate of onDelete says whether its object is made, and deletes none; remove it"))
+		c.Fail(field.Forbidden(at, "a gate of onDelete says whether its object is made, and deletes none; remove it"))
 	case d.phase == stepOnCreate && d.once && policy == v1alpha1.GateDelete:
-		c.fail(field.Forbidden(at, "this object is made once, and no gate deletes it; move it to onReconcile, or set reconcile: true, or remove whenFalse"))
+		c.Fail(field.Forbidden(at, "this object is made once, and no gate deletes it; move it to onReconcile, or set reconcile: true, or remove whenFalse"))
 	case policy != "" && !slices.ContainsFunc(gates, func(g v1alpha1.Gate) bool { return len(g.When)+len(g.AnyOf) > 0 }):
-		c.fail(field.Forbidden(at, "there is no gate that could be false; write when or anyOf, or remove whenFalse"))
+		c.Fail(field.Forbidden(at, "there is no gate that could be false; write when or anyOf, or remove whenFalse"))
 	default:
 	}
 	precious := slices.Contains([]string{"PersistentVolumeClaim", "Namespace", "StatefulSet"}, d.gvk.Kind)

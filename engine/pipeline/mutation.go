@@ -21,25 +21,25 @@ type mutationRule struct {
 }
 
 func compileMutation(c *compiler) Stage {
-	if c.box.Spec.Mutation == nil || len(c.box.Spec.Mutation.Rules) == 0 {
+	if c.Spec.Mutation == nil || len(c.Spec.Mutation.Rules) == 0 {
 		return nil
 	}
 	at := field.NewPath("spec", "mutation", "rules")
 	var m mutation
-	for i, in := range c.box.Spec.Mutation.Rules {
+	for i, in := range c.Spec.Mutation.Rules {
 		where := at.Index(i)
 		if (in.Default == nil) == (in.Override == nil) {
-			c.fail(field.Invalid(where, in.Field, "give exactly one of default and override"))
+			c.Fail(field.Invalid(where, in.Field, "give exactly one of default and override"))
 			continue
 		}
 		value, name := in.Default, "default"
 		if in.Override != nil {
 			value, name = in.Override, "override"
 		}
-		gate, errs := when.CompileGate(in.Gate, c.resourceScope(), where)
-		c.fail(errs...)
+		gate, errs := when.CompileGate(in.Gate, c.ResourceScope(), where)
+		c.Fail(errs...)
 		if gate != nil {
-			c.read(gate.Paths())
+			c.Reads(gate.Paths())
 		}
 		if set, ok := c.setter(in.Field, where.Child("field"), value, where.Child(name)); ok {
 			m.rules = append(m.rules, mutationRule{setter: set, override: in.Override != nil, gate: gate})

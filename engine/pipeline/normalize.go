@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // normalize computes fields of the working copy. Each expression sees the resource as stored.
@@ -25,7 +26,7 @@ type setter struct {
 }
 
 func compileNormalize(c *compiler) Stage {
-	n := c.box.Spec.Normalize
+	n := c.Spec.Normalize
 	if n == nil || len(n.Spec) == 0 {
 		return nil
 	}
@@ -40,45 +41,37 @@ func compileNormalize(c *compiler) Stage {
 	return s
 }
 
-// resourceScope is what templates may read before anything else is read.
-func (c *compiler) resourceScope() *expr.Scope {
-	return c.scope.WithoutRoots(rootChildren, rootCross, rootExternal)
-}
-
-const rootChildren = "children"
-
 // setter compiles a field of the working copy and the value that it gets. pathAt and at say where both are written.
-func (c *compiler) setter(path string, pathAt *field.Path, value *apiextensionsv1.JSON, at *field.Path) (setter, bool) {
+func (c *compiler) setter(path string, pathAt *field.Path, in *apiextensionsv1.JSON, at *field.Path) (setter, bool) {
 	p, err := expr.ParsePath(path)
 	if err != nil {
-		c.fail(field.Invalid(pathAt, path, err.Error()))
+		c.Fail(field.Invalid(pathAt, path, err.Error()))
 		return setter{}, false
 	}
 	if len(p) < 2 || p[0] != "spec" {
-		c.fail(field.Invalid(pathAt, path, "wanted a path below spec"))
+		c.Fail(field.Invalid(pathAt, path, "wanted a path below spec"))
 		return setter{}, false
 	}
-	schema, err := c.scope.SchemaAt(p)
+	schema, err := c.Scope.SchemaAt(p)
 	if err != nil {
-		c.fail(field.Invalid(pathAt, path, err.Error()))
+		c.Fail(field.Invalid(pathAt, path, err.Error()))
 		return setter{}, false
 	}
-	tree, err := decodeJSON(value)
-	if err != nil {
-		c.fail(field.Invalid(at, string(value.Raw), err.Error()))
+	tree, ok := c.JSON(in, at)
+	if !ok {
 		return setter{}, false
 	}
-	v, errs := c.resourceScope().CompileValue(tree, at)
+	v, errs := c.ResourceScope().CompileValue(tree, at)
 	if len(errs) > 0 {
-		c.fail(errs...)
+		c.Fail(errs...)
 		return setter{}, false
 	}
 	if literal, ok := v.Literal(); ok {
-		if _, err := toSchema(literal, schema); err != nil {
-			c.fail(field.Invalid(at, literal, err.Error()))
+		if _, err := value.ToSchema(literal, schema); err != nil {
+			c.Fail(field.Invalid(at, literal, err.Error()))
 		}
 	}
-	c.read(v.Paths())
+	c.Reads(v.Paths())
 	return setter{path: p, value: v, schema: schema}, true
 }
 
@@ -88,9 +81,9 @@ func (s setter) compute(ctx context.Context, data expr.Data) (any, error) {
 	if err != nil {
 		return nil, evaluating(s.path.String(), v1alpha1.ReasonTemplateError, err)
 	}
-	v, err = toSchema(v, s.schema)
-	if misfit, ok := errors.AsType[*misfitError](err); ok {
-		return nil, evaluating(s.path.String()+misfit.at, v1alpha1.ReasonTemplateError, misfit.problem)
+	v, err = value.ToSchema(v, s.schema)
+	if misfit, ok := errors.AsType[*value.MisfitError](err); ok {
+		return nil, evaluating(s.path.String()+misfit.At, v1alpha1.ReasonTemplateError, misfit.Problem)
 	}
 	return v, err
 }
@@ -116,4 +109,31 @@ func (n normalize) Run(ctx context.Context, r *Run) (Outcome, error) {
 		}
 	}
 	return Next, nil
+}
+
+// assign sets the value at a path of a JSON tree. Missing parents are made; nil removes the field.
+func assign(tree map[string]any, p expr.Path, v any) error {
+	node := tree
+	for i, name := range p[:len(p)-1] {
+		next, found := node[name]
+		if !found || next == nil {
+			if v == nil {
+				return nil
+			}
+			next = map[string]any{}
+			node[name] = next
+		}
+		m, ok := next.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: can't set a field below %s, which is %s", p, p[:i+1], value.TypeName(next))
+		}
+		node = m
+	}
+	last := p[len(p)-1]
+	if v == nil {
+		delete(node, last)
+		return nil
+	}
+	node[last] = v
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // goldenOrder is what docs and users rely on: a change here is a change of behavior.
@@ -79,7 +80,8 @@ func TestUnusedStagesAreNil(t *testing.T) {
 		t.Run(entry.name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			env := Env{CRD: websites(t)}
-			c := &compiler{box: boxOf(t, "{}"), env: env, scope: expr.NewScope(env.CRD.Schema), plan: &Plan{byID: map[string]*declaration{}}}
+			box := &compile.Box{OperatorBox: boxOf(t, "{}"), Env: env, Scope: expr.NewScope(env.CRD.Schema)}
+			c := &compiler{Box: box, plan: &Plan{byID: map[string]*declaration{}}}
 			s := entry.compile(c)
 			if slices.Contains(always, entry.name) {
 				g.Expect(s.Name()).To(gomega.Equal(entry.name))

@@ -8,44 +8,14 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
-
-// outsideName names what a cycle reads from outside: a source of cross, or an external call.
-type outsideName struct{ root, name string }
 
 // errNotKnown says that a cycle ended, or held, before it came to what is read.
 var errNotKnown = errors.New("not known in this cycle")
 
-// outside gives the sources and calls that paths lead to: all of them where a path names none.
-func (c *compiler) outside(paths []expr.Path) []outsideName {
-	var out []outsideName
-	for _, p := range paths {
-		if len(p) > 0 && p[0] != rootCross && p[0] != rootExternal {
-			continue
-		}
-		for _, name := range c.outsideNames() {
-			if len(p) == 0 || p[0] == name.root && (len(p) == 1 || p[1] == name.name) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
-}
-
-// outsideNames are all that the box reads from outside.
-func (c *compiler) outsideNames() []outsideName {
-	var out []outsideName
-	for i := range c.box.Spec.Cross {
-		out = append(out, outsideName{rootCross, c.box.Spec.Cross[i].Name})
-	}
-	for i := range c.box.Spec.External {
-		out = append(out, outsideName{rootExternal, c.box.Spec.External[i].Name})
-	}
-	return out
-}
-
 // knows says whether this cycle has come to all of these. What it has not come to is not absent.
-func (r *Run) knows(all []outsideName) bool {
+func (r *Run) knows(all []compile.Outside) bool {
 	for _, name := range all {
 		if !r.known[name] {
 			return false
@@ -55,8 +25,8 @@ func (r *Run) knows(all []outsideName) bool {
 }
 
 // awaits says whether one of these is required and absent.
-func (r *Run) awaits(names []outsideName) bool {
-	return slices.ContainsFunc(names, func(n outsideName) bool { return r.lacking[n] })
+func (r *Run) awaits(names []compile.Outside) bool {
+	return slices.ContainsFunc(names, func(n compile.Outside) bool { return r.lacking[n] })
 }
 
 // outsidePaths is everything that the declaration reads, and what the names and ports read that it takes from others.
@@ -83,16 +53,16 @@ func (d *declaration) outsidePaths() []expr.Path {
 const maxReaders = 3
 
 // readersOf says which declarations wait for what is absent: those that read it, or the answer to a call that does.
-func (r *Run) readersOf(ctx context.Context, absent outsideName) string {
-	names := []outsideName{absent}
+func (r *Run) readersOf(ctx context.Context, absent compile.Outside) string {
+	names := []compile.Outside{absent}
 	for _, call := range r.Plan.calls {
-		if slices.ContainsFunc(call.outside, func(n outsideName) bool { return slices.Contains(names, n) }) {
-			names = append(names, outsideName{rootExternal, call.name})
+		if slices.ContainsFunc(call.outside, func(n compile.Outside) bool { return slices.Contains(names, n) }) {
+			names = append(names, compile.Outside{Root: compile.RootExternal, Name: call.name})
 		}
 	}
 	var readers []string
 	for _, d := range r.Plan.declarations {
-		if slices.ContainsFunc(d.outside, func(n outsideName) bool { return slices.Contains(names, n) }) {
+		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return slices.Contains(names, n) }) {
 			readers = append(readers, r.label(ctx, d.whole()))
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -74,36 +76,11 @@ type Plan struct {
 	readyWhen    *readyGate // nil: nothing but the ready policy
 	readyPolicy  v1alpha1.ReadyPolicy
 	boxData      map[string]any
-	places       Places
+	places       boxspec.Places
 }
 
 // CRD is a CRD in the version that a plan works in.
-type CRD struct {
-	// Name is <plural>.<group>.
-	Name string
-	// UID of the CRD object; a CRD that was deleted and made again has another.
-	UID types.UID
-	// Generation of the CRD object that the plan was checked against.
-	Generation int64
-	// Kind of the resources.
-	Kind schema.GroupVersionKind
-	// Resource is how the API server serves them.
-	Resource schema.GroupVersionResource
-	// Namespaced says whether resources live in namespaces.
-	Namespaced bool
-	// Going says that the CRD is being deleted, or goes with its box. The garbage collector may lose sight of resources whose
-	// kind is gone before it has deleted their children, so they are not left to it.
-	Going bool
-	// HasStatus says whether the version has a status subresource.
-	HasStatus bool
-	// Schema of the version; nil where it has none.
-	Schema *apiextensionsv1.JSONSchemaProps
-}
-
-// Same says whether a plan for one of the two is a plan for the other.
-func (c CRD) Same(other CRD) bool {
-	return c.UID == other.UID && c.Generation == other.Generation && c.Resource == other.Resource && c.Going == other.Going
-}
+type CRD = compile.CRD
 
 // NewCRD picks a version of a CRD: the wanted one, or the storage version. ok is false when it is not served.
 func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (picked CRD, ok bool) {

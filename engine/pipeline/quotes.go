@@ -5,6 +5,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // quotable finds out of which objects messages may quote what they, or the API server, say of them. Admission and controllers may put
@@ -14,7 +15,7 @@ func (c *compiler) quotable(all []*declaration) {
 	holders := holdersOf(all)
 	var unquotable []*declaration
 	for _, d := range all {
-		d.quoted = d.gvk.GroupKind() != secretKind.GroupKind() && !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
+		d.quoted = d.gvk.GroupKind() != compile.SecretKind.GroupKind() && !d.usesSecrets && !slices.ContainsFunc(d.contentPaths(), leadsToOthers)
 		if !d.quoted {
 			unquotable = append(unquotable, d)
 		}
@@ -33,7 +34,7 @@ func (c *compiler) quotable(all []*declaration) {
 
 // leadsToOthers says whether a path leads to what neither the resource nor its children hold: another object, or an answer.
 func leadsToOthers(p expr.Path) bool {
-	return len(p) == 0 || p[0] == rootCross || p[0] == rootExternal
+	return len(p) == 0 || p[0] == compile.RootCross || p[0] == compile.RootExternal
 }
 
 // holdersOf gives, for each declaration, those whose objects may be made of its own: they take a default from it, or read it by what it
@@ -48,7 +49,7 @@ func holdersOf(all []*declaration) map[*declaration][]*declaration {
 	holders := map[*declaration][]*declaration{}
 	for _, d := range all {
 		held := []*declaration{d.workload, d.service}
-		if slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return len(p) == 1 && p[0] == rootChildren }) {
+		if slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return len(p) == 1 && p[0] == compile.RootChildren }) {
 			held = append(held, all...)
 		}
 		for name := range childNamesIn(d.contentPaths()) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // withConditions gives a child conditions, each as type, status, reason and message.
@@ -92,7 +93,7 @@ func TestAChildsOwnWords(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
 			p.kinds = func() []schema.GroupVersionKind {
-				return append(p.allKinds(), secretKind, schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "Thing"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+				return append(p.allKinds(), compile.SecretKind, schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "Thing"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 			}
 			plan := planOf(t, tc.box)
 			r, _ := shownBy(g, p, plan, website(t, ""))

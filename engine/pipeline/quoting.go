@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // mayShow says whether a message may show a value that was made of these paths. An item of a loop is what the loop goes over. The
@@ -59,7 +60,7 @@ func (d *declaration) pathsAt(place string) []expr.Path {
 // may come from another declaration.
 func (d *declaration) unfit(err error) error {
 	misfit, ok := errors.AsType[*shape.FieldError](err)
-	if !ok || d.gvk == secretKind || !d.mayShow(d.pathsAt(misfit.Path)) || d.takesOthersPorts() {
+	if !ok || d.gvk == compile.SecretKind || !d.mayShow(d.pathsAt(misfit.Path)) || d.takesOthersPorts() {
 		return err
 	}
 	return errors.New(misfit.WithValue())

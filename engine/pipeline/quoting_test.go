@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 const readsTheirs = `
@@ -123,9 +125,9 @@ func TestASecretOfEveryGroupIsReadByItsID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			c := &compiler{box: boxOf(t, box)}
-			g.Expect(c.isSecretID("s")).To(gomega.BeTrue())
-			g.Expect(c.isSecretID("other")).To(gomega.BeFalse())
+			b := &compile.Box{OperatorBox: boxOf(t, box)}
+			g.Expect(b.LeadsToSecret(expr.Path{compile.RootChildren, "s"})).To(gomega.BeTrue())
+			g.Expect(b.LeadsToSecret(expr.Path{compile.RootChildren, "other"})).To(gomega.BeFalse())
 		})
 	}
 }
@@ -139,8 +141,8 @@ rollback:
     secrets: [{id: s, name: kept, data: {word: x}, when: [{field: spec.host, operator: exists}]}]
     configmaps: [{name: copy, data: {a: "{{ .children.s.data.word }}"}}]
 `)
-	p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{secretKind, configMapKind} }
-	p.put(secretKind, "kept", "s", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
+	p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{compile.SecretKind, configMapKind} }
+	p.put(compile.SecretKind, "kept", "s", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
 	stored := website(t, "image: x")
 	r := plan.NewRun(stored, now, p.ports())
 	g.Expect(plan.RunOnRollback(context.Background(), r, snapshotOf(stored))).To(gomega.Succeed())

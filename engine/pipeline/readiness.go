@@ -13,11 +13,9 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/when"
 )
-
-// rootObject is the child itself, in the conditions under which it counts as current.
-const rootObject = "object"
 
 // ChildFailure is what a cycle came to that left a child behind which has failed, and goes no further; nil: there is none. It is no
 // error of the cycle, and counts as none, but it is a reason to go back.
@@ -37,10 +35,10 @@ type readyGate struct {
 
 // readyWhen compiles status.readyWhen.
 func (c *compiler) readyWhen(list []v1alpha1.Condition, at *field.Path) {
-	gate, errs := when.CompileAll(list, c.scope, at)
-	c.fail(errs...)
+	gate, errs := when.CompileAll(list, c.Scope, at)
+	c.Fail(errs...)
 	if gate != nil {
-		c.plan.readyWhen = &readyGate{gate: gate, usesChildren: c.read(gate.Paths())}
+		c.plan.readyWhen = &readyGate{gate: gate, usesChildren: c.Reads(gate.Paths())}
 	}
 }
 
@@ -51,17 +49,17 @@ func (c *compiler) currentWhen(d *declaration, list []v1alpha1.Condition, scope 
 	}
 	at = at.Child("readyWhen")
 	if d.phase == stepDeletion && d.isJob() {
-		c.fail(field.Forbidden(at, "a Job of onDelete is done when it has completed"))
+		c.Fail(field.Forbidden(at, "a Job of onDelete is done when it has completed"))
 		return
 	}
-	gate, errs := when.CompileAll(list, scope.WithRoot(rootObject, objectSchema(d.gvk, false)), at)
-	c.fail(errs...)
+	gate, errs := when.CompileAll(list, scope.WithRoot(compile.RootObject, compile.ObjectSchema(d.gvk, false)), at)
+	c.Fail(errs...)
 	if gate == nil {
 		return
 	}
 	paths := gate.Paths()
 	d.readyWhen = &readyGate{
-		gate: gate, usesChildren: c.read(paths), readsItem: d.forEach != nil && slices.ContainsFunc(paths, d.forEach.readsItem),
+		gate: gate, usesChildren: c.Reads(paths), readsItem: d.forEach != nil && slices.ContainsFunc(paths, d.forEach.readsItem),
 	}
 }
 
@@ -192,7 +190,7 @@ func (r *Run) unmet(ctx context.Context, in instance, child *unstructured.Unstru
 	if in.item != nil {
 		in.forEach.give(data, in.item)
 	}
-	data[rootObject] = kinds.View(child)
+	data[compile.RootObject] = kinds.View(child)
 	res, err := in.readyWhen.gate.Eval(ctx, data, r.Now)
 	if err != nil {
 		return "", evaluating("readyWhen", v1alpha1.ReasonConditionError, err)

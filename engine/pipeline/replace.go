@@ -27,10 +27,10 @@ func (c *compiler) replacing(d *declaration, in *v1alpha1.Declaration, at *field
 	switch at = at.Child("replace"); {
 	case !in.Replace:
 	case d.once:
-		c.fail(field.Forbidden(at, fmt.Sprintf(
+		c.Fail(field.Forbidden(at, fmt.Sprintf(
 			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", d.gvk.Kind)))
 	case why != "":
-		c.fail(field.Forbidden(at, why+"; remove replace"))
+		c.Fail(field.Forbidden(at, why+"; remove replace"))
 	default:
 		d.replace = true
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
@@ -86,7 +87,7 @@ func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
 				}
 				return apply.Outcome{}, &apply.ImmutableError{Live: &unstructured.Unstructured{}, Fields: tc.fields, Kept: tc.kept}
 			}
-			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), secretKind) }
+			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), compile.SecretKind) }
 			_, err := world.run(plan, stored)
 			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
 			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))

@@ -10,7 +10,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Rollback says when the resources of a box go back, and to what (design: semantics.md, "Rollback").
@@ -30,10 +32,10 @@ type Rollback struct {
 
 // rollback compiles rollBackOnError and rollback.
 func (c *compiler) rollback() {
-	s, at := &c.box.Spec, field.NewPath("spec")
+	s, at := &c.Spec, field.NewPath("spec")
 	switch {
 	case s.RollBackOnError && s.Rollback != nil:
-		c.fail(field.Forbidden(at.Child("rollBackOnError"), "rollBackOnError and rollback are two ways back, and a resource takes only one: "+
+		c.Fail(field.Forbidden(at.Child("rollBackOnError"), "rollBackOnError and rollback are two ways back, and a resource takes only one: "+
 			"rollBackOnError tries again by itself, rollback holds the resource until something is changed; remove one of them"))
 	case s.RollBackOnError:
 		c.plan.Rollback = &Rollback{OnError: true, Failures: int(c.plan.Runtime.FailureThreshold)}
@@ -51,12 +53,12 @@ func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Roll
 	out.Failures = int(c.plan.Runtime.FailureThreshold)
 	if n := in.Trigger.ConsecutiveFailures; n != nil {
 		if out.Failures = int(*n); *n < 1 {
-			c.fail(field.Invalid(at.Child("trigger", "consecutiveFailures"), *n, "wanted a number of failures, 1 or more"))
+			c.Fail(field.Invalid(at.Child("trigger", "consecutiveFailures"), *n, "wanted a number of failures, 1 or more"))
 		}
 	}
 	if w := in.Trigger.Within; w != nil {
 		if out.Within = w.Duration; w.Duration <= 0 {
-			c.fail(field.Invalid(at.Child("trigger", "within"), w.Duration.String(), "wanted a duration above zero, such as 10m"))
+			c.Fail(field.Invalid(at.Child("trigger", "within"), w.Duration.String(), "wanted a duration above zero, such as 10m"))
 		}
 	}
 	return out
@@ -64,10 +66,10 @@ func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Roll
 
 // onRollback gives the groups of onRollback.
 func (c *compiler) onRollback(at *field.Path) []*declaration {
-	if c.box.Spec.Rollback == nil {
+	if c.Spec.Rollback == nil {
 		return nil
 	}
-	return c.group(c.box.Spec.Rollback.OnRollback, stepRollback, at)
+	return c.group(c.Spec.Rollback.OnRollback, stepRollback, at)
 }
 
 // groupScope is what the declarations of a phase may read. When a resource goes, nothing but children is read; when it goes back,
@@ -75,24 +77,21 @@ func (c *compiler) onRollback(at *field.Path) []*declaration {
 func (c *compiler) groupScope(phase string) *expr.Scope {
 	switch phase {
 	case stepDeletion:
-		return c.scope.WithoutRoots(rootCross, rootExternal)
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal)
 	case stepRollback:
-		return c.scope.WithoutRoots(rootCross, rootExternal).WithRoot(rootPrevious, previousSchema(c.env.CRD.Schema))
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
 	default:
-		return c.scope
+		return c.Scope
 	}
 }
 
-// rootPrevious is the snapshot, for the templates of onRollback.
-const rootPrevious = "previous"
-
 // previousSchema says what there is of a snapshot.
 func previousSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
-	text := apiextensionsv1.JSONSchemaProps{Type: schemaText}
-	texts := apiextensionsv1.JSONSchemaProps{Type: schemaObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
-	s := &apiextensionsv1.JSONSchemaProps{Type: schemaObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	texts := apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
+	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": {XPreserveUnknownFields: new(true)},
-		"metadata": {Type: schemaObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"metadata": {Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"name": text, "namespace": text, "uid": text, "generation": {Type: "integer"}, "labels": texts, "annotations": texts,
 		}},
 	}}

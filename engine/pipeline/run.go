@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -95,9 +96,9 @@ type Run struct {
 	secretCross map[string]any
 	external    map[string]any // by call; filled by its stage
 	// known are the sources and calls that this cycle has come to: also what is absent is known then.
-	known map[outsideName]bool
+	known map[compile.Outside]bool
 	// lacking are those that are required and absent: what reads them does not act.
-	lacking map[outsideName]bool
+	lacking map[compile.Outside]bool
 	// notes are what people should know of a cycle that succeeds.
 	notes     []string
 	stands    standing
@@ -124,8 +125,8 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 		isActive:   stored.GetAnnotations()[v1alpha1.AnnotationActiveSince] != "",
 		finalizers: p.Finalizers,
 		newMarks:   map[string]string{},
-		known:      map[outsideName]bool{},
-		lacking:    map[outsideName]bool{},
+		known:      map[compile.Outside]bool{},
+		lacking:    map[compile.Outside]bool{},
 		stands:     newStanding(),
 		due:        newDueJobs(),
 		Inputs:     newInputs(p, stored, now),
@@ -156,21 +157,21 @@ func (r *Run) UID() types.UID { return r.Stored.GetUID() }
 // data gives the template context. Children are read from the watch cache, only where they are used.
 func (r *Run) data(usesChildren bool) expr.Data {
 	d := expr.Data{
-		"apiVersion": r.Object["apiVersion"],
-		"kind":       r.Object["kind"],
-		"metadata":   r.Object["metadata"],
-		"spec":       r.Object["spec"],
-		rootStatus:   r.Object[rootStatus],
-		"box":        r.Plan.boxData,
+		"apiVersion":       r.Object["apiVersion"],
+		"kind":             r.Object["kind"],
+		"metadata":         r.Object["metadata"],
+		"spec":             r.Object["spec"],
+		compile.RootStatus: r.Object[compile.RootStatus],
+		"box":              r.Plan.boxData,
 	}
 	if r.cross != nil {
-		d[rootCross] = r.cross
+		d[compile.RootCross] = r.cross
 	}
 	if r.external != nil {
-		d[rootExternal] = r.external
+		d[compile.RootExternal] = r.external
 	}
 	if r.back.previous != nil {
-		d[rootPrevious] = r.back.previous
+		d[compile.RootPrevious] = r.back.previous
 	}
 	if usesChildren {
 		d["children"] = r.children.view()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -78,13 +77,13 @@ func (c *compiler) named(d *declaration, all []*declaration, ref, what string, f
 	}
 	switch {
 	case found == nil && expr.IsTemplate(id):
-		c.fail(field.Invalid(at, id, "wanted the id of a declaration, which no template can give"))
+		c.Fail(field.Invalid(at, id, "wanted the id of a declaration, which no template can give"))
 	case found == nil:
-		c.fail(field.Invalid(at, id, "no declaration has this id"+suggest.DidYouMean(id, ids)))
+		c.Fail(field.Invalid(at, id, "no declaration has this id"+suggest.DidYouMean(id, ids)))
 	case !fits(found):
-		c.fail(field.Invalid(at, id, fmt.Sprintf("this is the id of a %s declared in %s; wanted that of a %s", found.gvk.Kind, found.where, what)))
+		c.Fail(field.Invalid(at, id, fmt.Sprintf("this is the id of a %s declared in %s; wanted that of a %s", found.gvk.Kind, found.where, what)))
 	case found.forEach != nil && !sameLoop(d, found):
-		c.fail(field.Invalid(at, id, "this declaration stands for several objects: go over the same items with the same forEach"))
+		c.Fail(field.Invalid(at, id, "this declaration stands for several objects: go over the same items with the same forEach"))
 	default:
 		return found
 	}
@@ -96,7 +95,7 @@ func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, ref,
 		if candidates[0].forEach == nil || sameLoop(d, candidates[0]) {
 			return candidates[0]
 		}
-		c.fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: fmt.Sprintf(
+		c.Fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: fmt.Sprintf(
 			"the %s %q stands for several objects: go over the same items with the same forEach, or set %s", what, candidates[0].id, fields)})
 		return nil
 	}
@@ -108,7 +107,7 @@ func (c *compiler) onlyOne(d *declaration, candidates []*declaration, what, ref,
 		}
 		detail = fmt.Sprintf("this box declares several %ss (%s); set %s to the id of one, or set %s", what, strings.Join(ids, ", "), ref, fields)
 	}
-	c.fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: detail})
+	c.Fail(&field.Error{Type: field.ErrorTypeRequired, Field: d.where, BadValue: "", Detail: detail})
 	return nil
 }
 
@@ -120,11 +119,11 @@ func (c *compiler) childKinds(all []*declaration) {
 		}
 	}
 	slices.SortFunc(c.plan.ChildKinds, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
-	if !c.env.AllKinds {
+	if !c.Env.AllKinds {
 		return
 	}
 	for _, kind := range c.plan.ChildKinds {
-		if !c.installed(kind) {
+		if !c.Installed(kind) {
 			c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%s has no kind %s on this API server yet: its children are made when it is installed", kind.GroupVersion(), kind.Kind))
 		}
 	}
@@ -133,7 +132,7 @@ func (c *compiler) childKinds(all []*declaration) {
 // ownerReferences says which children the garbage collector may delete with their owner. A foreground deletion would
 // remove them before the clean-up runs, so with onDelete there are none, unless asked for.
 func (c *compiler) ownerReferences(live []*declaration) {
-	childrenFirst := c.box.Spec.Deletion != nil && c.box.Spec.Deletion.ChildrenFirst
+	childrenFirst := c.Spec.Deletion != nil && c.Spec.Deletion.ChildrenFirst
 	for _, d := range live {
 		d.ownerReference = len(c.deleteGroup) == 0 || childrenFirst
 	}
@@ -158,45 +157,35 @@ func readsNamespace(d *declaration) bool {
 
 // rules derives the rights that the plan needs.
 func (c *compiler) rules() {
-	crd := c.env.CRD.Resource
+	crd := c.Env.CRD.Resource
 	if crd.Resource == "" {
 		return
 	}
 	reading := []string{"get", "list", "watch"}
 	verbs := append(slices.Clone(reading), "patch")
-	if c.box.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
+	if c.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
 		verbs = append(verbs, "delete") // the resources go before their CRD
 	}
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource}, Verbs: verbs},
 		{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/finalizers"}, Verbs: []string{"update"}},
 	}
-	if c.env.CRD.HasStatus {
+	if c.Env.CRD.HasStatus {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/status"}, Verbs: []string{"patch"}})
 	}
-	if c.asksNamespaces && c.env.CRD.Namespaced {
-		c.observes(namespaceKind)
+	if c.ReachesNamespaces && c.Env.CRD.Namespaced {
+		c.Observe(namespaceKind)
 	}
-	for _, gvk := range c.plan.ObservedKinds {
+	for _, gvk := range c.ObservedKinds {
 		rules = append(rules, rbacv1.PolicyRule{
-			APIGroups: []string{gvk.Group}, Resources: []string{c.resourceOf(gvk)}, Verbs: reading,
+			APIGroups: []string{gvk.Group}, Resources: []string{c.Resource(gvk)}, Verbs: reading,
 		})
 	}
 	for _, gvk := range c.plan.ChildKinds {
 		rules = append(rules, rbacv1.PolicyRule{
-			APIGroups: []string{gvk.Group}, Resources: []string{c.resourceOf(gvk)},
+			APIGroups: []string{gvk.Group}, Resources: []string{c.Resource(gvk)},
 			Verbs: append(slices.Clone(reading), "create", "patch", "delete"),
 		})
 	}
 	c.plan.Rules = slices.Concat(rules, c.plan.snapshotRule())
-}
-
-func (c *compiler) resourceOf(gvk schema.GroupVersionKind) string {
-	if c.env.Mapper != nil {
-		if m, err := c.env.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-			return m.Resource.Resource
-		}
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return plural.Resource
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -27,7 +28,7 @@ type statusCandidate struct {
 	value        *expr.Value
 	gate         *when.Gate
 	usesChildren bool
-	outside      []outsideName // that value and gate read
+	outside      []compile.Outside // that value and gate read
 }
 
 // reservedStatus are fields of the status that Orkestra itself writes.
@@ -54,7 +55,7 @@ func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 		gated[key] = gated[key] && candidate.gate != nil
 		f.candidates = append(f.candidates, candidate)
 		if len(f.candidates) > 1 && !gated[key] {
-			c.fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: where.Child("path").String(), BadValue: fields[i].Path,
+			c.Fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: where.Child("path").String(), BadValue: fields[i].Path,
 				Detail: "several fields write this path; give each of them a gate (when or anyOf): the first that holds is written"})
 		}
 	}
@@ -64,7 +65,7 @@ func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 func (c *compiler) overwritten(f *statusField, written string) {
 	for _, other := range c.plan.fields {
 		if n := len(f.path); n > 0 && len(other.path) > n && slices.Equal(other.path[:n], f.path) {
-			c.fail(field.Invalid(f.at.Child("path"), written, fmt.Sprintf(
+			c.Fail(field.Invalid(f.at.Child("path"), written, fmt.Sprintf(
 				"it is written after %s, and as a whole: the value of %s would be lost; put it in front of that", other.label(), other.at.Child("path"))))
 		}
 	}
@@ -80,18 +81,17 @@ func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (*statu
 		f.path, err = c.statusPath(in.Path)
 	}
 	if err != nil {
-		c.fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
+		c.Fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
 		return nil, statusCandidate{}, false
 	}
-	tree, err := decodeJSON(&in.Value)
-	if err != nil {
-		c.fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
+	tree, ok := c.JSON(&in.Value, at.Child("value"))
+	if !ok {
 		return nil, statusCandidate{}, false
 	}
-	value, errs := c.scope.CompileValue(tree, at.Child("value"))
-	gate, gateErrs := when.CompileGate(in.Gate, c.scope, at)
-	c.fail(errs...)
-	c.fail(gateErrs...)
+	value, errs := c.Scope.CompileValue(tree, at.Child("value"))
+	gate, gateErrs := when.CompileGate(in.Gate, c.Scope, at)
+	c.Fail(errs...)
+	c.Fail(gateErrs...)
 	if len(errs)+len(gateErrs) > 0 {
 		return nil, statusCandidate{}, false
 	}
@@ -101,13 +101,13 @@ func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (*statu
 		_, err = c.plan.Status.Fit(f.path, literal)
 	}
 	if err != nil {
-		c.fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
+		c.Fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
 	}
 	paths := value.Paths()
 	if gate != nil {
 		paths = append(paths, gate.Paths()...)
 	}
-	return f, statusCandidate{value: value, gate: gate, usesChildren: c.read(paths), outside: c.outside(paths)}, true
+	return f, statusCandidate{value: value, gate: gate, usesChildren: c.Reads(paths), outside: c.Outside(paths)}, true
 }
 
 // statusPath reads the path of a field, below status.
@@ -123,14 +123,14 @@ func (c *compiler) statusPath(written string) (expr.Path, error) {
 		}
 		return nil, errors.New("Orkestra writes this field itself" + hint)
 	}
-	if _, err = c.scope.SchemaAt(p); err != nil {
+	if _, err = c.Scope.SchemaAt(p); err != nil {
 		if rest, twice := strings.CutPrefix(written, "status."); twice {
 			return nil, fmt.Errorf("the path is below status already: leave out \"status.\", and write %q", rest)
 		}
 		return nil, err
 	}
 	for i := 2; i < len(p); i++ {
-		if node, err := c.scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
+		if node, err := c.Scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
 			return nil, fmt.Errorf("%s is a list, which is written as a whole", p[:i])
 		}
 	}

@@ -6,14 +6,9 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// notYet reports a field that the API has and that this version does not act on. Nothing that a user writes is ignored.
-func (c *compiler) notYet(at *field.Path) {
-	c.fail(field.Forbidden(at, "not supported yet by this version of Orkestra; remove it"))
-}
-
-// unsupported reports every such field of the box.
+// unsupported reports every field of the box that the API has and that this version does not act on.
 func (c *compiler) unsupported() {
-	s, at := &c.box.Spec, field.NewPath("spec")
+	s, at := &c.Spec, field.NewPath("spec")
 	for name, set := range map[string]bool{
 		"serviceAccountRef": s.ServiceAccountRef != nil,
 		"autoscale":         s.Autoscale != nil,
@@ -21,11 +16,11 @@ func (c *compiler) unsupported() {
 		"providers":         s.Providers != nil,
 	} {
 		if set {
-			c.notYet(at.Child(name))
+			c.NotYet(at.Child(name))
 		}
 	}
 	if s.Queue.MaxDepth > 0 {
-		c.notYet(at.Child("queue", "maxDepth"))
+		c.NotYet(at.Child("queue", "maxDepth"))
 	}
 	c.unsupportedCode(s.Reconciler, at.Child("reconciler"))
 }
@@ -35,13 +30,13 @@ func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
 		return
 	}
 	if r.Hooks != nil {
-		c.notYet(at.Child("hooks"))
+		c.NotYet(at.Child("hooks"))
 	}
 	if r.Constructor != nil {
-		c.notYet(at.Child("constructor"))
+		c.NotYet(at.Child("constructor"))
 	}
 	if r.Default != nil && !*r.Default && r.Constructor == nil {
-		c.fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
+		c.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
 	}
 }
 

@@ -24,24 +24,24 @@ type validationRule struct {
 }
 
 func compileValidation(c *compiler) Stage {
-	if c.box.Spec.Validation == nil || len(c.box.Spec.Validation.Rules) == 0 {
+	if c.Spec.Validation == nil || len(c.Spec.Validation.Rules) == 0 {
 		return nil
 	}
 	at := field.NewPath("spec", "validation", "rules")
-	scope := c.resourceScope() // one for all, because what CEL needs is made once for each
+	scope := c.ResourceScope() // one for all, because what CEL needs is made once for each
 	var v validation
-	for i, in := range c.box.Spec.Validation.Rules {
+	for i, in := range c.Spec.Validation.Rules {
 		where := at.Index(i)
 		gate, errs := when.CompileGate(in.Gate, scope, where)
-		c.fail(errs...)
+		c.Fail(errs...)
 		test, errs := when.Compile(in.Test, scope, where)
-		c.fail(errs...)
+		c.Fail(errs...)
 		if test == nil {
 			continue
 		}
-		c.read(test.Paths())
+		c.Reads(test.Paths())
 		if gate != nil {
-			c.read(gate.Paths())
+			c.Reads(gate.Paths())
 		}
 		v.rules = append(v.rules, validationRule{
 			test: test, gate: gate, message: in.Message, warn: in.Action == v1alpha1.ValidationWarn,

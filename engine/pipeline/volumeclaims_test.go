@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
@@ -77,12 +78,12 @@ func TestAClaimThatItsStorageClassDoesNotLetGrowSaysWhatToDo(t *testing.T) {
 			world := newPorts()
 			made := world.apply
 			world.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
-				if child.Object.GetKind() == secretKind.Kind {
+				if child.Object.GetKind() == compile.SecretKind.Kind {
 					return made(ctx, owner, child)
 				}
 				return apply.Outcome{}, tc.denial
 			}
-			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), secretKind) }
+			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), compile.SecretKind) }
 			_, err := world.run(planOf(t, "onReconcile: {"+tc.box+"}"), website(t, `{image: a}`))
 			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonAdmissionDenied)
 			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(tc.want)))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // inWaves splits declarations into waves: what is written at the same time. Waves go by rank, but a declaration that reads a child comes
@@ -99,7 +100,7 @@ func childNamesIn(paths []expr.Path) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		met := map[string]bool{}
 		for _, path := range paths {
-			if len(path) < segments || path[0] != rootChildren || met[path[1]] {
+			if len(path) < segments || path[0] != compile.RootChildren || met[path[1]] {
 				continue
 			}
 			met[path[1]] = true

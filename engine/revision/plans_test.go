@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -46,7 +47,7 @@ func (c *compiler) CompileFormer(
 		return nil, c.refusal
 	}
 	c.compiled++
-	plan := &pipeline.Plan{Revision: pipeline.Revision(former), Generation: former.Generation}
+	plan := &pipeline.Plan{Revision: boxspec.Revision(former), Generation: former.Generation}
 	plan.CRD.Kind.Version = version
 	return plan, ""
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // Specs of boxes are kept in the manager's namespace, and snapshots of resources beside the resources.
@@ -30,7 +30,7 @@ import (
 const defaultHistory = 10
 
 // Store keeps the specs of boxes that compiled, as ControllerRevisions in the manager's namespace. The name of a revision is made
-// from what it holds (pipeline.RevisionOf), so that one that was replaced by hand is noticed. It is safe for concurrent use.
+// from what it holds (boxspec.RevisionOf), so that one that was replaced by hand is noticed. It is safe for concurrent use.
 //
 // A revision has no owner reference. The garbage collector would delete it as soon as its box is deleted in the foreground,
 // while the box still serves deletions with it; and one that comes back from a backup would name an owner that is no more.
@@ -40,24 +40,24 @@ type Store struct {
 	namespace string
 
 	mu     sync.Mutex
-	stored map[string]string          // the hash of the revision of each box that this process has found or written; guarded by mu
-	places map[string]pipeline.Places // of boxes that were asked for; guarded by mu
+	stored map[string]string         // the hash of the revision of each box that this process has found or written; guarded by mu
+	places map[string]boxspec.Places // of boxes that were asked for; guarded by mu
 }
 
 // NewStore gives one that writes through c and reads from the API server.
 func NewStore(c client.Client, live client.Reader, namespace string) *Store {
-	return &Store{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]pipeline.Places{}}
+	return &Store{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]boxspec.Places{}}
 }
 
 // Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
 // It costs one request where a former process has stored the revision, and none where this one has.
 func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...string) error {
-	data, err := pipeline.SpecData(box)
+	data, err := boxspec.Data(box)
 	if err != nil {
 		return err
 	}
-	name := pipeline.RevisionOf(box.Name, data)
-	hash := pipeline.HashOf(data)
+	name := boxspec.RevisionOf(box.Name, data)
+	hash := boxspec.HashOf(data)
 	if s.has(box.Name, hash) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s *Store) find(ctx context.Context, of Ref) (*appsv1.ControllerRevision, e
 	if err != nil {
 		return nil, fmt.Errorf("reading ControllerRevision %s: %w", s.at(of.Name), err)
 	}
-	if pipeline.HashOf(found.Data.Raw) == of.Hash && found.DeletionTimestamp == nil {
+	if boxspec.HashOf(found.Data.Raw) == of.Hash && found.DeletionTimestamp == nil {
 		return found, nil
 	}
 	return nil, s.remove(ctx, found)
@@ -192,7 +192,7 @@ func (s *Store) Read(ctx context.Context, box string, of Ref) (*v1alpha1.Operato
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %q of box %q: %w", name, box, err)
 	}
-	if of.Hash != "" && pipeline.HashOf(found.Data.Raw) != of.Hash {
+	if of.Hash != "" && boxspec.HashOf(found.Data.Raw) != of.Hash {
 		return nil, s.replaced(box, name)
 	}
 	return s.decode(box, found)
@@ -205,10 +205,10 @@ func (s *Store) replaced(box, name string) error {
 
 // decode gives the spec that a ControllerRevision holds.
 func (s *Store) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.OperatorBoxSpec, error) {
-	if pipeline.RevisionOf(box, found.Data.Raw) != found.Name {
+	if boxspec.RevisionOf(box, found.Data.Raw) != found.Name {
 		return nil, s.replaced(box, found.Name)
 	}
-	spec, err := pipeline.DecodeSpec(found.Data.Raw)
+	spec, err := boxspec.Decode(found.Data.Raw)
 	if err != nil {
 		return nil, Error(fmt.Sprintf(
 			"revision %q of box %q does not decode: ControllerRevision %s: %v", found.Name, box, s.at(found.Name), err))
@@ -217,7 +217,7 @@ func (s *Store) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.
 }
 
 // Places are those of all revisions of a box that this process has found or written. It costs one request once.
-func (s *Store) Places(ctx context.Context, box string) (pipeline.Places, error) {
+func (s *Store) Places(ctx context.Context, box string) (boxspec.Places, error) {
 	s.mu.Lock()
 	known, ok := s.places[box]
 	s.mu.Unlock()
@@ -226,12 +226,12 @@ func (s *Store) Places(ctx context.Context, box string) (pipeline.Places, error)
 	}
 	all, err := s.List(ctx, box)
 	if err != nil {
-		return pipeline.Places{}, err
+		return boxspec.Places{}, err
 	}
-	var found pipeline.Places
+	var found boxspec.Places
 	for i := range all {
 		if spec, err := s.decode(box, &all[i]); err == nil {
-			found = found.With(pipeline.PlacesOf(spec))
+			found = found.With(boxspec.PlacesOf(spec))
 		}
 	}
 	s.mu.Lock()
@@ -245,7 +245,7 @@ func (s *Store) addPlaces(box *v1alpha1.OperatorBox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.places[box.Name]; ok {
-		s.places[box.Name] = known.With(pipeline.PlacesOf(&box.Spec))
+		s.places[box.Name] = known.With(boxspec.PlacesOf(&box.Spec))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 const ourNamespace = "our-system"
@@ -66,7 +66,7 @@ func saying(what, before string) *v1alpha1.OperatorBox {
 	return box
 }
 
-func revisionOf(what string) string { return pipeline.Revision(saying(what, "")) }
+func revisionOf(what string) string { return boxspec.Revision(saying(what, "")) }
 
 // keeps expects that the store keeps what boxes said, with these numbers.
 func (h *history) keeps(t *testing.T, want map[string]int64) {
@@ -138,7 +138,7 @@ func TestWhatRunsAndWhatIsSparedIsNotPruned(t *testing.T) {
 	for i := range all {
 		names = append(names, all[i].Name)
 	}
-	NewWithT(t).Expect(names).To(Equal([]string{pipeline.Revision(box), revisionOf("e"), revisionOf("c")}))
+	NewWithT(t).Expect(names).To(Equal([]string{boxspec.Revision(box), revisionOf("e"), revisionOf("c")}))
 }
 
 func TestARevisionThatIsStoredCostsLittle(t *testing.T) {
@@ -207,7 +207,7 @@ func TestARevisionOfTheSameNameThatHoldsSomethingElse(t *testing.T) {
 	h.says(t, twin, "")
 	sound := h.object(t, twin).Data.Raw
 	box := &v1alpha1.OperatorBox{}
-	box.Name, box.Status.Revision, box.Status.RevisionHash = "shop", revisionOf(twin), pipeline.HashOf(sound)
+	box.Name, box.Status.Revision, box.Status.RevisionHash = "shop", revisionOf(twin), boxspec.HashOf(sound)
 	of, err := h.Last(t.Context(), box)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = h.Read(t.Context(), "shop", of)
@@ -245,7 +245,7 @@ func TestARevisionThatCanNotBeRead(t *testing.T) {
 	h.says(t, "a", "")
 	unknown := `{"crd":{"name":"a"},"fromTheFuture":true}`
 	future := h.object(t, "a")
-	future.Name, future.ResourceVersion, future.Data.Raw = pipeline.RevisionOf("shop", []byte(unknown)), "", []byte(unknown)
+	future.Name, future.ResourceVersion, future.Data.Raw = boxspec.RevisionOf("shop", []byte(unknown)), "", []byte(unknown)
 	NewWithT(t).Expect(h.client.Create(t.Context(), future)).To(Succeed())
 	for name, c := range map[string]struct{ revision, want string }{
 		"that is no longer kept":    {revisionOf("b"), `of box "shop" is no longer kept: there is no ControllerRevision our-system/` + revisionOf("b")},

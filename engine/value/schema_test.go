@@ -1,4 +1,4 @@
-package pipeline
+package value
 
 import (
 	"testing"
@@ -13,12 +13,12 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	const most = int64(9007199254740993) // not a float any more
 	for _, wanted := range []string{"number", "integer"} {
 		for _, in := range []any{"9007199254740993", most} {
-			got, err := toSchema(in, &apiextensionsv1.JSONSchemaProps{Type: wanted})
+			got, err := ToSchema(in, &apiextensionsv1.JSONSchemaProps{Type: wanted})
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(got).To(gomega.Equal(most), "%s of %T", wanted, in)
 		}
 	}
-	got, err := decodeRaw([]byte(`{"a": 9007199254740993, "b": 1.5}`))
+	got, err := Decode([]byte(`{"a": 9007199254740993, "b": 1.5}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(got).To(gomega.Equal(map[string]any{"a": most, "b": 1.5}))
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // boxesSeen collects a box as it changes.
@@ -53,7 +53,7 @@ func boxesSeen(ctx context.Context, name string) func() []*v1alpha1.OperatorBox 
 func ofOneSpec(g Gomega, seen []*v1alpha1.OperatorBox) int64 {
 	revisions, last := map[int64]string{}, int64(0)
 	for _, box := range seen {
-		revisions[box.Generation] = pipeline.Revision(box)
+		revisions[box.Generation] = boxspec.Revision(box)
 		if s := box.Status; s.ObservedGeneration > 0 && s.Revision != "" {
 			last = s.ObservedGeneration
 			g.Expect(s.Revision).To(Equal(revisions[last]), "generation %d: %v", last, s.Conditions)

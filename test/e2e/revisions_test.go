@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // revisions are those of a box, the oldest first.
@@ -69,7 +69,7 @@ var _ = Describe("Revisions of a box", func() {
 		all := revisions(ctx, Default, w.id)
 		Expect(all).To(HaveLen(1))
 		box := getBox(ctx, Default, w.id)
-		data, err := pipeline.SpecData(box)
+		data, err := boxspec.Data(box)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(all[0].Name).To(Equal(first))
 		Expect(all[0].Data.Raw).To(MatchJSON(data))

@@ -1,4 +1,4 @@
-package pipeline
+package check
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,19 +43,19 @@ func grantsRights(gvk schema.GroupVersionKind) bool {
 
 // knownToCluster says whether a cluster-scoped kind is one of Kubernetes that grants nothing. Of others nobody knows what they do.
 func knownToCluster(gvk schema.GroupVersionKind) bool {
-	k, ok := keyed(gvk)
+	k, ok := Keyed(gvk)
 	return ok && k.ClusterScoped || slices.Contains(wholeCluster[gvk.Group], gvk.Kind)
 }
 
 // grantingPart names what of an object grants rights, though its kind does not; empty: nothing.
 func grantingPart(obj *unstructured.Unstructured) string {
 	switch obj.GroupVersionKind().GroupKind() {
-	case secretKind.GroupKind():
+	case schema.GroupKind{Kind: "Secret"}:
 		// A type that is no string is refused by the API server.
-		if kind, _, _ := unstructured.NestedString(obj.Object, fieldType); slices.Contains(grantingSecrets, kind) {
+		if kind, _, _ := unstructured.NestedString(obj.Object, "type"); slices.Contains(grantingSecrets, kind) {
 			return "a Secret of type " + kind
 		}
-	case namespaceKind.GroupKind():
+	case schema.GroupKind{Kind: "Namespace"}:
 		labels := obj.GetLabels()
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
 			if strings.HasPrefix(key, podSecurity) && !strictest(labels[key]) {
@@ -88,33 +87,20 @@ func marksOf(obj *unstructured.Unstructured) map[string]string {
 	return all
 }
 
-// mayMake reports declarations that security.md forbids. What templates make is checked again when it is rendered.
-func (c *compiler) mayMake(d *declaration, in *v1alpha1.Declaration, short map[string]any, at *field.Path) {
-	d.mayGrant = c.env.AllowGrantingKinds
-	root := c.scopeOf(d.gvk) == meta.RESTScopeNameRoot
-	switch part := grantingPart(c.asWritten(d, in, short)); {
-	case d.mayGrant:
-	case grantsRights(d.gvk):
-		c.fail(field.Forbidden(at, fmt.Sprintf("%s grants rights; %s", d.gvk.Kind, grantingFlag)))
-	case root && !knownToCluster(d.gvk):
-		c.fail(field.Forbidden(at, unknownToCluster(d)))
+// GrantsRights says why an object may not be made by a box unless the operator allows it: its kind, or a part of it, grants rights, or nobody
+// knows whether a cluster-scoped kind does. It is empty where nothing is in the way. What templates make is asked again when it is rendered.
+func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool) string {
+	gvk := obj.GroupVersionKind()
+	switch part := grantingPart(obj); {
+	case grantsRights(gvk):
+		return fmt.Sprintf("%s grants rights; %s", gvk.Kind, grantingFlag)
+	case clusterScoped && !knownToCluster(gvk):
+		return fmt.Sprintf("%s is a cluster-scoped kind that may grant rights; %s", gvk.Kind, grantingFlag)
 	case part != "":
-		c.fail(field.Forbidden(at, fmt.Sprintf("%s grants rights; %s", part, grantingFlag)))
+		return fmt.Sprintf("%s grants rights; %s", part, grantingFlag)
+	default:
+		return ""
 	}
-	if d.gvk.GroupKind() == c.env.CRD.Kind.GroupKind() && c.env.CRD.Name != "" {
-		c.fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", d.gvk.Kind)))
-	}
-	if root && c.env.CRD.Namespaced && !readsNamespace(d) {
-		written := ""
-		if d.name != nil {
-			written = d.name.String()
-		}
-		c.fail(field.Invalid(at.Child("name"), written, sharedName(d)))
-	}
-}
-
-func unknownToCluster(d *declaration) string {
-	return fmt.Sprintf("%s is a cluster-scoped kind that may grant rights; %s", d.gvk.Kind, grantingFlag)
 }
 
 // DefinitionGrants says what of a box's definition needs the operator's leave: a webhook through which every object of the kind goes,
@@ -129,46 +115,4 @@ func DefinitionGrants(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomReso
 	default:
 		return nil
 	}
-}
-
-// asWritten is a declaration's object as far as it is written out.
-func (c *compiler) asWritten(d *declaration, in *v1alpha1.Declaration, short map[string]any) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	body := short
-	if d.kind.GVK.Empty() {
-		body, _ = short["manifest"].(map[string]any)
-	}
-	if kind, ok := body[fieldType].(string); ok {
-		obj.Object[fieldType] = kind
-	}
-	metadata, _ := body["metadata"].(map[string]any)
-	labels, annotations := textsIn(metadata["labels"]), textsIn(metadata["annotations"])
-	for _, more := range []map[string]v1alpha1.LimitedString{c.box.Spec.CommonLabels, in.Labels} {
-		for key, value := range more {
-			labels[key] = string(value)
-		}
-	}
-	for _, more := range []map[string]v1alpha1.LimitedString{c.box.Spec.CommonAnnotations, in.Annotations} {
-		for key, value := range more {
-			annotations[key] = string(value)
-		}
-	}
-	obj.SetGroupVersionKind(d.gvk)
-	obj.SetLabels(labels)
-	obj.SetAnnotations(annotations)
-	return obj
-}
-
-// checkGrants refuses a rendered object that grants rights, which could not be told when the box was compiled.
-func (d *declaration) checkGrants(obj *unstructured.Unstructured, namespaced bool) error {
-	if d.mayGrant {
-		return nil
-	}
-	if !namespaced && !knownToCluster(d.gvk) {
-		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("%s", unknownToCluster(d)))
-	}
-	if part := grantingPart(obj); part != "" {
-		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("%s grants rights; %s", part, grantingFlag))
-	}
-	return nil
 }

@@ -1,7 +1,12 @@
-package pipeline
+// Package check says what an API server would refuse of an object, and what Orkestra itself refuses of it, from what is written out in a
+// box or rendered for a resource: names, labels, annotations, keys of data, the place of an object, and whether it grants rights.
+//
+// It is a leaf of pure functions. They give what is wrong, each with its field path, and leave it to the caller to collect that.
+package check
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -10,7 +15,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
@@ -18,58 +22,34 @@ import (
 // longestCronJobName leaves room for what Kubernetes appends to the names of its Jobs.
 const longestCronJobName = 52
 
-// literals reports what is written out, without a template, and that no API server takes: it would be refused only when the first
-// resource comes.
-func (c *compiler) literals(d *declaration, in *v1alpha1.Declaration, short map[string]any, at *field.Path) {
-	where, name := at.Child("name"), in.Name
-	body, bodyAt := short, at
-	if d.kind.GVK.Empty() {
-		if name == "" {
-			where, name = manifestMeta(short, "name", at)
-		}
-		body, _ = short["manifest"].(map[string]any)
-		bodyAt = at.Child("manifest")
-		metadata, _ := body["metadata"].(map[string]any)
-		checkLabels(c, textsIn(metadata["labels"]), bodyAt.Child("metadata", "labels"))
-		checkAnnotations(c, textsIn(metadata["annotations"]), bodyAt.Child("metadata", "annotations"))
-	}
-	c.literalName(d.gvk, name, where)
-	c.templatedName(d, name, where)
-	checkLabels(c, in.Labels, at.Child("labels"))
-	checkAnnotations(c, in.Annotations, at.Child("annotations"))
-	if d.kind.IsWorkload() {
-		checkLabels(c, textsIn(short["podLabels"]), at.Child("podLabels"))
-		checkAnnotations(c, textsIn(short["podAnnotations"]), at.Child("podAnnotations"))
-	}
-	c.dataKeys(d.gvk, body, bodyAt)
-}
-
-// literalName reports a name that an object of a kind that has a key can't have.
-func (c *compiler) literalName(gvk schema.GroupVersionKind, name string, at *field.Path) {
-	k, builtIn := keyed(gvk)
+// Name refuses a name, written out without a template, that an object of a built-in kind can't have.
+func Name(gvk schema.GroupVersionKind, name string, at *field.Path) field.ErrorList {
+	k, builtIn := Keyed(gvk)
 	if name == "" || !builtIn || expr.IsTemplate(name) {
-		return
+		return nil
 	}
 	if problems := nameRule(k)(name, false); len(problems) > 0 {
-		c.fail(field.Invalid(at, name, fmt.Sprintf("a %s can't have this name: %s", gvk.Kind, strings.Join(problems, "; "))))
+		return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("a %s can't have this name: %s", gvk.Kind, strings.Join(problems, "; ")))}
 	}
+	return nil
 }
 
-// templatedName reports a name whose text between the templates no name of its kind has, such as capitals: whatever they give, the
-// API server refuses it.
-func (c *compiler) templatedName(d *declaration, name string, at *field.Path) {
-	k, builtIn := keyed(d.gvk)
-	if d.name == nil || !builtIn || !expr.IsTemplate(name) {
-		return
+// TemplatedName refuses a name whose text between the templates no name of its kind has, such as capitals: whatever the templates give,
+// the API server refuses it. written is the name as it stands in the box.
+func TemplatedName(gvk schema.GroupVersionKind, name *expr.Template, written string, at *field.Path) field.ErrorList {
+	k, builtIn := Keyed(gvk)
+	if name == nil || !builtIn || !expr.IsTemplate(written) {
+		return nil
 	}
 	const shortest = "a" // a value that may stand in every place of every name
-	filled, ok := d.name.Filled(shortest)
+	filled, ok := name.Filled(shortest)
 	if !ok {
-		return
+		return nil
 	}
 	if problems := nameRule(k)(filled, false); len(problems) > 0 {
-		c.fail(field.Invalid(at, name, fmt.Sprintf("a %s can't have such a name: %s", d.gvk.Kind, strings.Join(problems, "; "))))
+		return field.ErrorList{field.Invalid(at, written, fmt.Sprintf("a %s can't have such a name: %s", gvk.Kind, strings.Join(problems, "; ")))}
 	}
+	return nil
 }
 
 // nameRule is what the API server asks of the names of a kind.
@@ -91,64 +71,43 @@ func nameRule(k kinds.Kind) objectvalidation.ValidateNameFunc {
 	}
 }
 
-// literalNamespace reports what is no name of a namespace.
-func (c *compiler) literalNamespace(namespace string, at *field.Path) {
+// Namespace refuses what, written out without a template, is no name of a namespace.
+func Namespace(namespace string, at *field.Path) field.ErrorList {
 	if namespace == "" || expr.IsTemplate(namespace) {
-		return
+		return nil
 	}
 	if problems := objectvalidation.ValidateNamespaceName(namespace, false); len(problems) > 0 {
-		c.fail(field.Invalid(at, namespace, "not the name of a namespace: "+strings.Join(problems, "; ")))
+		return field.ErrorList{field.Invalid(at, namespace, "not the name of a namespace: "+strings.Join(problems, "; "))}
 	}
+	return nil
 }
 
-// checkLabels reports keys that no label has, and literal values that no label takes.
-func checkLabels[V ~string](c *compiler, labels map[string]V, at *field.Path) {
-	for key, value := range labels {
-		c.qualifiedName(key, key, "labels", at)
-		if expr.IsTemplate(string(value)) {
-			continue
-		}
-		if problems := apivalidation.IsValidLabelValue(string(value)); len(problems) > 0 {
-			c.fail(field.Invalid(at.Key(key), string(value), strings.Join(problems, "; ")))
-		}
+// RenderedName refuses a rendered name that can't be a part of the path under which the API server is asked for an object: it would
+// lead to another one. show says whether the message may quote it. What else is wrong with a name depends on the kind, and the API
+// server says it.
+func RenderedName(name string, show bool) error {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		return fmt.Errorf("name: %s can't name an object: it %s", shownName(name, show), strings.Join(problems, ", "))
 	}
+	return nil
 }
 
-// checkAnnotations reports keys that no annotation has. Upper and lower case are the same there.
-func checkAnnotations[V ~string](c *compiler, annotations map[string]V, at *field.Path) {
-	for key := range annotations {
-		c.qualifiedName(key, strings.ToLower(key), "annotations", at)
+// RenderedNamespace refuses what can't be the name of a namespace.
+func RenderedNamespace(name string, show bool) error {
+	if problems := apivalidation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("namespace: %s can't name a namespace: %s", shownName(name, show), problems[0])
 	}
+	return nil
 }
 
-func (c *compiler) qualifiedName(key, checked, of string, at *field.Path) {
-	if problems := apivalidation.IsQualifiedName(checked); len(problems) > 0 {
-		c.fail(field.Invalid(at.Key(key), key, fmt.Sprintf("no key of %s: %s", of, strings.Join(problems, "; "))))
+// shownName keeps a name that is far too long from filling a message, and one that is not the resource's own out of it.
+func shownName(name string, show bool) string {
+	const most = 64
+	if !show {
+		return "what the template yields"
 	}
-}
-
-// dataKeys reports keys that neither a ConfigMap nor a Secret takes.
-func (c *compiler) dataKeys(gvk schema.GroupVersionKind, body map[string]any, at *field.Path) {
-	if gvk.Group != "" || gvk.Kind != "ConfigMap" && gvk.Kind != "Secret" {
-		return
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most]) + "…"
 	}
-	for _, part := range []string{fieldData, "binaryData", "stringData"} {
-		data, _ := body[part].(map[string]any)
-		for key := range data {
-			if problems := apivalidation.IsConfigMapKey(key); len(problems) > 0 && !expr.IsTemplate(key) { // that is said elsewhere
-				c.fail(field.Invalid(at.Child(part).Key(key), key, "not a key that a "+gvk.Kind+" takes: "+strings.Join(problems, "; ")))
-			}
-		}
-	}
-}
-
-// textsIn gives the texts of a map that may be anything; numbers and templates for the whole map are converted when they are rendered.
-func textsIn(v any) map[string]string {
-	m, _ := v.(map[string]any)
-	out := make(map[string]string, len(m))
-	for key, value := range m {
-		text, _ := value.(string)
-		out[key] = text
-	}
-	return out
+	return strconv.Quote(name)
 }

@@ -1,0 +1,66 @@
+package compile
+
+import (
+	"io"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/engine/boxspec"
+)
+
+// Env is what a box is compiled against.
+type Env struct {
+	// CRD is the CRD in the version that the box works in.
+	CRD CRD
+	// Mapper resolves the kinds of manifests. nil: scopes and plurals are guessed, as for kinds that are not installed.
+	Mapper meta.RESTMapper
+	// AllKinds says that the mapper knows all kinds of an API server: others are not installed.
+	AllKinds bool
+	// Random is where the values of declarations with `once: true` come from. Default: the system's source.
+	Random io.Reader
+	// Now is the time at which certificates begin that such declarations make. Default: the system's clock.
+	Now func() time.Time
+	// BoxSchema gives the schema of the CRD that another box serves; nil where that is not known. Paths through cross are
+	// checked against it. nil: nothing is known of other boxes.
+	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
+	// DependsOn names the boxes that another box depends on. nil: rings of dependencies can't be seen.
+	DependsOn func(box string) []string
+	// Former are the places of the kept revisions of the box: there may be children of them.
+	Former boxspec.Places
+	// AllowGrantingKinds lets boxes make kinds that grant rights.
+	AllowGrantingKinds bool
+	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
+	ExternalOnly bool
+}
+
+// CRD is a CRD in the version that a plan works in.
+type CRD struct {
+	// Name is <plural>.<group>.
+	Name string
+	// UID of the CRD object; a CRD that was deleted and made again has another.
+	UID types.UID
+	// Generation of the CRD object that the plan was checked against.
+	Generation int64
+	// Kind of the resources.
+	Kind schema.GroupVersionKind
+	// Resource is how the API server serves them.
+	Resource schema.GroupVersionResource
+	// Namespaced says whether resources live in namespaces.
+	Namespaced bool
+	// Going says that the CRD is being deleted, or goes with its box. The garbage collector may lose sight of resources whose
+	// kind is gone before it has deleted their children, so they are not left to it.
+	Going bool
+	// HasStatus says whether the version has a status subresource.
+	HasStatus bool
+	// Schema of the version; nil where it has none.
+	Schema *apiextensionsv1.JSONSchemaProps
+}
+
+// Same says whether a plan for one of the two is a plan for the other.
+func (c CRD) Same(other CRD) bool {
+	return c.UID == other.UID && c.Generation == other.Generation && c.Resource == other.Resource && c.Going == other.Going
+}

@@ -1,0 +1,110 @@
+package compile
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+)
+
+// Reads notes what a template or condition reads.
+func (b *Box) Reads(paths []expr.Path) (usesChildren bool) {
+	for _, p := range paths {
+		if len(p) == 0 {
+			continue
+		}
+		switch p[0] {
+		case RootChildren:
+			usesChildren = true
+		case RootStatus:
+			b.ReadsStatus = true
+		default:
+		}
+	}
+	return usesChildren
+}
+
+// Observe notes a kind that is read without being owned: the right to do so is needed, and its objects are watched.
+func (b *Box) Observe(kind schema.GroupVersionKind) {
+	if !slices.Contains(b.ObservedKinds, kind) {
+		b.ObservedKinds = append(b.ObservedKinds, kind)
+	}
+}
+
+// LeadsTo notes whether a template for a namespace may lead into another one than the resource's.
+func (b *Box) LeadsTo(namespace *expr.Template) {
+	if namespace == nil {
+		return
+	}
+	if _, literal := namespace.Literal(); !literal {
+		b.ReachesNamespaces = true
+	}
+}
+
+// Outside names what is read from outside the resource and its children: a source of cross, or an external call.
+type Outside struct {
+	// Root is RootCross or RootExternal.
+	Root string
+	// Name of the source, or of the call.
+	Name string
+}
+
+// Outside gives the sources and calls that paths lead to: all of them where a path names none.
+func (b *Box) Outside(paths []expr.Path) []Outside {
+	var out []Outside
+	for _, p := range paths {
+		if len(p) > 0 && p[0] != RootCross && p[0] != RootExternal {
+			continue
+		}
+		for _, name := range b.allOutside() {
+			if len(p) == 0 || p[0] == name.Root && (len(p) == 1 || p[1] == name.Name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// allOutside are all that the box reads from outside.
+func (b *Box) allOutside() []Outside {
+	var out []Outside
+	for i := range b.Spec.Cross {
+		out = append(out, Outside{RootCross, b.Spec.Cross[i].Name})
+	}
+	for i := range b.Spec.External {
+		out = append(out, Outside{RootExternal, b.Spec.External[i].Name})
+	}
+	return out
+}
+
+// LeadsToSecret says whether a path may lead to what a Secret holds.
+func (b *Box) LeadsToSecret(p expr.Path) bool {
+	if len(p) == 0 {
+		return true
+	}
+	all := len(p) == 1
+	switch p[0] {
+	case RootCross:
+		return slices.ContainsFunc(b.Spec.Cross, func(s v1alpha1.CrossSource) bool {
+			return (all || s.Name == p[1]) && s.Kind == SecretKind.Kind && s.APIVersion == SecretKind.Version
+		})
+	case RootChildren:
+		return all || p[1] == kinds.SingularOf(SecretKind) || p[1] == kinds.PluralOf(SecretKind) || b.isSecretID(p[1])
+	default:
+		return false
+	}
+}
+
+// isSecretID says whether an explicit id is that of a Secret's declaration.
+func (b *Box) isSecretID(id string) bool {
+	for gvk, d := range boxspec.Declarations(b.OperatorBox) {
+		if gvk == SecretKind && d.ID == id {
+			return true
+		}
+	}
+	return false
+}

@@ -15,7 +15,7 @@ ARG VERSION=dev
 ARG COMMIT=none
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
     GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \
-    -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" \
+    -ldflags "-s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$VERSION -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$COMMIT" \
     -o /orkestra ./cmd/orkestra
 
 FROM gcr.io/distroless/static-debian12:nonroot

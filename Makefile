@@ -199,7 +199,7 @@ fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
 ##@ Build
 
 $(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
-	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $@ ./cmd/orkestra
+	$(GO) build -trimpath -ldflags '-s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$(VERSION) -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$(COMMIT)' -o $@ ./cmd/orkestra
 
 # $(call cached,files,folder,package,flags) builds a binary that takes long, or takes it from CACHE, where it is kept by what it is
 # built from: another clone on this machine does not build it again. What was not asked for in a month goes.

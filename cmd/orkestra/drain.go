@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/controllers"
 )
 
@@ -51,10 +49,10 @@ const drainExample = `  # Before an uninstall; the chart's hook does this by its
 
 // drainFlags are the flags of `orkestra drain`.
 type drainFlags struct {
-	kubeconfig, context string
-	namespace           string
-	timeout             time.Duration
-	force, undo         bool
+	server      cluster.Flags
+	namespace   string
+	timeout     time.Duration
+	force, undo bool
 }
 
 func newDrainCommand() *cobra.Command {
@@ -70,8 +68,8 @@ func newDrainCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
-	fs.StringVar(&f.context, "context", "", "context of the kubeconfig")
+	fs.StringVar(&f.server.Kubeconfig, "kubeconfig", "", "where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
+	fs.StringVar(&f.server.Context, "context", "", "context of the kubeconfig")
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "the manager's namespace; default: POD_NAMESPACE, else orkestra-system")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait; 0: for ever")
 	fs.BoolVar(&f.force, "force", false, "take the finalizers off without a manager")
@@ -86,7 +84,7 @@ func (f *drainFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	d, err := f.drainer(out)
 	if err != nil {
-		return &failure{err}
+		return exit.Failure(err)
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -101,10 +99,7 @@ func (f *drainFlags) run(ctx context.Context, out io.Writer) error {
 		do = d.force
 	}
 	if err := do(ctx); err != nil {
-		if errors.Is(err, errNo) {
-			return err
-		}
-		return &failure{err}
+		return exit.Failure(err)
 	}
 	return nil
 }
@@ -112,33 +107,24 @@ func (f *drainFlags) run(ctx context.Context, out io.Writer) error {
 // drainer drains one installation.
 type drainer struct {
 	config *rest.Config
-	client client.Client
-	lease  types.NamespacedName
-	out    io.Writer
-	said   map[string]string // what was last printed, by what it was about
+	// bounded is config with a timeout for each request.
+	bounded *rest.Config
+	client  client.Client
+	lease   types.NamespacedName
+	out     io.Writer
+	said    map[string]string // what was last printed, by what it was about
 }
 
 func (f *drainFlags) drainer(out io.Writer) (*drainer, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	c, bounded, err := f.server.Client()
 	if err != nil {
-		return nil, fmt.Errorf("finding the API server: %w", err)
+		return nil, err
 	}
-	config.UserAgent = "orkestra/" + version
-	config.QPS = -1 // one request after the other
-	config.WarningHandler = rest.NoWarnings{}
-	log.SetLogger(logr.Discard())
-	bounded := rest.CopyConfig(config)
-	bounded.Timeout = requestTimeout
-	c, err := client.New(bounded, client.Options{Scheme: newScheme()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
-	}
-	namespace := (&managerFlags{namespace: f.namespace}).ownNamespace()
+	config := rest.CopyConfig(bounded)
+	config.Timeout = 0 // a watch has no end
 	return &drainer{
-		config: config, client: c, out: out, said: map[string]string{},
-		lease: types.NamespacedName{Namespace: namespace, Name: controllers.LeaseName},
+		config: config, bounded: bounded, client: c, out: out, said: map[string]string{},
+		lease: types.NamespacedName{Namespace: cluster.Namespace(f.namespace), Name: controllers.LeaseName},
 	}, nil
 }
 

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
@@ -58,7 +60,7 @@ func (d *drainer) force(ctx context.Context) error {
 		d.say(about, fmt.Sprintf("let go of, and of %s", counted(n, "resource", "resources")))
 	}
 	if failed {
-		return errNo
+		return exit.ErrNo
 	}
 	// A manager that is installed later is asked for nothing.
 	if lease, err := d.readLease(ctx); err != nil {
@@ -88,7 +90,7 @@ func (d *drainer) nobodyLeads(ctx context.Context) error {
 	if err != nil || holder(lease) == "" || d.draining(lease) {
 		return err
 	}
-	life := leaseDuration
+	life := manager.LeaseDuration
 	if s := lease.Spec.LeaseDurationSeconds; s != nil {
 		life = time.Duration(*s) * time.Second
 	}
@@ -109,13 +111,11 @@ func (d *drainer) nobodyLeads(ctx context.Context) error {
 
 // writer is what takes the marks off, as the engine does it.
 func (d *drainer) writer() (*apply.Writer, error) {
-	bounded := rest.CopyConfig(d.config)
-	bounded.Timeout = requestTimeout
-	httpClient, err := rest.HTTPClientFor(bounded)
+	httpClient, err := rest.HTTPClientFor(d.bounded)
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client: %w", err)
 	}
-	c, err := apply.NewClient(bounded, httpClient, d.client.RESTMapper())
+	c, err := apply.NewClient(d.bounded, httpClient, d.client.RESTMapper())
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
 func TestDrainUsage(t *testing.T) {
@@ -28,7 +30,7 @@ func TestDrainUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			stdout, stderr, code := orkestra(t, "", append([]string{"drain"}, c.args...)...)
-			g.Expect(code).To(Equal(exitUsage), stderr)
+			g.Expect(code).To(Equal(exit.Usage), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(c.want)))
 		})
@@ -40,14 +42,14 @@ func TestDrainWithoutACluster(t *testing.T) {
 	gone.Close()
 	for name, c := range map[string]struct{ kubeconfig, context, want string }{
 		"no kubeconfig":      {filepath.Join(t.TempDir(), "none"), "", "finding the API server: "},
-		"an unknown context": {kubeconfig(t, gone.URL), "other", `context "other" does not exist`},
-		"nobody answers":     {kubeconfig(t, gone.URL), "test", "listing OperatorBoxes: "},
+		"an unknown context": {shared.Kubeconfig(t, gone.URL), "other", `context "other" does not exist`},
+		"nobody answers":     {shared.Kubeconfig(t, gone.URL), "test", "listing OperatorBoxes: "},
 	} {
 		for _, mode := range []string{"--force=false", "--force"} {
 			t.Run(name+" "+mode, func(t *testing.T) {
 				g := NewWithT(t)
 				stdout, stderr, code := orkestra(t, "", "drain", mode, "--kubeconfig", c.kubeconfig, "--context", c.context)
-				g.Expect(code).To(Equal(exitNo))
+				g.Expect(code).To(Equal(exit.No))
 				g.Expect(stdout).To(BeEmpty())
 				g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(c.want), Not(ContainSubstring("--help"))))
 			})
@@ -58,7 +60,7 @@ func TestDrainWithoutACluster(t *testing.T) {
 func TestDrainWithoutTheKind(t *testing.T) {
 	for _, mode := range []string{"--force=false", "--force"} {
 		g := NewWithT(t)
-		stdout, stderr, code := orkestra(t, "", "drain", mode, "--kubeconfig", apiServer(t, http.StatusOK), "--context", "test")
+		stdout, stderr, code := orkestra(t, "", "drain", mode, "--kubeconfig", shared.APIServer(t, "validate/testdata/website.crd.yaml", http.StatusOK), "--context", "test")
 		g.Expect(code).To(BeZero(), stderr)
 		g.Expect(stdout).To(Equal("The cluster has no OperatorBoxes: there is nothing to let go of.\n"))
 	}

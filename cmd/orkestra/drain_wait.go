@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/controllers"
 )
 
@@ -80,7 +81,7 @@ func (d *drainer) watch(ctx context.Context, look func(ctx context.Context, seen
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return d.expired(ctx, errNo)
+			return d.expired(ctx, exit.ErrNo)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -61,7 +62,7 @@ func try(t *testing.T, spec string, changes ...func(*apiextensionsv1.CustomResou
 	content := b.parsed(spec)
 	content["crd"] = map[string]any{"name": crd.Name}
 	b.crd = b.write("crd.yaml", crd)
-	b.box = b.write("box.yaml", object(v1alpha1.GroupVersion.WithKind(kindBox), map[string]any{"metadata": map[string]any{"name": "websites"}, "spec": content}))
+	b.box = b.write("box.yaml", object(v1alpha1.GroupVersion.WithKind("OperatorBox"), map[string]any{"metadata": map[string]any{"name": "websites"}, "spec": content}))
 	return b
 }
 
@@ -85,7 +86,7 @@ func (b *trial) write(name string, content any) string {
 func (b *trial) mistakes() []string {
 	b.t.Helper()
 	stdout, stderr, code := orkestra(b.t, "", "validate", "-f", b.box, "--crd", b.crd)
-	b.Expect(code).To(Equal(exitNo), stdout+stderr)
+	b.Expect(code).To(Equal(exit.No), stdout+stderr)
 	var found []string
 	for line := range strings.Lines(stdout) {
 		if _, mistake, ok := strings.Cut(line, `: OperatorBox "websites": `); ok {
@@ -129,7 +130,7 @@ func (b *trial) render(resources ...map[string]any) map[string]*outcome {
 	}
 	path := b.write("resources.yaml", object(corev1.SchemeGroupVersion.WithKind("List"), map[string]any{"items": items}))
 	stdout, stderr, code := orkestra(b.t, "", "render", "-f", b.box, "--crd", b.crd, "-r", path, "--status", "-o", "json")
-	b.Expect(code).NotTo(Equal(exitUsage), stderr)
+	b.Expect(code).NotTo(Equal(exit.Usage), stderr)
 	var list unstructured.UnstructuredList
 	b.Expect(json.Unmarshal([]byte(stdout), &list)).To(Succeed(), stderr)
 	found := map[string]*outcome{}

@@ -1,0 +1,136 @@
+// Package explain is the command `orkestra explain`, which says what may stand in a declaration.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+const explainLong = `Say what may stand in the declarations of a resource group's key, such as deployments, and what each field means.
+
+A path leads to a field of a declaration: deployments.probes.readiness. Without a key, all keys are listed.`
+
+const explainExample = `  # The keys of resource groups
+  orkestra explain
+
+  # The fields of a Deployment's declaration
+  orkestra explain deployments
+
+  # One field, and those below it
+  orkestra explain deployments.probes
+
+  # The names of all fields, with those below them
+  orkestra explain services --recursive`
+
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	recursive := false
+	cmd := &cobra.Command{
+		Use:     "explain [KEY[.FIELD]...]",
+		Short:   "Say what may stand in a declaration",
+		Long:    explainLong,
+		Example: explainExample,
+		Args:    cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return kinds.Keys(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := explain(strings.Join(args, ""), recursive)
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+				return exit.Failure(fmt.Errorf("writing the answer: %w", err))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&recursive, "recursive", "R", false, "the names and types of all fields, with those below them")
+	return cmd
+}
+
+// explain answers for a path; an unknown one is wrong use.
+func explain(path string, recursive bool) (string, error) {
+	if path == "" {
+		return explainKeys(), nil
+	}
+	names := strings.Split(path, ".")
+	kind, ok := kinds.Lookup(names[0])
+	if !ok {
+		return "", unknownKey(names[0])
+	}
+	if len(names) == 1 {
+		return explainKind(kind, recursive), nil
+	}
+	fields, at := append(kind.ShortFields(), kind.CommonFields()...), kind.Key
+	var found kinds.FieldDoc
+	for _, name := range names[1:] {
+		if found, ok = fieldOf(fields, name); !ok {
+			return "", unknownField(at, name, fields)
+		}
+		fields, at = found.Fields(), at+"."+name
+	}
+	return explainField(kind, found, recursive), nil
+}
+
+func unknownKey(key string) error {
+	if hint := suggest.DidYouMean(key, kinds.Keys()); hint != "" {
+		return fmt.Errorf("unknown key %q%s", key, hint)
+	}
+	return fmt.Errorf("unknown key %q; the keys are %s", key, strings.Join(kinds.Keys(), ", "))
+}
+
+func fieldOf(fields []kinds.FieldDoc, name string) (kinds.FieldDoc, bool) {
+	for _, f := range fields {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return kinds.FieldDoc{}, false
+}
+
+func unknownField(at, name string, fields []kinds.FieldDoc) error {
+	if len(fields) == 0 {
+		return fmt.Errorf("%s has no fields", at)
+	}
+	if name == "" {
+		return fmt.Errorf("%s. has no field after its last dot", at)
+	}
+	names := make([]string, 0, len(fields))
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return fmt.Errorf("%s has no field %q%s", at, name, suggest.DidYouMean(name, names))
+}
+
+// explainKeys lists the keys with what they make.
+func explainKeys() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)
+	writeLine(w, "KEY\tKIND\tAPIVERSION\tNAMESPACED")
+	for _, key := range kinds.Keys() {
+		kind, _ := kinds.Lookup(key)
+		if kind.GVK.Empty() {
+			writeLine(w, "%s\tany\tof its manifest\tof its kind", key)
+			continue
+		}
+		writeLine(w, "%s\t%s\t%s\t%t", key, kind.GVK.Kind, kind.GVK.GroupVersion(), !kind.ClusterScoped)
+	}
+	_ = w.Flush() // a strings.Builder never fails
+	return b.String()
+}
+
+func writeLine(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format+"\n", args...) // a strings.Builder never fails
+}

@@ -1,0 +1,184 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Stdin stands for standard input among file names.
+const Stdin = "-"
+
+// Spoken names files as messages do.
+func Spoken(files []string) string {
+	names := slices.Clone(files)
+	for i, name := range names {
+		if name == Stdin {
+			names[i] = "standard input"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Read reads files and directories in the given order, each file once. In directories it takes what kubectl takes.
+func Read(names []string, recursive bool, stdin io.Reader) ([]Document, error) {
+	var docs []Document
+	seen := map[string]bool{}
+	for _, name := range names {
+		files, err := expand(name, recursive)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if id := filepath.Clean(file); seen[id] {
+				continue
+			}
+			seen[filepath.Clean(file)] = true
+			found, err := readFile(file, stdin)
+			if err != nil {
+				return nil, err
+			}
+			docs = append(docs, found...)
+		}
+	}
+	return docs, nil
+}
+
+// expand gives the files that a name stands for: itself, or those in the directory.
+func expand(name string, recursive bool) ([]string, error) {
+	if name == Stdin {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != name && !recursive:
+			return fs.SkipDir
+		case !entry.IsDir() && slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(path)):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+func readFile(name string, stdin io.Reader) ([]Document, error) {
+	if name != Stdin {
+		data, err := os.ReadFile(name) //nolint:gosec // reading the user's files is what the command is for
+		if err != nil {
+			return nil, err
+		}
+		return Parse(name, data), nil
+	}
+	data, err := io.ReadAll(stdin)
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return Parse("stdin", data), nil
+}
+
+// Parse gives the objects of a file. One that can't be read does not hide the others.
+func Parse(file string, data []byte) []Document {
+	var docs []Document
+	for _, c := range split(data) {
+		if doc := c.parse(file); doc.Content != nil || doc.Wrong != nil {
+			docs = append(docs, doc.items()...)
+		}
+	}
+	return docs
+}
+
+// chunk is the text of one YAML document.
+type chunk struct {
+	text   []byte
+	before int // the number of lines before it
+}
+
+// split cuts a file at the lines that begin a document.
+func split(data []byte) []chunk {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	chunks := []chunk{{}}
+	line := 0
+	for text := range bytes.Lines(data) {
+		last := &chunks[len(chunks)-1]
+		if isMarker(text, "---") || isMarker(text, "...") {
+			chunks = append(chunks, chunk{before: line})
+			last = &chunks[len(chunks)-1]
+		}
+		if isMarker(text, "...") {
+			last.before++ // what ends a document says nothing of the next one
+		} else {
+			last.text = append(last.text, text...)
+		}
+		line++
+	}
+	return chunks
+}
+
+func isMarker(line []byte, marker string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
+	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
+}
+
+// parse reads the document as the API server's clients do, and once more for the places of its fields.
+func (c chunk) parse(file string) Document {
+	doc := Document{File: file}
+	var root yamlv3.Node
+	parseErr := yamlv3.Unmarshal(c.text, &root)
+	if parseErr == nil && len(root.Content) > 0 {
+		doc.places = &places{node: root.Content[0], before: c.before}
+	}
+	text, err := yaml.YAMLToJSON(c.text)
+	if err != nil && bytes.HasPrefix(bytes.TrimSpace(c.text), []byte("{")) {
+		// JSON may be indented by tabs, YAML may not.
+		text, err = c.text, nil
+	}
+	var content any
+	if err == nil {
+		err = utiljson.Unmarshal(text, &content)
+	}
+	if err != nil {
+		// The second parser has the better messages.
+		doc.Wrong = c.syntaxError(errors.Join(parseErr, err))
+		return doc
+	}
+	doc.Content, _ = content.(map[string]any)
+	return doc
+}
+
+// syntaxLine finds the line in the message of a YAML parser.
+var syntaxLine = regexp.MustCompile(`^(?:.*: )?yaml: (?:line (\d+): )?`)
+
+func (c chunk) syntaxError(err error) *Mistake {
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	m := syntaxLine.FindStringSubmatch(message)
+	if m == nil {
+		return &Mistake{Message: message, Line: c.before + 1}
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil {
+		line = 1 // some messages name none
+	}
+	return &Mistake{Message: "not YAML: " + strings.TrimPrefix(message, m[0]), Line: c.before + line}
+}

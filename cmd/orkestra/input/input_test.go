@@ -1,0 +1,236 @@
+package input
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+func TestParseFindsDocumentsAndLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []string // the name of each document and its line
+	}{
+		"one":                      {"name: a", []string{"a 1"}},
+		"nothing":                  {"\n# only a comment\n---\n", nil},
+		"a byte order mark":        {"\xef\xbb\xbfname: a", []string{"a 1"}},
+		"a marker first":           {"---\nname: a\n---\n\nname: b\n", []string{"a 2", "b 5"}},
+		"text behind the marker":   {"--- # first\nname: a\n--- {name: b}\n", []string{"a 2", "b 3"}},
+		"the end of a document":    {"name: a\n...\n# between\n---\nname: b\n", []string{"a 1", "b 5"}},
+		"lines of Windows":         {"---\r\nname: a\r\n---\r\nname: b\r\n", []string{"a 2", "b 4"}},
+		"a line in a block scalar": {"text: |\n  a\n  ---\n  b\nname: a\n", []string{"a 1"}},
+		"no marker":                {"name: a\n----\n", []string{"! 2"}},
+		"not an object":            {"[a]\n---\na\n---\n5\n", nil},
+		"not YAML":                 {"name: a\n---\nx: y: z\n---\nname: c\n", []string{"a 1", "! 3", "c 5"}},
+		"JSON with tabs":           {"{\n\t\"name\": \"a\"\n}\n", []string{"a 1"}},
+		"not JSON":                 {"{\n\t\"name\": \"a\n}\n", []string{"! 2"}},
+		"a list":                   {"kind: FooList\nitems:\n- name: a\n- [b]\n- name: c\n- kind: List\n  items:\n  - name: d", []string{"a 3", "c 5", "d 8"}},
+		"the words of YAML 1.1":    {"name: a\nyes: no\n", []string{"a 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var got []string
+			for _, doc := range Parse("f", []byte(tc.text)) {
+				if doc.Wrong != nil {
+					got = append(got, "! "+string(rune('0'+doc.Wrong.Line)))
+					continue
+				}
+				got = append(got, text(doc.Content["name"])+" "+string(rune('0'+doc.Line())))
+			}
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestPathsAreReadByTheDocument(t *testing.T) {
+	g := NewWithT(t)
+	doc := Parse("f", []byte(`
+spec:
+  labels:
+    app.kubernetes.io/name: a
+    app: b
+    "x[0]": c
+  list:
+  - name: &anchor
+      deep: d
+  - name: *anchor
+`))[0]
+	for path, want := range map[string]struct {
+		path string
+		line int
+	}{
+		"":                                    {"", 2},
+		"spec":                                {"spec", 2},
+		"spec.labels.app":                     {"spec.labels.app", 5},
+		"spec.labels[app]":                    {"spec.labels.app", 5},
+		"spec.labels.app.kubernetes.io/name":  {"spec.labels[app.kubernetes.io/name]", 4},
+		"spec.labels[app.kubernetes.io/name]": {"spec.labels[app.kubernetes.io/name]", 4},
+		"spec.labels[x[0]]":                   {"spec.labels[x[0]]", 6},
+		"spec[labels][app]":                   {"spec.labels.app", 5},
+		"spec.list[0].name.deep":              {"spec.list[0].name.deep", 9},
+		"spec.list[1].name.deep":              {"spec.list[1].name.deep", 9},
+		"spec.list[1].missing[a/b].more":      {"spec.list[1].missing[a/b].more", 10},
+		"spec.list[7]":                        {"spec.list[7]", 7},
+		"spec.nothing.at[3].all":              {"spec.nothing.at[3].all", 2},
+		"spec..labels.":                       {"spec.labels", 3},
+		"spec.[":                              {"spec", 2},
+	} {
+		t.Run(path, func(t *testing.T) {
+			g := NewWithT(t)
+			steps := parsePath(path, doc.Content)
+			g.Expect(pathString(steps)).To(Equal(want.path))
+			g.Expect(doc.places.line(steps)).To(Equal(want.line))
+		})
+	}
+	g.Expect((*places)(nil).line(nil)).To(BeZero())
+	g.Expect((*places)(nil).duplicates()).To(BeEmpty())
+}
+
+func TestTypeErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []string
+	}{
+		"fits": {"{group: a, names: {plural: b}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}", nil},
+		"null": {"{group: null, versions: null, names: {plural: null}}", nil},
+		"unknown fields, at any depth": {
+			"{gruop: a, names: {Plural: b}, versions: [{name: v1}, {nam: v1}]}",
+			[]string{
+				`x.gruop: Forbidden: unknown field, did you mean "group"?`,
+				`x.names.Plural: Forbidden: unknown field, did you mean "plural"?`,
+				`x.versions[1].nam: Forbidden: unknown field, did you mean "name"?`,
+			},
+		},
+		"wrong types": {
+			"{group: 1, names: [], versions: [{served: yes please}, a], preserveUnknownFields: 1.5}",
+			[]string{
+				`x.group: Invalid value: "integer": want string`,
+				`x.names: Invalid value: "array": want object`,
+				`x.preserveUnknownFields: Invalid value: "number": want boolean`,
+				`x.versions[0].served: Invalid value: "string": want boolean`,
+				`x.versions[1]: Invalid value: "string": want object`,
+			},
+		},
+		"schemas in schemas": {
+			`{versions: [{schema: {openAPIV3Schema: {
+				properties: {a: {items: {typ: string}}, b: {items: [{typ: string}]}},
+				additionalProperties: {typ: string}, default: {typ: a}, enum: [{typ: a}]}}}, {schema: {openAPIV3Schema: {additionalProperties: true}}}]}`,
+			[]string{
+				`x.versions[0].schema.openAPIV3Schema.additionalProperties.typ: Forbidden: unknown field, did you mean "type"?`,
+				`x.versions[0].schema.openAPIV3Schema.properties[a].items.typ: Forbidden: unknown field, did you mean "type"?`,
+				`x.versions[0].schema.openAPIV3Schema.properties[b].items[0].typ: Forbidden: unknown field, did you mean "type"?`,
+			},
+		},
+		"a list in place of a schema": {
+			"{versions: [{schema: {openAPIV3Schema: {additionalProperties: [], dependencies: {a: [b], c: {typ: d}}}}}]}",
+			[]string{
+				`x.versions[0].schema.openAPIV3Schema.additionalProperties: Invalid value: "array": want object`,
+				`x.versions[0].schema.openAPIV3Schema.dependencies[c].typ: Forbidden: unknown field, did you mean "type"?`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(tc.text, "\t", " ")))
+			g.Expect(err).NotTo(HaveOccurred())
+			var value any
+			g.Expect(utiljson.Unmarshal(b, &value)).To(Succeed())
+			var got []string
+			for _, e := range TypeErrors(value, reflect.TypeFor[apiextensionsv1.CustomResourceDefinitionSpec](), field.NewPath("x")) {
+				got = append(got, e.Error())
+			}
+			slices.Sort(got)
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestOneMessageForOneMistake(t *testing.T) {
+	at := field.NewPath("spec")
+	unknown := field.Forbidden(at.Child("feild"), `unknown field, did you mean "field"?`)
+	broken := field.Invalid(at, field.OmitValueType{}, "give exactly one of field and cel")
+	for name, tc := range map[string]struct {
+		found *Findings
+		want  []string
+	}{
+		"a rule over an object with a misspelled field": {
+			collect(finding{source: FromSchema, err: unknown}, finding{source: fromRules, err: broken}), []string{"spec.feild"},
+		},
+		"what a misspelled field was meant to be": {
+			collect(finding{source: FromSchema, err: unknown}, finding{source: FromCompile, err: field.Required(at.Child("field"), "")}), []string{"spec.feild"},
+		},
+		"another field that is missing": {
+			collect(finding{source: FromSchema, err: unknown}, finding{source: FromCompile, err: field.Required(at.Child("value"), "")}),
+			[]string{"spec.feild", "spec.value"},
+		},
+		"the compiler knows more than the schema": {
+			collect(finding{source: FromSchema, err: field.Invalid(at.Child("a"), "x", "pattern")}, finding{source: FromCompile, err: field.Invalid(at.Child("a"), "x", "better")}),
+			[]string{"spec.a better"},
+		},
+		"what is missing is missing": {
+			collect(finding{source: FromSchema, err: field.Required(at.Child("a"), "missing")}, finding{source: FromCompile, err: field.Invalid(at.Child("a"), "", "empty")}),
+			[]string{"spec.a missing"},
+		},
+		"a rule that the compiler explains": {
+			collect(finding{source: fromRules, err: broken}, finding{source: FromCompile, err: field.Required(at.Child("field"), "say what is tested")}),
+			[]string{"spec.field say what is tested"},
+		},
+		"a rule beside another mistake": {
+			collect(finding{source: fromRules, err: broken}, finding{source: FromCompile, err: field.Invalid(at.Child("field"), "x", "no such field")}),
+			[]string{"spec give exactly one of field and cel", "spec.field no such field"},
+		},
+		"a rule of the root": {collect(finding{source: fromRules, err: field.Invalid(nil, field.OmitValueType{}, "too long")}), []string{" too long"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var got []string
+			for _, f := range tc.found.distinct() {
+				if unknownName.MatchString(f.err.Detail) || f.err.Detail == "" {
+					got = append(got, f.path)
+				} else {
+					got = append(got, f.path+" "+f.err.Detail)
+				}
+			}
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func collect(found ...finding) *Findings {
+	var out Findings
+	for _, f := range found {
+		out.Add(f.source, f.err)
+	}
+	return &out
+}
+
+func TestMessages(t *testing.T) {
+	at := field.NewPath("spec", "a")
+	for name, tc := range map[string]struct {
+		err  *field.Error
+		want string
+	}{
+		"forbidden":              {field.Forbidden(at, "not here"), "not here"},
+		"required":               {field.Required(at, "say what"), "Required value: say what"},
+		"invalid":                {field.Invalid(at, "x", "spec.a in body should be short"), `Invalid value: "x": should be short`},
+		"of the validator":       {field.TypeInvalid(at, "string", `spec.a in body must be of type integer: "string"`), "want integer, got string"},
+		"of the kinds":           {field.TypeInvalid(at, "array", "want object"), "want object, got array"},
+		"not supported":          {field.NotSupported(at, "Newer", []string{"Never", "Always"}), `Unsupported value: "Newer", did you mean "Never"? (supported: Never, Always)`},
+		"not supported, far off": {field.NotSupported(at, "x", []string{"Never", "Always"}), `Unsupported value: "x" (supported: Never, Always)`},
+		"several lines":          {field.Invalid(at, "x\ny", "one\n  two"), `Invalid value: "x\ny": one two`},
+		"a long value":           {field.Invalid(at, strings.Repeat("ä", 300), "long"), `Invalid value: "` + strings.Repeat("ä", 199) + `…": long`},
+		"internal":               {field.InternalError(at, errors.New("boom")), "Internal error: boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(message(tc.err)).To(Equal(tc.want))
+		})
+	}
+}

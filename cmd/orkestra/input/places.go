@@ -1,0 +1,194 @@
+package input
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// step is one step of a field path: into a field or key, or, where the name is empty, into a list.
+type step struct {
+	name  string
+	index int
+}
+
+// places knows where the fields of a document stand in its file. nil places know nothing.
+type places struct {
+	node   *yamlv3.Node
+	before int // the number of lines of the file before the document
+}
+
+// below gives the places of what the steps lead to; nil where that is not there.
+func (p *places) below(steps ...step) *places {
+	if p == nil {
+		return nil
+	}
+	node := p.node
+	for _, s := range steps {
+		if _, node = descendNode(node, s); node == nil {
+			return nil
+		}
+	}
+	return &places{node: node, before: p.before}
+}
+
+// line gives the line of a field, or of what is nearest above it; 0 where nothing is known.
+func (p *places) line(steps []step) int {
+	if p == nil {
+		return 0
+	}
+	line, node := p.node.Line, p.node
+	for _, s := range steps {
+		label, next := descendNode(node, s)
+		if next == nil {
+			break
+		}
+		line, node = label.Line, next
+	}
+	return line + p.before
+}
+
+// descendNode gives the node that a step leads to, and the one that labels it: a key, or the list's element itself.
+func descendNode(node *yamlv3.Node, s step) (label, value *yamlv3.Node) {
+	node = resolve(node)
+	switch {
+	case node.Kind == yamlv3.SequenceNode && s.name == "" && s.index < len(node.Content):
+		return node.Content[s.index], node.Content[s.index]
+	case node.Kind == yamlv3.MappingNode && s.name != "":
+		// Of several equal keys the last one counts.
+		for i := len(node.Content) - 2; i >= 0; i -= 2 {
+			if node.Content[i].Value == s.name {
+				return node.Content[i], node.Content[i+1]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// resolve follows an alias to what it stands for.
+func resolve(node *yamlv3.Node) *yamlv3.Node {
+	if node.Kind == yamlv3.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// duplicates gives a mistake for each key that a mapping has twice: of the two values one would silently be lost.
+func (p *places) duplicates() []Mistake {
+	if p == nil {
+		return nil
+	}
+	return p.duplicatesIn(p.node, nil)
+}
+
+func (p *places) duplicatesIn(node *yamlv3.Node, at []step) []Mistake {
+	var found []Mistake
+	switch node.Kind {
+	case yamlv3.SequenceNode:
+		for i, item := range node.Content {
+			found = append(found, p.duplicatesIn(item, below(at, step{index: i}))...)
+		}
+	case yamlv3.MappingNode:
+		lines := map[string]int{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			here := below(at, step{name: key.Value})
+			if first, twice := lines[key.Value]; twice {
+				found = append(found, Mistake{
+					Path: pathString(here), Line: key.Line + p.before,
+					Message: "duplicate key, it is also in line " + strconv.Itoa(first),
+				})
+			} else {
+				lines[key.Value] = key.Line + p.before
+			}
+			found = append(found, p.duplicatesIn(node.Content[i+1], here)...)
+		}
+	default: // scalars, and aliases, whose mistakes are found where they point to
+	}
+	return found
+}
+
+func below(at []step, s step) []step { return append(slices.Clip(at), s) }
+
+// parsePath reads a field path. The libraries that say what is wrong spell one path in several ways, and keys may hold dots
+// and brackets; the document says which keys there are.
+func parsePath(path string, content any) []step {
+	var steps []step
+	for rest := path; rest != ""; {
+		var s step
+		s, rest = nextStep(rest, content)
+		if s.name == "" && s.index < 0 {
+			continue
+		}
+		steps = append(steps, s)
+		content = descend(content, s)
+	}
+	return steps
+}
+
+// nextStep takes the first step from a path. A step without name and index stands for nothing.
+func nextStep(path string, content any) (step, string) {
+	path = strings.TrimPrefix(path, ".")
+	object, _ := content.(map[string]any)
+	keys := make([]string, 0, len(object))
+	for key := range object {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) })
+	for _, key := range keys {
+		if rest, ok := strings.CutPrefix(path, key); ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return step{name: key}, rest
+		}
+		if rest, ok := strings.CutPrefix(path, "["+key+"]"); ok && key != "" {
+			return step{name: key}, rest
+		}
+	}
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		inner, rest, _ := strings.Cut(inner, "]")
+		if index, err := strconv.Atoi(inner); err == nil && index >= 0 && object == nil {
+			return step{index: index}, rest
+		}
+		return step{name: inner, index: -1}, rest
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	return step{name: path[:end], index: -1}, path[end:]
+}
+
+func descend(content any, s step) any {
+	switch content := content.(type) {
+	case map[string]any:
+		return content[s.name]
+	case []any:
+		if s.name == "" && s.index < len(content) {
+			return content[s.index]
+		}
+	}
+	return nil
+}
+
+// plainName is a name that needs no brackets in a path.
+var plainName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
+
+// pathString spells a path in the one way in which this command prints paths.
+func pathString(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		switch {
+		case s.name == "":
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		case !plainName.MatchString(s.name):
+			b.WriteString("[" + s.name + "]")
+		case b.Len() > 0:
+			b.WriteString("." + s.name)
+		default:
+			b.WriteString(s.name)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,192 @@
+// Package render is the command `orkestra render`: it runs the plan of a box on objects in memory.
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+)
+
+const renderLong = `Print what the cluster would get for a resource: the same plan as in the manager, run on objects in memory.
+
+The resource is handled as the API server would handle it: the schema of its CRD fills in defaults and finds mistakes. Then
+the plan runs until nothing changes any more. Nothing is written anywhere.
+
+What a cluster would add is given by --with: the state of children (their status opens gates), other objects that the box
+reads, and the answers of external calls. Answers stand in a document with nothing but the key "external":
+
+  external:
+    quota: {status: 200, body: {limit: 5}}
+
+` + validate.ClusterHelp + `
+It is also asked for what the box reads and --with does not give: objects of cross, Secrets of calls, Namespaces (rights:
+get, list). Children are not read: give them by --with.
+
+Values that a cluster would draw at random are drawn from a fixed source, so that two runs print the same. Notes on what
+the resource waits for, and on its conditions, go to standard error.
+
+The exit code is 0 when everything could be rendered, 1 when the box or the resource has a mistake, and 2 for wrong use.`
+
+const renderExample = `  # A box, its CRD and a resource
+  orkestra render -f box.yaml --crd crd.yaml -r website.yaml
+
+  # With the children as a cluster has them, so that later phases open
+  kubectl get deploy,svc -l orkestra-owner=shop -o yaml > seen.yaml
+  orkestra render -f box.yaml --crd crd.yaml -r website.yaml --with seen.yaml
+
+  # What a change of the box would change
+  orkestra render -f box.yaml --cluster -r website.yaml | kubectl diff -f -`
+
+// flags are those of `orkestra render`.
+type flags struct {
+	validate.Flags
+
+	resources, with []string
+	status          bool
+	now             func() time.Time
+}
+
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	f := &flags{now: time.Now}
+	cmd := &cobra.Command{
+		Use:     "render -f FILENAME -r FILENAME",
+		Short:   "Print the children that a resource would get",
+		Long:    renderLong,
+		Example: renderExample,
+		Args:    f.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	if err := f.bind(cmd); err != nil {
+		// As for validate: only a wrong name of a flag could fail here.
+		panic(err)
+	}
+	return cmd
+}
+
+func (f *flags) bind(cmd *cobra.Command) error {
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&f.resources, "resource", "r", nil, "files or directories that hold resources; -: standard input (repeatable)")
+	fs.StringSliceVar(&f.with, "with", nil, "files or directories that hold what a cluster has besides: children, other objects, external answers (repeatable)")
+	fs.BoolVar(&f.status, "status", false, "print each resource with its status, too")
+	return errors.Join(
+		f.Bind(cmd, "for CRDs that no file holds, its kinds, and what the box reads", output.YAML, []string{output.YAML, output.JSON}),
+		cmd.MarkFlagRequired("resource"),
+		cmd.MarkFlagFilename("resource", "yaml", "yml", "json"),
+		cmd.MarkFlagFilename("with", "yaml", "yml", "json"),
+	)
+}
+
+func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) error {
+	write, ok := formats[f.Format]
+	if !ok {
+		return fmt.Errorf("--output %q: wanted yaml or json", f.Format)
+	}
+	v, err := f.Validator(in, rand.NewChaCha8([32]byte{}))
+	if err != nil {
+		return err
+	}
+	resources, with, err := f.readResources(in)
+	if err != nil {
+		return err
+	}
+	if err := v.Compile(ctx, notes); err != nil {
+		return err
+	}
+	if len(v.Boxes) == 0 {
+		return fmt.Errorf("no OperatorBox in %s", input.Spoken(f.Files))
+	}
+	all := &rendering{Validator: v, now: f.now()}
+	served, others, err := all.served(resources, notes)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if all.known, err = readState(slices.Concat(with, others), v.Mapper); err != nil {
+		return exit.Failure(err)
+	}
+	failed := false
+	for _, doc := range served {
+		ok, err := all.resource(ctx, doc, f.status, notes)
+		if err != nil {
+			return exit.Failure(err)
+		}
+		failed = failed || !ok
+	}
+	if err := write(out, all.objects); err != nil {
+		return exit.Failure(fmt.Errorf("writing the objects: %w", err))
+	}
+	if failed {
+		return exit.ErrNo
+	}
+	return nil
+}
+
+// readResources reads the documents of -r and --with.
+func (f *flags) readResources(in io.Reader) (resources, with []input.Document, err error) {
+	uses := 0
+	for _, names := range [][]string{f.Files, f.CRDs, f.resources, f.with} {
+		if slices.Contains(names, input.Stdin) {
+			uses++
+		}
+	}
+	if uses > 1 {
+		return nil, nil, errors.New("standard input is given to more than one flag")
+	}
+	if resources, err = input.Read(f.resources, f.Recursive, in); err != nil {
+		return nil, nil, fmt.Errorf("reading -r: %w", err)
+	}
+	if with, err = input.Read(f.with, f.Recursive, in); err != nil {
+		return nil, nil, fmt.Errorf("reading --with: %w", err)
+	}
+	resources = slices.DeleteFunc(resources, func(d input.Document) bool { return d.Wrong == nil && len(d.Content) == 0 })
+	for _, doc := range slices.Concat(resources, with) {
+		if doc.Wrong != nil {
+			return nil, nil, exit.Failure(fmt.Errorf("%s:%d: %s", doc.File, doc.Wrong.Line, doc.Wrong.Message))
+		}
+	}
+	if len(resources) == 0 {
+		return nil, nil, fmt.Errorf("no resource in %s", strings.Join(f.resources, ", "))
+	}
+	return resources, with, nil
+}
+
+// formats are the values of --output.
+var formats = map[string]func(io.Writer, []*unstructured.Unstructured) error{output.YAML: writeYAML, output.JSON: writeJSON}
+
+func writeYAML(w io.Writer, objects []*unstructured.Unstructured) error {
+	var b bytes.Buffer
+	for i, obj := range objects {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		if err := output.WriteYAML(&b, obj.Object); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func writeJSON(w io.Writer, objects []*unstructured.Unstructured) error {
+	items := make([]any, 0, len(objects))
+	for _, obj := range objects {
+		items = append(items, obj.Object)
+	}
+	return output.WriteJSON(w, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+}

@@ -1,0 +1,145 @@
+package render
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+// moment is what changes in the output with the time.
+var moment = regexp.MustCompile(`"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"?`)
+
+// Files of this package's tests, and of those of validate.
+const (
+	renders  = "testdata/"
+	boxes    = "../validate/testdata/"
+	websites = boxes + "website.crd.yaml"
+)
+
+// revisionDigits is what changes in the output whenever a default of the API does.
+var revisionDigits = regexp.MustCompile(`-[0-9a-f]{10}\b`)
+
+// orkestra runs the command as the binary does.
+func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	return shared.Run(t, NewCommand(), stdin, args...)
+}
+
+func read(g Gomega, name string) string {
+	b, err := os.ReadFile(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(b)
+}
+
+// TestRenderGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
+func TestRenderGolden(t *testing.T) {
+	for name, args := range map[string][]string{
+		"render":           {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml"},
+		"with-children":    {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "ready.yaml", "--status"},
+		"json":             {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "asks.yaml", "--with", renders + "answers.yaml", "-o", "json"},
+		"no-answer":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "asks.yaml"},
+		"no-source":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml"},
+		"wrong-resource":   {"-f", renders + "shop.yaml", "-r", renders + "wrong.yaml"},
+		"collision":        {"-f", renders + "shop.yaml", "-r", renders + "collides.yaml"},
+		"other-version":    {"-f", renders + "shop.yaml", "-r", renders + "older.yaml"},
+		"not-served":       {"-f", renders + "shop.yaml", "-r", renders + "ready.yaml"},
+		"wrong-box":        {"-f", boxes + "unknown-path.yaml", "--crd", websites, "-r", renders + "flowers.yaml"},
+		"crd-not-known":    {"-f", renders + "reads.yaml", "-r", renders + "asks.yaml"},
+		"with-nothing":     {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", websites},
+		"with-no-metadata": {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "nameless.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stdout, stderr, code := orkestra(t, "", append([]string{"render"}, args...)...)
+			got := "$ orkestra render " + strings.Join(args, " ") + "\n" + stdout + "--- standard error\n" + stderr
+			if code != 0 {
+				got += "--- exit code 1\n"
+				g.Expect(code).To(Equal(exit.No))
+			}
+			got = moment.ReplaceAllString(revisionDigits.ReplaceAllString(got, "-0123456789"), "<time>")
+			golden := filepath.Join("testdata", "golden", name+".txt")
+			if os.Getenv("UPDATE_GOLDEN") == "true" {
+				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
+			}
+			g.Expect(cmp.Diff(read(g, golden), got)).To(BeEmpty())
+			again, _, _ := orkestra(t, "", append([]string{"render"}, args...)...)
+			g.Expect(moment.ReplaceAllString(again, "")).To(Equal(moment.ReplaceAllString(stdout, "")), "the output is deterministic")
+		})
+	}
+}
+
+func TestRenderWrongUse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no -r":               {[]string{"-f", renders + "shop.yaml"}, `required flag(s) "resource" not set`},
+		"no resource":         {[]string{"-f", renders + "shop.yaml", "-r", renders + "empty.yaml"}, "no resource in testdata/empty.yaml"},
+		"an unknown format":   {[]string{"-f", "a", "-r", "b", "-o", "text"}, `--output "text": wanted yaml or json`},
+		"two standard inputs": {[]string{"-f", "-", "-r", "-"}, "standard input is given to more than one flag"},
+		"no box":              {[]string{"-f", renders + "flowers.yaml", "-r", renders + "flowers.yaml"}, "no OperatorBox in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, stderr, code := orkestra(t, "", append([]string{"render"}, tc.args...)...)
+			g.Expect(code).To(Equal(exit.Usage))
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+func TestRenderPrintsObjectsThatCanBeRead(t *testing.T) {
+	g := NewWithT(t)
+	stdout, _, code := orkestra(t, "", "render", "-f", renders+"shop.yaml", "-r", renders+"flowers.yaml")
+	g.Expect(code).To(BeZero())
+	for doc := range strings.SplitSeq(stdout, "\n---\n") {
+		var obj map[string]any
+		g.Expect(yaml.UnmarshalStrict([]byte(doc), &obj)).To(Succeed())
+		g.Expect(obj).To(And(HaveKey("kind"), HaveKey("metadata")))
+	}
+}
+
+func TestEveryBuiltInKindHasAScope(t *testing.T) {
+	g := NewWithT(t)
+	for kind, clusterScoped := range map[string]bool{"Namespace": true, "Pod": false, "PersistentVolume": true, "Secret": false} {
+		scope, known := builtInScope(corev1.SchemeGroupVersion.WithKind(kind))
+		g.Expect(known).To(BeTrue(), kind)
+		g.Expect(scope).To(Equal(clusterScoped), kind)
+	}
+	_, known := builtInScope(corev1.SchemeGroupVersion.WithKind("Unheard"))
+	g.Expect(known).To(BeFalse())
+}
+
+func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	box := `{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: a}, spec: {crd: {name: websites.demo.example.com},
+		cross: [{name: one, apiVersion: v1, kind: ConfigMap, selector: {name: settings}}, {name: all, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: b}}}],
+		onReconcile: {configmaps: [{data: {one: "{{ .cross.one.data.color }}", all: "{{ len .cross.all }}"}}]}}}`
+	resource := filepath.Join(t.TempDir(), "website.yaml")
+	g.Expect(os.WriteFile(resource, []byte(`{apiVersion: demo.example.com/v1, kind: Website, metadata: {name: shop, namespace: team-a}, spec: {image: a}}`), 0o600)).To(Succeed())
+	args := []string{"render", "-f", "-", "-r", resource, "--cluster", "--context", "test", "--kubeconfig"}
+	stdout, stderr, code := orkestra(t, box, append(args, shared.APIServer(t, websites, http.StatusOK))...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("one: blue"), ContainSubstring(`all: "1"`)))
+
+	given := filepath.Join(t.TempDir(), "settings.yaml")
+	g.Expect(os.WriteFile(given, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: team-a, labels: {a: b}}, data: {color: red}}`), 0o600)).To(Succeed())
+	stdout, stderr, code = orkestra(t, box, append(args, shared.APIServer(t, websites, http.StatusOK), "--with", given)...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("one: red"), ContainSubstring(`all: "1"`)))
+
+	_, stderr, code = orkestra(t, strings.Replace(box, "name: settings", "name: secret", 1), append(args, shared.APIServer(t, websites, http.StatusOK))...)
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stderr).To(ContainSubstring(`error: reading ConfigMap "team-a/secret": `))
+}

@@ -1,0 +1,240 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
+	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+const (
+	kindBox    = "OperatorBox"
+	kindHealth = "CRDHealth"
+)
+
+// Validator checks one box after the other.
+type Validator struct {
+	// CRDs are those of the files.
+	CRDs *input.CRDs
+	// Mapper knows the kinds of the CRDs, and with a cluster all that it serves.
+	Mapper meta.RESTMapper
+	// Cluster is asked for what no file holds; nil: none is.
+	Cluster *cluster.Cluster
+	// Boxes are those that have compiled so far.
+	Boxes []Box
+
+	schema        *input.Schema
+	docs          []input.Document // of -f, which may hold the boxes that others read
+	known         *knownBoxes
+	random        io.Reader // nil: the system's
+	crdsGiven     bool      // by --crd: a CRD that is not among them is a mistake
+	allowGranting bool
+	externalOnly  bool
+}
+
+// Box is a box that compiled.
+type Box struct {
+	// Name of the box.
+	Name string
+	// Plan that it compiled to.
+	Plan *pipeline.Plan
+}
+
+// Validate checks all documents of -f, and gives a result for each that is a box or can't be used.
+func (v *Validator) Validate(ctx context.Context) ([]Result, error) {
+	var results []Result
+	for _, u := range v.CRDs.Wrong() {
+		results = append(results, unusable(u))
+	}
+	for _, doc := range v.docs {
+		result, err := v.document(ctx, doc)
+		if err != nil {
+			return nil, err
+		}
+		if result != nil {
+			results = append(results, *result)
+		}
+	}
+	return results, nil
+}
+
+// unusable is the result for a document that can't be read, or whose CRD can't be used.
+func unusable(u input.Unusable) Result {
+	r := Result{File: u.File}
+	if u.Wrong == nil {
+		r.subject = fmt.Sprintf("%s %q", input.KindCRD, u.Name())
+	}
+	r.add(u.Mistakes...)
+	return r
+}
+
+// document gives the result for one document, or nil for one that is no business of this command.
+func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, error) {
+	if doc.Wrong != nil {
+		r := unusable(input.Unusable{Document: doc, Mistakes: []input.Mistake{*doc.Wrong}})
+		return &r, nil
+	}
+	apiVersion := v1alpha1.GroupVersion.String()
+	switch {
+	case doc.Kind() == kindBox:
+		r, err := v.check(ctx, doc)
+		if err == nil && doc.APIVersion() != apiVersion {
+			r.add(doc.Mistake("apiVersion", fmt.Sprintf("%q has no OperatorBox, did you mean %q?", doc.APIVersion(), apiVersion)))
+		}
+		return r, err
+	case doc.Group() == v1alpha1.GroupName && doc.Kind() != kindHealth:
+		r := &Result{File: doc.File, subject: fmt.Sprintf("%s %q", doc.Kind(), doc.Name())}
+		r.add(doc.Mistake("kind", fmt.Sprintf("unknown kind %q%s", doc.Kind(), suggest.DidYouMean(doc.Kind(), []string{kindBox, kindHealth}))))
+		return r, nil
+	default:
+		return nil, nil //nolint:nilnil // Nothing to say is a legal answer.
+	}
+}
+
+// check checks one box.
+func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
+	r := &Result{File: doc.File, Box: doc.Name(), isBox: true, subject: fmt.Sprintf("%s %q", kindBox, doc.Name())}
+	content := runtime.DeepCopyJSON(doc.Content)
+	// The status is what a cluster said of the box, and is dropped when the box is applied.
+	delete(content, "status")
+	found := input.NewFindings(doc.Content)
+	found.Add(input.FromSchema, input.Metadata(content)...)
+	found.Add(input.FromSchema, definition(content)...)
+	v.schema.Admit(ctx, content, found)
+	box, errs := decode(content)
+	for _, e := range errs {
+		if !found.Tells(e.Field) {
+			found.Add(input.FromSchema, e)
+		}
+	}
+	if box == nil {
+		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when the types are right")
+	} else if err := v.compile(ctx, box, found, r); err != nil {
+		return nil, err
+	}
+	r.add(found.Mistakes(doc)...)
+	r.add(doc.Duplicates()...)
+	r.add(v.known.add(doc)...)
+	if !r.Valid {
+		r.Revision = ""
+	}
+	return r, nil
+}
+
+// decode gives the box, or what keeps it from being one.
+func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
+	errs := input.Mismatches(content, reflect.TypeFor[v1alpha1.OperatorBox](), nil)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	box := &v1alpha1.OperatorBox{}
+	b, err := json.Marshal(content)
+	if err == nil {
+		err = json.Unmarshal(b, box)
+	}
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
+	}
+	return box, nil
+}
+
+// compile compiles a box against its CRD, and fills in revision and notes.
+func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
+	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Random: v.random}
+	crd, err := v.findCRD(ctx, box, found)
+	if err != nil {
+		return err
+	}
+	if crd != nil {
+		picked, ok := pipeline.NewCRD(crd, box.Spec.CRD.Version)
+		if !ok {
+			found.Add(input.FromSchema, notServed(crd, box.Spec.CRD.Version))
+		}
+		env.CRD = picked
+	}
+	switch {
+	case env.CRD.Schema != nil:
+	case found.Tells("spec.crd"):
+		r.Notes = append(r.Notes, "paths are checked when spec.crd is right")
+	case crd != nil:
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has no schema: paths are not checked", crd.Name))
+	case box.Spec.CRD.Name != "" && (v.crdsGiven || v.Cluster != nil):
+		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, v.unknownCRD(ctx, box.Spec.CRD.Name)))
+	case box.Spec.CRD.Name != "":
+		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", box.Spec.CRD.Name)
+		r.Notes = append(r.Notes, r.schemaNote)
+	}
+	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
+	env.DependsOn = v.dependsOn
+	plan, errs := pipeline.Compile(box, env)
+	found.Add(input.FromCompile, errs...)
+	if plan != nil {
+		r.Revision = plan.Revision
+		v.Boxes = append(v.Boxes, Box{Name: box.Name, Plan: plan})
+		r.Notes = append(r.Notes, plan.Notes...)
+	}
+	return nil
+}
+
+// unknownCRD says where a CRD is not, and which one may have been meant.
+func (v *Validator) unknownCRD(ctx context.Context, name string) string {
+	if v.Cluster == nil {
+		return "no file of --crd holds this CRD" + suggest.DidYouMean(name, v.CRDs.Names())
+	}
+	return "neither the cluster nor a file of -f or --crd has this CRD" + crds.Nearest(ctx, v.Cluster.Client, name, v.CRDs.Names()...)
+}
+
+// findCRD gives the CRD of a box; nil where it is not known.
+func (v *Validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if box.Spec.CRD.Definition != nil {
+		if found.Tells(pathDefinition) || box.Spec.CRD.Name != "" {
+			return nil, nil //nolint:nilnil // No CRD is a legal answer.
+		}
+		crd, errs := boxspec.Definition(box)
+		if len(errs) == 0 {
+			errs = definitionAdmitted(ctx, crd)
+			if err := check.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
+				errs = append(errs, err)
+			}
+		}
+		found.Add(input.FromSchema, errs...)
+		return crd, nil
+	}
+	name := box.Spec.CRD.Name
+	if crd := v.CRDs.Named(name); crd != nil || v.Cluster == nil || name == "" {
+		return crd, nil
+	}
+	return v.Cluster.CRD(ctx, name)
+}
+
+func notServed(crd *apiextensionsv1.CustomResourceDefinition, version string) *field.Error {
+	at := field.NewPath("spec", "crd")
+	var names []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	if version == "" {
+		return field.Invalid(at, crd.Name, fmt.Sprintf("the storage version is not served; give a version that is: %s", strings.Join(names, ", ")))
+	}
+	return field.Invalid(at.Child("version"), version, fmt.Sprintf("%s serves %s%s", crd.Name, strings.Join(names, ", "), suggest.DidYouMean(version, names)))
+}

@@ -1,0 +1,109 @@
+package validate
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+func TestValidateAsksTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	config := shared.APIServer(t, websites, http.StatusOK)
+
+	stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"unknown-path.yaml", "--cluster", "--kubeconfig", config, "--context", "test")
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stderr).To(Equal("1 box: 0 valid, 1 invalid\n"))
+	g.Expect(stdout).To(ContainSubstring(`did you mean "image"?`))
+
+	t.Setenv(clientcmd.RecommendedConfigPathEnvVar, config)
+	stdout, _, code = orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--cluster", "--context", "test")
+	g.Expect(code).To(BeZero(), stdout)
+}
+
+func TestValidateRefusesACRDThatTheClusterLacks(t *testing.T) {
+	g := NewWithT(t)
+	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "websiets.demo.example.com", 1)
+	args := []string{"validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK)}
+	stdout, _, code := orkestra(t, box, args...)
+	g.Expect(code).To(Equal(exit.No), stdout)
+	g.Expect(stdout).To(ContainSubstring(`spec.crd.name: Invalid value: "websiets.demo.example.com": ` +
+		`neither the cluster nor a file of -f or --crd has this CRD, did you mean "websites.demo.example.com"?`))
+
+	other := filepath.Join(t.TempDir(), "crd.yaml")
+	crd := strings.NewReplacer("websites", "webshops", "Website", "Webshop", "website", "webshop").Replace(read(g, websites))
+	g.Expect(os.WriteFile(other, []byte(crd), 0o600)).To(Succeed())
+	stdout, _, code = orkestra(t, strings.Replace(box, "websiets", "webshop", 1), append(args, "--crd", other)...)
+	g.Expect(code).To(Equal(exit.No), stdout)
+	g.Expect(stdout).To(ContainSubstring(
+		`spec.crd.name: Invalid value: "webshop.demo.example.com": neither the cluster nor a file of -f or --crd has this CRD, `+
+			`did you mean "webshops.demo.example.com"?`), "names of files count, too")
+}
+
+func TestValidateRefusesACRDThatNoFileHolds(t *testing.T) {
+	g := NewWithT(t)
+	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "websits.demo.example.com", 1)
+	stdout, _, code := orkestra(t, box, "validate", "-f", "-", "--crd", websites)
+	g.Expect(code).To(Equal(exit.No), stdout)
+	g.Expect(stdout).To(ContainSubstring(
+		`spec.crd.name: Invalid value: "websits.demo.example.com": no file of --crd holds this CRD, did you mean "websites.demo.example.com"?`))
+	stdout, stderr, code := orkestra(t, box, "validate", "-f", "-")
+	g.Expect(code).To(BeZero(), stdout)
+	g.Expect(stderr).To(ContainSubstring("give --crd or --cluster"))
+}
+
+func TestValidateTakesKindsFromTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	box := read(g, fixtures+"granting.yaml")
+	box = strings.ReplaceAll(box, "rbac.authorization.k8s.io/v1, kind: Role, rules: []", "infra.example.com/v1, kind: Region")
+	stdout, _, code := orkestra(t, box, "validate", "-f", "-", "--crd", websites)
+	g.Expect(code).To(BeZero(), stdout)
+	stdout, _, code = orkestra(t, box, "validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK))
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stdout).To(ContainSubstring("Region is cluster-scoped and the resources are not"))
+}
+
+func TestValidateTakesKindsFromFiles(t *testing.T) {
+	g := NewWithT(t)
+	box := strings.ReplaceAll(read(g, fixtures+"granting.yaml"), "rbac.authorization.k8s.io/v1, kind: Role, rules: []", "demo.example.com/v1, kind: Zone")
+	zones := strings.NewReplacer("websites", "zones", "Website", "Zone", "website", "zone", "Namespaced", "Cluster").Replace(read(g, websites))
+	stdout, _, code := orkestra(t, box+"---\n"+zones, "validate", "-f", "-", "--crd", websites)
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stdout).To(ContainSubstring("Zone is cluster-scoped and the resources are not"))
+}
+
+func TestValidateFailsWithoutTheCluster(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, tc := range map[string]struct{ kubeconfig, context, want string }{
+		"no kubeconfig":        {filepath.Join(t.TempDir(), "none"), "", "finding the API server: "},
+		"an unknown context":   {shared.Kubeconfig(t, gone.URL), "other", `context "other" does not exist`},
+		"nobody answers":       {shared.Kubeconfig(t, gone.URL), "test", "asking " + gone.URL + " for its kinds: "},
+		"the CRD may not read": {shared.APIServer(t, websites, http.StatusForbidden), "test", `reading CustomResourceDefinition "websites.demo.example.com": `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--cluster", "--kubeconfig", tc.kubeconfig, "--context", tc.context)
+			g.Expect(code).To(Equal(exit.No))
+			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(tc.want), Not(ContainSubstring("--help"))))
+		})
+	}
+}
+
+func TestValidatePrefersFilesToTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	other := filepath.Join(t.TempDir(), "crd.yaml")
+	g.Expect(os.WriteFile(other, []byte(strings.Replace(read(g, websites), "host: {type: string}", "hosts: {type: string}", 1)), 0o600)).To(Succeed())
+	stdout, _, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--crd", other, "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK))
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stdout).To(ContainSubstring(`spec.host: no such field in the CRD's schema, did you mean "hosts"?`))
+}

@@ -1,0 +1,226 @@
+// Package validate is the command `orkestra validate`, and compiles the boxes of files for other commands.
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+)
+
+const validateLong = `Compile OperatorBoxes as the manager does, and print every mistake with its path and the nearest valid name.
+
+What templates and conditions read is checked against the schema of the box's CRD. That comes from the files given by -f
+and --crd, from the box's own crd.definition, or with --cluster from the API server. Where no schema is found, the rest of
+the box is still checked, and a note says so.
+
+` + ClusterHelp + `
+
+Other objects in the files are ignored. Templates of Helm and overlays of Kustomize are not expanded: pipe their output in.
+
+The exit code is 0 when every box is valid, 1 when one is not, and 2 for wrong use.`
+
+// ClusterHelp says what --cluster reads for every command that compiles boxes.
+const ClusterHelp = `With --cluster the API server is asked, with the rights of the kubeconfig's user, not the manager's: for the
+CustomResourceDefinitions that no file holds (rights: get, and list to suggest a name), and by discovery for the kinds that
+it serves. It is checked then that the CRD is there and serves the box's version, that every path is in its schema, which
+kinds are not installed yet, and which of them have no namespaces. Nothing is written. What the manager may do is not
+checked: the box's status says it once it is applied.`
+
+const validateExample = `  # A box and the CRD that it serves
+  orkestra validate -f box.yaml --crd crd.yaml
+
+  # Everything below a directory, for a program to read
+  orkestra validate -R -f deploy/ -o json
+
+  # What Helm makes, with the schemas of the current cluster
+  helm template ./chart | orkestra validate -f - --cluster`
+
+// Flags are those of every command that compiles boxes of files.
+type Flags struct {
+	// Files hold boxes.
+	Files []string
+	// CRDs are files that hold CRDs.
+	CRDs []string
+	// Recursive says that directories are gone into.
+	Recursive bool
+	// Format is the value of --output.
+	Format string
+
+	asksCluster   bool
+	server        cluster.Flags
+	allowGranting bool
+	externalOnly  []string
+}
+
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	f := &Flags{}
+	cmd := &cobra.Command{
+		Use:     "validate -f FILENAME",
+		Short:   "Check OperatorBoxes and print every mistake",
+		Long:    validateLong,
+		Example: validateExample,
+		Args:    f.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	if err := f.Bind(cmd, "for CRDs that no file holds, and for its kinds", output.Text, formatNames()); err != nil {
+		// The flags are written below: this can't fail at run time unless a name is wrong, which every test would show.
+		panic(err)
+	}
+	return cmd
+}
+
+// Bind gives the flags to a command. clusterReads says what --cluster is for.
+func (f *Flags) Bind(cmd *cobra.Command, clusterReads, standard string, formats []string) error {
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&f.Files, "filename", "f", nil, "files or directories that hold boxes; -: standard input (repeatable)")
+	fs.StringSliceVar(&f.CRDs, "crd", nil, "files or directories that hold CRDs; -: standard input (repeatable)")
+	fs.BoolVarP(&f.Recursive, "recursive", "R", false, "go into the directories below those given by -f and --crd")
+	fs.BoolVar(&f.asksCluster, "cluster", false, "ask the API server, as the kubeconfig's user, "+clusterReads)
+	fs.StringVar(&f.server.Kubeconfig, "kubeconfig", "", "with --cluster: where the API server is; default: KUBECONFIG, else the default kubeconfig, else in-cluster")
+	fs.StringVar(&f.server.Context, "context", "", "with --cluster: context of the kubeconfig")
+	fs.StringVarP(&f.Format, "output", "o", standard, strings.Join(formats, ", "))
+	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "as the manager's flag: boxes may make roles, bindings, webhooks and CRDs")
+	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "as the manager's flag: with it, the host of a URL may come from a template")
+	return errors.Join(
+		cmd.MarkFlagRequired("filename"),
+		cmd.MarkFlagFilename("filename", "yaml", "yml", "json"),
+		cmd.MarkFlagFilename("crd", "yaml", "yml", "json"),
+		cmd.MarkFlagFilename("kubeconfig"),
+		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)),
+	)
+}
+
+// NoArgs refuses files that are given without -f: often a shell has made several of one pattern.
+func (f *Flags) NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("give files with -f: %s -f %s", cmd.CommandPath(), strings.Join(slices.Concat(f.Files, args), " -f "))
+}
+
+func (f *Flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) error {
+	write, ok := formats[f.Format]
+	if !ok {
+		return fmt.Errorf("--output %q: wanted %s", f.Format, strings.Join(formatNames(), ", "))
+	}
+	v, err := f.Validator(in, nil)
+	if err != nil {
+		return err
+	}
+	results, err := v.Validate(ctx)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("no OperatorBox in %s", input.Spoken(f.Files))
+	}
+	return report(results, write, out, notes)
+}
+
+// Validator reads the files, and gives what checks the boxes in them. Values that are drawn at random come from random; nil: from the
+// system's source.
+func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
+	if !f.asksCluster && f.server != (cluster.Flags{}) {
+		return nil, errors.New("--kubeconfig and --context go with --cluster")
+	}
+	docs, crds, err := f.read(in)
+	if err != nil {
+		return nil, err
+	}
+	v := &Validator{
+		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random,
+		allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
+	}
+	if v.schema, err = input.BoxSchema(); err != nil {
+		return nil, exit.Failure(fmt.Errorf("reading the schema of OperatorBox: %w", err))
+	}
+	if !f.asksCluster {
+		return v, nil
+	}
+	if v.Cluster, err = f.server.Connect(); err != nil {
+		return nil, exit.Failure(err)
+	}
+	v.Mapper = meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{v.Mapper, v.Cluster.Client.RESTMapper()}}
+	return v, nil
+}
+
+// read reads the documents of -f, and the CRDs of all files.
+func (f *Flags) read(in io.Reader) ([]input.Document, *input.CRDs, error) {
+	if slices.Contains(f.Files, input.Stdin) && slices.Contains(f.CRDs, input.Stdin) {
+		return nil, nil, errors.New("standard input is given to both -f and --crd")
+	}
+	docs, err := input.Read(f.Files, f.Recursive, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading -f: %w", err)
+	}
+	crdDocs, err := input.Read(f.CRDs, f.Recursive, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading --crd: %w", err)
+	}
+	if len(f.CRDs) > 0 && !slices.ContainsFunc(crdDocs, func(d input.Document) bool { return d.IsCRD() || d.Wrong != nil }) {
+		return nil, nil, fmt.Errorf("no CustomResourceDefinition in %s", input.Spoken(f.CRDs))
+	}
+	crds := input.NewCRDs()
+	for _, doc := range slices.Concat(docs, crdDocs) {
+		crds.Add(doc)
+	}
+	for _, doc := range crdDocs {
+		if doc.Wrong != nil {
+			crds.Refuse(doc, *doc.Wrong)
+		}
+	}
+	return docs, crds, nil
+}
+
+// Compile compiles the boxes of -f, which are then in v.Boxes. Their mistakes are printed as validate prints them; the error is
+// exit.ErrNo then.
+func (v *Validator) Compile(ctx context.Context, notes io.Writer) error {
+	results, err := v.Validate(ctx)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if slices.ContainsFunc(results, func(r Result) bool { return !r.Valid }) {
+		return report(results, printText, notes, notes)
+	}
+	return nil
+}
+
+// report prints the results and gives exit.ErrNo if one of them is a no.
+func report(results []Result, write printer, out, notes io.Writer) error {
+	var b strings.Builder
+	for _, r := range results {
+		if r.schemaNote != "" {
+			fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.subject, r.schemaNote)
+		}
+	}
+	b.WriteString(summary(results) + "\n")
+	if err := write(out, results); err != nil {
+		return exit.Failure(fmt.Errorf("writing the results: %w", err))
+	}
+	if _, err := io.WriteString(notes, b.String()); err != nil {
+		return exit.Failure(fmt.Errorf("writing the summary: %w", err))
+	}
+	if slices.ContainsFunc(results, func(r Result) bool { return !r.Valid }) {
+		return exit.ErrNo
+	}
+	return nil
+}
+
+func formatNames() []string {
+	return slices.Sorted(maps.Keys(formats))
+}

@@ -1,0 +1,66 @@
+// Package version is the command `orkestra version`, and knows what is said of the binary.
+package version
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+)
+
+// Set by the linker.
+var (
+	number = "dev"
+	commit = "none"
+)
+
+// testedKubernetes is the minor version that releases are tested with.
+const testedKubernetes = "1.36"
+
+// Info is what is said of the binary.
+type Info struct {
+	// Version is the number of the release, or what git says of the commit.
+	Version string `json:"version"`
+	// Commit that it was built from.
+	Commit string `json:"commit"`
+	// Go is the version of Go that built it.
+	Go string `json:"go"`
+	// Kubernetes is the minor version that it was tested with.
+	Kubernetes string `json:"kubernetes"`
+}
+
+// Get gives what is said of this binary.
+func Get() Info {
+	return Info{Version: number, Commit: commit, Go: runtime.Version(), Kubernetes: testedKubernetes}
+}
+
+// UserAgent is how the binary names itself to an API server.
+func UserAgent() string { return "orkestra/" + number }
+
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print version, commit, Go and the Kubernetes that it was tested with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := Get()
+			switch format {
+			case "":
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", info.Version, info.Commit, info.Go, info.Kubernetes)
+				return err
+			case output.JSON:
+				return output.WriteJSON(cmd.OutOrStdout(), info)
+			case output.YAML:
+				return output.WriteYAML(cmd.OutOrStdout(), info)
+			default:
+				return fmt.Errorf("--output %q: wanted json or yaml", format)
+			}
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml")
+	return cmd
+}

@@ -142,7 +142,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	run.Succeeded = b.succeeded(plan, stored)
 	err := b.acquireKinds(ctx)
 	if err == nil && stored.GetDeletionTimestamp() != nil {
-		err = b.writer.Settle(ctx, stored.GetUID())
+		err = b.writer.ResolveUnconfirmed(ctx, stored.GetUID())
 	}
 	if err == nil {
 		err = b.execute(ctx, plan, run, place)

@@ -109,7 +109,7 @@ const tidyInterval = time.Second
 // whether it must be called again.
 func (b *box) tidy(ctx context.Context, key types.NamespacedName) (again bool) {
 	for _, gone := range b.vanished.of(key) {
-		err := b.writer.Settle(ctx, gone.GetUID())
+		err := b.writer.ResolveUnconfirmed(ctx, gone.GetUID())
 		left := false
 		if err == nil {
 			left, err = b.deleteChildren(ctx, gone)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -228,6 +229,20 @@ func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured, pro
 // WriteStatus sends a merge patch to the status subresource of a resource and gives the resource as it is then.
 func (c *Client) WriteStatus(ctx context.Context, resource *unstructured.Unstructured, patch []byte) (*unstructured.Unstructured, error) {
 	return c.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerStatus, patch, "status")
+}
+
+// Create makes an object that must not exist yet, as it is given, and gives the API server's answer. It is for what Orkestra
+// itself keeps: nothing says whose the object is but what it holds.
+func (c *Client) Create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.create(ctx, obj)
+}
+
+// Remove deletes exactly the object that was read. One that is gone is no error.
+func (c *Client) Remove(ctx context.Context, obj *unstructured.Unstructured) error {
+	if _, err := c.delete(ctx, obj, metav1.DeletePropagationBackground); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // read gives the body of an answer, or the error in the API server's own words, with its causes: Raw alone has neither.

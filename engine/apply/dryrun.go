@@ -21,7 +21,7 @@ type DryRun struct{ writer *Writer }
 func (w *Writer) DryRun() *DryRun {
 	client := *w.client
 	client.dryRun = []string{metav1.DryRunAll}
-	return &DryRun{writer: &Writer{Lives: w.Lives, client: &client, cache: unchanged{w.cache}, comparer: w.comparer, normal: w.normal}}
+	return &DryRun{writer: &Writer{Lives: w.Lives, store: store{client: &client, cache: unchanged{w.cache}}, comparer: w.comparer, normal: w.normal}}
 }
 
 // isDry says that nothing is stored.

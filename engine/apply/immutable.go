@@ -58,14 +58,14 @@ func (w *Writer) replaceOr(ctx context.Context, child Child, wanted, obj, live *
 	if !left && !refusedByValidation(refusal, obj) || left && !child.Replace {
 		return Outcome{}, refusal
 	}
-	unmade := w.wouldMake(ctx, wanted)
+	unmade := w.client.wouldMake(ctx, wanted)
 	switch {
 	case left:
 		fixed.Kept = unmade
 	case unmade != nil:
 		return Outcome{}, refusal
 	default:
-		fixed = &ImmutableError{Live: live, Fields: w.fixedFields(obj, live, refusal)}
+		fixed = &ImmutableError{Live: live, Fields: fixedFields(w.comparer, obj, live, refusal)}
 	}
 	if child.Replace && live.GetAnnotations()[v1alpha1.AnnotationApplied] == obj.GetAnnotations()[v1alpha1.AnnotationApplied] {
 		fixed.Kept = errSameAgain
@@ -73,7 +73,7 @@ func (w *Writer) replaceOr(ctx context.Context, child Child, wanted, obj, live *
 	if !child.Replace || fixed.Kept != nil {
 		return Outcome{}, fixed
 	}
-	if err := w.remove(ctx, live, propagationFor(obj, live)); err != nil {
+	if err := w.delete(ctx, live, propagationFor(obj, live)); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Action: Replaced, Object: live}, nil
@@ -124,8 +124,8 @@ func causesOf(answer apierrors.APIStatus) []string {
 
 // wouldMake asks the API server whether it would make a child if there were none. nil: it finds nothing wrong but that the name is
 // taken, which it looks at last.
-func (w *Writer) wouldMake(ctx context.Context, wanted *unstructured.Unstructured) error {
-	dry := *w.client
+func (c *Client) wouldMake(ctx context.Context, wanted *unstructured.Unstructured) error {
+	dry := *c
 	dry.dryRun = []string{metav1.DryRunAll}
 	fresh := wanted.DeepCopy()
 	fresh.SetUID("")
@@ -149,13 +149,13 @@ var changeable = map[schema.GroupKind][]string{
 
 // fixedFields gives the differences between a child and what is declared that a refusal is about: those below the fields that it
 // names, else all, else the fields that it names.
-func (w *Writer) fixedFields(obj, live *unstructured.Unstructured, refusal error) []drift.Difference {
+func fixedFields(comparer *drift.Comparer, obj, live *unstructured.Unstructured, refusal error) []drift.Difference {
 	var answer apierrors.APIStatus
 	if !errors.As(refusal, &answer) {
 		return nil
 	}
 	causes := causesOf(answer)
-	all := slices.DeleteFunc(w.comparer.Differences(w.comparer.Prepare(obj), live), func(d drift.Difference) bool { return drift.IsBelow(d.Path, keyMetadata) })
+	all := slices.DeleteFunc(comparer.Differences(comparer.Prepare(obj), live), func(d drift.Difference) bool { return drift.IsBelow(d.Path, keyMetadata) })
 	below := func(paths []string) []drift.Difference {
 		return slices.DeleteFunc(slices.Clone(all), func(d drift.Difference) bool { return !isBelowAny(d.Path, paths) })
 	}

@@ -213,7 +213,7 @@ func TestWhichFieldsARefusalIsAbout(t *testing.T) {
 				return obj
 			}
 			refusal := invalid(tc.causes)
-			got := NewWriter(nil, nil, drift.NewComparer(nil)).fixedFields(object(tc.declared), object(tc.live), refusal)
+			got := fixedFields(drift.NewComparer(nil), object(tc.declared), object(tc.live), refusal)
 			g.Expect(drift.Paths(got)).To(Equal(tc.want))
 		})
 	}
@@ -226,7 +226,7 @@ func TestARefusalShowsValuesAsTheyAreWritten(t *testing.T) {
 			"resources": map[string]any{"requests": map[string]any{"storage": size}},
 		}}}
 	}
-	got := NewWriter(nil, nil, drift.NewComparer(nil)).fixedFields(object("2048Mi"), object("1Gi"), invalid([]string{"spec"}))
+	got := fixedFields(drift.NewComparer(nil), object("2048Mi"), object("1Gi"), invalid([]string{"spec"}))
 	g.Expect(got).To(HaveExactElements(And(HaveField("Path", "spec.resources.requests.storage"), HaveField("Live", "1Gi"), HaveField("Wanted", "2048Mi"))))
 }
 

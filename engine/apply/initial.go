@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
@@ -21,9 +20,14 @@ import (
 // would go to one replica. So whoever takes a field over applies it, with the value that it has, before the other lets go.
 // Each step can be the last one of a process: the next cycle goes on from what the annotation says.
 
+// initialFields is the manager of initial fields.
+type initialFields struct{ store }
+
+func (w *Writer) initial() initialFields { return initialFields{w.store} }
+
 // handOver sees to it that all initial fields of a living child are held, and so are those that are none any more: leaving.
 // It gives the child as it is then.
-func (w *Writer) handOver(ctx context.Context, wanted []drift.FieldPath, live *unstructured.Unstructured) (
+func (f initialFields) handOver(ctx context.Context, wanted []drift.FieldPath, live *unstructured.Unstructured) (
 	after *unstructured.Unstructured, leaving []drift.FieldPath, err error,
 ) {
 	held, left := initialOn(live)
@@ -31,16 +35,16 @@ func (w *Writer) handOver(ctx context.Context, wanted []drift.FieldPath, live *u
 	if samePaths(held, wanted) && samePaths(left, leaving) {
 		return live, leaving, nil
 	}
-	after, err = w.hold(ctx, live, wanted, leaving)
+	after, err = f.hold(ctx, live, wanted, leaving)
 	return after, leaving, err
 }
 
-// letGo ends what handOver began, when what is declared has been applied.
-func (w *Writer) letGo(ctx context.Context, wanted, leaving []drift.FieldPath, out Outcome) (Outcome, error) {
+// releaseInitial ends what handOver began, when what is declared has been applied.
+func (w *Writer) releaseInitial(ctx context.Context, wanted, leaving []drift.FieldPath, out Outcome) (Outcome, error) {
 	if len(leaving) == 0 {
 		return out, nil
 	}
-	answer, err := w.hold(ctx, out.Object, wanted, nil)
+	answer, err := w.initial().hold(ctx, out.Object, wanted, nil)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,67 +64,26 @@ func (w *Writer) leaveInitial(ctx context.Context, child Child, obj, made *unstr
 	return w.takeLive(ctx, child, obj, made, Created, nil)
 }
 
-// take brings an object to what is declared of which only the metadata was read. It is refused if the object has changed
-// since.
-func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string) (Outcome, error) {
-	version := live.GetResourceVersion()
-	if held, leaving := initialOn(live); !samePaths(held, child.Initial) || len(leaving) > 0 {
-		full, err := w.client.get(ctx, targetOf(live))
-		if err != nil {
-			return Outcome{}, err
-		}
-		if full.GetUID() != live.GetUID() || full.GetResourceVersion() != version {
-			return Outcome{}, apierrors.NewConflict(schema.GroupResource{Group: live.GroupVersionKind().Group, Resource: live.GetKind()},
-				live.GetName(), fmt.Errorf("the object has changed since it was read"))
-		}
-		live = full
-	}
-	if action == Adopted {
-		// It may be another's since it was read.
-		obj.SetResourceVersion(version)
-	}
-	return w.takeLive(ctx, child, obj, live, action, drifted)
-}
-
-// takeLive hands the initial fields over, applies the rest by force, and lets go of what is not initial any more.
-func (w *Writer) takeLive(
-	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string,
-) (Outcome, error) {
-	after, leaving, err := w.handOver(ctx, child.Initial, live)
-	if err != nil {
-		return Outcome{}, err
-	}
-	obj = withoutInitial(obj, child.Initial)
-	if obj.GetResourceVersion() != "" {
-		obj.SetResourceVersion(after.GetResourceVersion())
-	}
-	out, err := w.force(ctx, w.comparer.Prepare(obj), obj, after, action, drifted)
-	if err != nil {
-		return Outcome{}, err
-	}
-	return w.letGo(ctx, child.Initial, leaving, out)
-}
-
 // hold applies initial fields with the values that they have. Where someone has changed one just now, it is read again.
-func (w *Writer) hold(ctx context.Context, live *unstructured.Unstructured, wanted, leaving []drift.FieldPath) (*unstructured.Unstructured, error) {
+func (f initialFields) hold(ctx context.Context, live *unstructured.Unstructured, wanted, leaving []drift.FieldPath) (*unstructured.Unstructured, error) {
 	obj, err := initialPart(live, wanted, leaving)
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, false)
+	answer, _, err := f.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, false)
 	if apierrors.IsConflict(err) {
-		answer, err = w.holdLive(ctx, live, wanted, leaving, err)
+		answer, err = f.holdLive(ctx, live, wanted, leaving, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.cache.Wrote(answer.GroupVersionKind(), answer)
+	f.cache.Wrote(answer.GroupVersionKind(), answer)
 	return answer, nil
 }
 
 // holdLive is hold past the cache. By force it takes nothing from anybody: the values are those of the version that it names.
-func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []drift.FieldPath, conflict error) (*unstructured.Unstructured, error) {
-	live, err := w.client.get(ctx, targetOf(seen))
+func (f initialFields) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []drift.FieldPath, conflict error) (*unstructured.Unstructured, error) {
+	live, err := f.client.get(ctx, targetOf(seen))
 	switch {
 	case err != nil:
 		return nil, err
@@ -132,7 +95,7 @@ func (w *Writer) holdLive(ctx context.Context, seen *unstructured.Unstructured, 
 		return nil, err
 	}
 	obj.SetResourceVersion(live.GetResourceVersion())
-	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, true)
+	answer, _, err := f.client.applyAs(ctx, v1alpha1.FieldManagerInitial, obj, true)
 	return answer, err
 }
 

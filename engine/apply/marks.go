@@ -76,8 +76,14 @@ func Finalizers(ctx context.Context, resource *unstructured.Unstructured, ofPlan
 	return slices.Concat(ofPlan, slices.DeleteFunc(noted, func(f string) bool { return !slices.Contains(named, f) })), nil
 }
 
+// Marker writes the marks of resources. It is safe for concurrent use.
+type Marker struct{ requests *Client }
+
+// NewMarker gives a marker.
+func NewMarker(client *Client) Marker { return Marker{requests: client} }
+
 // Mark puts marks on a resource that lacks some, and gives the resource as it is then. It sends nothing where all are there.
-func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, marks Marks) (*unstructured.Unstructured, error) {
+func (m Marker) Mark(ctx context.Context, resource *unstructured.Unstructured, marks Marks) (*unstructured.Unstructured, error) {
 	if marks.On(resource) {
 		return resource, nil
 	}
@@ -85,7 +91,7 @@ func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, 
 	obj.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
 	obj.SetAnnotations(marks.Annotations)
 	obj.SetFinalizers(marks.Finalizers)
-	answer, err := w.applyMarks(ctx, obj)
+	answer, err := m.applyMarks(ctx, obj)
 	if err != nil {
 		return nil, fmt.Errorf("marking %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
@@ -94,12 +100,12 @@ func (w *Writer) Mark(ctx context.Context, resource *unstructured.Unstructured, 
 
 // applyMarks applies marks, or nothing at all, which takes off what was there. Before FieldManagerMarks, it was the manager of
 // declarations that owned them: it gives them up, or they would never go.
-func (w *Writer) applyMarks(ctx context.Context, marks *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	answer, _, err := w.client.applyAs(ctx, v1alpha1.FieldManagerMarks, marks, true)
+func (m Marker) applyMarks(ctx context.Context, marks *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	answer, _, err := m.requests.applyAs(ctx, v1alpha1.FieldManagerMarks, marks, true)
 	if err != nil || !slices.ContainsFunc(answer.GetManagedFields(), ownsFinalizer) {
 		return answer, err
 	}
-	answer, _, err = w.client.apply(ctx, nothing(answer), true)
+	answer, _, err = m.requests.apply(ctx, nothing(answer), true)
 	return answer, err
 }
 
@@ -117,27 +123,27 @@ func ownsFinalizer(e metav1.ManagedFieldsEntry) bool {
 }
 
 // Release takes all marks off a resource, and these finalizers: it is ours no longer. Its children stay.
-func (w *Writer) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
-	answer, err := w.applyMarks(ctx, nothing(resource))
+func (m Marker) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+	answer, err := m.applyMarks(ctx, nothing(resource))
 	switch {
-	case IsGone(err, resource), apierrors.IsConflict(err) && w.isGone(ctx, resource):
+	case IsGone(err, resource), apierrors.IsConflict(err) && m.isGone(ctx, resource):
 		return nil
 	case err != nil:
 		return fmt.Errorf("releasing %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
 	// Another manager may own the same finalizer, for example after someone applied the whole object. Ours must still go.
-	return w.Finish(ctx, answer, finalizers)
+	return m.Finish(ctx, answer, finalizers)
 }
 
 // isGone says whether a resource no longer exists. An apply that names a UID answers 409, not 404, when it is gone.
-func (w *Writer) isGone(ctx context.Context, resource *unstructured.Unstructured) bool {
-	gone, err := w.Gone(ctx, resource)
+func (m Marker) isGone(ctx context.Context, resource *unstructured.Unstructured) bool {
+	gone, err := m.Gone(ctx, resource)
 	return err == nil && gone
 }
 
 // Gone asks the API server whether a resource no longer exists. Another one of its name is not it.
-func (w *Writer) Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error) {
-	live, err := w.client.metadata(ctx, targetOf(resource))
+func (m Marker) Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error) {
+	live, err := m.requests.metadata(ctx, targetOf(resource))
 	switch {
 	case IsGone(err, resource):
 		return true, nil
@@ -149,7 +155,7 @@ func (w *Writer) Gone(ctx context.Context, resource *unstructured.Unstructured) 
 }
 
 // Finish removes finalizers from a resource, in one patch.
-func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
+func (m Marker) Finish(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
 	keep := slices.DeleteFunc(resource.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
 	if len(keep) == len(resource.GetFinalizers()) {
 		return nil
@@ -160,7 +166,7 @@ func (w *Writer) Finish(ctx context.Context, resource *unstructured.Unstructured
 	if err != nil {
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
-	_, err = w.client.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerMarks, patch)
+	_, err = m.requests.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerMarks, patch)
 	if err != nil && !IsGone(err, resource) {
 		return fmt.Errorf("removing finalizers of %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}

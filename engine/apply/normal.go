@@ -4,24 +4,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/lru"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// learn hands the answer to the cache and remembers what the server made of our values: that is no drift.
-func (w *Writer) learn(prepared *drift.Prepared, obj, answer *unstructured.Unstructured) {
-	w.cache.Wrote(obj.GroupVersionKind(), answer)
-	if w.client.isDry() {
-		return
-	}
-	left := w.comparer.Differences(prepared, answer)
-	if len(left) == 0 {
-		w.normal.Remove(answer.GetUID())
-		return
-	}
-	w.normal.Add(answer.GetUID(), normalForm{hash: obj.GetAnnotations()[v1alpha1.AnnotationApplied], differences: left})
-}
+// normalForms remembers what the API server made of our values, by the UID of the child: that is no drift. It is safe for concurrent use.
+type normalForms struct{ byUID *lru.Cache }
 
 // normalForm is what the server made of one child.
 type normalForm struct {
@@ -29,12 +19,24 @@ type normalForm struct {
 	differences []drift.Difference
 }
 
-// withoutNormalForm leaves out differences that our own last apply left as well.
-func (w *Writer) withoutNormalForm(live *unstructured.Unstructured, hash string, found []drift.Difference) []drift.Difference {
+// newNormalForms remembers as many children as a large cluster has. One that is forgotten costs one apply.
+func newNormalForms() normalForms { return normalForms{byUID: lru.New(1 << 16)} }
+
+// learn takes in which differences the answer to an apply still has.
+func (n normalForms) learn(applied, answer *unstructured.Unstructured, left []drift.Difference) {
+	if len(left) == 0 {
+		n.byUID.Remove(answer.GetUID())
+		return
+	}
+	n.byUID.Add(answer.GetUID(), normalForm{hash: applied.GetAnnotations()[v1alpha1.AnnotationApplied], differences: left})
+}
+
+// without leaves out differences that our own last apply left as well.
+func (n normalForms) without(live *unstructured.Unstructured, hash string, found []drift.Difference) []drift.Difference {
 	if len(found) == 0 {
 		return nil
 	}
-	v, ok := w.normal.Get(live.GetUID())
+	v, ok := n.byUID.Get(live.GetUID())
 	form, isForm := v.(normalForm)
 	if !ok || !isForm || form.hash != hash {
 		return found

@@ -329,9 +329,9 @@ func TestWithoutNormalForm(t *testing.T) {
 	w := NewWriter(nil, nil, nil)
 	obj := live("team-a", func(o *unstructured.Unstructured) { o.SetUID("c1") })
 	known, fresh := drift.Difference{Path: "spec.a"}, drift.Difference{Path: "spec.b"}
-	g.Expect(w.withoutNormalForm(obj, "h", []drift.Difference{known})).To(HaveLen(1), "nothing was learned yet")
-	w.normal.Add(types.UID("c1"), normalForm{hash: "h", differences: []drift.Difference{known}})
-	g.Expect(w.withoutNormalForm(obj, "h", []drift.Difference{known})).To(BeEmpty())
-	g.Expect(drift.Paths(w.withoutNormalForm(obj, "h", []drift.Difference{known, fresh}))).To(Equal([]string{"spec.b"}))
-	g.Expect(w.withoutNormalForm(obj, "other", []drift.Difference{known})).To(HaveLen(1), "another configuration has another normal form")
+	g.Expect(w.normal.without(obj, "h", []drift.Difference{known})).To(HaveLen(1), "nothing was learned yet")
+	w.normal.byUID.Add(types.UID("c1"), normalForm{hash: "h", differences: []drift.Difference{known}})
+	g.Expect(w.normal.without(obj, "h", []drift.Difference{known})).To(BeEmpty())
+	g.Expect(drift.Paths(w.normal.without(obj, "h", []drift.Difference{known, fresh}))).To(Equal([]string{"spec.b"}))
+	g.Expect(w.normal.without(obj, "other", []drift.Difference{known})).To(HaveLen(1), "another configuration has another normal form")
 }

@@ -37,7 +37,7 @@ func (w *Writer) rekeyAndApply(ctx context.Context, obj, live *unstructured.Unst
 	if err != nil || w.client.isDry() {
 		return restored, err // what is not stored can't be applied to
 	}
-	if err := w.unite(ctx, restored); err != nil {
+	if err := w.client.unite(ctx, restored); err != nil {
 		return nil, err
 	}
 	answer, _, err := w.client.apply(ctx, obj, true)
@@ -45,11 +45,11 @@ func (w *Writer) rekeyAndApply(ctx context.Context, obj, live *unstructured.Unst
 }
 
 // unite makes the fields of the repairing manager our own.
-func (w *Writer) unite(ctx context.Context, live *unstructured.Unstructured) error {
+func (c *Client) unite(ctx context.Context, live *unstructured.Unstructured) error {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(v1alpha1.FieldManagerRepair), v1alpha1.FieldManager)
 	if err != nil || patch == nil {
 		return err
 	}
-	_, err = w.client.jsonPatch(ctx, targetOf(live), v1alpha1.FieldManager, patch)
+	_, err = c.jsonPatch(ctx, targetOf(live), v1alpha1.FieldManager, patch)
 	return err
 }

@@ -1,3 +1,8 @@
+// Package apply is the only writer of children, and of the metadata of resources. It decides what is ours, sends nothing
+// where nothing differs, and never takes over what it does not own (design: semantics.md, "How children are written",
+// "Drift", "Ownership, finding, pruning").
+//
+// It knows nothing of boxes' specs, templates or gates: it is handed rendered objects.
 package apply
 
 import (
@@ -7,26 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
 )
-
-// normalForms is how many children's server-made normal forms are remembered. One that is forgotten costs one apply.
-const normalForms = 1 << 16
-
-// Cache is the watch cache of children, which is told of our own writes so that the next read sees them.
-type Cache interface {
-	// Get reads a child.
-	Get(kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
-	// Wrote tells of the answer to a write.
-	Wrote(kind schema.GroupVersionKind, obj *unstructured.Unstructured)
-	// Gone tells of an object that our delete removed at once.
-	Gone(kind schema.GroupVersionKind, obj *unstructured.Unstructured)
-}
 
 // Child is a rendered child and how it is to be written.
 type Child struct {
@@ -89,16 +79,17 @@ type Writer struct {
 	// nothing is known of other resources.
 	Lives func(types.UID) bool
 
-	client   *Client
-	cache    Cache
-	comparer *drift.Comparer
-	normal   *lru.Cache
-	unsure   unsure
+	Marker
+	store
+
+	comparer    *drift.Comparer
+	normal      normalForms
+	unconfirmed unconfirmedWrites
 }
 
 // NewWriter gives a writer.
 func NewWriter(client *Client, cache Cache, comparer *drift.Comparer) *Writer {
-	return &Writer{client: client, cache: cache, comparer: comparer, normal: lru.New(normalForms)}
+	return &Writer{Marker: Marker{requests: client}, store: store{client: client, cache: cache}, comparer: comparer, normal: newNormalForms()}
 }
 
 // Apply makes or corrects a child. It sends nothing where nothing differs. Errors of the API server come back wrapped;
@@ -110,7 +101,10 @@ func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, 
 		return Outcome{}, err
 	}
 	out, err := w.write(ctx, owner, child, obj)
-	w.noteDoubt(owner, targetOf(obj), err)
+	if !w.client.isDry() {
+		_, shown := w.cache.Get(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
+		w.unconfirmed.record(owner.UID(), targetOf(obj), err, shown)
+	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("applying %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
@@ -136,7 +130,7 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 	if child.Once {
 		return w.keep(ctx, obj, live, Corrected)
 	}
-	live, leaving, err := w.handOver(ctx, child.Initial, live)
+	live, leaving, err := w.initial().handOver(ctx, child.Initial, live)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -148,7 +142,7 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 	if err != nil {
 		return w.replaceOr(ctx, child, obj, rest, live, err)
 	}
-	return w.letGo(ctx, child.Initial, leaving, out)
+	return w.releaseInitial(ctx, child.Initial, leaving, out)
 }
 
 // follow applies what is declared, where something differs.
@@ -157,7 +151,7 @@ func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructure
 	action, drifted := Changed, []string(nil)
 	prepared := w.comparer.Prepare(obj)
 	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
-		differences := w.withoutNormalForm(live, hash, w.comparer.Differences(prepared, live))
+		differences := w.normal.without(live, hash, w.comparer.Differences(prepared, live))
 		if len(differences) == 0 {
 			return Outcome{Action: None, Object: live}, nil
 		}
@@ -174,18 +168,25 @@ func (w *Writer) force(ctx context.Context, prepared *drift.Prepared, obj, live 
 		answer, err = w.rekeyAndApply(ctx, obj, live, err)
 	}
 	if err != nil {
-		w.stale(ctx, live, err)
+		w.refresh(ctx, live, err)
 		return Outcome{}, err
 	}
 	w.learn(prepared, obj, answer)
 	return Outcome{Action: action, Object: answer, Drift: drifted}, nil
 }
 
+// learn hands the answer to an apply to the cache, and remembers what the server made of our values.
+func (w *Writer) learn(prepared *drift.Prepared, obj, answer *unstructured.Unstructured) {
+	w.cache.Wrote(obj.GroupVersionKind(), answer)
+	if !w.client.isDry() {
+		w.normal.learn(obj, answer, w.comparer.Differences(prepared, answer))
+	}
+}
+
 // createOnce makes a child that is never changed again. A POST can't change what is there already.
 func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
-	answer, err := w.client.create(ctx, obj)
+	answer, err := w.create(ctx, obj)
 	if err == nil {
-		w.cache.Wrote(obj.GroupVersionKind(), answer)
 		return Outcome{Action: Created, Object: answer}, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -266,22 +267,7 @@ func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructur
 
 // Delete deletes a child, unless it has changed since it was read.
 func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) error {
-	return w.remove(ctx, child, metav1.DeletePropagationBackground)
-}
-
-func (w *Writer) remove(ctx context.Context, child *unstructured.Unstructured, propagation metav1.DeletionPropagation) error {
-	gone, err := w.client.delete(ctx, child, propagation)
-	switch {
-	case IsGone(err, child), err == nil && gone:
-		w.cache.Gone(child.GroupVersionKind(), child)
-		return nil
-	case w.stale(ctx, child, err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("deleting %s %q: %w", child.GetKind(), child.GetName(), err)
-	default:
-		return nil
-	}
+	return w.delete(ctx, child, metav1.DeletePropagationBackground)
 }
 
 // nothing is the empty configuration of an object: applying it gives up every field.

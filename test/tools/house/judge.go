@@ -39,7 +39,6 @@ var exceptions = []exception{
 	{"methods of engine.box", 105, notMoved},
 	{"fields of engine.box", 33, notMoved},
 	{"fields of engine.state", 21, notMoved},
-	{"methods of engine/apply.Writer", 40, notMoved},
 	{"lines of engine/expr", 7161, notMoved},
 	{"feedback edges of engine/expr", 63, notMoved},
 	{"methods of engine/expr.compiler", 27, notMoved},

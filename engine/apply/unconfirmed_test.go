@@ -61,7 +61,7 @@ func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) 
 	c.status, _, _ = unstructured.NestedMap(obj.Object, "status")
 }
 
-func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
+func TestResolveFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	g := NewWithT(t)
 	asked, broken := []string{}, false
 	client := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -86,25 +86,25 @@ func TestSettleFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 	cache := &told{}
 	w := NewWriter(client, cache, nil)
 	for _, name := range []string{"made", "never", "foreign", "sure"} {
-		w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF, false)
+		w.unconfirmed.record("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF, false)
 	}
-	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "sure"}, nil, true)
-	w.unsure.note("uid", target{kind: widgets, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")), false)
+	w.unconfirmed.record("uid", target{kind: widgets, namespace: "ns", name: "sure"}, nil, true)
+	w.unconfirmed.record("uid", target{kind: widgets, namespace: "ns", name: "made"}, apierrors.NewConflict(schema.GroupResource{}, "made", errors.New("it is there")), false)
 
 	broken = true
-	g.Expect(w.Settle(t.Context(), "uid")).To(MatchError(ContainSubstring(`Widget "foreign", of which it is not known whether it was made`)))
+	g.Expect(w.ResolveUnconfirmed(t.Context(), "uid")).To(MatchError(ContainSubstring(`Widget "foreign", of which it is not known whether it was made`)))
 	broken, asked = false, nil
-	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
+	g.Expect(w.ResolveUnconfirmed(t.Context(), "uid")).To(Succeed())
 	g.Expect(asked).To(Equal([]string{"foreign", "made", "never"}))
 	g.Expect(cache.written).To(Equal([]string{"ns/made"}), "only what is the owner's")
 	g.Expect(cache.status).To(HaveKey("succeeded"), "whole: an event of the same version would change nothing")
-	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
-	g.Expect(asked).To(HaveLen(3), "nothing is in doubt any more")
-	g.Expect(w.Settle(t.Context(), "nobody")).To(Succeed())
-	g.Expect(w.unsure.all).To(BeEmpty())
+	g.Expect(w.ResolveUnconfirmed(t.Context(), "uid")).To(Succeed())
+	g.Expect(asked).To(HaveLen(3), "nothing is unconfirmed any more")
+	g.Expect(w.ResolveUnconfirmed(t.Context(), "nobody")).To(Succeed())
+	g.Expect(w.unconfirmed.all).To(BeEmpty())
 }
 
-func TestAChildThatTheCacheDoesNotShowIsInDoubt(t *testing.T) {
+func TestAChildThatTheCacheDoesNotShowIsUnconfirmed(t *testing.T) {
 	g := NewWithT(t)
 	owner := Owner{Resource: live("ns"), Box: "website", Label: "web"}
 	owner.Resource.SetUID("uid")
@@ -128,7 +128,7 @@ func TestAChildThatTheCacheDoesNotShowIsInDoubt(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Action).To(Equal(None), "a former try has made it")
 	g.Expect(cache.written).To(BeEmpty())
-	g.Expect(w.Settle(t.Context(), "uid")).To(Succeed())
+	g.Expect(w.ResolveUnconfirmed(t.Context(), "uid")).To(Succeed())
 	g.Expect(cache.written).To(Equal([]string{"ns/token"}))
 	g.Expect(gets).To(Equal(2))
 }

@@ -17,30 +17,22 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// unsure are children that there may be, and that the cache does not show: a request may have been carried out though its answer was
-// lost. The cache shows them when their event comes, which may be late, and then nobody asks any more if the owner is gone by then.
-type unsure struct {
+// unconfirmedWrites are children that there may be, and that the cache does not show: a request may have been carried out though its
+// answer was lost. The cache shows them when their event comes, which may be late, and then nobody asks any more if the owner is gone by
+// then. The zero value has none; it is safe for concurrent use.
+type unconfirmedWrites struct {
 	mu  sync.Mutex
 	all map[types.UID]map[target]bool // by owner; guarded by mu
 }
 
-// noteDoubt takes in how the writing of a child ended.
-func (w *Writer) noteDoubt(owner Owner, t target, err error) {
-	if w.client.isDry() {
-		return
-	}
-	_, shown := w.cache.Get(t.kind, t.namespace, t.name)
-	w.unsure.note(owner.UID(), t, err, shown)
-}
-
-// note takes in how the writing of a child ended, and whether the cache shows it now. A success ends all doubt if it does: one that found
+// record takes in how the writing of a child ended, and whether the cache shows it now. A success confirms it if it does: one that found
 // the child as it should be has written nothing, and so has told the cache nothing. A refusal says nothing of an earlier try.
-func (u *unsure) note(owner types.UID, t target, err error, shown bool) {
+func (u *unconfirmedWrites) record(owner types.UID, t target, err error, shown bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case err == nil && shown:
-		u.drop(owner, t)
+		u.dropLocked(owner, t)
 	case err == nil, MayHaveBeenDone(err):
 		if u.all == nil {
 			u.all = map[types.UID]map[target]bool{}
@@ -52,16 +44,15 @@ func (u *unsure) note(owner types.UID, t target, err error, shown bool) {
 	}
 }
 
-// drop needs the lock.
-func (u *unsure) drop(owner types.UID, t target) {
+func (u *unconfirmedWrites) dropLocked(owner types.UID, t target) {
 	delete(u.all[owner], t)
 	if len(u.all[owner]) == 0 {
 		delete(u.all, owner)
 	}
 }
 
-// of gives the children of an owner that are in doubt, sorted.
-func (u *unsure) of(owner types.UID) []target {
+// of gives the unconfirmed children of an owner, sorted.
+func (u *unconfirmedWrites) of(owner types.UID) []target {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(u.all[owner]), func(a, b target) int {
@@ -80,12 +71,12 @@ func MayHaveBeenDone(err error) bool {
 	return !errors.As(err, &answer) || answer.Status().Code >= http.StatusInternalServerError
 }
 
-// Settle asks the API server for the children of an owner of which it is not known whether they were made, so that the cache shows
+// ResolveUnconfirmed asks the API server for the children of an owner of which it is not known whether they were made, so that the cache shows
 // those that were. It must be called before an owner is let go: what is not known then is never deleted. It sends nothing where
-// nothing is in doubt.
-func (w *Writer) Settle(ctx context.Context, owner types.UID) error {
-	for _, t := range w.unsure.of(owner) {
-		// The whole object: its event may bring the same version, and then nobody looks again at what metadata alone did not show.
+// nothing is unconfirmed.
+func (w *Writer) ResolveUnconfirmed(ctx context.Context, owner types.UID) error {
+	for _, t := range w.unconfirmed.of(owner) {
+		// The whole object: its event may bring the same version, and then nobody reads again what metadata alone did not show.
 		live, err := w.client.get(ctx, t)
 		switch {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
@@ -94,7 +85,7 @@ func (w *Writer) Settle(ctx context.Context, owner types.UID) error {
 		case live.GetLabels()[v1alpha1.LabelOwnerUID] == string(owner):
 			w.cache.Wrote(t.kind, live)
 		}
-		w.unsure.note(owner, t, nil, true)
+		w.unconfirmed.record(owner, t, nil, true)
 	}
 	return nil
 }

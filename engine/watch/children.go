@@ -99,7 +99,7 @@ func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 			remove: func(obj *unstructured.Unstructured) { c.changed(k, gvk, obj, nil) },
 		},
 		beside: func(ctx context.Context) {
-			k.mind(ctx, func(lost *unstructured.Unstructured) { c.changed(k, gvk, lost, nil) })
+			k.sweep(ctx, func(lost *unstructured.Unstructured) { c.changed(k, gvk, lost, nil) })
 		},
 	}))
 	return k

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 )
 
 // nobody is the name of no object: a list of it costs the API server next to nothing, where a limit is ignored by lists from
@@ -35,22 +33,18 @@ type informer struct {
 	synced    <-chan struct{} // closed when the store is filled and the handler has been told
 	done      chan struct{}   // closed when nothing of the informer runs any more
 	lastError atomic.Pointer[error]
-	lastHeard atomic.Pointer[time.Time]
+	watchdog  watchdog
+	access    access
 
-	clock    clock.WithTicker
-	quiet    time.Duration // how long a watch may tell nothing
 	panicked func(p any, stack []byte)
 	note     func() (forget func()) // notes the watch for those who ask for its age
 	beside   func(context.Context)  // runs while the informer does; nil: nothing
-	streams  sync.WaitGroup         // what minds watches
 
 	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
 
 	mu      sync.Mutex         // guards what follows
 	cancel  context.CancelFunc // nil until started
 	stopped bool
-	blocked chan struct{} // closed while the API server refuses to read the kind
-	refusal error         // why it does; nil: it does not
 }
 
 type informerOptions struct {
@@ -69,8 +63,8 @@ func newInformer(cfg Config, options informerOptions) *informer {
 	cfg = cfg.withDefaults()
 	i := &informer{
 		beside:   options.beside,
-		clock:    cfg.Clock,
-		quiet:    cfg.Quiet,
+		watchdog: watchdog{clock: cfg.Clock, limit: cfg.Quiet},
+		access:   access{blocked: make(chan struct{})},
 		panicked: cfg.Panicked,
 		name:     options.name,
 		requests: cfg.Client.Resource(options.resource),
@@ -78,12 +72,11 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		fields:   options.fields,
 		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
 		done:     make(chan struct{}),
-		blocked:  make(chan struct{}),
 	}
 	if options.namespace != "" {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
 	}
-	i.note = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.age) }
+	i.note = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.watchdog.age) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  guardedRequest(i, i.list),
 		WatchFuncWithContext: guardedRequest(i, i.watch),
@@ -110,7 +103,7 @@ func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	i.cancel = cancel
-	i.heard()
+	i.watchdog.heard()
 	forget := i.note()
 	group.Go(func() {
 		defer close(i.done)
@@ -122,7 +115,7 @@ func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 
 func (i *informer) run(ctx context.Context) {
 	if i.beside != nil {
-		i.streams.Go(func() { i.guard(func() { i.beside(ctx) }) })
+		i.watchdog.routines.Go(func() { i.guard(func() { i.beside(ctx) }) })
 	}
 	i.awaitKind(ctx)
 	if ctx.Err() == nil {
@@ -131,7 +124,7 @@ func (i *informer) run(ctx context.Context) {
 	}
 	i.lists.Lock() // waits for lists in flight
 	defer i.lists.Unlock()
-	i.streams.Wait()
+	i.watchdog.routines.Wait()
 }
 
 // halt tells the informer to stop; done is closed when it has.
@@ -173,8 +166,8 @@ func (i *informer) wait(ctx context.Context) error {
 		return nil
 	case <-i.done:
 		return fmt.Errorf("syncing kind %q: %w", i.name, ErrStopped)
-	case <-i.isBlocked():
-		return fmt.Errorf("syncing kind %q: %w", i.name, i.refused())
+	case <-i.access.refuses():
+		return fmt.Errorf("syncing kind %q: %w", i.name, i.access.refused())
 	case <-ctx.Done():
 		if last := i.lastError.Load(); last != nil {
 			return fmt.Errorf("syncing kind %q: %w: %w", i.name, context.Cause(ctx), *last)
@@ -255,14 +248,14 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer i.giveUp(ctx, cancel)()
+		defer i.watchdog.giveUp(ctx, cancel)()
 		list, err = i.requests.List(ctx, options)
-		return i.explained(ctx, err)
+		return i.watchdog.explained(ctx, err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	i.heard()
+	i.watchdog.heard()
 	return list, nil
 }
 

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -17,7 +19,7 @@ type overlay struct {
 	entries map[string]entry // by the store's keys
 
 	// lost are objects that we wrote, and that were gone before the store had seen them: a watch was dropped in between, and what was
-	// listed after that holds neither. No event tells of them; mind does. Guarded by mu.
+	// listed after that holds neither. No event tells of them; sweep does. Guarded by mu.
 	lost []*unstructured.Unstructured
 }
 
@@ -182,4 +184,33 @@ func newer(a, b string) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
+}
+
+// sweepInterval is how long an object that we wrote, and that was gone before the store had seen it, may go unnoticed.
+const sweepInterval = time.Second
+
+// sweep forgets entries that are superseded, also where nobody reads and no event comes, until the context ends. It tells of those
+// that were lost.
+func (o *overlay) sweep(ctx context.Context, tell func(lost *unstructured.Unstructured)) {
+	ticker := o.store.watchdog.clock.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			o.all()
+			for _, obj := range o.takeLost() {
+				tell(obj)
+			}
+		}
+	}
+}
+
+func (o *overlay) takeLost() []*unstructured.Unstructured {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lost := o.lost
+	o.lost = nil
+	return lost
 }

@@ -194,7 +194,7 @@ func (p *pool[T]) Settled(user string, gvk schema.GroupVersionKind) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	k := p.kinds[gvk]
-	return k != nil && k.users.Has(user) && (k.watched.informer().hasSynced() || errors.Is(k.watched.informer().refused(), ErrNotServed))
+	return k != nil && k.users.Has(user) && (k.watched.informer().hasSynced() || errors.Is(k.watched.informer().access.refused(), ErrNotServed))
 }
 
 func compareKinds(a, b schema.GroupVersionKind) int {

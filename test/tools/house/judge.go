@@ -51,7 +51,6 @@ var exceptions = []exception{
 	{"methods of engine/pipeline.compiler", 81, notMoved},
 	{"methods of engine/pipeline.declaration", 28, notMoved},
 	{"fields of engine/pipeline.declaration", 38, notMoved},
-	{"fields of engine/watch.informer", 22, notMoved},
 	{"files below 50 lines", 41, notMoved},
 }
 

@@ -140,7 +140,7 @@ func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 		_, err = i.list(ctx, metav1.ListOptions{})
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(tries).To(Equal(3), "and tried again")
-		i.streams.Wait()
+		i.watchdog.routines.Wait()
 	})
 }
 

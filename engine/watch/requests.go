@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -31,7 +32,7 @@ func (i *informer) insist(ctx context.Context, passes func(error) bool, f func(c
 	for try := 0; ; try++ {
 		err := f(ctx)
 		if ctx.Err() == nil {
-			i.answered(err, try)
+			i.access.answered(err, try)
 		}
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
@@ -61,4 +62,17 @@ func passing(err error) bool {
 
 func unavailable(err error) bool {
 	return errors.As(err, new(*url.Error)) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+}
+
+// anyVersion is the resourceVersion of a list that may be answered with any state that there ever was.
+const anyVersion = "0"
+
+// Consistent makes a list that would be content with any state ask for the current one. An answer from before this process began
+// would hide what a former one has written: the deletion of a resource would then leave children behind. Where the API server
+// streams its first answer, which is the usual way, that is never older either.
+func Consistent(options metav1.ListOptions) metav1.ListOptions {
+	if options.ResourceVersion == anyVersion {
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	}
+	return options
 }

@@ -174,7 +174,7 @@ func TestPanicsAreCaught(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			caught = append(caught, p)
-			g.Expect(string(stack)).To(ContainSubstring("age_test.go"))
+			g.Expect(string(stack)).To(ContainSubstring("watchdog_test.go"))
 		}
 		for _, e := range []struct {
 			kind apiwatch.EventType

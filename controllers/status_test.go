@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestMistakesOnOneLine(t *testing.T) {
@@ -81,9 +82,9 @@ func TestConditions(t *testing.T) {
 		"CRD: missing":          {(&view{crdReason: "CRDMissing", crdMessage: "m"}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
 		"CRD: there":            {(&view{crd: &pipeline.CRD{}, crdReason: "Established"}).crdCondition(), metav1.ConditionTrue, "Established", ""},
 		"compiled: no CRD":      {(&view{reason: "CRDMissing"}).compiledCondition(box, false), metav1.ConditionUnknown, "CRDMissing", "the spec is checked against the CRD's schema when the CRD is there"},
-		"compiled: yes":         {(&view{plan: &pipeline.Plan{Revision: "website-1"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
-		"compiled: with notes":  {(&view{plan: &pipeline.Plan{Revision: "website-1", Notes: []string{"n"}}, notes: []string{"m"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n; m"},
-		"compiled: may not run": {(&view{plan: &pipeline.Plan{Revision: "website-2"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; revision website-1 goes on"},
+		"compiled: yes":         {(&view{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
+		"compiled: with notes":  {(&view{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}, Notes: []string{"n"}}, notes: []string{"m"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n; m"},
+		"compiled: may not run": {(&view{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-2"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; revision website-1 goes on"},
 		"compiled: refused":     {(&view{errors: mistake, notes: []string{"why"}}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; why"},
 		"compiled: no":          {(&view{errors: mistake}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it"},
 		"compiled: no, it runs": {(&view{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},

@@ -175,7 +175,7 @@ func reconciled(obj *unstructured.Unstructured) int64 {
 // evaluated again when a child changes, be it by our own write, and once per resync where the API server refuses.
 func (b *box) repeats(plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) bool {
 	if !st.looked.IsZero() {
-		return (st.class == pipeline.Permanent || st.class == pipeline.Refused) && st.inputs.SameResource(plan, stored)
+		return (st.class == pipeline.Permanent || st.class == pipeline.Refused) && st.inputs.SameResource(&plan.Plan, stored)
 	}
 	if b.recovered(stored) {
 		return false

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // A process that ends between writing the status of a resource and that of CRDHealth leaves the two at odds.
@@ -44,7 +45,7 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 			stored.SetNamespace("ns")
 			stored.SetName(tc.resource)
 			stored.SetGeneration(1)
-			g.Expect(b.repeats(&pipeline.Plan{Revision: "r"}, stored, &state{})).To(Equal(tc.repeats))
+			g.Expect(b.repeats(&pipeline.Plan{Plan: stage.Plan{Revision: "r"}}, stored, &state{})).To(Equal(tc.repeats))
 		})
 	}
 }
@@ -63,7 +64,7 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 		stored := &unstructured.Unstructured{Object: map[string]any{}}
 		stored.SetNamespace("ns")
 		stored.SetName("listed")
-		was := b.readyBefore(&pipeline.Run{Stored: stored}, &state{})
+		was := b.readyBefore(&pipeline.Run{Cycle: &stage.Cycle{Stored: stored}}, &state{})
 		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))
 	}
 }

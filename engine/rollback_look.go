@@ -149,7 +149,7 @@ func (b *box) back(ctx context.Context, look *rollingBack, run *pipeline.Run) er
 	err := to.GoBack(ctx, back)
 	run.Writes, run.Events, run.LeftBehind = back.Writes, back.Events, back.LeftBehind
 	run.Stored = back.Stored // going back may have marked it
-	run.Inputs = back.Inputs.As(plan, run.Stored)
+	run.Inputs = back.Inputs.As(&plan.Plan, run.Stored)
 	return err
 }
 

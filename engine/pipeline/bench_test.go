@@ -37,7 +37,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !r.Inputs.Unchanged(plan, r.Stored, p, now) {
+		if !r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now) {
 			b.Fatal("nothing has changed")
 		}
 	}

@@ -48,4 +48,4 @@ func (b blocker) waitsForOneOf(all []blocker) bool {
 }
 
 // about tells things apart where several blockers speak of one.
-func (b blocker) about() string { return cmp.Or(b.of, b.Message) }
+func (b blocker) about() string { return cmp.Or(b.Of, b.Message) }

@@ -17,7 +17,7 @@ import (
 
 // blocking makes a blocker whose message is its name.
 func blocking(of weight, name string, needs ...string) blocker {
-	return blocker{Wait: Wait{Message: name, of: name}, weight: of, gives: name, needs: needs}
+	return blocker{Wait: Wait{Message: name, Of: name}, weight: of, gives: name, needs: needs}
 }
 
 func TestRootOf(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRootOf(t *testing.T) {
 		"one that waits for itself":         {[]blocker{blocking(waiting, "a", "a"), blocking(waiting, "b", "a")}, "a", 1},
 		"several that are late":             {[]blocker{late, blocking(childOnItsWay, "later"), unmet}, "late", 2},
 		"readyWhen last":                    {[]blocker{unmet, late}, "late", 1},
-		"two blockers about one thing":      {[]blocker{blocking(waiting, "a"), {Wait: Wait{Message: "again", of: "a"}, weight: childTroubled, gives: "a"}}, "again", 0},
+		"two blockers about one thing":      {[]blocker{blocking(waiting, "a"), {Wait: Wait{Message: "again", Of: "a"}, weight: childTroubled, gives: "a"}}, "again", 0},
 		"two blockers about nobody says":    {[]blocker{{Wait: Wait{Message: "a"}, weight: waiting}, {Wait: Wait{Message: "b"}, weight: waiting}}, "a", 1},
 	}
 	for name, tc := range cases {

@@ -12,28 +12,30 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // children are the living children of one resource, read from the inventory when they are first needed, and again after a
 // write.
 type children struct {
-	run    *Run
-	noted  bool // the versions of the first read are in the run's inputs
-	loaded bool
-	list   []*unstructured.Unstructured
-	byKey  map[childKey]*unstructured.Unstructured
-	viewed bool           // a gate or a template of this cycle has seen which children there are
-	tree   map[string]any // what templates see
-	whole  map[string]any // the same, with what Secrets hold
+	run         *Run
+	loaded      bool
+	list        []*unstructured.Unstructured
+	byKey       map[childKey]*unstructured.Unstructured
+	viewed      bool           // a gate or a template of this cycle has seen which children there are
+	tree        map[string]any // what templates see
+	withSecrets map[string]any // the same, with what Secrets hold
 }
 
 func newChildren(r *Run) *children { return &children{run: r} }
 
 // changed forgets what was read: something was written.
-func (c *children) changed() { c.loaded, c.list, c.byKey, c.tree, c.whole = false, nil, nil, nil, nil }
+func (c *children) changed() {
+	c.loaded, c.list, c.byKey, c.tree, c.withSecrets = false, nil, nil, nil, nil
+}
 
 // unsee forgets what templates saw: it is another thing now what the children stand for.
-func (c *children) unsee() { c.tree, c.whole = nil, nil }
+func (c *children) unsee() { c.tree, c.withSecrets = nil, nil }
 
 // rendered forgets what templates saw where a declaration has got another object than the one that is there.
 func (c *children) rendered() {
@@ -42,8 +44,8 @@ func (c *children) rendered() {
 	}
 }
 
-// all gives every child, in the order of the declarations that they stand for; those of none come last.
-func (c *children) all() []*unstructured.Unstructured {
+// All gives every child, in the order of the declarations that they stand for; those of none come last.
+func (c *children) All() []*unstructured.Unstructured {
 	if c.loaded {
 		return c.list
 	}
@@ -53,12 +55,7 @@ func (c *children) all() []*unstructured.Unstructured {
 	}
 	slices.SortStableFunc(c.list, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
 	c.loaded = true
-	if !c.noted {
-		for _, child := range c.list {
-			c.run.Inputs.children[child.GetUID()] = child.GetResourceVersion()
-		}
-		c.noted, c.run.Inputs.readChildren = true, true
-	}
+	c.run.Inputs.ReadChildren(c.list) // the versions of the first read
 	return c.list
 }
 
@@ -72,7 +69,7 @@ func (c *children) place(child *unstructured.Unstructured) int {
 // find gives the living children of one instance; for a declaration as a whole, those of all its items.
 func (c *children) find(in instance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, child := range c.all() {
+	for _, child := range c.All() {
 		id := idOf(child)
 		if id == in.id || in.forEach != nil && in.item == nil && c.run.Plan.declared(id) == in.declaration {
 			out = append(out, child)
@@ -81,20 +78,20 @@ func (c *children) find(in instance) []*unstructured.Unstructured {
 	return out
 }
 
-// view is .children: by singular (the first declared), by plural and name, and by explicit id.
-func (c *children) view() map[string]any {
+// View is .children: by singular (the first declared), by plural and name, and by explicit id.
+func (c *children) View() map[string]any {
 	if c.tree == nil || !c.loaded {
 		c.tree = c.treeOf(kinds.View)
 	}
 	return c.tree
 }
 
-// viewAll is view with what Secrets hold.
-func (c *children) viewAll() map[string]any {
-	if c.whole == nil || !c.loaded {
-		c.whole = c.treeOf(kinds.ViewAll)
+// viewWithSecrets is View with what Secrets hold.
+func (c *children) viewWithSecrets() map[string]any {
+	if c.withSecrets == nil || !c.loaded {
+		c.withSecrets = c.treeOf(kinds.ViewAll)
 	}
-	return c.whole
+	return c.withSecrets
 }
 
 func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
@@ -115,7 +112,7 @@ func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) 
 			byName = map[string]any{}
 			tree[plural] = byName
 		}
-		byName[c.run.childName(child)] = seen
+		byName[c.run.ChildName(child)] = seen
 		if d := c.run.Plan.named(idOf(child)); d != nil && d.explicit && c.run.stands.age(child) == 0 {
 			addByID(tree, d, idOf(child), seen)
 		}
@@ -125,7 +122,7 @@ func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) 
 
 // at gives the living child in a place; nil where there is none.
 func (c *children) at(key childKey) *unstructured.Unstructured {
-	all := c.all()
+	all := c.All()
 	if c.byKey == nil {
 		c.byKey = make(map[childKey]*unstructured.Unstructured, len(all))
 		for _, child := range all {
@@ -147,14 +144,6 @@ func addByID(tree map[string]any, d *declaration, id string, seen map[string]any
 		tree[d.id] = byKey
 	}
 	byKey[strings.TrimPrefix(id, d.id+keyMark)] = seen
-}
-
-// childName is a child's name as users write it: with the namespace where that is not the resource's own.
-func (r *Run) childName(child *unstructured.Unstructured) string {
-	if ns := child.GetNamespace(); ns != "" && ns != r.Stored.GetNamespace() {
-		return ns + "/" + child.GetName()
-	}
-	return child.GetName()
 }
 
 func idOf(child *unstructured.Unstructured) string {
@@ -200,11 +189,11 @@ func newStanding() standing {
 func (s standing) add(obj *unstructured.Unstructured, in instance) error {
 	key := keyOf(obj)
 	if other, taken := s.places[key]; taken {
-		return permanent(v1alpha1.ReasonDuplicateChild,
+		return stage.NewPermanent(v1alpha1.ReasonDuplicateChild,
 			fmt.Errorf("%q and %q both render %s %q; give one of them another name", other, in.place(), obj.GetKind(), obj.GetName()))
 	}
 	if len(s.rendered) >= maxChildren {
-		return permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, in.place()))
+		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, in.place()))
 	}
 	s.rendered[key], s.places[key], s.objects[in.id] = in.id, in.place(), key
 	return nil

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const kindDeployment = "Deployment"
@@ -40,14 +42,14 @@ func wordsOfChild(d *declaration, child *unstructured.Unstructured) (weight, str
 		if !d.quoted {
 			return childOnItsWay, "its status can't be read"
 		}
-		return childOnItsWay, "its status can't be read: " + oneLine(err.Error())
+		return childOnItsWay, "its status can't be read: " + stage.OneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
 		return childOnItsWay, res.Message + heldBy(child)
 	case res.Status == status.CurrentStatus && (!d.isJob() || jobState(child) != ""):
 		// To kstatus, a Job is as it should be as soon as it has begun.
 		return childOnItsWay, ""
 	}
-	of, why := childOnItsWay, oneLine(res.Message)
+	of, why := childOnItsWay, stage.OneLine(res.Message)
 	if c, complains := saidBy(child, res); c != nil {
 		why = wordsOfCondition(c, d.quoted)
 		if complains {
@@ -85,7 +87,7 @@ func wordsOfCondition(c *status.BasicCondition, quoted bool) string {
 	if !quoted {
 		return strings.TrimSpace(fmt.Sprintf("%s (see its status.conditions[%s])", c.Reason, c.Type))
 	}
-	return steady(strings.Trim(c.Reason+": "+c.Message, ": "))
+	return stage.Steady(strings.Trim(c.Reason+": "+c.Message, ": "))
 }
 
 // heldBy names the finalizers that hold an object which is being deleted. Those of the garbage collector go by themselves.

@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // steps runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
@@ -120,22 +121,22 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	if err != nil {
 		return "", err
 	}
-	if err := r.reach(ctx, obj); err != nil {
+	if err := r.Reach(ctx, obj); err != nil {
 		return "", err
 	}
 	child := in.child(obj)
 	child.CleanUp = true
-	out, err := r.Ports.Applier.Apply(ctx, r.owner, child)
-	if inTerminatingNamespace(err) {
+	out, err := r.Ports.Applier.Apply(ctx, r.Owner, child)
+	if stage.InTerminatingNamespace(err) {
 		// Nor can an event be made there.
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
-		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
+		r.Events = append(r.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
 			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, in), obj.GetNamespace())})
 		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
 	if err != nil && !in.quoted {
-		err = withoutValues(err, in.called(obj))
+		err = stage.WithoutValues(err, in.called(obj))
 	}
 	if err != nil {
 		return "", err
@@ -170,7 +171,7 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstr
 	if !in.isJob() {
 		why, err := r.unmet(ctx, in, live)
 		if why != "" {
-			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.childName(live), why)
+			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.ChildName(live), why)
 		}
 		return why, err
 	}
@@ -181,16 +182,16 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstr
 		if in.failurePolicy == v1alpha1.JobFailureContinue {
 			return "", nil
 		}
-		return "", permanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
+		return "", stage.NewPermanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
 			"clean-up Job %q failed and holds the deletion: mend the cause and delete the Job to run it again, or set the annotation %s: \"true\" on the resource",
-			r.childName(live), v1alpha1.AnnotationSkipCleanup))
+			r.ChildName(live), v1alpha1.AnnotationSkipCleanup))
 	default:
-		return fmt.Sprintf("waiting for clean-up Job %q to finish", r.childName(live)), nil
+		return fmt.Sprintf("waiting for clean-up Job %q to finish", r.ChildName(live)), nil
 	}
 }
 
 func beingDeleted(r *Run, child *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), r.childName(child))
+	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), r.ChildName(child))
 }
 
 func (d *declaration) isJob() bool { return d.gvk.Group == "batch" && d.gvk.Kind == "Job" }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // cleaned runs a plan for a deleted resource.
@@ -138,7 +139,7 @@ func TestOneFailureHoldsUpNoOtherCleanUp(t *testing.T) {
 			p.put(jobKind, "first", "first", endJob("Failed"))
 			plan := planOf(t, fmt.Sprintf("deletion: {ordered: %t}\nonDelete: {jobs: [{id: first, name: first, image: a}, {id: second, name: second, image: a}, {id: third, name: third, image: a}]}", ordered))
 			_, err := p.run(plan, deleted(t, v1alpha1.Finalizer))
-			expectStep(g, err, stepDeletion, Permanent, v1alpha1.ReasonCleanupFailed)
+			expectStep(g, err, stage.StepDeletion, Permanent, v1alpha1.ReasonCleanupFailed)
 			g.Expect(err.Error()).To(gomega.HavePrefix(`deletion: first: clean-up Job "first" failed`))
 			g.Expect(p.done()).To(gomega.Equal(want))
 		})

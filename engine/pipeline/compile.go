@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -48,12 +49,13 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	env, box = withDefaults(env), boxspec.Canonical(box)
 	c := &compiler{Box: &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}}
 	c.plan = &Plan{
-		Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-		Runtime: runtimeOf(box.Spec.RuntimeSpec), byID: map[string]*declaration{},
-		cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
-		places: boxspec.PlacesOf(&box.Spec).With(env.Former),
+		Plan: stage.Plan{
+			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
+			Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.Former),
+		},
+		byID: map[string]*declaration{}, cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
 	}
-	c.plan.boxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
+	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
 	c.served()
 	c.selection()

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -157,50 +158,50 @@ func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONS
 }
 
 // Name implements Stage.
-func (cross) Name() string { return stepCross }
+func (cross) Name() string { return stage.StepCross }
 
 // Run implements Stage. While a required source is absent, a resource that is not Active yet waits as a whole. One that is Active goes
 // on with what does not read that source. Its arrival queues the resource.
-func (s cross) Run(ctx context.Context, r *Run) (Outcome, error) {
-	r.cross, r.secretCross = map[string]any{}, map[string]any{}
-	goesOn := r.isActive && !r.back.going
+func (s cross) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	r.Outside.Cross, r.Outside.CrossWithSecrets = map[string]any{}, map[string]any{}
+	goesOn := r.Marks.Active && !r.Restoring
 	for i := range s.sources {
 		absent, err := s.sources[i].read(ctx, r)
 		if err != nil {
-			return Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
+			return stage.Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
 		}
 		name := compile.Outside{Root: compile.RootCross, Name: s.sources[i].name}
-		r.known[name] = true
+		r.Outside.Know(name)
 		if absent == "" || s.sources[i].optional {
 			continue
 		}
-		r.lacking[name] = true
+		r.Outside.Lack(name)
 		message := fmt.Sprintf("cross %s: %s", name.Name, absent)
 		if goesOn {
 			message += r.readersOf(ctx, name)
 		}
-		r.wait(sourceName(compile.RootCross, name.Name), v1alpha1.ReasonWaitingForCross, message)
+		r.Wait(stage.SourceID(name), v1alpha1.ReasonWaitingForCross, message)
 	}
-	if len(r.lacking) > 0 && !goesOn {
-		return Hold, nil
+	if r.Outside.LacksAny() && !goesOn {
+		return stage.Hold, nil
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // read puts what the source selects where templates find it. absent says why there is nothing. An optional source may also
 // be one that this resource does not name, or whose namespace does not let it in.
 func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err error) {
 	absent, err = s.find(ctx, r)
-	_, unreachable := errors.AsType[*unreachableError](err)
+	_, unreachable := errors.AsType[*stage.UnreachableError](err)
 	switch {
 	case unreachable && s.optional:
 		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
-		r.notes = append(r.notes, fmt.Sprintf("cross %s: %s", s.name, err))
+		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
 		return err.Error(), nil
 	case s.optional && expr.IsAbsent(err):
 		return err.Error(), nil
 	case s.optional && absent != "" && r.Ports.Unread != "":
-		r.notes = append(r.notes, fmt.Sprintf("cross %s: %s", s.name, absent))
+		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, absent))
 		return absent, err
 	default:
 		return absent, err
@@ -210,7 +211,7 @@ func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err erro
 func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err error) {
 	kind := s.kind
 	if s.box != "" {
-		if kind = r.observedBox(s.box); kind.Empty() {
+		if kind = r.Inputs.Box(r.Ports.Observer, s.box); kind.Empty() {
 			return fmt.Sprintf("box %q does not run", s.box), nil
 		}
 	}
@@ -219,13 +220,13 @@ func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err erro
 		err = r.Ports.Observer.Observe(ctx, kind)
 	}
 	if s.optional && meta.IsNoMatchError(err) {
-		r.flipAt(r.Now.Add(r.Plan.Runtime.Resync)) // nobody tells when a kind is installed
+		r.ReconcileAt(r.Now.Add(r.Plan.Runtime.Resync)) // nobody tells when a kind is installed
 		return fmt.Sprintf("kind %s is not installed", kind.Kind), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	data := r.data(false)
+	data := r.Data(false)
 	namespace, err := s.namespaceOf(ctx, r, data, namespaced)
 	if err != nil {
 		return "", err
@@ -233,44 +234,44 @@ func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err erro
 	if s.object == nil {
 		return s.list(ctx, r, kind, namespace, data)
 	}
-	name, err := text(ctx, "selector.name", s.object, data)
+	name, err := stage.Text(ctx, "selector.name", s.object, data)
 	if err != nil || name == "" {
 		return "selector.name is empty", err
 	}
-	obj := r.observed(kind, namespace, name)
+	obj := r.Inputs.Get(r.Ports.Observer, kind, namespace, name)
 	if obj == nil {
-		return r.absent(describe(kind, namespace, name)), nil
+		return r.Absent(stage.Describe(kind, namespace, name)), nil
 	}
-	r.cross[s.name], r.secretCross[s.name] = kinds.View(obj), kinds.ViewAll(obj)
+	r.Outside.Cross[s.name], r.Outside.CrossWithSecrets[s.name] = kinds.View(obj), kinds.ViewAll(obj)
 	return "", nil
 }
 
 // list gives all that the labels select, as a list.
 func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
-	wanted, err := texts(ctx, "selector.matchLabels", s.labels, data)
+	wanted, err := stage.Texts(ctx, "selector.matchLabels", s.labels, data)
 	if err != nil {
 		return "", err
 	}
 	selector, err := labels.ValidatedSelectorFromSet(wanted)
 	if err != nil {
-		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.matchLabels: %w", err))
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.matchLabels: %w", err))
 	}
-	objects := r.observedAll(kind, namespace, selector)
+	objects := r.Inputs.Select(r.Ports.Observer, kind, namespace, selector)
 	if len(objects) > maxCross {
-		return "", permanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("selects %d objects; at most %d can be read: select fewer by matchLabels", len(objects), maxCross))
+		return "", stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("selects %d objects; at most %d can be read: select fewer by matchLabels", len(objects), maxCross))
 	}
 	seen, all := make([]any, 0, len(objects)), make([]any, 0, len(objects))
 	for _, obj := range objects {
 		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewAll(obj))
 	}
-	r.cross[s.name], r.secretCross[s.name] = seen, all
+	r.Outside.Cross[s.name], r.Outside.CrossWithSecrets[s.name] = seen, all
 	switch {
 	case len(objects) > 0:
 		return "", nil
 	case r.Ports.Unread != "":
-		return r.absent(fmt.Sprintf("%s with the labels %q", describe(kind, namespace, ""), selector.String())), nil
+		return r.Absent(fmt.Sprintf("%s with the labels %q", stage.Describe(kind, namespace, ""), selector.String())), nil
 	default:
-		return fmt.Sprintf("no %s has the labels %q", describe(kind, namespace, ""), selector.String()), nil
+		return fmt.Sprintf("no %s has the labels %q", stage.Describe(kind, namespace, ""), selector.String()), nil
 	}
 }
 
@@ -285,7 +286,7 @@ func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, n
 	if s.namespace == nil {
 		return r.Stored.GetNamespace(), nil
 	}
-	namespace, err := text(ctx, "selector.namespace", s.namespace, data)
+	namespace, err := stage.Text(ctx, "selector.namespace", s.namespace, data)
 	if err != nil {
 		return "", err
 	}
@@ -293,7 +294,7 @@ func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, n
 		return namespace, nil
 	}
 	if namespace == "" {
-		return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
 	}
-	return namespace, r.mayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
+	return namespace, r.MayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
 }

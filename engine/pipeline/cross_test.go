@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 var databaseKind = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Database"}
@@ -149,7 +150,7 @@ func TestARequiredObjectThatGoesAwayStopsOnlyWhatReadsIt(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/free"}), "what does not read it is corrected, and nothing is pruned")
 	g.Expect(c.asked).To(gomega.HaveLen(calls), "what a call reads is not there")
-	g.Expect(r.Waits).To(gomega.ConsistOf(Wait{of: ".cross.db", Reason: v1alpha1.ReasonWaitingForCross, Message: `cross db: Database "team-a/main" does not exist; ` +
+	g.Expect(r.Waits).To(gomega.ConsistOf(Wait{Of: ".cross.db", Reason: v1alpha1.ReasonWaitingForCross, Message: `cross db: Database "team-a/main" does not exist; ` +
 		`waiting for it: configmaps/reads, configmaps/gated, configmaps/calls and 2 more`}))
 }
 
@@ -160,7 +161,7 @@ onReconcile: {configmaps: [{data: {v: '{{ default "none" .cross.db.data.v }}'}}]
 `
 	g := gomega.NewWithT(t)
 	p := newPorts()
-	ns := other(namespaceKind, "", "shared", nil)
+	ns := other(stage.NamespaceKind, "", "shared", nil)
 	p.others = []*unstructured.Unstructured{ns}
 	plan := planOf(t, box)
 	ready := func(stored *unstructured.Unstructured) (string, *unstructured.Unstructured) {
@@ -184,7 +185,7 @@ func TestARequiredKindThatIsNotInstalledIsRetried(t *testing.T) {
 	p := newPorts()
 	p.missing = []string{"Thing"}
 	_, err := p.run(planOf(t, `cross: [{name: db, apiVersion: a.example.com/v1, kind: Thing, selector: {name: x}}]`), website(t, ""))
-	expectStep(g, err, stepCross, Transient, "")
+	expectStep(g, err, stage.StepCross, Transient, "")
 }
 
 func TestWhatCrossReadsIsAnInput(t *testing.T) {
@@ -215,7 +216,7 @@ func TestWhatCrossReadsIsAnInput(t *testing.T) {
 			plan := planOf(t, tc.box)
 			r := settledRun(g, p, plan, website(t, `{database: {name: main}}`))
 			tc.change(p)
-			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.Equal(tc.want))
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.Equal(tc.want))
 		})
 	}
 }
@@ -226,9 +227,9 @@ func TestTheArrivalOfAnAbsentObjectIsAnInput(t *testing.T) {
 	plan := planOf(t, byName)
 	r, err := p.run(plan, website(t, `{database: {name: main}}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue())
 	p.others = append(p.others, database("team-a", "main", "x", nil))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
 }
 
 func TestCrossMistakes(t *testing.T) {
@@ -274,7 +275,7 @@ func TestANamespaceThatIsNotThereSoundsLikeOneThatDoesNotLetIn(t *testing.T) {
 			for _, exists := range []bool{true, false} {
 				p := newPorts()
 				if exists {
-					p.others = append(p.others, other(namespaceKind, "", "shared", nil))
+					p.others = append(p.others, other(stage.NamespaceKind, "", "shared", nil))
 				}
 				r, err := p.run(planOf(t, box), website(t, "host: shared"))
 				told[exists] = fmt.Sprint(err, r.Waits, r.Settled())
@@ -299,21 +300,21 @@ func TestReachingOtherNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
-			ns := other(namespaceKind, "", "shared", nil)
+			ns := other(stage.NamespaceKind, "", "shared", nil)
 			ns.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowFrom: tc.allow})
 			p.others = append(p.others, ns)
 			plan := planOf(t, box)
-			g.Expect(plan.ObservedKinds).To(gomega.Equal([]schema.GroupVersionKind{namespaceKind}))
+			g.Expect(plan.ObservedKinds).To(gomega.Equal([]schema.GroupVersionKind{stage.NamespaceKind}))
 			r, err := p.run(plan, website(t, `{host: shared}`))
 			if tc.want == "" {
 				g.Expect(err).NotTo(gomega.HaveOccurred())
 				g.Expect(p.children[0].GetNamespace()).To(gomega.Equal("shared"))
 			} else {
-				expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
+				expectStep(g, err, stage.StepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
 				g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
 			}
 			ns.SetResourceVersion("2")
-			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the annotation is an input")
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse(), "the annotation is an input")
 		})
 	}
 }
@@ -345,6 +346,6 @@ func TestARefusalQuotesNothingThatASecretHolds(t *testing.T) {
 		return apply.Outcome{}, apierrors.NewInvalid(compile.SecretKind.GroupKind(), "copy", field.ErrorList{field.Invalid(field.NewPath("data", "password"), "aHVudGVyMg==", "too short")})
 	}
 	_, err := p.run(planOf(t, copies), website(t, ""))
-	expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
+	expectStep(g, err, stage.StepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
 	g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring("data.password (FieldValueInvalid)"), gomega.Not(gomega.ContainSubstring("aHVudGVyMg=="))))
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -29,7 +30,7 @@ func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
 		}
 		converted, err := value.ToSchema(obj.Object[name], &part)
 		if err != nil {
-			return permanent(v1alpha1.ReasonTemplateError, d.misfit(name, err))
+			return stage.NewPermanent(v1alpha1.ReasonTemplateError, d.misfit(name, err))
 		}
 		obj.Object[name] = converted
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 var gadgetKind = schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Gadget"}
@@ -56,7 +57,7 @@ func TestACustomKindThatDoesNotFitItsSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			_, err := withGadgets(t).run(planOf(t, gadget+tc.spec+`}}]}`), website(t, `{host: many}`))
-			expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
+			expectStep(g, err, stage.StepOnReconcile, Permanent, v1alpha1.ReasonTemplateError)
 			g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring(tc.want), gomega.Not(gomega.ContainSubstring("hunter2"))))
 		})
 	}
@@ -103,14 +104,14 @@ func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
 		"no answer of an API server": {errors.New("connection refused"), Transient, "", "connection refused"},
 	} {
 		for group, box := range map[string]string{
-			stepOnReconcile: copies,
-			stepDeletion:    `onDelete: {configmaps: [{data: {a: "{{ .children.secret.data.word }}"}}]}` + "\n" + `onReconcile: {secrets: [{name: kept, data: {word: x}}]}`,
+			stage.StepOnReconcile: copies,
+			stage.StepDeletion:    `onDelete: {configmaps: [{data: {a: "{{ .children.secret.data.word }}"}}]}` + "\n" + `onReconcile: {secrets: [{name: kept, data: {word: x}}]}`,
 		} {
 			t.Run(group+": "+name, func(t *testing.T) {
 				g := gomega.NewWithT(t)
 				p := withGadgets(t)
 				stored := website(t, "")
-				if group == stepDeletion {
+				if group == stage.StepDeletion {
 					p.put(compile.SecretKind, "kept", "secrets/kept", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"word": "hunter2"} })
 					p.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{compile.SecretKind, configMapKind} }
 					stored.SetDeletionTimestamp(&metav1.Time{Time: now})
@@ -134,6 +135,6 @@ func TestACrossSourceGivesALimitedNumberOfObjects(t *testing.T) {
 		p.others = append(p.others, database("team-a", "db-"+string(rune('a'+i%26))+string(rune('a'+i/26)), "x", nil))
 	}
 	_, err := p.run(planOf(t, `cross: [{name: dbs, box: database}]`), website(t, ""))
-	expectStep(g, err, stepCross, Permanent, v1alpha1.ReasonBudgetExceeded)
+	expectStep(g, err, stage.StepCross, Permanent, v1alpha1.ReasonBudgetExceeded)
 	g.Expect(err.Error()).To(gomega.ContainSubstring("dbs: selects 1001 objects; at most 1000 can be read: select fewer by matchLabels"))
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // cycles reports declarations whose gates wait for each other's children, or for their own: none of them would ever be made.
@@ -42,7 +43,7 @@ func (c *compiler) needed(all []*declaration) {
 	for _, d := range all {
 		for _, path := range d.paths() {
 			if len(path) > 1 && path[0] == compile.RootCross {
-				d.needs = append(d.needs, sourceName(path[0], path[1]))
+				d.needs = append(d.needs, stage.SourceID(compile.Outside{Root: path[0], Name: path[1]}))
 			}
 		}
 		for name := range childNamesIn(d.paths()) {
@@ -52,9 +53,6 @@ func (c *compiler) needed(all []*declaration) {
 		}
 	}
 }
-
-// sourceName names what a box reads besides children. It is the id of no declaration.
-func sourceName(root, name string) string { return "." + root + "." + name }
 
 // ringFrom gives the declarations from d back to d, each of which needs the next; nil where there is no way back.
 func ringFrom(needs map[*declaration][]*declaration, d *declaration) []*declaration {

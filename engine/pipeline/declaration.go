@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,7 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -79,7 +76,7 @@ var errQuietFail = errors.New("the template fails; its message is not shown, bec
 func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
 	obj, err := d.build(ctx, r)
 	if _, said := errors.AsType[*expr.FailError](err); said && d.usesSecrets {
-		return nil, permanent(v1alpha1.ReasonTemplateError, errQuietFail)
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
 	}
 	return obj, err
 }
@@ -87,7 +84,7 @@ func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructure
 // build is render with errors as they are.
 func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
 	data := d.allData(r)
-	in := kinds.Declared{Instance: r.owner.Label, WithTTL: true}
+	in := kinds.Declared{Instance: r.Owner.Label, WithTTL: true}
 	var err error
 	if in.Name, err = d.objectName(ctx, r, data); err != nil {
 		return nil, err
@@ -95,16 +92,16 @@ func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured
 	if in.Namespace, err = d.objectNamespace(ctx, r, data); err != nil {
 		return nil, err
 	}
-	if in.Labels, err = texts(ctx, "labels", d.labels, data); err != nil {
+	if in.Labels, err = stage.Texts(ctx, "labels", d.labels, data); err != nil {
 		return nil, err
 	}
-	if in.Annotations, err = texts(ctx, "annotations", d.annotations, data); err != nil {
+	if in.Annotations, err = stage.Texts(ctx, "annotations", d.annotations, data); err != nil {
 		return nil, err
 	}
-	if in.Short, err = tree(ctx, "", d.short, data); err != nil {
+	if in.Short, err = stage.Tree(ctx, "", d.short, data); err != nil {
 		return nil, err
 	}
-	if in.Spec, err = tree(ctx, "spec", d.spec, data); err != nil {
+	if in.Spec, err = stage.Tree(ctx, "spec", d.spec, data); err != nil {
 		return nil, err
 	}
 	if err = d.defaults(ctx, r, &in); err != nil {
@@ -112,9 +109,9 @@ func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured
 	}
 	obj, err := d.kind.Build(in)
 	if err != nil {
-		return nil, permanent(v1alpha1.ReasonTemplateError, d.unfit(err))
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, d.unfit(err))
 	}
-	if d.phase == stepDeletion && d.isJob() {
+	if d.phase == stage.StepDeletion && d.isJob() {
 		rememberLifeTime(obj, takeLifeTime(obj))
 	}
 	if err := d.convertCustom(r, obj); err != nil {
@@ -169,7 +166,7 @@ func (d instance) face(ctx context.Context, r *Run, of *declaration) (name strin
 	if name, err = other.objectName(ctx, r, data); err != nil {
 		return "", nil, err
 	}
-	short, err = tree(ctx, of.id, of.ports, data)
+	short, err = stage.Tree(ctx, of.id, of.ports, data)
 	return name, short, err
 }
 
@@ -177,13 +174,13 @@ func (d *declaration) objectName(ctx context.Context, r *Run, data expr.Data) (s
 	if d.name == nil {
 		return r.Stored.GetName(), nil
 	}
-	name, err := text(ctx, "name", d.name, data)
+	name, err := stage.Text(ctx, "name", d.name, data)
 	if err == nil && name == "" {
-		err = permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", d.name))
+		err = stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", d.name))
 	}
 	if err == nil {
 		if err = check.RenderedName(name, d.mayShow(d.name.Paths())); err != nil {
-			err = permanent(v1alpha1.ReasonInvalidChild, err)
+			err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 		}
 	}
 	return name, err
@@ -200,28 +197,28 @@ func (d *declaration) objectNamespace(ctx context.Context, r *Run, data expr.Dat
 	if !namespaced {
 		// The compiler can't tell this of a kind that was not installed then.
 		if own != "" && !readsNamespace(d) {
-			return "", permanent(v1alpha1.ReasonTemplateError, errors.New(sharedName(d)))
+			return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(sharedName(d)))
 		}
 		return "", nil
 	}
 	if d.namespace == nil {
 		if own == "" {
-			return "", permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("namespace: a cluster-scoped resource has none; say in which one the %s goes", d.gvk.Kind))
+			return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("namespace: a cluster-scoped resource has none; say in which one the %s goes", d.gvk.Kind))
 		}
 		return own, nil
 	}
-	ns, err := text(ctx, "namespace", d.namespace, data)
+	ns, err := stage.Text(ctx, "namespace", d.namespace, data)
 	if err != nil {
 		return "", err
 	}
 	show := d.mayShow(d.namespace.Paths())
 	if err := check.RenderedNamespace(ns, show); err != nil {
-		return "", permanent(v1alpha1.ReasonInvalidChild, err)
+		return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 	}
 	if _, literal := d.namespace.Literal(); literal {
 		return ns, nil
 	}
-	return ns, r.mayReach(ctx, "namespace", ns, show)
+	return ns, r.MayReach(ctx, "namespace", ns, show)
 }
 
 func (d *declaration) namespaced(r *Run) (bool, error) {
@@ -236,49 +233,4 @@ func (d instance) child(obj *unstructured.Unstructured) apply.Child {
 	return apply.Child{
 		Object: obj, ID: d.id, Once: d.once, Adopt: d.adopt, Orphan: d.orphan, OwnerReference: d.ownerReference, Replace: d.replace,
 	}
-}
-
-func text(ctx context.Context, what string, t *expr.Template, data expr.Data) (string, error) {
-	v, err := t.Eval(ctx, data)
-	if err != nil {
-		return "", evaluating(what, v1alpha1.ReasonTemplateError, err)
-	}
-	s, err := value.ToText(v)
-	if err != nil {
-		return "", evaluating(what, v1alpha1.ReasonTemplateError, err)
-	}
-	return s, nil
-}
-
-func texts(ctx context.Context, what string, templates map[string]*expr.Template, data expr.Data) (map[string]string, error) {
-	if len(templates) == 0 {
-		return nil, nil
-	}
-	out := make(map[string]string, len(templates))
-	for _, k := range slices.Sorted(maps.Keys(templates)) {
-		s, err := text(ctx, fmt.Sprintf("%s[%q]", what, k), templates[k], data)
-		if err != nil {
-			return nil, err
-		}
-		out[k] = s
-	}
-	return out, nil
-}
-
-func tree(ctx context.Context, what string, v *expr.Value, data expr.Data) (map[string]any, error) {
-	if v == nil {
-		return nil, nil
-	}
-	out, err := v.Eval(ctx, data)
-	if err != nil {
-		if what == "" {
-			return nil, permanent(v1alpha1.ReasonTemplateError, err)
-		}
-		return nil, evaluating(strings.TrimSpace(what), v1alpha1.ReasonTemplateError, err)
-	}
-	m, ok := out.(map[string]any)
-	if !ok && out != nil {
-		return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: wanted object, got %s", what, value.TypeName(out)))
-	}
-	return m, nil
 }

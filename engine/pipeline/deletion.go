@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // deletion lets go of a deleted resource: clean-up, then children that the garbage collector won't delete, then the
@@ -47,37 +48,37 @@ func compileDeletion(c *compiler) Stage {
 }
 
 // Name implements Stage.
-func (*deletion) Name() string { return stepDeletion }
+func (*deletion) Name() string { return stage.StepDeletion }
 
 // Run implements Stage.
-func (d *deletion) Run(ctx context.Context, r *Run) (Outcome, error) {
+func (d *deletion) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	if r.Stored.GetDeletionTimestamp() == nil {
-		return Next, nil
+		return stage.Next, nil
 	}
 	r.Deleting = true
 	if !slices.Contains(r.Stored.GetFinalizers(), v1alpha1.Finalizer) {
 		r.Released = true
-		return Done, nil
+		return stage.Done, nil
 	}
-	finalizers, err := apply.Finalizers(ctx, r.Stored, r.finalizers, r.Ports.Former)
+	finalizers, err := apply.Finalizers(ctx, r.Stored, r.Marks.Finalizers, r.Ports.Former)
 	if err != nil {
-		return Hold, err
+		return stage.Hold, err
 	}
 	// A resource that is being deleted takes no new finalizers.
-	r.finalizers = slices.DeleteFunc(finalizers, func(f string) bool { return !slices.Contains(r.Stored.GetFinalizers(), f) })
+	r.Marks.Finalizers = slices.DeleteFunc(finalizers, func(f string) bool { return !slices.Contains(r.Stored.GetFinalizers(), f) })
 	if r.Stored.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
 		if finished, err := d.cleanUp(ctx, r); err != nil || !finished {
-			return Hold, err
+			return stage.Hold, err
 		}
 	}
 	if gone, err := d.deleteAll(ctx, r); err != nil || !gone {
-		return Hold, err
+		return stage.Hold, err
 	}
-	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.finalizers); err != nil {
-		return Hold, err
+	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.Marks.Finalizers); err != nil {
+		return stage.Hold, err
 	}
 	r.Released = true
-	return Done, nil
+	return stage.Done, nil
 }
 
 // deleteAll deletes the children that the garbage collector will not delete, the last made first: the others follow when these are
@@ -91,7 +92,7 @@ func (d *deletion) deleteAll(ctx context.Context, r *Run) (gone bool, err error)
 		rank := slices.Max(slices.Collect(maps.Keys(left)))
 		last := left[rank]
 		if rank == former {
-			r.wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), r.childName(last[0]), heldBy(last[0])))
+			r.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), r.ChildName(last[0]), heldBy(last[0])))
 			return false, nil
 		}
 		if err := d.deleteChildren(ctx, r, last); err != nil {
@@ -115,7 +116,7 @@ func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 		return true, nil
 	}
 	// Jobs that end are what is waited for: they must be among the inputs, in the versions from before the first write.
-	r.children.all()
+	r.children.All()
 	waiting, err := d.steps(ctx, r, finished)
 	if len(waiting) > 0 || err != nil {
 		// What has finished must not run again, whatever becomes of the rest.
@@ -125,13 +126,13 @@ func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 		return err == nil, err
 	}
 	for _, message := range waiting {
-		r.wait("", v1alpha1.ReasonDeleting, message)
+		r.Wait("", v1alpha1.ReasonDeleting, message)
 	}
 	deadline := r.Stored.GetDeletionTimestamp().Add(d.timeout)
 	if !r.Now.Before(deadline) {
 		return false, fmt.Errorf("onDelete has not finished within %s: %s", d.timeout, waiting[0])
 	}
-	r.flipAt(deadline)
+	r.ReconcileAt(deadline)
 	return false, nil
 }
 
@@ -176,15 +177,15 @@ func (r *Run) remember(ctx context.Context, finished map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("encoding marks: %w", err)
 		}
-		r.newMarks[v1alpha1.AnnotationDone] = string(b)
+		r.Marks.Annotate(v1alpha1.AnnotationDone, string(b))
 	}
 	if r.orphans() {
-		r.newMarks[v1alpha1.AnnotationOrphan] = v1alpha1.True
+		r.Marks.Annotate(v1alpha1.AnnotationOrphan, v1alpha1.True)
 	}
-	if len(r.newMarks) == 0 {
+	if !r.Marks.New() {
 		return nil
 	}
-	return r.mark(ctx)
+	return r.Mark(ctx)
 }
 
 // orphans says whether the children are to stay (kubectl delete --cascade=orphan). The garbage collector takes its finalizer
@@ -197,10 +198,10 @@ func (r *Run) orphans() bool {
 // leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are let go.
 func (r *Run) leftChildren(ctx context.Context) (map[int][]*unstructured.Unstructured, error) {
 	left := map[int][]*unstructured.Unstructured{}
-	for _, child := range slices.Clone(r.children.all()) {
+	for _, child := range slices.Clone(r.children.All()) {
 		switch {
 		case r.stays(child):
-			if err := r.Ports.Applier.Orphan(ctx, r.owner, child); err != nil {
+			if err := r.Ports.Applier.Orphan(ctx, r.Owner, child); err != nil {
 				return nil, err
 			}
 		case r.collected(child):
@@ -244,5 +245,5 @@ func (d *deletion) deleteChildren(ctx context.Context, r *Run, children []*unstr
 
 // collected says whether the garbage collector deletes a child with its owner.
 func (r *Run) collected(child *unstructured.Unstructured) bool {
-	return !r.Plan.CRD.Going && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.UID() })
+	return !r.Plan.CRD.Going && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.Stored.GetUID() })
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // deleted is a resource that was deleted a minute ago.
@@ -168,7 +169,7 @@ func TestAFailedCleanUpJob(t *testing.T) {
 				g.Expect(p.done()[:2]).To(gomega.Equal([]string{"mark Website/shop", "delete Job/backup"}), "it is remembered before anything goes")
 				return
 			}
-			expectStep(g, err, stepDeletion, Permanent, v1alpha1.ReasonCleanupFailed)
+			expectStep(g, err, stage.StepDeletion, Permanent, v1alpha1.ReasonCleanupFailed)
 			g.Expect(err.Error()).To(gomega.HavePrefix(`deletion: jobs/backup: clean-up Job "backup" failed and holds the deletion`))
 			g.Expect(p.done()).To(gomega.BeEmpty())
 		})
@@ -201,7 +202,7 @@ func TestCleanUpTimeout(t *testing.T) {
 
 	late := plan.NewRun(r.Stored, now.Add(time.Minute), p.ports())
 	err = plan.Execute(context.Background(), late)
-	expectStep(g, err, stepDeletion, Transient, "")
+	expectStep(g, err, stage.StepDeletion, Transient, "")
 	g.Expect(err.Error()).To(gomega.ContainSubstring(`onDelete has not finished within 2m0s: waiting for clean-up Job "backup" to finish`))
 	g.Expect(late.Released).To(gomega.BeFalse(), "never a silent release")
 }
@@ -286,5 +287,5 @@ func TestTheEndOfACleanUpJobIsSeen(t *testing.T) {
 	_, err = r.Result(context.Background(), nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	p.edit("backup", endJob("Complete"))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
 }

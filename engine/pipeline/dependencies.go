@@ -9,49 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// Dependency is another box, or a CRD that another operator runs, which must have reached a condition before new resources are
-// reconciled.
-type Dependency struct {
-	// Name of the box, and of the CRDHealth.
-	Name string
-	// Condition is v1alpha1.ConditionStarted or v1alpha1.ConditionHealthy.
-	Condition string
-}
-
-// Standing is how a box stands, or a CRD that another operator runs, as its CRDHealth says.
-type Standing struct {
-	// OfBox says that there is a box of that name.
-	OfBox bool
-	// State is empty where there is neither a box nor a CRDHealth.
-	State v1alpha1.HealthState
-	// Started says that the workers of the box run; of another operator's CRD, that its resources are known.
-	Started bool
-}
-
-// Unmet says what is wanted and what there is instead; "" where the dependency is met.
-func (d Dependency) Unmet(s Standing) string {
-	met := s.Started
-	if d.Condition == v1alpha1.ConditionHealthy {
-		met = s.State == v1alpha1.HealthHealthy
-	}
-	switch {
-	case met:
-		return ""
-	case s.State == "":
-		return fmt.Sprintf("there is no box or CRDHealth %q yet, wanted %s", d.Name, d.Condition)
-	case s.OfBox:
-		return fmt.Sprintf("box %q is %s, wanted %s", d.Name, s.State, d.Condition)
-	default:
-		return fmt.Sprintf("CRDHealth %q is %s, wanted %s", d.Name, s.State, d.Condition)
-	}
-}
-
 // dependencies hold back resources that are not Active yet (design: semantics.md, "dependsOn"). It stands behind metadata: a
 // resource that waits belongs to its box already, and a deletion was served before.
-type dependencies struct{ all []Dependency }
+type dependencies struct{ all []stage.Dependency }
 
 func compileDependencies(c *compiler) Stage {
 	at := field.NewPath("spec", "dependsOn")
@@ -64,7 +28,7 @@ func compileDependencies(c *compiler) Stage {
 		}
 		seen[in.Name] = true
 		c.notInARing(in.Name, where.Child("name"))
-		c.plan.DependsOn = append(c.plan.DependsOn, Dependency{Name: in.Name, Condition: c.dependencyCondition(in.Condition, where.Child("condition"))})
+		c.plan.DependsOn = append(c.plan.DependsOn, stage.Dependency{Name: in.Name, Condition: c.dependencyCondition(in.Condition, where.Child("condition"))})
 	}
 	if len(c.plan.DependsOn) == 0 {
 		return nil
@@ -138,41 +102,26 @@ func spokenRing(ring []string) string {
 }
 
 // Name implements Stage.
-func (dependencies) Name() string { return stepDependencies }
+func (dependencies) Name() string { return stage.StepDependencies }
 
 // Run implements Stage. A resource that is Active goes on, and asks nothing.
-func (s dependencies) Run(_ context.Context, r *Run) (Outcome, error) {
-	if r.isActive {
-		return Next, nil
+func (s dependencies) Run(_ context.Context, r *Run) (stage.Outcome, error) {
+	if r.Marks.Active {
+		return stage.Next, nil
 	}
 	for i := range s.all {
-		if unmet := r.unmetDependency(&s.all[i]); unmet != "" {
+		if unmet := r.Inputs.Unmet(r.Ports.Observer, &s.all[i]); unmet != "" {
 			r.AwaitsDependency = true
-			r.wait("", v1alpha1.ReasonWaitingForDependency, unmet)
+			r.Wait("", v1alpha1.ReasonWaitingForDependency, unmet)
 		}
 	}
 	if r.AwaitsDependency {
-		return Hold, nil
+		return stage.Hold, nil
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // dependenciesMet says whether nothing of what the box depends on holds the resource back.
 func (r *Run) dependenciesMet() bool {
-	return !slices.ContainsFunc(r.Plan.DependsOn, func(d Dependency) bool { return d.Unmet(r.Ports.Observer.Standing(d.Name)) != "" })
+	return !slices.ContainsFunc(r.Plan.DependsOn, func(d stage.Dependency) bool { return d.Unmet(r.Ports.Observer.Standing(d.Name)) != "" })
 }
-
-// unmetDependency says what a dependency lacks, and makes that an input.
-func (r *Run) unmetDependency(d *Dependency) string {
-	unmet := d.Unmet(r.Ports.Observer.Standing(d.Name))
-	r.Inputs.observed = append(r.Inputs.observed, observation{dependency: d, seen: unmet})
-	return unmet
-}
-
-// forgetDependencies takes them out of the inputs: what is Active does not wait for them any more.
-func (in *Inputs) forgetDependencies() {
-	in.observed = slices.DeleteFunc(in.observed, func(o observation) bool { return o.dependency != nil })
-}
-
-// Active says whether the resource is Active now.
-func (r *Run) Active() bool { return r.isActive }

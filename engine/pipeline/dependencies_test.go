@@ -14,7 +14,7 @@ import (
 )
 
 func TestUnmet(t *testing.T) {
-	started, healthy := Dependency{"db", v1alpha1.ConditionStarted}, Dependency{"db", v1alpha1.ConditionHealthy}
+	started, healthy := Dependency{Name: "db", Condition: v1alpha1.ConditionStarted}, Dependency{Name: "db", Condition: v1alpha1.ConditionHealthy}
 	cases := map[string]struct {
 		dependency Dependency
 		standing   Standing
@@ -136,7 +136,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	for name, standings := range changes {
 		p.standings = standings
 		same := strings.HasPrefix(name, "nothing") || strings.HasPrefix(name, "what")
-		g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.Equal(same), name)
+		g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.Equal(same), name)
 	}
 
 	p.standings = map[string]Standing{
@@ -159,13 +159,13 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(q.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/config"}))
 	g.Expect(goes.Active()).To(gomega.BeTrue())
-	g.Expect(goes.Inputs.observed).To(gomega.BeEmpty())
+	g.Expect(goes.Inputs.Observed()).To(gomega.BeZero())
 
 	// Active now: it goes on whatever becomes of them, and asks for nothing.
 	settled := settledRun(g, p, plan, r.Stored)
 	p.standings = nil
-	g.Expect(settled.Inputs.Unchanged(plan, settled.Stored, p, now)).To(gomega.BeTrue())
-	g.Expect(r.Inputs.observed).To(gomega.BeEmpty(), "also the cycle that made it Active has forgotten them")
+	g.Expect(settled.Inputs.Unchanged(&plan.Plan, settled.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Observed()).To(gomega.BeZero(), "also the cycle that made it Active has forgotten them")
 	r, err = p.run(plan, settled.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(r.AwaitsDependency).To(gomega.BeFalse())

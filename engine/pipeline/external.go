@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -50,31 +50,35 @@ const (
 	callCalled  = "called"
 )
 
+func (c *externalCall) source() compile.Outside {
+	return compile.Outside{Root: compile.RootExternal, Name: c.name}
+}
+
 // Name implements Stage.
-func (*externals) Name() string { return stepExternal }
+func (*externals) Name() string { return stage.StepExternal }
 
 // Run implements Stage.
-func (s *externals) Run(ctx context.Context, r *Run) (Outcome, error) {
-	r.external = map[string]any{}
+func (s *externals) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	r.Outside.External = map[string]any{}
 	var again []time.Time
 	for _, call := range s.calls {
-		if r.awaits(call.outside) {
-			r.lacking[compile.Outside{Root: compile.RootExternal, Name: call.name}] = true
+		if r.Outside.Lacks(call.outside) {
+			r.Outside.Lack(call.source())
 			continue
 		}
 		result, at, err := call.run(ctx, r)
 		if err != nil {
 			// Its class says when all of them are made again.
-			return Hold, fmt.Errorf("%s: %w", call.name, err)
+			return stage.Hold, fmt.Errorf("%s: %w", call.name, err)
 		}
-		r.external[call.name] = result
-		r.known[compile.Outside{Root: compile.RootExternal, Name: call.name}] = true
+		r.Outside.External[call.name] = result
+		r.Outside.Know(call.source())
 		again = append(again, at)
 	}
 	for _, at := range again {
-		r.flipAt(at)
+		r.ReconcileAt(at)
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // readOnly says whether the call changes nothing, so that it may be made in every cycle.
@@ -85,7 +89,7 @@ func (c *externalCall) readOnly() bool {
 // run makes the call, unless its gate is closed or it was made before, and gives what templates see of it. again is when it must
 // be made again; zero: when an input changes.
 func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, again time.Time, err error) {
-	if !c.readOnly() && r.back.going {
+	if !c.readOnly() && r.Restoring {
 		_, called := calledMarks(r)[c.name]
 		return map[string]any{callCalled: called, callError: ""}, again, nil
 	}
@@ -93,8 +97,8 @@ func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, 
 		return map[string]any{callCalled: true, callError: ""}, again, nil
 	}
 	r.foresee(ctx, c.reads)
-	data := r.data(c.usesChildren)
-	open, err := r.isOpen(ctx, c.gate, data)
+	data := r.Data(c.usesChildren)
+	open, err := r.IsOpen(ctx, c.gate, data)
 	if err != nil {
 		return nil, again, err
 	}
@@ -109,11 +113,11 @@ func (c *externalCall) run(ctx context.Context, r *Run) (result map[string]any, 
 	switch {
 	case err != nil:
 		result, err = c.failed(request, err)
-		return result, nextRead(r), err // nobody tells when the host is well again
+		return result, r.NextRead(), err // nobody tells when the host is well again
 	case !c.readOnly():
 		return map[string]any{callCalled: true, callError: ""}, again, c.called(ctx, r)
 	case answer.Until.IsZero():
-		return seen(answer), nextRead(r), nil
+		return seen(answer), r.NextRead(), nil
 	default:
 		return seen(answer), answer.Until, nil
 	}
@@ -138,7 +142,7 @@ func (c *externalCall) failed(request *external.Request, err error) (map[string]
 	case ofHost:
 		err = fmt.Errorf("%s %s: %w", c.method, origin(request.URL), err)
 	case ofSecret:
-		err = permanent(v1alpha1.ReasonExternalFailed, missing)
+		err = stage.NewPermanent(v1alpha1.ReasonExternalFailed, missing)
 	default:
 		return nil, err
 	}
@@ -161,15 +165,6 @@ func origin(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// nextRead is when what changes outside is read again without being asked: once per resync. Looks come a little early, and
-// resources that were made together do not read together.
-func nextRead(r *Run) time.Time {
-	const parts, spread = 1000, 100
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(r.UID())) // a hash takes all that it is given
-	return r.Now.Add(r.Plan.Runtime.Resync * time.Duration(parts-spread+int(h.Sum32()%spread)) / parts)
-}
-
 // seen is what templates see of an answer: the fields of a JSON object also by their own names.
 func seen(a *external.Answer) map[string]any {
 	result := map[string]any{}
@@ -189,22 +184,22 @@ func (c *externalCall) request(ctx context.Context, r *Run, data expr.Data) (*ex
 		CacheFor: c.cacheFor, StatusOnly: !c.readOnly(),
 	}
 	var err error
-	if q.URL, err = text(ctx, "url", c.url, data); err != nil {
+	if q.URL, err = stage.Text(ctx, "url", c.url, data); err != nil {
 		return nil, err
 	}
 	if _, literal := c.url.Literal(); !literal {
 		if err := expr.CheckURLPath(q.URL); err != nil {
-			return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("url: %w", err))
+			return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("url: %w", err))
 		}
 	}
-	if q.Query, err = texts(ctx, "query", c.query, data); err != nil {
+	if q.Query, err = stage.Texts(ctx, "query", c.query, data); err != nil {
 		return nil, err
 	}
-	if q.Headers, err = texts(ctx, "headers", c.headers, data); err != nil {
+	if q.Headers, err = stage.Texts(ctx, "headers", c.headers, data); err != nil {
 		return nil, err
 	}
 	if !c.readOnly() {
-		q.Key = fmt.Sprintf("%s-%d-%s", r.UID(), r.Stored.GetGeneration(), c.name)
+		q.Key = fmt.Sprintf("%s-%d-%s", r.Stored.GetUID(), r.Stored.GetGeneration(), c.name)
 	}
 	return q, c.render(ctx, q, data)
 }
@@ -216,7 +211,7 @@ func (c *externalCall) render(ctx context.Context, q *external.Request, data exp
 	}
 	v, err := c.body.Eval(ctx, data)
 	if err != nil {
-		return evaluating("body", v1alpha1.ReasonTemplateError, err)
+		return stage.Evaluating("body", v1alpha1.ReasonTemplateError, err)
 	}
 	if s, ok := v.(string); ok {
 		q.Body, q.ContentType = []byte(s), "text/plain; charset=utf-8"
@@ -226,7 +221,7 @@ func (c *externalCall) render(ctx context.Context, q *external.Request, data exp
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("body: %w", err))
+		return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("body: %w", err))
 	}
 	q.Body, q.ContentType = bytes.TrimSuffix(b.Bytes(), []byte("\n")), external.TypeJSON
 	return nil
@@ -249,8 +244,7 @@ func (c *externalCall) called(ctx context.Context, r *Run) error {
 	if err != nil {
 		return fmt.Errorf("encoding marks: %w", err)
 	}
-	r.newMarks[v1alpha1.AnnotationCalled] = string(b)
-	if err := r.mark(ctx); err != nil {
+	if err := r.MarkWith(ctx, v1alpha1.AnnotationCalled, string(b)); err != nil {
 		return fmt.Errorf("marking that the call was made: %w", err)
 	}
 	return nil

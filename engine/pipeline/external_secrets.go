@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // The types of credentials.
@@ -53,7 +54,7 @@ func (e *secretError) Error() string { return e.text }
 
 // secrets puts credentials and CA bundle into a request.
 func (c *externalCall) secrets(ctx context.Context, r *Run, q *external.Request) error {
-	data := r.data(c.usesChildren)
+	data := r.Data(c.usesChildren)
 	if c.ca != nil {
 		values, err := c.ca.read(ctx, r, data, c.ca.key)
 		if err != nil {
@@ -98,7 +99,7 @@ func (a *externalAuth) credential(ctx context.Context, r *Run, data expr.Data) (
 
 // read gives the values of keys of the Secret, as it is now in the watch cache. A change of it is an input.
 func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...string) ([]string, error) {
-	name, err := text(ctx, s.what+".name", s.name, data)
+	name, err := stage.Text(ctx, s.what+".name", s.name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +110,9 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 	if err := r.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.what, err)
 	}
-	secret := r.observed(compile.SecretKind, namespace, name)
+	secret := r.Inputs.Get(r.Ports.Observer, compile.SecretKind, namespace, name)
 	if secret == nil {
-		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.absent(describe(compile.SecretKind, namespace, name)))}
+		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.Absent(stage.Describe(compile.SecretKind, namespace, name)))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -119,7 +120,7 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 		encoded, _, _ := unstructured.NestedString(secret.Object, fieldData, key)
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || strings.TrimSpace(string(value)) == "" {
-			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, describe(compile.SecretKind, namespace, name), key)}
+			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, stage.Describe(compile.SecretKind, namespace, name), key)}
 		}
 		values = append(values, string(value))
 	}

@@ -194,9 +194,9 @@ func TestExternalCredentials(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(c.asked[0].Credential).To(gomega.Equal(&external.Credential{Header: tc.header, Value: tc.want}))
 			// Rotation is seen.
-			g.Expect(r.Inputs.Unchanged(plan, stored, c, now)).To(gomega.BeTrue())
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, now)).To(gomega.BeTrue())
 			c.others[0].SetResourceVersion("rotated")
-			g.Expect(r.Inputs.Unchanged(plan, stored, c, now)).To(gomega.BeFalse())
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, now)).To(gomega.BeFalse())
 		})
 	}
 }
@@ -208,9 +208,9 @@ func TestTheArrivalOfASecretIsAnInput(t *testing.T) {
 	stored := website(t, "")
 	r, err := c.cycle(plan, stored)
 	g.Expect(err).To(gomega.HaveOccurred())
-	g.Expect(r.Inputs.Unchanged(plan, stored, c, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, now)).To(gomega.BeTrue())
 	c.others = append(c.others, secret("team-a", "s", map[string]string{"token": "t"}))
-	g.Expect(r.Inputs.Unchanged(plan, stored, c, now)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, now)).To(gomega.BeFalse())
 }
 
 func TestWhatTemplatesSeeOfACall(t *testing.T) {
@@ -331,8 +331,8 @@ func TestWhenCallsAreMadeAgain(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	at := r.Inputs.Expires()
 	g.Expect(at).To(gomega.And(gomega.BeTemporally(">=", now.Add(90*time.Second)), gomega.BeTemporally("<", now.Add(100*time.Second))), "once per resync")
-	g.Expect(r.Inputs.Unchanged(plan, stored, c, at.Add(-1))).To(gomega.BeTrue())
-	g.Expect(r.Inputs.Unchanged(plan, stored, c, at)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, at.Add(-1))).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, at)).To(gomega.BeFalse())
 
 	kept := planOf(t, readsQuota+"  cacheFor: 30s\n")
 	c = callable(func(q *external.Request) (*external.Answer, error) {
@@ -396,7 +396,7 @@ func TestCallsOncePerGeneration(t *testing.T) {
 	g.Expect(c.asked[0].Key).To(gomega.Equal("u1-1-notify"))
 	g.Expect(marked).To(gomega.Equal([]string{`{"notify":1}`}))
 	g.Expect(c.children[0].Object["data"]).To(gomega.Equal(map[string]any{"called": "true"}))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, c, now)).To(gomega.BeTrue(), "our own mark is no input")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, c, now)).To(gomega.BeTrue(), "our own mark is no input")
 
 	c.mark = func(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
 		g.Expect(marks.Annotations).To(gomega.HaveKeyWithValue(v1alpha1.AnnotationCalled, `{"notify":1}`), "a mark that is not given is taken off")
@@ -458,7 +458,7 @@ func TestACallThatWasMadeStaysMade(t *testing.T) {
 	stored.Object["spec"] = map[string]any{"tls": false}
 	r, err = c.cycle(plan, stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.external["notify"]).To(gomega.HaveKeyWithValue("called", true), "for the generation, whatever the gate says now")
+	g.Expect(r.Outside.External["notify"]).To(gomega.HaveKeyWithValue("called", true), "for the generation, whatever the gate says now")
 }
 
 func TestExternalMistakes(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -434,4 +435,11 @@ func expectStep(g *gomega.WithT, err error, step string, class Class, reason str
 	g.Expect(got.Step).To(gomega.Equal(step))
 	g.Expect(got.Class).To(gomega.Equal(class))
 	g.Expect(got.Reason).To(gomega.Equal(reason))
+}
+
+// answer is an error as an API server sends it.
+func answer(code int32, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: &metav1.StatusDetails{Causes: causes},
+	}}
 }

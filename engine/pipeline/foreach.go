@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -124,20 +125,20 @@ func (d *declaration) instances(ctx context.Context, r *Run) ([]instance, error)
 	if d.forEach == nil {
 		return []instance{d.whole()}, nil
 	}
-	data := r.data(d.usesChildren)
+	data := r.Data(d.usesChildren)
 	value, err := d.forEach.field.Eval(ctx, data)
 	if expr.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, evaluating("forEach", v1alpha1.ReasonTemplateError, err)
+		return nil, stage.Evaluating("forEach", v1alpha1.ReasonTemplateError, err)
 	}
 	items, err := itemsOf(value)
 	if err != nil {
-		return nil, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach: %s: %w", d.forEach.written, err))
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach: %s: %w", d.forEach.written, err))
 	}
 	if len(items) > maxChildren {
-		return nil, permanent(v1alpha1.ReasonBudgetExceeded,
+		return nil, stage.NewPermanent(v1alpha1.ReasonBudgetExceeded,
 			fmt.Errorf("forEach: %s has more than %d items, which is as many children as a resource may have", d.forEach.written, maxChildren))
 	}
 	return d.keyed(ctx, r, data, items)
@@ -157,12 +158,12 @@ func (d *declaration) keyed(ctx context.Context, r *Run, data expr.Data, items [
 			if d.showsKeys() {
 				same = fmt.Sprintf("the key %q", it.key)
 			}
-			return nil, permanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf(
+			return nil, stage.NewPermanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf(
 				"forEach: items %d and %d of %s both have %s; give `key` a template that tells them apart", other, it.index, d.forEach.written, same))
 		}
 		seen[it.key] = it.index
 		in := instance{declaration: d, id: d.id + keyMark + it.key, item: it}
-		if it.moves && d.phase != stepDeletion { // a clean-up must go on when what names are made of is gone
+		if it.moves && d.phase != stage.StepDeletion { // a clean-up must go on when what names are made of is gone
 			r.recognize(ctx, &in)
 		}
 		out = append(out, in)
@@ -179,7 +180,7 @@ func (r *Run) recognize(ctx context.Context, in *instance) {
 		in.nameless = true // the error, if it is one, comes up again when the object is rendered
 		return
 	}
-	name := r.childName(same)
+	name := r.ChildName(same)
 	if live := r.children.at(keyOf(same)); live != nil && r.Plan.named(idOf(live)) == in.declaration {
 		in.id = idOf(live)
 		return
@@ -203,14 +204,14 @@ func (f *forEach) identify(ctx context.Context, data expr.Data, it *item) error 
 		return nil
 	}
 	f.give(data, it)
-	key, err := text(ctx, "forEach.key", f.key, data)
+	key, err := stage.Text(ctx, "forEach.key", f.key, data)
 	switch {
 	case err != nil:
 		return err
 	case key == "":
-		return permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is empty", it.index))
+		return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is empty", it.index))
 	case len(key) > maxItemKey:
-		return permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is longer than %d characters", it.index, maxItemKey))
+		return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is longer than %d characters", it.index, maxItemKey))
 	}
 	it.key, it.name, it.moves = key, key, false
 	return nil

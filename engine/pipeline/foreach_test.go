@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const loop = `onReconcile: {configmaps: [{id: map, name: "%s", forEach: %s, data: {v: "%s"}}]}`
@@ -204,7 +205,7 @@ func TestForEachRefusesAtRunTime(t *testing.T) {
 			p := newPorts()
 			p.put(configMapKind, "old", "map#7")
 			_, err := p.run(planOf(t, fmt.Sprintf(loop, "same", tc.loop, "x")), website(t, tc.spec))
-			expectStep(g, err, stepOnReconcile, classFor(tc.reason), tc.reason)
+			expectStep(g, err, stage.StepOnReconcile, classFor(tc.reason), tc.reason)
 			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
 			g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "nothing is made, and nothing pruned")
 		})
@@ -324,7 +325,7 @@ onReconcile:
   - {id: a, name: "a-{{ .item }}", forEach: {field: "{{ until 600 }}"}}
   - {id: b, name: "b-{{ .item }}", forEach: {field: "{{ until 600 }}"}}
 `), website(t, ""))
-	expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonBudgetExceeded)
+	expectStep(g, err, stage.StepOnReconcile, Permanent, v1alpha1.ReasonBudgetExceeded)
 	g.Expect(err.Error()).To(gomega.ContainSubstring(`a resource may have at most 1000 children, and "b#400" is one more`))
 }
 

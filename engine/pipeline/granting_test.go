@@ -6,6 +6,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestWhatGrantsRightsNeedsTheFlag(t *testing.T) {
@@ -65,7 +66,7 @@ func TestWhatIsRenderedGrantsNoRights(t *testing.T) {
 					g.Expect(err).NotTo(gomega.HaveOccurred())
 					continue
 				}
-				expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonInvalidChild)
+				expectStep(g, err, stage.StepOnReconcile, Permanent, v1alpha1.ReasonInvalidChild)
 				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(tc.want)))
 				g.Expect(p.children).To(gomega.BeEmpty())
 			}

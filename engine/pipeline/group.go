@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // concurrentWrites is how many children of one wave are written at the same time.
@@ -27,8 +29,8 @@ type group struct {
 	waves [][]*declaration
 }
 
-func compileOnCreate(c *compiler) Stage    { return newGroup(stepOnCreate, c.createGroup) }
-func compileOnReconcile(c *compiler) Stage { return newGroup(stepOnReconcile, c.reconcileGroup) }
+func compileOnCreate(c *compiler) Stage    { return newGroup(stage.StepOnCreate, c.createGroup) }
+func compileOnReconcile(c *compiler) Stage { return newGroup(stage.StepOnReconcile, c.reconcileGroup) }
 
 func newGroup(name string, declarations []*declaration) Stage {
 	if len(declarations) == 0 {
@@ -41,13 +43,13 @@ func newGroup(name string, declarations []*declaration) Stage {
 func (g *group) Name() string { return g.name }
 
 // Run implements Stage.
-func (g *group) Run(ctx context.Context, r *Run) (Outcome, error) {
+func (g *group) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	for _, wave := range g.waves {
 		if err := r.runWave(ctx, wave); err != nil {
-			return Hold, err
+			return stage.Hold, err
 		}
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // pending is a rendered child that is about to be written.
@@ -63,7 +65,7 @@ type pending struct {
 // runWave renders the declarations of one wave, then writes them at the same time.
 func (r *Run) runWave(ctx context.Context, wave []*declaration) error {
 	// The versions that the gates are about to read must be noted before the first write.
-	r.children.all()
+	r.children.All()
 	var writes []*pending
 	for _, d := range wave {
 		instances, err := r.expand(ctx, d)
@@ -87,14 +89,18 @@ func (r *Run) runWave(ctx context.Context, wave []*declaration) error {
 		}
 	}
 	r.children.rendered()
-	if err := r.confirm(ctx, writes); err != nil {
-		return err
+	// The garbage collector deletes the children that name their owner, and nobody but us the others.
+	ours := func(w *pending) bool { return w.live == nil && !r.Owner.References(w.child) }
+	if slices.ContainsFunc(writes, ours) {
+		if err := r.EnsureOwnerExists(ctx); err != nil {
+			return err
+		}
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(writes))
 	for _, w := range writes {
 		objects = append(objects, w.child.Object)
 	}
-	if err := r.reach(ctx, objects...); err != nil {
+	if err := r.Reach(ctx, objects...); err != nil {
 		return err
 	}
 	var eg errgroup.Group
@@ -116,13 +122,13 @@ func (r *Run) runWave(ctx context.Context, wave []*declaration) error {
 func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	if w.live != nil {
 		return r.writeKept(ctx, w)
 	}
-	return r.Ports.Applier.Apply(ctx, r.owner, w.child)
+	return r.Ports.Applier.Apply(ctx, r.Owner, w.child)
 }
 
 // settle notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
@@ -131,7 +137,7 @@ func (r *Run) settle(writes []*pending) error {
 	for _, w := range writes {
 		w.err = unchangeable(w, w.err)
 		if w.err != nil && !w.of.quoted {
-			w.err = withoutValues(w.err, w.of.called(w.child.Object))
+			w.err = stage.WithoutValues(w.err, w.of.called(w.child.Object))
 		}
 		if w.err != nil {
 			errs = append(errs, w.unexpandable(w.err))
@@ -142,12 +148,12 @@ func (r *Run) settle(writes []*pending) error {
 		case apply.Replaced:
 			r.awaitsReplaced(w.of, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
-			r.wait(w.of.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
+			r.Wait(w.of.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), heldBy(w.outcome.Object)))
-			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.UID()) {
-				r.flipAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
+			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.Stored.GetUID()) {
+				r.ReconcileAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
-			r.notActive = r.notActive || w.of.phase == stepOnCreate
+			r.notActive = r.notActive || w.of.phase == stage.StepOnCreate
 		default:
 		}
 	}
@@ -162,13 +168,9 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 	if action == apply.None || action == apply.Terminating {
 		return
 	}
-	r.Writes = append(r.Writes, Written{Kind: child.GetKind(), Name: r.childName(child), Action: action})
+	r.Writes = append(r.Writes, stage.Written{Kind: child.GetKind(), Name: r.ChildName(child), Action: action})
 	r.children.changed()
-	if action == apply.Created && !r.children.viewed {
-		r.Inputs.children[child.GetUID()] = child.GetResourceVersion()
-		return
-	}
-	r.Inputs.children[child.GetUID()] = written
+	r.Inputs.Wrote(child, action == apply.Created && !r.children.viewed)
 }
 
 // expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
@@ -177,14 +179,14 @@ func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
 	whole := d.whole()
 	r.due.told[d] = true
 	r.foresee(ctx, d.reads)
-	if d.phase == stepOnCreate && d.once && r.isActive {
+	if d.phase == stage.StepOnCreate && d.once && r.Marks.Active {
 		r.stands.hold(whole)
 		return nil, r.keep(ctx, whole)
 	}
-	if r.awaits(d.outside) {
+	if r.Outside.Lacks(d.outside) {
 		r.stands.hold(whole)
 		r.postpone(ctx, whole)
-		r.notActive = r.notActive || d.phase == stepOnCreate
+		r.notActive = r.notActive || d.phase == stage.StepOnCreate
 		return nil, nil
 	}
 	if !d.gateReadsItem {
@@ -213,7 +215,7 @@ func (r *Run) notInstalled(d *declaration) bool {
 	if _, err := r.Ports.Kinds.Namespaced(d.gvk); !meta.IsNoMatchError(err) {
 		return false
 	}
-	r.flipAt(nextRead(r))
+	r.ReconcileAt(r.NextRead())
 	return true
 }
 
@@ -224,7 +226,7 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 			return nil, err
 		}
 	}
-	if r.back.going && in.isJob() {
+	if r.Restoring && in.isJob() {
 		r.stands.hold(in) // what it did can't be undone, and is not done again
 		return nil, nil
 	}
@@ -255,12 +257,12 @@ func (r *Run) keep(ctx context.Context, d instance) error {
 			continue
 		}
 		in := instance{declaration: d.declaration, id: idOf(child)} // its item may be gone from the loop
-		out, err := r.Ports.Applier.Keep(ctx, r.owner, in.child(nil), child)
+		out, err := r.Ports.Applier.Keep(ctx, r.Owner, in.child(nil), child)
 		if err != nil {
 			return err
 		}
 		r.note(out.Object, out.Action)
-		if !d.isJob() || r.back.going || r.siblingNoted(in, out.Object) {
+		if !d.isJob() || r.Restoring || r.siblingNoted(in, out.Object) {
 			continue
 		}
 		if err := r.finishKept(ctx, in, out.Object); err != nil {

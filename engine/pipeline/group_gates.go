@@ -10,13 +10,14 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
 // awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
 // for this declaration alone: what it waits for may be made by the next.
 func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
-	if r.back.probing && meta.IsNoMatchError(err) {
+	if r.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
 	absent, ok := errors.AsType[*expr.AbsentError](err)
@@ -26,8 +27,8 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 	r.stands.hold(in)
 	r.postpone(ctx, in)
 	if !in.optional {
-		r.wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
-		r.notActive = r.notActive || in.phase == stepOnCreate
+		r.Wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
+		r.notActive = r.notActive || in.phase == stage.StepOnCreate
 	}
 	return true
 }
@@ -45,9 +46,9 @@ func (r *Run) open(ctx context.Context, in instance) (bool, error) {
 func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
 	res, err := in.gate.Eval(ctx, in.data(r), r.Now)
 	if err != nil {
-		return when.Result{}, evaluating("when", v1alpha1.ReasonConditionError, err)
+		return when.Result{}, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
 	}
-	r.flipAt(res.NextFlip)
+	r.ReconcileAt(res.NextFlip)
 	return res, nil
 }
 
@@ -65,13 +66,13 @@ func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	}
 	message := res.Message()
 	if len(existing) > 0 && keep {
-		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.childName(existing[0]))
+		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.ChildName(existing[0]))
 	}
-	r.wait(d.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
-	r.notActive = r.notActive || d.phase == stepOnCreate
+	r.Wait(d.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
+	r.notActive = r.notActive || d.phase == stage.StepOnCreate
 }
 
 // keepsWhen says whether a false gate leaves the children of a declaration.
 func (d *declaration) keepsWhen(res when.Result) bool {
-	return d.keepWhenFalse[res.Choice] || d.once && d.phase == stepOnCreate
+	return d.keepWhenFalse[res.Choice] || d.once && d.phase == stage.StepOnCreate
 }

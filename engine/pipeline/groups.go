@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/suggest"
 	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
@@ -25,9 +26,9 @@ func (c *compiler) groups() {
 	gate, errs := when.CompileGate(c.Spec.Gate, c.Scope, at)
 	c.Fail(errs...)
 	c.gate = gate
-	c.createGroup = c.group(c.Spec.OnCreate, stepOnCreate, at.Child("onCreate"))
-	c.reconcileGroup = c.group(c.Spec.OnReconcile, stepOnReconcile, at.Child("onReconcile"))
-	c.deleteGroup = c.group(c.Spec.OnDelete, stepDeletion, at.Child("onDelete"))
+	c.createGroup = c.group(c.Spec.OnCreate, stage.StepOnCreate, at.Child("onCreate"))
+	c.reconcileGroup = c.group(c.Spec.OnReconcile, stage.StepOnReconcile, at.Child("onReconcile"))
+	c.deleteGroup = c.group(c.Spec.OnDelete, stage.StepDeletion, at.Child("onDelete"))
 	c.rollbackGroup = c.onRollback(at.Child("rollback", "onRollback"))
 
 	live := slices.Concat(c.createGroup, c.reconcileGroup)
@@ -48,7 +49,7 @@ func (c *compiler) groups() {
 		if d.kind.Key == keyServices {
 			c.services = append(c.services, d)
 		}
-		if d.phase == stepOnCreate && d.once {
+		if d.phase == stage.StepOnCreate && d.once {
 			c.plan.OnCreateIDs = append(c.plan.OnCreateIDs, d.id)
 		}
 	}

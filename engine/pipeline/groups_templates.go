@@ -9,6 +9,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -45,7 +46,7 @@ func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, sp
 	d.ports = c.Tree(content, only(short, fieldType, "port", "ports", "targetPort"), at)
 	d.spec = c.Tree(content, spec, at.Child("spec"))
 
-	if d.phase != stepDeletion {
+	if d.phase != stage.StepDeletion {
 		d.gate = c.gate
 	}
 	own, errs := when.CompileGate(in.Gate, scope, at)
@@ -60,7 +61,7 @@ func (c *compiler) templates(d *declaration, in *v1alpha1.Declaration, short, sp
 
 // contentScope is the scope of what a declaration's child holds: there, and nowhere else, Secrets can be read.
 func (c *compiler) contentScope(scope *expr.Scope, phase string) *expr.Scope {
-	if phase == stepDeletion || phase == stepRollback {
+	if phase == stage.StepDeletion || phase == stage.StepOnRollback {
 		return c.ContentScope(scope, compile.RootChildren) // it reads no other objects
 	}
 	return c.ContentScope(scope, compile.RootChildren, compile.RootCross)

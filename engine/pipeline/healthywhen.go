@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -50,7 +51,7 @@ func (h *HealthCheck) Check(ctx context.Context, resource *unstructured.Unstruct
 	maps.Copy(data, resource.Object)
 	res, err := h.gate.Eval(ctx, data, now)
 	if err != nil {
-		return oneLine(err.Error()), time.Time{}
+		return stage.OneLine(err.Error()), time.Time{}
 	}
 	return res.Message(), res.NextFlip
 }
@@ -70,7 +71,7 @@ func notReady(resource *unstructured.Unstructured) string {
 		said := []string{fmt.Sprintf("Ready: wanted True, actual %v", c["status"])}
 		for _, detail := range []any{c["reason"], c["message"]} {
 			if text, ok := detail.(string); ok && text != "" {
-				said = append(said, oneLine(text))
+				said = append(said, stage.OneLine(text))
 			}
 		}
 		return strings.Join(said, ": ")

@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const fieldReplicas = "replicas"
@@ -54,9 +55,9 @@ func (c *compiler) initialFields(d *declaration, in []v1alpha1.ShortString, at *
 func whyOnce(d *declaration) string {
 	const once = "this object is made once, and all its fields are left alone afterwards; "
 	switch d.phase {
-	case stepDeletion:
+	case stage.StepDeletion:
 		return once + "remove initialFields"
-	case stepOnCreate:
+	case stage.StepOnCreate:
 		return once + "move it to onReconcile, or set reconcile: true, or remove initialFields"
 	default:
 		return once + "remove once (or reconcile: false), or remove initialFields"
@@ -136,7 +137,7 @@ func scaleTarget(scaler *unstructured.Unstructured) childKey {
 // that it makes, and living ones that stay. An error is for the autoscaler's own turn to report; nothing is deleted then.
 func (r *Run) scalersOf(ctx context.Context, d *declaration) []*unstructured.Unstructured {
 	whole := d.whole()
-	if d.phase == stepOnCreate && d.once && r.isActive {
+	if d.phase == stage.StepOnCreate && d.once && r.Marks.Active {
 		return r.alive(whole)
 	}
 	if !d.gateReadsItem {

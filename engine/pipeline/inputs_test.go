@@ -87,7 +87,7 @@ func TestUnchanged(t *testing.T) {
 			plan := planOf(t, tc.box)
 			r := settledRun(g, p, plan, website(t, ""))
 			stored := tc.change(p, r.Stored)
-			g.Expect(r.Inputs.Unchanged(plan, stored, p, now)).To(gomega.Equal(tc.want))
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, p, now)).To(gomega.Equal(tc.want))
 		})
 	}
 }
@@ -97,9 +97,9 @@ func TestUnchangedOfAnotherPlan(t *testing.T) {
 	p := newPorts()
 	plan := planOf(t, twoChildren)
 	r := settledRun(g, p, plan, website(t, ""))
-	g.Expect(r.Inputs.Unchanged(planOf(t, twoChildren), r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&planOf(t, twoChildren).Plan, r.Stored, p, now)).To(gomega.BeFalse())
 	var none *Inputs
-	g.Expect(none.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(none.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
 	g.Expect(none.Expires().IsZero()).To(gomega.BeTrue())
 }
 
@@ -110,7 +110,7 @@ func TestOwnCreationsAndMarksChangeNothing(t *testing.T) {
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.HaveLen(3))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue(), "the first cycle knows its own children and marks")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue(), "the first cycle knows its own children and marks")
 }
 
 func TestACorrectedChildIsLookedAtAgain(t *testing.T) {
@@ -124,10 +124,10 @@ func TestACorrectedChildIsLookedAtAgain(t *testing.T) {
 	r, err := p.run(plan, r.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(r.Writes).To(gomega.HaveLen(2))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the answer may hold what no stage has seen")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse(), "the answer may hold what no stage has seen")
 	r, err = p.run(plan, r.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue())
 }
 
 func TestAChildThatChangesDuringTheCycleIsSeen(t *testing.T) {
@@ -165,7 +165,7 @@ onReconcile: {configmaps: [{when: [{field: children.deployment.status.readyRepli
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			_, err = r.Result(context.Background(), nil)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+			g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
 		})
 	}
 }
@@ -180,9 +180,9 @@ func TestInputsExpire(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	expires := r.Inputs.Expires()
 	g.Expect(expires).To(gomega.BeTemporally("~", now.Add(6*time.Minute), time.Second))
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires.Add(-time.Second))).To(gomega.BeTrue())
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, expires)).To(gomega.BeFalse())
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now.Add(-time.Second))).To(gomega.BeFalse(), "the clock was set back")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, expires.Add(-time.Second))).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, expires)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now.Add(-time.Second))).To(gomega.BeFalse(), "the clock was set back")
 }
 
 func TestAStepBeforeTheChildrenIsNotHelpedByThem(t *testing.T) {
@@ -193,7 +193,7 @@ func TestAStepBeforeTheChildrenIsNotHelpedByThem(t *testing.T) {
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).To(gomega.HaveOccurred())
 	p.edit("shop", func(*unstructured.Unstructured) {})
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue())
 }
 
 func TestAFailedWriteIsLookedAtWhenAChildChanges(t *testing.T) {
@@ -206,9 +206,9 @@ func TestAFailedWriteIsLookedAtWhenAChildChanges(t *testing.T) {
 	plan := planOf(t, twoChildren)
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).To(gomega.HaveOccurred())
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue())
 	p.edit("shop", func(*unstructured.Unstructured) {})
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
 }
 
 func TestOurOwnStatusWriteCanBeTakenOutOfTheInputs(t *testing.T) {
@@ -219,11 +219,11 @@ func TestOurOwnStatusWriteCanBeTakenOutOfTheInputs(t *testing.T) {
 	r := settledRun(g, p, plan, stored)
 	answer := r.Stored.DeepCopy()
 	answer.Object["status"] = map[string]any{"phase": "x"}
-	g.Expect(r.Inputs.Unchanged(plan, answer, p, now)).To(gomega.BeFalse(), "the box reads the status")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, answer, p, now)).To(gomega.BeFalse(), "the box reads the status")
 	r.Inputs.StatusWritten(r.Stored, answer)
-	g.Expect(r.Inputs.Unchanged(plan, answer, p, now)).To(gomega.BeTrue())
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, answer, p, now)).To(gomega.BeTrue())
 	answer.SetGeneration(7)
-	g.Expect(r.Inputs.Unchanged(plan, answer, p, now)).To(gomega.BeFalse(), "everything else still counts")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, answer, p, now)).To(gomega.BeFalse(), "everything else still counts")
 	(*Inputs)(nil).StatusWritten(stored, answer)
 }
 
@@ -249,13 +249,13 @@ func TestSameResource(t *testing.T) {
 			r := plan.NewRun(website(t, ""), now, p.ports())
 			later := r.Stored.DeepCopy()
 			tc.change(later)
-			g.Expect(r.Inputs.SameResource(plan, later)).To(gomega.Equal(tc.same))
-			g.Expect(r.Inputs.SameResource(planOf(t, "{}"), r.Stored)).To(gomega.BeFalse(), "another plan")
+			g.Expect(r.Inputs.SameResource(&plan.Plan, later)).To(gomega.Equal(tc.same))
+			g.Expect(r.Inputs.SameResource(&planOf(t, "{}").Plan, r.Stored)).To(gomega.BeFalse(), "another plan")
 			later.SetLabels(map[string]string{"a": "b"})
 			longer := later.DeepCopy()
 			longer.SetLabels(map[string]string{"a": "bc"})
-			g.Expect(plan.NewRun(longer, now, p.ports()).Inputs.SameResource(plan, later)).To(gomega.BeFalse())
+			g.Expect(plan.NewRun(longer, now, p.ports()).Inputs.SameResource(&plan.Plan, later)).To(gomega.BeFalse())
 		})
 	}
-	gomega.NewWithT(t).Expect((*Inputs)(nil).SameResource(plan, website(t, ""))).To(gomega.BeFalse())
+	gomega.NewWithT(t).Expect((*Inputs)(nil).SameResource(&plan.Plan, website(t, ""))).To(gomega.BeFalse())
 }

@@ -48,7 +48,7 @@ func (in instance) place() string {
 
 // data is what the templates of the instance read.
 func (in instance) data(r *Run) expr.Data {
-	data := r.data(in.usesChildren)
+	data := r.Data(in.usesChildren)
 	if in.item != nil {
 		in.forEach.give(data, in.item)
 	}
@@ -61,11 +61,11 @@ func (in instance) allData(r *Run) expr.Data {
 	if !in.usesSecrets {
 		return data
 	}
-	if r.secretCross != nil {
-		data[compile.RootCross] = r.secretCross
+	if r.Outside.CrossWithSecrets != nil {
+		data[compile.RootCross] = r.Outside.CrossWithSecrets
 	}
 	if in.usesChildren {
-		data[compile.RootChildren] = r.children.viewAll()
+		data[compile.RootChildren] = r.children.viewWithSecrets()
 	}
 	return data
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // lifeTimeField is the life time of a finished Job, in its spec.
@@ -23,6 +24,9 @@ const lifeTimeField = "ttlSecondsAfterFinished"
 
 // fieldStatus is the status of an object, and of a condition.
 const fieldStatus = "status"
+
+// fieldData is where a Secret holds its content.
+const fieldData = "data"
 
 // fieldType is the name of the field that tells conditions apart, and Secrets and Services of several types.
 const fieldType = "type"
@@ -37,7 +41,7 @@ func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
 		c.Fail(field.Invalid(at, "", err.Error()))
 		return
 	}
-	if short["failurePolicy"] != nil && d.phase != stepDeletion {
+	if short["failurePolicy"] != nil && d.phase != stage.StepDeletion {
 		c.Fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
 	}
 	d.failurePolicy = policy
@@ -56,7 +60,7 @@ const runMark = " "
 
 // runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
 func (r *Run) runOf(job *unstructured.Unstructured) string {
-	return drift.Hash(job) + runMark + r.childName(job)
+	return drift.Hash(job) + runMark + r.ChildName(job)
 }
 
 // jobNameOf gives the object of a run, as childName does. A Job under another name is another Job.
@@ -146,7 +150,7 @@ func (r *Run) replaceJob(ctx context.Context, in instance, live *unstructured.Un
 		return err
 	}
 	r.note(live, apply.Replaced)
-	r.awaitsReplaced(in, live.GetKind(), r.childName(live))
+	r.awaitsReplaced(in, live.GetKind(), r.ChildName(live))
 	return nil
 }
 
@@ -165,8 +169,8 @@ func (r *Run) finishKept(ctx context.Context, in instance, live *unstructured.Un
 // is must not change with every cycle. There are two where the name has changed before the resource was Active.
 func (r *Run) siblingNoted(in instance, job *unstructured.Unstructured) bool {
 	noted := jobNameOf(doneMarks(r.Stored)[in.id])
-	return noted != r.childName(job) && slices.ContainsFunc(r.children.find(in), func(other *unstructured.Unstructured) bool {
-		return r.childName(other) == noted
+	return noted != r.ChildName(job) && slices.ContainsFunc(r.children.find(in), func(other *unstructured.Unstructured) bool {
+		return r.ChildName(other) == noted
 	})
 }
 
@@ -193,8 +197,8 @@ func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error
 	}
 	seconds, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return permanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("annotation %s of Job %q: wanted seconds, got %q: remove it, or mend it",
-			v1alpha1.AnnotationLifeTime, r.childName(live), text))
+		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("annotation %s of Job %q: wanted seconds, got %q: remove it, or mend it",
+			v1alpha1.AnnotationLifeTime, r.ChildName(live), text))
 	}
 	out, err := r.Ports.Applier.Expire(ctx, live, seconds)
 	if err != nil {
@@ -206,7 +210,7 @@ func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error
 
 // forget drops the marks of Jobs whose declaration, or item, is gone. It runs in cycles without error only.
 func (r *Run) forget(ctx context.Context) error {
-	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" || r.back.going {
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" || r.Restoring {
 		return nil
 	}
 	marks := doneMarks(r.Stored)
@@ -221,7 +225,7 @@ func (r *Run) forget(ctx context.Context) error {
 		return nil
 	}
 	if r.children.viewed {
-		r.flipAt(r.Now) // what was seen of their Jobs is no longer so, and no event tells
+		r.ReconcileAt(r.Now) // what was seen of their Jobs is no longer so, and no event tells
 	}
 	return r.remember(ctx, marks)
 }

@@ -47,7 +47,7 @@ func (r *Run) declareRun(in instance, live *unstructured.Unstructured, done, run
 // postpone notes that a Job, or each Job of a loop, does not act now, though it is to run before what reads it. What has completed counts
 // only where it is what is declared now.
 func (r *Run) postpone(ctx context.Context, in instance) {
-	if !in.isJob() || in.once || r.back.going {
+	if !in.isJob() || in.once || r.Restoring {
 		return
 	}
 	if in.forEach != nil && in.item == nil {
@@ -63,7 +63,7 @@ func (r *Run) postpone(ctx context.Context, in instance) {
 		return // it is not to run
 	}
 	same, err := in.nameplate(ctx, r)
-	if err == nil && !in.replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same)) {
+	if err == nil && !in.replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same)) {
 		return // it is left as it is, or corrected in place
 	}
 	run := ""
@@ -93,13 +93,13 @@ func (c *children) seen() []*unstructured.Unstructured {
 	r := c.run
 	marks := doneMarks(r.Stored)
 	var out []*unstructured.Unstructured
-	for _, child := range c.all() {
+	for _, child := range c.All() {
 		id := idOf(child)
 		if d := r.Plan.declared(id); d == nil || !d.isJob() {
 			out = append(out, child)
 			continue
 		}
-		if r.back.going && marks[id] != "" {
+		if r.Restoring && marks[id] != "" {
 			continue // it had completed when the snapshot was taken, and is not run again
 		}
 		delete(marks, id)

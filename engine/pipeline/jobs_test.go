@@ -148,7 +148,7 @@ func TestReplace(t *testing.T) {
 	l.edit(`{image: b}`)
 	r, did := l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"delete Job/shop"}))
-	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to be made again with what is declared now`, of: "migrate"}))
+	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to be made again with what is declared now`, Of: "migrate"}))
 	r, did = l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"create Job/shop"}))
 	l.Expect(r.Waits).To(gomega.BeEmpty())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // literals reports what is written out, without a template, and that no API server takes: it would be refused only when the first
@@ -113,7 +114,7 @@ func (c *compiler) asWritten(d *declaration, in *v1alpha1.Declaration, short map
 // checkGrants refuses a rendered object that grants rights, which could not be told when the box was compiled.
 func (d *declaration) checkGrants(obj *unstructured.Unstructured, namespaced bool) error {
 	if why := check.GrantsRights(obj, !namespaced); why != "" && !d.mayGrant {
-		return permanent(v1alpha1.ReasonInvalidChild, errors.New(why))
+		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(why))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // metadata puts finalizers, label and annotations on a resource before anything is made for it.
@@ -24,12 +25,35 @@ func (c *compiler) completesOnce() bool {
 }
 
 // Name implements Stage.
-func (metadata) Name() string { return stepMetadata }
+func (metadata) Name() string { return stage.StepMetadata }
 
 // Run implements Stage.
-func (s metadata) Run(ctx context.Context, r *Run) (Outcome, error) {
-	if s.activates && !r.isActive && r.dependenciesMet() {
-		r.activate()
+func (s metadata) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	if s.activates && !r.Marks.Active && r.dependenciesMet() {
+		r.Marks.Activate(r.Now)
 	}
-	return Next, r.mark(ctx)
+	return stage.Next, r.Mark(ctx)
+}
+
+// active marks a resource whose onCreate is complete, so that neither a restart nor a new process repeats it.
+type active struct{}
+
+func compileActive(c *compiler) Stage {
+	if !c.completesOnce() {
+		return nil // metadata marks it
+	}
+	return active{}
+}
+
+// Name implements Stage.
+func (active) Name() string { return stage.StepActive }
+
+// Run implements Stage.
+func (active) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	if r.Marks.Active || r.notActive {
+		return stage.Next, nil
+	}
+	r.Marks.Activate(r.Now)
+	r.Inputs.ForgetDependencies()
+	return stage.Next, r.Mark(ctx)
 }

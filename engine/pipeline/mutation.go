@@ -8,6 +8,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -49,15 +50,15 @@ func compileMutation(c *compiler) Stage {
 }
 
 // Name implements Stage.
-func (mutation) Name() string { return stepMutation }
+func (mutation) Name() string { return stage.StepMutation }
 
 // Run implements Stage.
-func (m mutation) Run(ctx context.Context, r *Run) (Outcome, error) {
+func (m mutation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	for _, rule := range m.rules {
-		data := r.data(false)
-		open, err := r.isOpen(ctx, rule.gate, data)
+		data := r.Data(false)
+		open, err := r.IsOpen(ctx, rule.gate, data)
 		if err != nil {
-			return Hold, err
+			return stage.Hold, err
 		}
 		if !open {
 			continue
@@ -68,21 +69,21 @@ func (m mutation) Run(ctx context.Context, r *Run) (Outcome, error) {
 		}
 		v, err := rule.compute(ctx, data)
 		if err != nil {
-			return Hold, err
+			return stage.Hold, err
 		}
 		if err := assign(r.Object, rule.path, v); err != nil {
-			return Hold, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
+			return stage.Hold, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
 		}
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // isOpen evaluates the gate of a rule.
 func (r *Run) isOpen(ctx context.Context, gate *when.Gate, data expr.Data) (bool, error) {
 	res, err := gate.Eval(ctx, data, r.Now)
 	if err != nil {
-		return false, evaluating("when", v1alpha1.ReasonConditionError, err)
+		return false, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
 	}
-	r.flipAt(res.NextFlip)
+	r.ReconcileAt(res.NextFlip)
 	return res.Open, nil
 }

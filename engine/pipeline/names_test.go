@@ -53,7 +53,7 @@ onReconcile:
 	r, err := p.run(plan, website(t, `{tls: false}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.BeEmpty())
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", of: "reader"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", Of: "reader"}}))
 	_, err = p.run(plan, website(t, `{tls: false, image: there}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.Equal([]string{"reader=x reader", "source=x source"}), "the one that is read comes first")
@@ -100,7 +100,7 @@ func TestAChildThatChangedSinceItWasReadIsPrunedByTheNextCycle(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred(), "nothing has failed")
 	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(conflictInterval)), "should nothing be on the way")
 	p.edit(stale.GetName(), func(*unstructured.Unstructured) {})
-	g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the change that was on the way is seen")
+	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse(), "the change that was on the way is seen")
 	p.delete = p.deleteChild
 	p.done()
 	_, err = p.run(plan, r.Stored)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -79,36 +80,36 @@ func (c *compiler) setter(path string, pathAt *field.Path, in *apiextensionsv1.J
 func (s setter) compute(ctx context.Context, data expr.Data) (any, error) {
 	v, err := s.value.Eval(ctx, data)
 	if err != nil {
-		return nil, evaluating(s.path.String(), v1alpha1.ReasonTemplateError, err)
+		return nil, stage.Evaluating(s.path.String(), v1alpha1.ReasonTemplateError, err)
 	}
 	v, err = value.ToSchema(v, s.schema)
 	if misfit, ok := errors.AsType[*value.MisfitError](err); ok {
-		return nil, evaluating(s.path.String()+misfit.At, v1alpha1.ReasonTemplateError, misfit.Problem)
+		return nil, stage.Evaluating(s.path.String()+misfit.At, v1alpha1.ReasonTemplateError, misfit.Problem)
 	}
 	return v, err
 }
 
 // Name implements Stage.
-func (normalize) Name() string { return stepNormalize }
+func (normalize) Name() string { return stage.StepNormalize }
 
 // Run implements Stage.
-func (n normalize) Run(ctx context.Context, r *Run) (Outcome, error) {
-	data := r.data(false)
+func (n normalize) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	data := r.Data(false)
 	values := make([]any, len(n.fields))
 	for i, f := range n.fields {
 		v, err := f.compute(ctx, data)
 		if err != nil {
-			return Hold, err
+			return stage.Hold, err
 		}
 		values[i] = v
 	}
 	// Only now is the working copy changed, so that no expression sees another's result.
 	for i, f := range n.fields {
 		if err := assign(r.Object, f.path, values[i]); err != nil {
-			return Hold, permanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
+			return stage.Hold, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
 		}
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // assign sets the value at a path of a JSON tree. Missing parents are made; nil removes the field.

@@ -20,7 +20,7 @@ func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, er
 	switch {
 	case live != nil && apply.ManagedByUs(live):
 		w = &pending{of: in, child: in.child(same), live: live}
-	case live == nil && in.isJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.childName(same):
+	case live == nil && in.isJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same):
 	default:
 		return nil, false, nil
 	}
@@ -55,5 +55,5 @@ func (r *Run) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) 
 	if w.live.GetDeletionTimestamp() != nil {
 		return apply.Outcome{Action: apply.Terminating, Object: w.live}, nil
 	}
-	return r.Ports.Applier.Keep(ctx, r.owner, w.child, w.live)
+	return r.Ports.Applier.Keep(ctx, r.Owner, w.child, w.live)
 }

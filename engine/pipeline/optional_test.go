@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestAnOptionalKindThatIsNotInstalled(t *testing.T) {
@@ -35,7 +36,7 @@ onReconcile:
 			p, plan := lacks(missing), planOf(t, fmt.Sprintf(box, optional))
 			r, err := p.run(plan, website(t, ""))
 			if optional == "false" {
-				expectStep(g, err, stepOnReconcile, Transient, "")
+				expectStep(g, err, stage.StepOnReconcile, Transient, "")
 				return
 			}
 			g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -52,7 +53,7 @@ onReconcile:
 	t.Run("is not taken for absent when the API server can't be asked", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		_, err := lacks(errors.New("no answer")).run(planOf(t, fmt.Sprintf(box, "true")), website(t, ""))
-		expectStep(g, err, stepOnReconcile, Transient, "")
+		expectStep(g, err, stage.StepOnReconcile, Transient, "")
 		g.Expect(err.Error()).To(gomega.ContainSubstring("no answer"))
 	})
 }
@@ -79,7 +80,7 @@ onDelete:
 			r, err := p.run(planOf(t, fmt.Sprintf(box, tc.optional)), deleted(t, v1alpha1.Finalizer))
 			g.Expect(p.done()).To(gomega.ContainElement("create ConfigMap/bye"), "the others run")
 			if !tc.released {
-				expectStep(g, err, stepDeletion, Transient, "")
+				expectStep(g, err, stage.StepDeletion, Transient, "")
 				return
 			}
 			g.Expect(err).NotTo(gomega.HaveOccurred())

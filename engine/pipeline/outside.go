@@ -14,21 +14,6 @@ import (
 // errNotKnown says that a cycle ended, or held, before it came to what is read.
 var errNotKnown = errors.New("not known in this cycle")
 
-// knows says whether this cycle has come to all of these. What it has not come to is not absent.
-func (r *Run) knows(all []compile.Outside) bool {
-	for _, name := range all {
-		if !r.known[name] {
-			return false
-		}
-	}
-	return true
-}
-
-// awaits says whether one of these is required and absent.
-func (r *Run) awaits(names []compile.Outside) bool {
-	return slices.ContainsFunc(names, func(n compile.Outside) bool { return r.lacking[n] })
-}
-
 // outsidePaths is everything that the declaration reads, and what the names and ports read that it takes from others.
 func (d *declaration) outsidePaths() []expr.Path {
 	out := d.paths()
@@ -57,7 +42,7 @@ func (r *Run) readersOf(ctx context.Context, absent compile.Outside) string {
 	names := []compile.Outside{absent}
 	for _, call := range r.Plan.calls {
 		if slices.ContainsFunc(call.outside, func(n compile.Outside) bool { return slices.Contains(names, n) }) {
-			names = append(names, compile.Outside{Root: compile.RootExternal, Name: call.name})
+			names = append(names, call.source())
 		}
 	}
 	var readers []string

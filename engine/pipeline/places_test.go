@@ -37,7 +37,7 @@ func TestWhereThePlanMayHaveMadeAChild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			plan := planOf(t, tc.box)
-			plan.places = plan.places.With(tc.former)
+			plan.Places = plan.Places.With(tc.former)
 			resource, child := website(t, `{host: shop}`), &unstructured.Unstructured{Object: map[string]any{}}
 			resource.SetAnnotations(tc.annotations)
 			child.SetNamespace(tc.namespace)

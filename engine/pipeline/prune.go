@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // prune deletes every child of the resource and this box that no declaration stands for any more, and counts those of former
@@ -26,13 +27,13 @@ const conflictInterval = time.Second
 func compilePrune(*compiler) Stage { return prune{} }
 
 // Name implements Stage.
-func (prune) Name() string { return stepPrune }
+func (prune) Name() string { return stage.StepPrune }
 
 // Run implements Stage.
-func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
+func (prune) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	r.stands.complete = true
 	back := r.mayGoBack(ctx)
-	for _, child := range r.children.all() {
+	for _, child := range r.children.All() {
 		if child.GetDeletionTimestamp() != nil || r.covers(child) {
 			continue
 		}
@@ -45,16 +46,20 @@ func (prune) Run(ctx context.Context, r *Run) (Outcome, error) {
 			continue
 		}
 		if err := r.discard(ctx, child); err != nil {
-			return Hold, fmt.Errorf("%s: %w", idOf(child), err)
+			return stage.Hold, fmt.Errorf("%s: %w", idOf(child), err)
 		}
 	}
 	if back {
-		return Next, nil
+		return stage.Next, nil
 	}
-	if err := r.leave(ctx); err != nil {
-		return Hold, err
+	var made []string
+	for key := range r.stands.rendered {
+		made = append(made, key.namespace)
 	}
-	return Next, r.forget(ctx)
+	if err := r.Leave(ctx, made); err != nil {
+		return stage.Hold, err
+	}
+	return stage.Next, r.forget(ctx)
 }
 
 // mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not
@@ -79,14 +84,14 @@ func (r *Run) mayGoBack(ctx context.Context) bool {
 func (r *Run) discard(ctx context.Context, child *unstructured.Unstructured) error {
 	var err error
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
-		err = r.Ports.Applier.Orphan(ctx, r.owner, child)
+		err = r.Ports.Applier.Orphan(ctx, r.Owner, child)
 	} else {
 		err = r.Ports.Applier.Delete(ctx, child)
 	}
 	if apierrors.IsConflict(err) {
 		// It has changed since it was read. Its event is on the way, and the next cycle decides by what it is then. Should there be
 		// no event, because something between us and the API server has made the conflict up, nothing else would bring the cycle back.
-		r.flipAt(r.Now.Add(conflictInterval))
+		r.ReconcileAt(r.Now.Add(conflictInterval))
 		return nil
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const readsTheirs = `
@@ -25,7 +26,7 @@ func withTheirs(t *testing.T) *ports {
 	p.others = append(p.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{
 		"word": "Hunter 2/..", "name": "Hunter 2", "place": "hunter2", "pod-security.kubernetes.io/enforce": "Hunter",
 	}}))
-	p.namespaced = func(k schema.GroupVersionKind) (bool, error) { return k != namespaceKind, nil }
+	p.namespaced = func(k schema.GroupVersionKind) (bool, error) { return k != stage.NamespaceKind, nil }
 	return p
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -23,7 +24,7 @@ func ChildFailure(ready metav1.Condition) *StepError {
 	if ready.Reason != v1alpha1.ReasonChildFailed {
 		return nil
 	}
-	return &StepError{Step: stepChildren, Class: Refused, Reason: v1alpha1.ReasonChildFailed, Err: errors.New(ready.Message)}
+	return &StepError{Step: stage.StepChildren, Class: Refused, Reason: v1alpha1.ReasonChildFailed, Err: errors.New(ready.Message)}
 }
 
 // readyGate are conditions of readyWhen.
@@ -48,7 +49,7 @@ func (c *compiler) currentWhen(d *declaration, list []v1alpha1.Condition, scope 
 		return
 	}
 	at = at.Child("readyWhen")
-	if d.phase == stepDeletion && d.isJob() {
+	if d.phase == stage.StepDeletion && d.isJob() {
 		c.Fail(field.Forbidden(at, "a Job of onDelete is done when it has completed"))
 		return
 	}
@@ -81,11 +82,11 @@ func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
 	if ready == nil {
 		return left, nil
 	}
-	res, err := ready.gate.Eval(ctx, r.data(ready.usesChildren), r.Now)
+	res, err := ready.gate.Eval(ctx, r.Data(ready.usesChildren), r.Now)
 	if err != nil {
-		return nil, evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
+		return nil, stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
 	}
-	r.flipAt(res.NextFlip)
+	r.ReconcileAt(res.NextFlip)
 	if !res.Open {
 		left = append(left, blocker{weight: notReadyYet, Wait: Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: "readyWhen: " + res.Message()}})
 	}
@@ -94,8 +95,8 @@ func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
 
 // blocker gives what is known of something that waits.
 func (r *Run) blocker(w Wait, of weight) blocker {
-	b := blocker{Wait: w, weight: of, gives: w.of}
-	if d := r.Plan.named(w.of); d != nil {
+	b := blocker{Wait: w, weight: of, gives: w.Of}
+	if d := r.Plan.named(w.Of); d != nil {
 		b.gives, b.needs = d.id, d.needs
 	}
 	return b
@@ -106,14 +107,14 @@ func (r *Run) blocker(w Wait, of weight) blocker {
 func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
 	var left []blocker
 	items := map[*declaration]map[string]instance{}
-	for _, child := range r.children.all() {
+	for _, child := range r.children.All() {
 		d := r.Plan.declared(idOf(child))
 		if d == nil || r.stands.complete && !r.covers(child) && child.GetDeletionTimestamp() == nil {
 			continue
 		}
 		of, why, err := r.stateOf(ctx, d, child, items)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", child.GetKind(), r.childName(child), err)
+			return nil, fmt.Errorf("%s %q: %w", child.GetKind(), r.ChildName(child), err)
 		}
 		if why == "" {
 			continue
@@ -122,8 +123,8 @@ func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
 		if of == childFailed {
 			reason = v1alpha1.ReasonChildFailed
 		}
-		why = fmt.Sprintf("%s %q: %s", child.GetKind(), r.childName(child), why)
-		left = append(left, r.blocker(Wait{Reason: reason, Message: why, of: idOf(child)}, of))
+		why = fmt.Sprintf("%s %q: %s", child.GetKind(), r.ChildName(child), why)
+		left = append(left, r.blocker(Wait{Reason: reason, Message: why, Of: idOf(child)}, of))
 	}
 	return left, nil
 }
@@ -186,15 +187,15 @@ func (r *Run) unmet(ctx context.Context, in instance, child *unstructured.Unstru
 	if in.readyWhen == nil {
 		return "", nil
 	}
-	data := r.data(in.readyWhen.usesChildren)
+	data := r.Data(in.readyWhen.usesChildren)
 	if in.item != nil {
 		in.forEach.give(data, in.item)
 	}
 	data[compile.RootObject] = kinds.View(child)
 	res, err := in.readyWhen.gate.Eval(ctx, data, r.Now)
 	if err != nil {
-		return "", evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
+		return "", stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
 	}
-	r.flipAt(res.NextFlip)
+	r.ReconcileAt(res.NextFlip)
 	return res.Message(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // irreplaceable are kinds that are never deleted to be made again, with the reason.
@@ -38,8 +39,8 @@ func (c *compiler) replacing(d *declaration, in *v1alpha1.Declaration, at *field
 
 // awaitsReplaced notes that a child was deleted to be made again.
 func (r *Run) awaitsReplaced(in instance, kind, name string) {
-	r.wait(in.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
-	r.notActive = r.notActive || in.phase == stepOnCreate
+	r.Wait(in.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
+	r.notActive = r.notActive || in.phase == stage.StepOnCreate
 }
 
 // maxFixedFields is how many fields a message names that can't be changed.
@@ -71,7 +72,7 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 	case fixed.Kept != nil:
 		kept := fixed.Kept
 		if !w.of.quoted {
-			kept = withoutValues(kept, w.of.called(w.child.Object))
+			kept = stage.WithoutValues(kept, w.of.called(w.child.Object))
 		}
 		return "it is not replaced: " + kept.Error()
 	case w.of.gvk.GroupKind() == claimKind:

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
@@ -89,7 +90,7 @@ func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
 			}
 			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), compile.SecretKind) }
 			_, err := world.run(plan, stored)
-			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
+			expectStep(g, err, stage.StepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
 			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
 			g.Expect(err.Error()).NotTo(gomega.ContainSubstring("hidden"))
 		})
@@ -97,7 +98,7 @@ func TestWhatIsSaidOfAFieldThatCannotBeChanged(t *testing.T) {
 }
 
 func TestAReplacedChildIsWaitedFor(t *testing.T) {
-	for _, group := range []string{stepOnCreate, stepOnReconcile} {
+	for _, group := range []string{stage.StepOnCreate, stage.StepOnReconcile} {
 		t.Run(group, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			world := newPorts()
@@ -112,10 +113,10 @@ func TestAReplacedChildIsWaitedFor(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(asked.Replace).To(gomega.BeTrue())
 			g.Expect(asked.Leftovers).To(gomega.BeEmpty(), "it is headless")
-			g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `Service "shop" is deleted, to be made again with what is declared now`, of: keyServices}}))
-			g.Expect(r.Writes).To(gomega.Equal([]Written{{Kind: serviceKind.Kind, Name: "shop", Action: apply.Replaced}}))
+			g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `Service "shop" is deleted, to be made again with what is declared now`, Of: keyServices}}))
+			g.Expect(r.Writes).To(gomega.Equal([]stage.Written{{Kind: serviceKind.Kind, Name: "shop", Action: apply.Replaced}}))
 			_, active := r.Stored.GetAnnotations()[v1alpha1.AnnotationActiveSince]
-			g.Expect(active).To(gomega.Equal(group == stepOnReconcile), "what is made on creation must be there first")
+			g.Expect(active).To(gomega.Equal(group == stage.StepOnReconcile), "what is made on creation must be there first")
 		})
 	}
 }

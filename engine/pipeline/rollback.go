@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,24 +10,10 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/value"
 )
-
-// Rollback says when the resources of a box go back, and to what (design: semantics.md, "Rollback").
-type Rollback struct {
-	// OnError goes back where a cycle has failed after it changed children, and tries again later. The other fields belong to the
-	// other form, which holds a resource until something is changed.
-	OnError bool
-	// OnDegrade goes back with the resources in failure while the box is degraded.
-	OnDegrade bool
-	// Failures in a row of one resource that make it go back, for errors that may pass by themselves.
-	Failures int
-	// Within is the time in which these failures must happen; zero: any.
-	Within time.Duration
-	// OwnGroups says that the groups of onRollback run instead of those of the snapshot.
-	OwnGroups bool
-}
 
 // rollback compiles rollBackOnError and rollback.
 func (c *compiler) rollback() {
@@ -69,16 +54,16 @@ func (c *compiler) onRollback(at *field.Path) []*declaration {
 	if c.Spec.Rollback == nil {
 		return nil
 	}
-	return c.group(c.Spec.Rollback.OnRollback, stepRollback, at)
+	return c.group(c.Spec.Rollback.OnRollback, stage.StepOnRollback, at)
 }
 
 // groupScope is what the declarations of a phase may read. When a resource goes, nothing but children is read; when it goes back,
 // what was read for the spec that failed is of no use, and there is the snapshot instead.
 func (c *compiler) groupScope(phase string) *expr.Scope {
 	switch phase {
-	case stepDeletion:
+	case stage.StepDeletion:
 		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal)
-	case stepRollback:
+	case stage.StepOnRollback:
 		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
 	default:
 		return c.Scope
@@ -116,13 +101,12 @@ func (p *Plan) snapshotRule() []rbacv1.PolicyRule {
 
 // Snapshot takes one of the resource of a run.
 func (r *Run) Snapshot() rollback.Snapshot {
-	s := rollback.Take(r.back.read, r.Plan.Box, r.Plan.Revision, func(key string) bool { return ourMarks[key] })
+	s := rollback.Take(r.Began, r.Plan.Box, r.Plan.Revision, stage.IsOurMark)
 	s.RevisionHash = r.Plan.RevisionHash
 	return s
 }
 
 // ListSnapshots writes on the resource of a run which snapshots may be gone back to.
 func (r *Run) ListSnapshots(ctx context.Context, list string) error {
-	r.newMarks[v1alpha1.AnnotationSnapshots] = list
-	return r.mark(ctx)
+	return r.MarkWith(ctx, v1alpha1.AnnotationSnapshots, list)
 }

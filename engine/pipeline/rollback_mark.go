@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -126,7 +127,7 @@ func (m *RolledBack) String() string {
 		to += " under " + m.ToRevision
 	}
 	failed := "failed in " + m.Step
-	if m.Step == stepChildren {
+	if m.Step == stage.StepChildren {
 		failed = "failed by a child"
 	}
 	if m.OwnGroups {
@@ -149,8 +150,7 @@ func (r *Run) WriteBack(ctx context.Context, m *RolledBack) error {
 	if err != nil {
 		return fmt.Errorf("encoding what is rolled back: %w", err)
 	}
-	r.newMarks[v1alpha1.AnnotationRolledBack] = string(text)
-	return r.mark(ctx)
+	return r.MarkWith(ctx, v1alpha1.AnnotationRolledBack, string(text))
 }
 
 // ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete. Fields of the
@@ -193,15 +193,15 @@ func compileSettle(c *compiler) Stage {
 }
 
 // Name implements Stage.
-func (settle) Name() string { return stepSettle }
+func (settle) Name() string { return stage.StepSettle }
 
 // Run implements Stage.
-func (settle) Run(ctx context.Context, r *Run) (Outcome, error) {
-	r.back.settled = true
+func (settle) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	r.Completed = true
 	if r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack] == "" {
-		return Next, nil
+		return stage.Next, nil
 	}
-	return Next, r.mark(ctx)
+	return stage.Next, r.Mark(ctx)
 }
 
 // wasBack says whether the resource shows that it is rolled back.
@@ -214,7 +214,7 @@ func (r *Run) backCondition(err error, ready metav1.Condition) []status.Own {
 		return nil // why nothing is rolled back was said when it failed
 	case r.Plan.Rollback == nil && status.HasCondition(r.Stored, v1alpha1.ConditionRolledBack):
 		return []status.Own{{Condition: metav1.Condition{Type: v1alpha1.ConditionRolledBack}, Remove: true}}
-	case r.Plan.Rollback != nil && r.back.settled && err == nil:
+	case r.Plan.Rollback != nil && r.Completed && err == nil:
 		return []status.Own{status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSettled, "nothing is rolled back")}
 	default:
 		return nil

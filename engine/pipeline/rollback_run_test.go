@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
@@ -60,9 +61,9 @@ func TestDryRunComesFirst(t *testing.T) {
 			if tc.refuse != "" {
 				expectStep(g, err, "dryRun", Refused, v1alpha1.ReasonInvalidChild)
 				g.Expect(err).To(gomega.MatchError("dryRun: onReconcile: b is refused"))
-				g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeTrue(), "nothing that was asked counts as written")
+				g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue(), "nothing that was asked counts as written")
 				p.put(configMapKind, "other", "other")
-				g.Expect(r.Inputs.Unchanged(plan, r.Stored, p, now)).To(gomega.BeFalse(), "the children are what the dry run has read")
+				g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse(), "the children are what the dry run has read")
 				return
 			}
 			g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -98,7 +99,7 @@ onReconcile: {configmaps: [{name: a}], resources: [{manifest: {apiVersion: examp
 
 // snapshotOf is what was kept of a resource.
 func snapshotOf(resource *unstructured.Unstructured) rollback.Snapshot {
-	return rollback.Take(resource, "website", "website-1", func(key string) bool { return ourMarks[key] })
+	return rollback.Take(resource, "website", "website-1", func(key string) bool { return stage.IsOurMark(key) })
 }
 
 func TestGoBack(t *testing.T) {
@@ -132,14 +133,14 @@ onReconcile:
 	g.Expect(made[0].Object["data"]).To(gomega.Equal(map[string]any{"image": "GOOD", "team": "one", "of": "1", "called": "true"}))
 	g.Expect(r.Stored).To(gomega.BeIdenticalTo(bad), "the resource is what it is")
 
-	inputs := r.Inputs.As(plan, bad)
-	g.Expect(inputs.Unchanged(plan, bad, p, now)).To(gomega.BeFalse(), "a child that was pruned is not there any more")
+	inputs := r.Inputs.As(&plan.Plan, bad)
+	g.Expect(inputs.Unchanged(&plan.Plan, bad, p, now)).To(gomega.BeFalse(), "a child that was pruned is not there any more")
 	r = plan.NewRunTo(snapshotOf(good), bad, now, p.ports())
 	g.Expect(plan.GoBack(context.Background(), r)).To(gomega.Succeed())
 	g.Expect(p.done()).To(gomega.BeEmpty(), "it is repeated without a write")
-	inputs = r.Inputs.As(planOf(t, `{}`), bad)
-	g.Expect(inputs.Unchanged(plan, bad, p, now)).To(gomega.BeFalse(), "of another plan")
-	g.Expect(r.Inputs.As(plan, bad).Unchanged(plan, bad, p, now)).To(gomega.BeTrue())
+	inputs = r.Inputs.As(&planOf(t, `{}`).Plan, bad)
+	g.Expect(inputs.Unchanged(&plan.Plan, bad, p, now)).To(gomega.BeFalse(), "of another plan")
+	g.Expect(r.Inputs.As(&plan.Plan, bad).Unchanged(&plan.Plan, bad, p, now)).To(gomega.BeTrue())
 }
 
 func TestGoBackHasNotGoneWhereItWaits(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestRollbackCompiles(t *testing.T) {
@@ -81,9 +82,9 @@ func TestIDsMayBeThoseOfOtherGroups(t *testing.T) {
 onReconcile: {configmaps: [{name: a}]}
 rollback: {onRollback: {configmaps: [{name: a, data: {a: "{{ .children.own.data.a }}"}}, {id: own, name: b}]}}
 `)
-	g.Expect(p.named("configmaps/a").phase).To(gomega.Equal(stepOnReconcile))
+	g.Expect(p.named("configmaps/a").phase).To(gomega.Equal(stage.StepOnReconcile))
 	g.Expect(p.declared("own")).To(gomega.BeNil(), "no cycle but a rollback stands for it")
-	g.Expect(p.named("own").phase).To(gomega.Equal(stepRollback))
+	g.Expect(p.named("own").phase).To(gomega.Equal(stage.StepOnRollback))
 	g.Expect(p.rollbackOnly["own"].ownerReference).To(gomega.BeTrue())
 	g.Expect(p.rollbackOnly["own"].once).To(gomega.BeFalse())
 }
@@ -99,13 +100,13 @@ func TestMarkStandsUntilSomethingChanges(t *testing.T) {
 	m := &RolledBack{Generation: 4, Revision: "a", ReconcileAt: "x", Snapshot: "s"}
 	resource := markOf(m)
 	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "x"})
-	g.Expect(m.Stands(&Plan{Revision: "a"}, resource)).To(gomega.BeTrue())
-	g.Expect(m.Stands(&Plan{Revision: "b"}, resource)).To(gomega.BeFalse())
+	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeTrue())
+	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "b"}}, resource)).To(gomega.BeFalse())
 	resource.SetAnnotations(nil)
-	g.Expect(m.Stands(&Plan{Revision: "a"}, resource)).To(gomega.BeFalse())
+	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeFalse())
 	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "x"})
 	resource.SetGeneration(5)
-	g.Expect(m.Stands(&Plan{Revision: "a"}, resource)).To(gomega.BeFalse())
+	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeFalse())
 }
 
 func TestRetriesBecomeRare(t *testing.T) {

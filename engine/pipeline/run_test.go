@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const allRanks = `
@@ -96,11 +97,11 @@ onReconcile:
 `)
 	p.put(configMapKind, "stale", "gone")
 	r, err := p.run(plan, website(t, ""))
-	expectStep(g, err, stepOnReconcile, Transient, "")
+	expectStep(g, err, stage.StepOnReconcile, Transient, "")
 	g.Expect(err.Error()).To(gomega.ContainSubstring("first failed"), "the first one declared is reported")
 	g.Expect(asked).To(gomega.ConsistOf("first", "second", "slow"))
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/c"}), "nothing is pruned after an error")
-	g.Expect(r.Writes).To(gomega.Equal([]Written{{Kind: "ConfigMap", Name: "c", Action: apply.Created}}))
+	g.Expect(r.Writes).To(gomega.Equal([]stage.Written{{Kind: "ConfigMap", Name: "c", Action: apply.Created}}))
 }
 
 func TestStepsEndTheCycleInTheirOrder(t *testing.T) {
@@ -110,7 +111,7 @@ func TestStepsEndTheCycleInTheirOrder(t *testing.T) {
 		return nil, errors.New("no answer")
 	}
 	_, err := p.run(planOf(t, fullBox), website(t, `{image: A}`))
-	expectStep(g, err, stepMetadata, Transient, "")
+	expectStep(g, err, stage.StepMetadata, Transient, "")
 	g.Expect(p.done()).To(gomega.BeEmpty(), "nothing is made for a resource that carries no finalizer")
 }
 
@@ -255,7 +256,7 @@ func TestOnCreateThatIsAddedLaterDoesNotRun(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	r, err := p.run(planOf(t, `{onReconcile: {configmaps: [{name: a}]}, validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}}`), website(t, "replicas: 11"))
-	expectStep(g, err, stepValidation, Permanent, v1alpha1.ReasonValidationFailed)
+	expectStep(g, err, stage.StepValidation, Permanent, v1alpha1.ReasonValidationFailed)
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}))
 	g.Expect(r.Active()).To(gomega.BeTrue())
 	mended := r.Stored.DeepCopy()
@@ -274,7 +275,7 @@ func TestATerminatingChildIsWaitedFor(t *testing.T) {
 	})
 	r, err := p.run(planOf(t, `onCreate: {configmaps: [{name: seed}]}`), website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `ConfigMap "seed" is being deleted; it is made again when it is gone`, of: "configmaps/seed"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `ConfigMap "seed" is being deleted; it is made again when it is gone`, Of: "configmaps/seed"}}))
 	g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 	g.Expect(r.Writes).To(gomega.BeEmpty())
 }
@@ -301,7 +302,7 @@ func TestAPanicInAWriteIsAnErrorOfTheStage(t *testing.T) {
 	p := newPorts()
 	p.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) { panic("a bug") }
 	_, err := p.run(planOf(t, `onReconcile: {configmaps: [{name: a}, {name: b}]}`), website(t, ""))
-	expectStep(g, err, stepOnReconcile, Panic, "")
+	expectStep(g, err, stage.StepOnReconcile, Panic, "")
 	g.Expect(err).To(gomega.MatchError("onReconcile: panic: a bug"))
 	caught, ok := errors.AsType[*PanicError](err)
 	g.Expect(ok).To(gomega.BeTrue())
@@ -358,7 +359,7 @@ status:
 	g.Expect(res.Reconciling.Status).To(gomega.Equal(metav1.ConditionTrue))
 	g.Expect(res.Reconciling.Message).To(gomega.HavePrefix(`Deployment "shop": `))
 
-	res, err = r.Result(ctx, permanent(v1alpha1.ReasonTemplateError, errors.New("broken")))
+	res, err = r.Result(ctx, stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New("broken")))
 	g.Expect(err).To(gomega.HaveOccurred())
 	g.Expect(res.Ready.Reason).To(gomega.Equal(v1alpha1.ReasonReconcileError))
 	g.Expect(res.Stalled.Status).To(gomega.Equal(metav1.ConditionTrue))
@@ -376,7 +377,7 @@ func TestStatusFieldThatDoesNotFit(t *testing.T) {
 	r, err := newPorts().run(plan, website(t, `{host: many}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	res, err := r.Result(context.Background(), nil)
-	expectStep(g, err, stepStatus, Permanent, v1alpha1.ReasonTemplateError)
+	expectStep(g, err, stage.StepStatus, Permanent, v1alpha1.ReasonTemplateError)
 	g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionFalse))
 	g.Expect(res.Fields).To(gomega.HaveLen(1), "the others are still shown")
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // withSecretPort gives ports to a world where a Secret holds a port.
@@ -56,9 +57,9 @@ func TestDefaultsFollowAPortThatASecretHolds(t *testing.T) {
 
 func TestARefusalOfWhatTakesADefaultFromASecretQuotesNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ box, refused, step string }{
-		"the Service of a workload":                {secretPort, "Service", stepOnReconcile},
-		"the Ingress of that Service":              {secretPort, "Ingress", stepOnReconcile},
-		"the Ingress of a Service in a later step": {strings.Replace(secretPort, "  ingresses:", "onCreate:\n  ingresses:", 1), "Ingress", stepOnCreate},
+		"the Service of a workload":                {secretPort, "Service", stage.StepOnReconcile},
+		"the Ingress of that Service":              {secretPort, "Ingress", stage.StepOnReconcile},
+		"the Ingress of a Service in a later step": {strings.Replace(secretPort, "  ingresses:", "onCreate:\n  ingresses:", 1), "Ingress", stage.StepOnCreate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)

@@ -101,7 +101,7 @@ func untilUnchanged(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		shown, err = r.Result(context.Background(), nil)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		if stored = r.Stored; r.Inputs.Unchanged(plan, stored, p, now) {
+		if stored = r.Stored; r.Inputs.Unchanged(&plan.Plan, stored, p, now) {
 			return r, shown, cycles
 		}
 	}

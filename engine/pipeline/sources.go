@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
@@ -65,7 +66,7 @@ func (c *compiler) named(d *declaration, all []*declaration, ref, what string, f
 	var found *declaration
 	var ids []string
 	for _, other := range all {
-		if other.phase != d.phase && other.phase != stepOnCreate && other.phase != stepOnReconcile {
+		if other.phase != d.phase && other.phase != stage.StepOnCreate && other.phase != stage.StepOnReconcile {
 			continue
 		}
 		if other.id == id && (found == nil || other.phase == d.phase) {
@@ -174,7 +175,7 @@ func (c *compiler) rules() {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{crd.Group}, Resources: []string{crd.Resource + "/status"}, Verbs: []string{"patch"}})
 	}
 	if c.ReachesNamespaces && c.Env.CRD.Namespaced {
-		c.Observe(namespaceKind)
+		c.Observe(stage.NamespaceKind)
 	}
 	for _, gvk := range c.ObservedKinds {
 		rules = append(rules, rbacv1.PolicyRule{

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -154,7 +155,7 @@ func (p *Plan) statusFields(ctx context.Context, r *Run) (fields []status.Field,
 				conditions = append(conditions, own)
 				continue
 			}
-			err = permanent(v1alpha1.ReasonTemplateError, err)
+			err = stage.NewPermanent(v1alpha1.ReasonTemplateError, err)
 		}
 		if err != nil {
 			// The others are still worth showing.
@@ -172,11 +173,11 @@ func (p *Plan) statusFields(ctx context.Context, r *Run) (fields []status.Field,
 // errNotKnown where a candidate reads what this cycle has not come to.
 func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bool, err error) {
 	for _, c := range f.candidates {
-		if !r.knows(c.outside) {
+		if !r.Outside.Knows(c.outside) {
 			return nil, false, errNotKnown
 		}
-		data := r.data(c.usesChildren)
-		open, err := r.isOpen(ctx, c.gate, data)
+		data := r.Data(c.usesChildren)
+		open, err := r.IsOpen(ctx, c.gate, data)
 		if err != nil {
 			return nil, false, err
 		}
@@ -188,7 +189,7 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 			return nil, false, nil
 		}
 		if err != nil {
-			return nil, false, permanent(v1alpha1.ReasonTemplateError, err)
+			return nil, false, stage.NewPermanent(v1alpha1.ReasonTemplateError, err)
 		}
 		if f.condition != "" {
 			return v, v != nil, nil
@@ -198,7 +199,7 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 			err = misfit.WithValue()
 		}
 		if err != nil {
-			return nil, false, permanent(v1alpha1.ReasonTemplateError, err)
+			return nil, false, stage.NewPermanent(v1alpha1.ReasonTemplateError, err)
 		}
 		return fitted, fitted != nil, nil
 	}

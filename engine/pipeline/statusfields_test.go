@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -45,7 +46,7 @@ func TestAConditionOfOnesOwnThatIsNone(t *testing.T) {
 	r, err := newPorts().run(plan, website(t, `{host: not a reason}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	res, err := r.Result(context.Background(), nil)
-	expectStep(g, err, stepStatus, Permanent, v1alpha1.ReasonTemplateError)
+	expectStep(g, err, stage.StepStatus, Permanent, v1alpha1.ReasonTemplateError)
 	g.Expect(err).To(gomega.MatchError("status: fields: status.conditions[A].reason: wanted one word in CamelCase, such as PodsReady, got another text"))
 	g.Expect(res.Conditions).To(gomega.HaveLen(1), "the others are still shown")
 	g.Expect(res.Fields).To(gomega.HaveLen(1))

@@ -6,6 +6,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestNormalizeSeesTheResourceAsStored(t *testing.T) {
@@ -48,27 +49,27 @@ func TestStepErrors(t *testing.T) {
 		box, spec, step, reason, message string
 	}{
 		"normalize reads what is absent": {
-			`normalize: {spec: {image: "{{ .spec.host }}"}}`, `{}`, stepNormalize, v1alpha1.ReasonTemplateError,
+			`normalize: {spec: {image: "{{ .spec.host }}"}}`, `{}`, stage.StepNormalize, v1alpha1.ReasonTemplateError,
 			"normalize: spec.image: evaluating {{ .spec.host }}: spec.host: no such field in this resource; where it may be absent, use default or if",
 		},
 		"normalize yields another type": {
-			`normalize: {spec: {replicas: "{{ .spec.host }}"}}`, `{host: many}`, stepNormalize, v1alpha1.ReasonTemplateError,
+			`normalize: {spec: {replicas: "{{ .spec.host }}"}}`, `{host: many}`, stage.StepNormalize, v1alpha1.ReasonTemplateError,
 			`normalize: spec.replicas: wanted integer, got string "many"`,
 		},
 		"mutation yields another type": {
-			`mutation: {rules: [{field: spec.tls, override: "{{ .spec.host }}"}]}`, `{host: maybe}`, stepMutation, v1alpha1.ReasonTemplateError,
+			`mutation: {rules: [{field: spec.tls, override: "{{ .spec.host }}"}]}`, `{host: maybe}`, stage.StepMutation, v1alpha1.ReasonTemplateError,
 			`mutation: spec.tls: wanted boolean, got string "maybe"`,
 		},
 		"a child's name is empty": {
-			`onReconcile: {configmaps: [{name: "{{ .spec.host }}"}]}`, `{host: ""}`, stepOnReconcile, v1alpha1.ReasonTemplateError,
+			`onReconcile: {configmaps: [{name: "{{ .spec.host }}"}]}`, `{host: ""}`, stage.StepOnReconcile, v1alpha1.ReasonTemplateError,
 			`onReconcile: configmaps[0]: name: the template "{{ .spec.host }}" yields an empty name`,
 		},
 		"a template leads into another namespace": {
-			`onReconcile: {configmaps: [{id: c, namespace: "{{ .spec.host }}"}]}`, `{host: kube-system}`, stepOnReconcile, v1alpha1.ReasonTemplateError,
+			`onReconcile: {configmaps: [{id: c, namespace: "{{ .spec.host }}"}]}`, `{host: kube-system}`, stage.StepOnReconcile, v1alpha1.ReasonTemplateError,
 			`onReconcile: c: namespace: namespace "kube-system" does not let resources of "team-a" in: add "team-a" to its annotation orkestra.orkspace.io/allow-from, if it exists, or write the namespace literally in the box`,
 		},
 		"two declarations render one object": {
-			`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: "{{ .spec.host }}"}]}`, `{host: x}`, stepOnReconcile, v1alpha1.ReasonDuplicateChild,
+			`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: "{{ .spec.host }}"}]}`, `{host: x}`, stage.StepOnReconcile, v1alpha1.ReasonDuplicateChild,
 			`onReconcile: b: "a" and "b" both render ConfigMap "x"; give one of them another name`,
 		},
 	}
@@ -136,10 +137,10 @@ onReconcile: {configmaps: [{}]}
 `)
 	p := newPorts()
 	r, err := p.run(plan, website(t, `{replicas: 11, host: example.org, tls: false}`))
-	expectStep(g, err, stepValidation, Permanent, v1alpha1.ReasonValidationFailed)
+	expectStep(g, err, stage.StepValidation, Permanent, v1alpha1.ReasonValidationFailed)
 	g.Expect(err.Error()).To(gomega.Equal(
 		`validation: spec.replicas: at most 10 replicas (found 11); spec.host: wanted suffix .example.com, found example.org; spec.image: wanted a value, found absent`))
-	g.Expect(r.Events).To(gomega.Equal([]Event{{Warning: true, Reason: "ValidationWarning", Message: "spec.tls: TLS is off (found false)"}}))
+	g.Expect(r.Events).To(gomega.Equal([]stage.Event{{Warning: true, Reason: "ValidationWarning", Message: "spec.tls: TLS is off (found false)"}}))
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "a denied resource gets no children")
 }
 

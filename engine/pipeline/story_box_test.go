@@ -6,25 +6,27 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // boxOfJobs makes a box of Jobs and ConfigMaps, in both groups, that wait for those before them, and read them.
 func boxOfJobs(rnd *rand.Rand) string {
 	jobs := make([]bool, 2+rnd.IntN(5))
-	groups := map[string]map[string][]string{stepOnCreate: {}, stepOnReconcile: {}}
+	groups := map[string]map[string][]string{stage.StepOnCreate: {}, stage.StepOnReconcile: {}}
 	for i := range jobs {
 		jobs[i] = i == 0 || rnd.IntN(2) == 0
-		group, kind := stepOnReconcile, "configmaps"
+		group, kind := stage.StepOnReconcile, "configmaps"
 		if rnd.IntN(4) == 0 {
-			group = stepOnCreate
+			group = stage.StepOnCreate
 		}
 		text := fmt.Sprintf("  - {id: c%d, name: 'shop-%d", i, i)
-		if group == stepOnReconcile {
+		if group == stage.StepOnReconcile {
 			text += partsOfName(rnd, i)
 		}
 		gate := gateOfJobs(rnd, jobs, i)
 		text += "'" + gate
-		if group == stepOnReconcile && gate != "" {
+		if group == stage.StepOnReconcile && gate != "" {
 			text += oneOf(rnd, "", "", ", whenFalse: Delete", ", whenFalse: Keep")
 		}
 		if jobs[i] {
@@ -77,7 +79,7 @@ func jobContent(rnd *rand.Rand, group string, i int) string {
 	text := ", image: '{{ .spec.image }}'" + oneOf(rnd, "", ", ttlSecondsAfterFinished: 5") +
 		sometimes(rnd, 4, i, ", env: [{name: A, value: '{{ .children.c%d.metadata.uid }}'}]") +
 		sometimes(rnd, 4, i, ", labels: {uid: '{{ default \"none\" .children.c%d.metadata.uid }}'}")
-	if group == stepOnReconcile {
+	if group == stage.StepOnReconcile {
 		text += ", replace: " + oneOf(rnd, "true", "true", "false")
 	}
 	return text

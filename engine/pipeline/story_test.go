@@ -102,7 +102,7 @@ func (s *story) cycle() (*Run, error) {
 		r := s.plan.NewRunTo(*s.snapshot, s.stored, now, ports)
 		r.Succeeded = true
 		err := s.plan.GoBack(context.Background(), r)
-		r.Inputs = r.Inputs.As(s.plan, r.Stored)
+		r.Inputs = r.Inputs.As(&s.plan.Plan, r.Stored)
 		return r, err
 	}
 	if !s.succeeded && !s.clean {
@@ -130,7 +130,7 @@ func (s *story) settles() {
 		wasBack := s.back
 		last, lastErr := s.cycle()
 		s.stored = last.Stored
-		if s.back != wasBack || !last.Inputs.Unchanged(s.plan, s.stored, s.p, now) {
+		if s.back != wasBack || !last.Inputs.Unchanged(&s.plan.Plan, s.stored, s.p, now) {
 			continue
 		}
 		s.p.done()

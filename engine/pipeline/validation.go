@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -52,42 +53,42 @@ func compileValidation(c *compiler) Stage {
 }
 
 // Name implements Stage.
-func (validation) Name() string { return stepValidation }
+func (validation) Name() string { return stage.StepValidation }
 
 // Run implements Stage.
-func (v validation) Run(ctx context.Context, r *Run) (Outcome, error) {
-	data := r.data(false)
+func (v validation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	data := r.Data(false)
 	var denied []string
 	for i, rule := range v.rules {
-		open, err := r.isOpen(ctx, rule.gate, data)
+		open, err := r.IsOpen(ctx, rule.gate, data)
 		if err != nil {
-			return Hold, err
+			return stage.Hold, err
 		}
 		if !open {
 			continue
 		}
 		verdict, err := rule.test.Eval(ctx, data, r.Now)
 		if err != nil {
-			return Hold, evaluating(fmt.Sprintf("rules[%d]", i), v1alpha1.ReasonConditionError, err)
+			return stage.Hold, stage.Evaluating(fmt.Sprintf("rules[%d]", i), v1alpha1.ReasonConditionError, err)
 		}
-		r.flipAt(verdict.NextFlip)
+		r.ReconcileAt(verdict.NextFlip)
 		// A rule speaks of a field that is there, unless it asks for just that.
 		if verdict.True || verdict.Absent && !rule.exists {
 			continue
 		}
 		if rule.warn {
-			r.Events = append(r.Events, Event{Warning: true, Reason: "ValidationWarning", Message: rule.text(verdict)})
+			r.Warn("ValidationWarning", rule.text(verdict))
 			continue
 		}
 		denied = append(denied, rule.text(verdict))
 	}
 	if len(denied) > 0 {
-		return Hold, permanent(v1alpha1.ReasonValidationFailed, errors.New(strings.Join(denied, "; ")))
+		return stage.Hold, stage.NewPermanent(v1alpha1.ReasonValidationFailed, errors.New(strings.Join(denied, "; ")))
 	}
-	return Next, nil
+	return stage.Next, nil
 }
 
 // text says which field broke the rule, what its author says of that, and what was found.
 func (r validationRule) text(v when.Verdict) string {
-	return v.Broken(oneLine(r.message))
+	return v.Broken(stage.OneLine(r.message))
 }

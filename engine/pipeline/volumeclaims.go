@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // claimKind is the kind whose objects hold data. Of its spec, the API server changes the size alone: of a claim that is bound, to a larger
@@ -44,9 +45,9 @@ func claimWayOut(fixed *apply.ImmutableError) string {
 // unexpandable says what to do where a claim may not grow. The API server says only that the StorageClass must support it.
 func (w *pending) unexpandable(err error) error {
 	name := w.child.Object.GetName()
-	if w.of.gvk.GroupKind() != claimKind || !apierrors.IsForbidden(err) || wordsOfAPI(err) != fmt.Sprintf(notExpandable, name) {
+	if w.of.gvk.GroupKind() != claimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
 		return err
 	}
-	return &redactedError{err: err, text: fmt.Sprintf("applying %s %q: it can't grow: "+
-		"set allowVolumeExpansion: true on its StorageClass, or give the claim another name", w.child.Object.GetKind(), name)}
+	return stage.Redacted(err, fmt.Sprintf("applying %s %q: it can't grow: "+
+		"set allowVolumeExpansion: true on its StorageClass, or give the claim another name", w.child.Object.GetKind(), name))
 }

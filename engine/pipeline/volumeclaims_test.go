@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
@@ -48,7 +49,7 @@ func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
 				return apply.Outcome{}, &apply.ImmutableError{Live: live, Fields: []drift.Difference{tc.field}}
 			}
 			_, err := world.run(planOf(t, "onReconcile: {pvcs: [{storage: 500Mi}]}"), website(t, `{image: a}`))
-			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
+			expectStep(g, err, stage.StepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
 			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(tc.want)))
 		})
 	}
@@ -85,7 +86,7 @@ func TestAClaimThatItsStorageClassDoesNotLetGrowSaysWhatToDo(t *testing.T) {
 			}
 			world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), compile.SecretKind) }
 			_, err := world.run(planOf(t, "onReconcile: {"+tc.box+"}"), website(t, `{image: a}`))
-			expectStep(g, err, stepOnReconcile, Refused, v1alpha1.ReasonAdmissionDenied)
+			expectStep(g, err, stage.StepOnReconcile, Refused, v1alpha1.ReasonAdmissionDenied)
 			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(tc.want)))
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // compiler knows one box and its CRD, and counts what it compiles.
@@ -47,7 +48,7 @@ func (c *compiler) CompileFormer(
 		return nil, c.refusal
 	}
 	c.compiled++
-	plan := &pipeline.Plan{Revision: boxspec.Revision(former), Generation: former.Generation}
+	plan := &pipeline.Plan{Plan: stage.Plan{Revision: boxspec.Revision(former), Generation: former.Generation}}
 	plan.CRD.Kind.Version = version
 	return plan, ""
 }

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"fmt"
@@ -31,14 +31,14 @@ func Misread(annotations map[string]string, switches ...string) string {
 // misreadOf is how Misread begins.
 func misreadOf(name string) string { return "annotation " + name + " is " }
 
-// warnMisread warns of switches of the resource that are not understood.
-func (r *Run) warnMisread() {
-	if text := Misread(r.Stored.GetAnnotations(), switches...); text != "" {
-		r.Events = append(r.Events, Event{Warning: true, Reason: v1alpha1.ReasonAnnotationIgnored, Message: text})
+// WarnMisread warns of switches of the resource that are not understood.
+func (r *Report) WarnMisread(annotations map[string]string) {
+	if text := Misread(annotations, switches...); text != "" {
+		r.Warn(v1alpha1.ReasonAnnotationIgnored, text)
 	}
 }
 
-// ShowMisread says so in a condition Ready that is True, in place of what an earlier look has said of switches. Where it is not True, that
+// ShowMisread says so in a condition Ready that is True, in place of what an earlier cycle has said of switches. Where it is not True, that
 // is said first.
 func ShowMisread(ready *metav1.Condition, annotations map[string]string) {
 	if ready.Status != metav1.ConditionTrue {
@@ -54,14 +54,14 @@ func ShowMisread(ready *metav1.Condition, annotations map[string]string) {
 
 // misreadAllowance warns on a namespace whose allow-from lists what is no namespace. Only the people of that namespace are told: to
 // others it is a namespace that does not let them in.
-func (r *Run) misreadAllowance(namespace *unstructured.Unstructured, listed []string) {
+func (r *Report) misreadAllowance(namespace *unstructured.Unstructured, listed []string) {
 	wrong := slices.IndexFunc(listed, func(name string) bool { return name != "*" && len(apivalidation.IsDNS1123Label(name)) > 0 })
 	if wrong < 0 {
 		return
 	}
 	r.Events = append(r.Events, Event{
 		Warning: true, Reason: v1alpha1.ReasonAnnotationIgnored,
-		About: corev1.ObjectReference{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind, Name: namespace.GetName(), UID: namespace.GetUID()},
+		About: corev1.ObjectReference{APIVersion: NamespaceKind.Version, Kind: NamespaceKind.Kind, Name: namespace.GetName(), UID: namespace.GetUID()},
 		Message: fmt.Sprintf(`annotation %s lists %.64q, which lets nobody in: list names of namespaces, separated by commas, or "*"`,
 			v1alpha1.AnnotationAllowFrom, listed[wrong]),
 	})

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"crypto/sha256"
@@ -179,38 +179,80 @@ func writeSorted(b *strings.Builder, m map[string]string) {
 	}
 }
 
-// ourMarks are labels and annotations that Orkestra itself writes to a resource.
-var ourMarks = map[string]bool{
-	v1alpha1.LabelManaged:           true,
-	v1alpha1.AnnotationManagedBy:    true,
-	v1alpha1.AnnotationManagedSince: true,
-	v1alpha1.AnnotationActiveSince:  true,
-	v1alpha1.AnnotationDone:         true,
-	v1alpha1.AnnotationCalled:       true,
-	v1alpha1.AnnotationFinalizers:   true,
-	v1alpha1.AnnotationOrphan:       true,
-	v1alpha1.AnnotationNamespaces:   true,
-	v1alpha1.AnnotationRolledBack:   true,
-	v1alpha1.AnnotationSnapshots:    true,
+// ReadChildren notes the versions of the children, when they are first read.
+func (in *Inputs) ReadChildren(list []*unstructured.Unstructured) {
+	if in.readChildren {
+		return
+	}
+	in.readChildren = true
+	for _, child := range list {
+		in.children[child.GetUID()] = child.GetResourceVersion()
+	}
 }
 
-// observed gives an object that the run does not own, or nil, and makes it an input.
-func (r *Run) observed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	obj := r.Ports.Observer.Get(kind, namespace, name)
-	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, name: name, seen: versionOf(obj)})
+// Wrote notes that the cycle wrote a child. fresh says that the answer is all that there is to know of it: the cycle made it, and nothing
+// has read before that it was absent.
+func (in *Inputs) Wrote(child *unstructured.Unstructured, fresh bool) {
+	version := written
+	if fresh {
+		version = child.GetResourceVersion()
+	}
+	in.children[child.GetUID()] = version
+}
+
+// Observed says how many things were read that the box does not own.
+func (in *Inputs) Observed() int { return len(in.observed) }
+
+// Get gives an object that the box does not own, or nil, and makes it an input.
+func (in *Inputs) Get(from Observer, kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	obj := from.Get(kind, namespace, name)
+	in.observed = append(in.observed, observation{kind: kind, namespace: namespace, name: name, seen: versionOf(obj)})
 	return obj
 }
 
-// observedAll gives the objects that a selector selects, and makes them an input.
-func (r *Run) observedAll(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	objects := r.Ports.Observer.Select(kind, namespace, selector)
-	r.Inputs.observed = append(r.Inputs.observed, observation{kind: kind, namespace: namespace, selector: selector, seen: versionsOf(objects)})
+// Select gives the objects that a selector selects, and makes them an input.
+func (in *Inputs) Select(from Observer, kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	objects := from.Select(kind, namespace, selector)
+	in.observed = append(in.observed, observation{kind: kind, namespace: namespace, selector: selector, seen: versionsOf(objects)})
 	return objects
 }
 
-// observedBox gives the kind that another box serves, an empty one while it does not run, and makes that an input.
-func (r *Run) observedBox(name string) schema.GroupVersionKind {
-	kind := r.Ports.Observer.Box(name)
-	r.Inputs.observed = append(r.Inputs.observed, observation{box: name, seen: kind.String()})
+// Box gives the kind that another box serves, an empty one while it does not run, and makes that an input.
+func (in *Inputs) Box(from Observer, name string) schema.GroupVersionKind {
+	kind := from.Box(name)
+	in.observed = append(in.observed, observation{box: name, seen: kind.String()})
 	return kind
+}
+
+// Unmet says what a dependency lacks, and makes that an input.
+func (in *Inputs) Unmet(from Observer, d *Dependency) string {
+	unmet := d.Unmet(from.Standing(d.Name))
+	in.observed = append(in.observed, observation{dependency: d, seen: unmet})
+	return unmet
+}
+
+// ForgetDependencies takes them out of the inputs: what is Active does not wait for them any more.
+func (in *Inputs) ForgetDependencies() {
+	in.observed = slices.DeleteFunc(in.observed, func(o observation) bool { return o.dependency != nil })
+}
+
+// Take adds what another cycle of the resource has observed since it was last asked, and when that expires.
+func (in *Inputs) Take(other *Inputs) {
+	in.observed = append(in.observed, other.observed...)
+	other.observed = nil
+	in.ExpireAt(other.expires)
+}
+
+// As gives the inputs of a cycle that ran another plan, or another spec, as those of a plan for a resource as it is stored.
+func (in *Inputs) As(p *Plan, stored *unstructured.Unstructured) *Inputs {
+	as := *in
+	as.plan, as.resource = p, fingerprint(p, stored)
+	return &as
+}
+
+// ExpireAt makes the inputs change by themselves at a moment, or earlier; zero: they don't.
+func (in *Inputs) ExpireAt(t time.Time) {
+	if !t.IsZero() && (in.expires.IsZero() || t.Before(in.expires)) {
+		in.expires = t
+	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func TestWordsAreTheSameForTheSameError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			for _, err := range []error{tc.err, tc.other} {
-				step := classify(stepOnReconcile, fmt.Errorf("applying Secret: %w", err))
+				step := Classify(StepOnReconcile, fmt.Errorf("applying Secret: %w", err))
 				g.Expect(step.Error()).To(gomega.Equal(tc.want))
 				g.Expect(errors.Is(step, err)).To(gomega.BeTrue(), "the log has it as it came")
 			}

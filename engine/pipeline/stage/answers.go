@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"errors"
@@ -49,16 +49,16 @@ func Denial(err error) *access.Right {
 func deniedByAuthorizer(text string) bool { return denial.MatchString(text) }
 func overQuota(text string) bool          { return quotaDenial.MatchString(text) }
 
-// inTerminatingNamespace says whether the API server refuses to make an object because its namespace is being deleted. A webhook
+// InTerminatingNamespace says whether the API server refuses to make an object because its namespace is being deleted. A webhook
 // may give the same cause.
-func inTerminatingNamespace(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !strings.HasPrefix(wordsOfAPI(err), webhookPrefix)
+func InTerminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !strings.HasPrefix(MessageOf(err), webhookPrefix)
 }
 
 // Terminates says whether an error is that a namespace is being deleted: nothing can be made in it any more, no event either.
 func Terminates(namespace string, err error) bool {
 	cause, found := apierrors.StatusCause(err, corev1.NamespaceTerminatingCause)
-	return found && inTerminatingNamespace(err) && cause.Message == fmt.Sprintf("namespace %s is being terminated", namespace)
+	return found && InTerminatingNamespace(err) && cause.Message == fmt.Sprintf("namespace %s is being terminated", namespace)
 }
 
 // refuser names what refuses an object, as far as the API server itself says so.
@@ -75,15 +75,56 @@ func refuser(text string) string {
 // quotes says whether the words of an answer may hold a part of the object that was sent. Those of the storage, of the
 // authorizer and of quotas speak of names alone. Admission may give any reason that it likes.
 func quotes(err error) bool {
-	text := wordsOfAPI(err)
+	text := MessageOf(err)
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonTooManyRequests,
 		metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonUnauthorized,
 		metav1.StatusReasonGone, metav1.StatusReasonExpired, metav1.StatusReasonMethodNotAllowed:
 		return admission.MatchString(text)
 	case metav1.StatusReasonForbidden:
-		return !deniedByAuthorizer(text) && !overQuota(text) && !inTerminatingNamespace(err)
+		return !deniedByAuthorizer(text) && !overQuota(text) && !InTerminatingNamespace(err)
 	default:
 		return true
 	}
+}
+
+// WithoutValues gives an error of the API server about a child that may hold what is not the resource's own: its words may quote the
+// object, so that only the places that it names are passed on. What kind of error it is stays as it is.
+func WithoutValues(err error, child string) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || !quotes(err) {
+		return err
+	}
+	var places []string
+	// A webhook may write what it likes there, too.
+	if details := answer.Status().Details; details != nil && !strings.HasPrefix(answer.Status().Message, webhookPrefix) {
+		for _, cause := range details.Causes {
+			if cause.Field != "" {
+				places = append(places, fmt.Sprintf("%s (%s)", cause.Field, wordsOf(cause)))
+			}
+		}
+	}
+	text := fmt.Sprintf("%s: %s refuses it", child, refuser(MessageOf(err)))
+	if len(places) > 0 {
+		text += ": " + strings.Join(places, ", ")
+	}
+	return Redacted(err, text+"; its words are not shown, because they may quote what is not the resource's own")
+}
+
+// Redacted gives an error that says another text than the one that it stands for, and is of the same kind.
+func Redacted(err error, text string) error { return &redactedError{err: err, text: text} }
+
+type redactedError struct {
+	err  error
+	text string
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
+
+func wordsOf(cause metav1.StatusCause) string {
+	if cause.Type == "" {
+		return "invalid"
+	}
+	return string(cause.Type)
 }

@@ -1,11 +1,10 @@
-package pipeline
+package stage
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -19,7 +18,6 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/status"
 )
 
 // answer is an error as an API server sends it.
@@ -63,16 +61,16 @@ func TestClasses(t *testing.T) {
 			metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Transient, ""},
 		"kind that is not installed":     {&meta.NoKindMatchError{GroupKind: deployments}, Transient, ""},
 		"resource that is not installed": {&meta.NoResourceMatchError{PartialResource: schema.GroupVersionResource{Resource: "a"}}, Transient, ""},
-		"a limit of a template":          {permanent(v1alpha1.ReasonTemplateError, &expr.BudgetError{Limit: "time", Size: "1s"}), Permanent, v1alpha1.ReasonBudgetExceeded},
-		"a stage's own":                  {permanent(v1alpha1.ReasonValidationFailed, errors.New("no")), Permanent, v1alpha1.ReasonValidationFailed},
-		"two of one name":                {permanent(v1alpha1.ReasonDuplicateChild, errors.New("two")), Refused, v1alpha1.ReasonDuplicateChild},
+		"a limit of a template":          {NewPermanent(v1alpha1.ReasonTemplateError, &expr.BudgetError{Limit: "time", Size: "1s"}), Permanent, v1alpha1.ReasonBudgetExceeded},
+		"a stage's own":                  {NewPermanent(v1alpha1.ReasonValidationFailed, errors.New("no")), Permanent, v1alpha1.ReasonValidationFailed},
+		"two of one name":                {NewPermanent(v1alpha1.ReasonDuplicateChild, errors.New("two")), Refused, v1alpha1.ReasonDuplicateChild},
 		"a child that is not ours":       {&apply.RefusedError{Reason: v1alpha1.ReasonNotOwned, Message: "is not ours"}, Refused, v1alpha1.ReasonNotOwned},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			for _, err := range []error{tc.err, fmt.Errorf("applying Secret %q: %w", "a", tc.err)} {
-				e := classify(stepOnReconcile, err)
+				e := Classify(StepOnReconcile, err)
 				g.Expect(e.Class).To(gomega.Equal(tc.class))
 				g.Expect(e.Reason).To(gomega.Equal(tc.reason))
 				g.Expect(e.Stalls()).To(gomega.Equal(tc.reason != ""), "what stalls has a reason, and only that")
@@ -84,59 +82,8 @@ func TestClasses(t *testing.T) {
 
 func TestStepErrorIsOneLine(t *testing.T) {
 	g := gomega.NewWithT(t)
-	e := classify("onCreate", errors.New("a\nb"))
+	e := Classify("onCreate", errors.New("a\nb"))
 	g.Expect(e.Error()).To(gomega.Equal("onCreate: a b"))
 	g.Expect(AsStepError(fmt.Errorf("around: %w", e))).To(gomega.BeIdenticalTo(e))
 	g.Expect(AsStepError(errors.New("x")).Step).To(gomega.Equal("reconcile"))
-}
-
-func TestTemplatesThatGoOverTheirLimits(t *testing.T) {
-	g := gomega.NewWithT(t)
-	plan := planOf(t, `onReconcile: {configmaps: [{data: {a: "{{ repeat 999999 .spec.host }}"}}]}`)
-	_, err := newPorts().run(plan, website(t, "{host: "+strings.Repeat("x", 100)+"}"))
-	expectStep(g, err, stepOnReconcile, Permanent, v1alpha1.ReasonBudgetExceeded)
-}
-
-// classFor is the class of an error of a resource's own data.
-func classFor(reason string) Class {
-	if reason == v1alpha1.ReasonDuplicateChild {
-		return Refused
-	}
-	return Permanent
-}
-
-// What a resource shows after an error of each class (design: semantics.md, "Errors").
-func TestConditionsOfErrors(t *testing.T) {
-	for name, tc := range map[string]struct {
-		err    error
-		reason string // of Stalled; empty: it is retried
-	}{
-		"transient":  {apierrors.NewServiceUnavailable("starting"), ""},
-		"permanent":  {permanent(v1alpha1.ReasonValidationFailed, errors.New("no")), v1alpha1.ReasonValidationFailed},
-		"refused":    {apierrors.NewBadRequest("unknown field"), v1alpha1.ReasonInvalidChild},
-		"permission": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(`User "a" cannot patch resource "pods" in API group "" at the cluster scope`)), v1alpha1.ReasonForbidden},
-		"panic":      {&PanicError{Value: strings.Repeat("oops ", 100)}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := gomega.NewWithT(t)
-			for _, stage := range order() {
-				run := planOf(t, `{}`).NewRun(website(t, "{}"), now, newPorts().ports())
-				run.Waits = []Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "a wait hides no error"}}
-				step := classify(stage.name, tc.err)
-				g.Expect(string(step.Class)).To(gomega.Equal(name))
-				result, err := run.Result(t.Context(), step)
-				g.Expect(err).To(gomega.BeIdenticalTo(error(step)))
-				message := status.Truncate(step.Error())
-				g.Expect(message).To(gomega.HavePrefix(stage.name + ": "))
-				g.Expect(result.Ready).To(gomega.Equal(status.Failed(message)))
-				if tc.reason == "" {
-					g.Expect(result.Reconciling).To(gomega.Equal(status.Progressing(v1alpha1.ReasonRetrying, message)))
-					g.Expect(result.Stalled).To(gomega.Equal(status.NotStalled()))
-				} else {
-					g.Expect(result.Reconciling).To(gomega.Equal(status.Settled()))
-					g.Expect(result.Stalled).To(gomega.Equal(status.StalledBy(tc.reason, message)))
-				}
-			}
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stable gives the words of an error as they go into conditions: the same for the same error. Words that differ each time would
+// normalizeError gives the words of an error as they go into conditions: the same for the same error. Words that differ each time would
 // be written each time, and each write is an event for everybody who looks. The log has them as they came.
-func stable(err error) string {
+func normalizeError(err error) string {
 	text := err.Error()
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		text = strings.Replace(text, request.Error(), unanswered(request), 1)
@@ -24,15 +24,15 @@ func stable(err error) string {
 		words := answer.Status().Message
 		text = strings.Replace(text, words, sorted(answer.Status()), 1)
 	}
-	return steady(text)
+	return Steady(text)
 }
 
-// steady takes out of a text what is another time by time, and makes one line of it.
-func steady(text string) string {
+// Steady takes out of a text what is another time by time, and makes one line of it.
+func Steady(text string) string {
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.by)
 	}
-	return oneLine(text)
+	return OneLine(text)
 }
 
 // unanswered says that a request got no answer, without its address, which is long and the same for all.
@@ -73,3 +73,6 @@ var varying = []struct {
 	{regexp.MustCompile(`LastStreamID=\d+, `), ""},                                                      // of a connection that is closed
 	{regexp.MustCompile(`(exceeded quota: .*, requested: \S+), used: \S+, limited: `), "$1, limited: "}, // a counter
 }
+
+// OneLine makes a message fit for a condition.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

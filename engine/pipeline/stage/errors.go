@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 )
 
-// Class says what may mend an error, and so when the resource is looked at again (design: semantics.md, "Errors").
+// Class says what may mend an error, and so when the resource is reconciled again (design: semantics.md, "Errors").
 type Class string
 
 // The classes of errors.
@@ -45,7 +45,7 @@ type StepError struct {
 
 // Error gives the step and what happened, on one line, in words that are the same for the same error.
 func (e *StepError) Error() string {
-	return e.Step + ": " + stable(e.Err)
+	return e.Step + ": " + normalizeError(e.Err)
 }
 
 // Unwrap gives what happened.
@@ -72,11 +72,11 @@ func AsStepError(err error) *StepError {
 	if step, ok := errors.AsType[*StepError](err); ok {
 		return step
 	}
-	return classify("reconcile", err)
+	return Classify("reconcile", err)
 }
 
 // StatusError gives the error of a status that could not be written.
-func StatusError(err error) *StepError { return classify(stepStatus, err) }
+func StatusError(err error) *StepError { return Classify(StepStatus, err) }
 
 // reasonError carries the reason that a stage gives its own permanent errors.
 type reasonError struct {
@@ -87,13 +87,13 @@ type reasonError struct {
 func (e *reasonError) Error() string { return e.err.Error() }
 func (e *reasonError) Unwrap() error { return e.err }
 
-// permanent makes an error that only a change of its inputs mends.
-func permanent(reason string, err error) error {
+// NewPermanent makes an error that only a change of its inputs mends.
+func NewPermanent(reason string, err error) error {
 	return &reasonError{reason: reason, err: err}
 }
 
-// classify finds the class of an error by what it is, not by what it says, wherever Kubernetes allows that.
-func classify(step string, err error) *StepError {
+// Classify finds the class of an error by what it is, not by what it says, wherever Kubernetes allows that.
+func Classify(step string, err error) *StepError {
 	e := &StepError{Step: step, Err: err}
 	var (
 		budget *expr.BudgetError
@@ -133,9 +133,9 @@ func classify(step string, err error) *StepError {
 }
 
 func classifyAPI(err error) (class Class, reason string) {
-	text := wordsOfAPI(err)
+	text := MessageOf(err)
 	switch {
-	case inTerminatingNamespace(err):
+	case InTerminatingNamespace(err):
 		return Transient, ""
 	case apierrors.IsForbidden(err):
 		return classifyForbidden(text)
@@ -164,8 +164,8 @@ func classifyForbidden(text string) (class Class, reason string) {
 	}
 }
 
-// wordsOfAPI are the words of the API server, also where the error shows others.
-func wordsOfAPI(err error) string {
+// MessageOf is what the API server says, also where the error shows something else.
+func MessageOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return status.Status().Message
@@ -173,7 +173,7 @@ func wordsOfAPI(err error) string {
 	return err.Error()
 }
 
-// evaluating wraps an error of a template or a condition.
-func evaluating(what, reason string, err error) error {
-	return permanent(reason, fmt.Errorf("%s: %w", what, err))
+// Evaluating wraps an error of a template or a condition.
+func Evaluating(what, reason string, err error) error {
+	return NewPermanent(reason, fmt.Errorf("%s: %w", what, err))
 }

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"context"
@@ -65,8 +65,8 @@ type Observer interface {
 	Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured
 	// Box gives the kind that another box serves; an empty one while that does not run.
 	Box(name string) schema.GroupVersionKind
-	// Standing says how a box stands, or a CRD that another operator runs.
-	Standing(name string) Standing
+	// Standing says how a box fares, or a CRD that another operator runs.
+	Standing(name string) DependencyState
 }
 
 // Caller calls HTTP services.
@@ -74,6 +74,14 @@ type Caller interface {
 	// Call sends a request, or gives an answer that was kept. Failures of the call are *external.Error.
 	Call(ctx context.Context, request *external.Request) (*external.Answer, error)
 }
+
+// DryRun asks the API server what it would say to writes, and changes nothing.
+type DryRun interface {
+	Applier
+	Marker
+}
+
+var _ DryRun = (*apply.DryRun)(nil)
 
 // Reader reads what the inputs of a cycle are made of.
 type Reader interface {

@@ -1,0 +1,185 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// ourMarks are labels and annotations that Orkestra itself writes to a resource.
+var ourMarks = map[string]bool{
+	v1alpha1.LabelManaged:           true,
+	v1alpha1.AnnotationManagedBy:    true,
+	v1alpha1.AnnotationManagedSince: true,
+	v1alpha1.AnnotationActiveSince:  true,
+	v1alpha1.AnnotationDone:         true,
+	v1alpha1.AnnotationCalled:       true,
+	v1alpha1.AnnotationFinalizers:   true,
+	v1alpha1.AnnotationOrphan:       true,
+	v1alpha1.AnnotationNamespaces:   true,
+	v1alpha1.AnnotationRolledBack:   true,
+	v1alpha1.AnnotationSnapshots:    true,
+}
+
+// IsOurMark says whether Orkestra itself writes a label or annotation to resources.
+func IsOurMark(key string) bool { return ourMarks[key] }
+
+// Marks are what a cycle writes to the metadata of its resource.
+type Marks struct {
+	// Finalizers that the resource must carry.
+	Finalizers []string
+	// Active says whether the resource is Active now.
+	Active bool
+
+	added   map[string]string // annotations that this cycle adds or changes
+	reached []string          // namespaces that templates have led to, and that are not noted yet
+	// unconfirmed says that this cycle has put our finalizer on the resource, and that nobody has asked since whether it is still there.
+	unconfirmed bool
+}
+
+// Activate has the next mark say that the resource is Active from now on.
+func (m *Marks) Activate(now time.Time) {
+	m.Annotate(v1alpha1.AnnotationActiveSince, now.UTC().Format(time.RFC3339))
+	m.Active = true
+}
+
+// Annotate has the next mark write an annotation.
+func (m *Marks) Annotate(key, value string) { m.added[key] = value }
+
+// New says whether there is an annotation that this cycle adds or changes.
+func (m *Marks) New() bool { return len(m.added) > 0 }
+
+// wanted are the finalizers and annotations that the resource must carry now.
+func (c *Cycle) wanted() apply.Marks {
+	stored := c.Stored.GetAnnotations()
+	annotations := map[string]string{v1alpha1.AnnotationManagedBy: c.Plan.Box}
+	for _, k := range []string{
+		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
+		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots,
+	} {
+		if v := stored[k]; v != "" {
+			annotations[k] = v
+		}
+	}
+	if own := apply.OwnFinalizers(c.Marks.Finalizers); own != "" {
+		annotations[v1alpha1.AnnotationFinalizers] = own
+	}
+	if annotations[v1alpha1.AnnotationManagedSince] == "" {
+		annotations[v1alpha1.AnnotationManagedSince] = c.Now.UTC().Format(time.RFC3339)
+	}
+	if note, noted := c.elsewhere(); noted {
+		annotations[v1alpha1.AnnotationNamespaces] = note
+	}
+	if back := stored[v1alpha1.AnnotationRolledBack]; back != "" && c.Plan.Rollback != nil && !c.Completed {
+		annotations[v1alpha1.AnnotationRolledBack] = back
+	}
+	maps.Copy(annotations, c.Marks.added)
+	return apply.Marks{Finalizers: c.Marks.Finalizers, Annotations: annotations}
+}
+
+// Mark writes the marks if some are missing, and goes on with the answer.
+func (c *Cycle) Mark(ctx context.Context) error {
+	answer, err := c.Ports.Marker.Mark(ctx, c.Stored, c.wanted())
+	if err != nil {
+		return err
+	}
+	c.Marks.unconfirmed = c.Marks.unconfirmed || !slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
+	c.Stored = answer
+	c.Owner.Resource = answer
+	return nil
+}
+
+// MarkWith writes the marks with one annotation more.
+func (c *Cycle) MarkWith(ctx context.Context, key, value string) error {
+	c.Marks.Annotate(key, value)
+	return c.Mark(ctx)
+}
+
+// errOwnerGone ends the cycle of a resource that was gone before anything was made for it.
+var errOwnerGone = errors.New("the resource was deleted while Orkestra took hold of it: nothing is made for it")
+
+// EnsureOwnerExists asks whether a resource is still there that this cycle was the first to mark. It is called before the first children
+// are made that nobody but us deletes with it. The API server removes an object whose deletion was under way when its first finalizer was
+// added; should this process end before it hears of that, the next one would never know that there was such a resource. It costs a
+// request once in the life of a resource.
+func (c *Cycle) EnsureOwnerExists(ctx context.Context) error {
+	if !c.Marks.unconfirmed {
+		return nil
+	}
+	gone, err := c.Ports.Marker.Gone(ctx, c.Stored)
+	if err != nil {
+		return err
+	}
+	if gone {
+		return errOwnerGone
+	}
+	c.Marks.unconfirmed = false
+	return nil
+}
+
+// Reach notes on the resource to which namespaces templates lead, before the first write there.
+func (c *Cycle) Reach(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	reached := len(c.Marks.reached)
+	for _, obj := range objects {
+		if !c.Plan.MayHaveMade(c.Stored, obj) {
+			c.Marks.reached = append(c.Marks.reached, obj.GetNamespace())
+		}
+	}
+	if len(c.Marks.reached) == reached {
+		return nil
+	}
+	return c.Mark(ctx)
+}
+
+// Leave takes namespaces out of the note in which the resource has no child any more, and is to have none. made are the namespaces of
+// what this cycle made.
+func (c *Cycle) Leave(ctx context.Context, made []string) error {
+	note, noted := c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
+	if !noted || note == "" {
+		return nil
+	}
+	if now := c.noteOf(append(c.childrenElsewhere(), made...)); now != note {
+		return c.MarkWith(ctx, v1alpha1.AnnotationNamespaces, now)
+	}
+	return nil
+}
+
+// elsewhere is the note of the namespaces that templates have led to. noted is false where the plan needs none.
+func (c *Cycle) elsewhere() (note string, noted bool) {
+	note, noted = c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
+	if !noted && !c.Plan.Places.Templated && len(c.Marks.reached) == 0 {
+		return "", false
+	}
+	var all []string
+	if noted {
+		all = strings.Split(note, ",")
+	} else {
+		all = c.childrenElsewhere()
+	}
+	return c.noteOf(slices.Concat(all, c.Marks.reached)), true
+}
+
+// childrenElsewhere are the namespaces of living children.
+func (c *Cycle) childrenElsewhere() []string {
+	var all []string
+	for _, child := range c.Children.All() {
+		all = append(all, child.GetNamespace())
+	}
+	return all
+}
+
+// noteOf writes a note: what needs one, sorted.
+func (c *Cycle) noteOf(namespaces []string) string {
+	slices.Sort(namespaces)
+	return strings.Join(slices.DeleteFunc(slices.Compact(namespaces), func(n string) bool {
+		return n == "" || n == c.Stored.GetNamespace() || slices.Contains(c.Plan.Places.Literal, n)
+	}), ",")
+}

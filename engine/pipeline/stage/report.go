@@ -1,0 +1,75 @@
+package stage
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// Report is what the stages of one cycle found and did. They write it while they run, and nobody else does.
+type Report struct {
+	// Waits are what the resource waits for, in the order in which they were met.
+	Waits []Wait
+	// Events to send.
+	Events []Event
+	// Writes that were made.
+	Writes []Written
+	// Notes are what people should know of a cycle that succeeds.
+	Notes []string
+	// LeftBehind counts children of former boxes that no declaration stands for.
+	LeftBehind int32
+	// Deleting is set while clean-up runs.
+	Deleting bool
+	// Released is set when the resource is let go: nothing may be written to it any more.
+	Released bool
+	// AwaitsDependency says that the resource is not Active yet, and waits for what its box depends on: nothing was evaluated.
+	AwaitsDependency bool
+	// DryRunPassed says that the dry run was asked, and had nothing against what the cycle was about to do.
+	DryRunPassed bool
+	// Completed says that the cycle came to its end, so that nothing is rolled back any more. Only plans with rollback tell.
+	Completed bool
+}
+
+// Wait is one thing that a resource waits for.
+type Wait struct {
+	// Reason of the Reconciling condition.
+	Reason string
+	// Message names what is waited for: field, wanted, actual.
+	Message string
+	// Of is what waits: the id of a child, or the name of what is read; empty: that is not told apart.
+	Of string
+}
+
+// Event is something that happened and that people should see.
+type Event struct {
+	// Warning, or normal.
+	Warning bool
+	// Reason in UpperCamel.
+	Reason string
+	// Message on one line.
+	Message string
+	// OfBox says that the event is one of the box: the resource's namespace takes no events any more.
+	OfBox bool
+	// About is another object that the event is about; empty: it is about the resource.
+	About corev1.ObjectReference
+}
+
+// Written is one write to a child.
+type Written struct {
+	// Kind of the child.
+	Kind string
+	// Name of the child, after its namespace where that is not the resource's.
+	Name string
+	// Action that was taken.
+	Action apply.Action
+}
+
+// Wait notes what is waited for. of is what waits: the id of a child, or the name of what is read.
+func (r *Report) Wait(of, reason, message string) {
+	r.Waits = append(r.Waits, Wait{Reason: reason, Message: message, Of: of})
+}
+
+// Warn notes a warning for the resource.
+func (r *Report) Warn(reason, message string) {
+	r.Events = append(r.Events, Event{Warning: true, Reason: reason, Message: message})
+}

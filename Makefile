@@ -186,9 +186,9 @@ bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.
 	$(GO) test -run '^$$' -bench . -timeout 60m $(TEST_FLAGS) ./test/bench/...
 
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
-FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzParsePath engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
+FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \
 	engine/external:FuzzGuardURL engine/kinds:FuzzBuild engine/pipeline:FuzzCompile engine/pipeline:FuzzForEach engine/status:FuzzDesired \
-	engine/when:FuzzCEL engine/when:FuzzCondition
+	engine/value:FuzzParsePath engine/when:FuzzCEL engine/when:FuzzCondition
 FUZZTIME ?= 10m
 
 .PHONY: fuzz

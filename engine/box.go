@@ -17,7 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -44,7 +44,7 @@ type box struct {
 	vanished  vanished
 	remains   uncollected
 	snapshots *rollback.Store
-	memory    *expr.Pool    // what its templates may make at the same time
+	memory    *budget.Pool  // what its templates may make at the same time
 	slots     worker.Places // of reconciles
 	overdue   *worker.Overdue
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
@@ -78,7 +78,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}
 	b.client = client
-	b.memory = expr.NewPool(e.config.MemoryLimit/8, e.memory)
+	b.memory = budget.NewPool(e.config.MemoryLimit/8, e.memory)
 	b.writer = apply.NewWriter(client, e.children, e.comparer)
 	b.snapshots = b.snapshotStore()
 	b.plan.Store(plan)

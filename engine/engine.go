@@ -20,7 +20,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -49,7 +49,7 @@ type Engine struct {
 	requests   flowcontrol.RateLimiter // the cap over all boxes
 	inFlight   chan struct{}           // one per request that may be under way, over all boxes
 	slots      chan struct{}           // one per reconcile that may run, over all boxes
-	memory     *expr.Pool              // what the templates of all boxes may make at the same time
+	memory     *budget.Pool            // what the templates of all boxes may make at the same time
 	leading    chan struct{}           // closed when this process leads
 
 	lead   sync.Once
@@ -80,7 +80,7 @@ func New(config Config) (*Engine, error) {
 		requests: worker.SharedRateLimiter(config.REST),
 		inFlight: make(chan struct{}, maxInFlight),
 		slots:    make(chan struct{}, config.MaxConcurrentReconciles),
-		memory:   expr.NewPool(config.MemoryLimit/4, nil),
+		memory:   budget.NewPool(config.MemoryLimit/4, nil),
 		leading:  make(chan struct{}),
 		boxes:    map[string]*box{},
 	}

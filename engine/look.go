@@ -18,7 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/cycle"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -32,7 +32,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		return
 	}
 	defer place.Leave()
-	ctx, giveBack := expr.WithCycle(ctx, b.memory)
+	ctx, giveBack := budget.WithCycle(ctx, b.memory)
 	defer giveBack()
 	defer func() { b.letNext(b.share.passOn(key)) }()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))

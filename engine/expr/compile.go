@@ -8,6 +8,10 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const (
@@ -56,13 +60,13 @@ func (c *compiler) compile() (*Template, error) {
 	all := origin{known: true}
 	if lone := loneAction(c.parsed[mainTree]); lone != nil {
 		t.keeps = true
-		c.root = place{node: c.op(opDot), from: all}
+		c.root = place{node: op(opDot), from: all}
 		c.setAction(lone.Pos, lone.Line)
 		expression, _ := c.pipe(lone.Pipe, c.root, c.lenient)
 		if c.err != nil {
 			return nil, c.err
 		}
-		if t.single = c.readOf(expression); t.single != nil {
+		if t.single = readOf(c.sites, expression); t.single != nil {
 			c.checkUncalled()
 			return t, c.err
 		}
@@ -79,7 +83,7 @@ func (c *compiler) compile() (*Template, error) {
 		return t, nil
 	}
 	var err error
-	t.exec, err = c.assemble()
+	t.exec, err = assemble(c.done)
 	return t, err
 }
 
@@ -138,9 +142,9 @@ func loneAction(tree *parse.Tree) *parse.ActionNode {
 }
 
 // assemble makes what text/template runs.
-func (c *compiler) assemble() (*template.Template, error) {
+func assemble(trees map[string]*parse.Tree) (*template.Template, error) {
 	t := template.New(mainTree).Funcs(internals())
-	for name, tree := range c.done {
+	for name, tree := range trees {
 		if _, err := t.AddParseTree(name, tree); err != nil {
 			return nil, err
 		}
@@ -159,7 +163,7 @@ func (c *compiler) finish(name, as string, list *parse.ListNode) {
 func (c *compiler) define(name, as string, from origin) {
 	outer := *c
 	c.done[as] = nil // found by a tree that calls itself
-	c.vars, c.root = nil, place{node: c.op(opDot), from: from}
+	c.vars, c.root = nil, place{node: op(opDot), from: from}
 	list := c.list(c.parsed[name].Root, c.root)
 	c.finish(name, as, list)
 	c.vars, c.root, c.action = outer.vars, outer.root, outer.action
@@ -169,8 +173,8 @@ func (c *compiler) list(l *parse.ListNode, dot place) *parse.ListNode {
 	if l == nil {
 		return nil
 	}
-	if c.depth++; c.depth > maxNesting {
-		c.fail(l.Pos, overBudget(limitNesting))
+	if c.depth++; c.depth > budget.MaxNesting {
+		c.fail(l.Pos, budget.Over(budget.Nesting))
 	}
 	defer func() { c.depth-- }()
 	out := &parse.ListNode{NodeType: parse.NodeList, Pos: l.Pos}
@@ -195,7 +199,7 @@ func (c *compiler) node(n parse.Node, dot place) parse.Node {
 			return actionOf(declare(n.Pipe, expression))
 		}
 		// Sprig's get gives "" for what is absent, ours nil; in text they are the same.
-		return actionOf(c.operation(opPrint, &site{lenient: lastFunction(n.Pipe) == fnGet}, expression))
+		return actionOf(c.operation(opPrint, &site{lenient: lastFunction(n.Pipe) == functions.Get}, expression))
 	case *parse.IfNode:
 		c.setAction(n.Pos, n.Line)
 		defer c.scoped()()
@@ -224,12 +228,12 @@ func (c *compiler) node(n parse.Node, dot place) parse.Node {
 }
 
 func (c *compiler) rangeNode(n *parse.RangeNode, dot place) parse.Node {
-	value, from := c.pipe(n.Pipe, dot, false)
+	list, from := c.pipe(n.Pipe, dot, false)
 	if len(from.path) == 0 {
 		from = origin{} // the roots have nothing in common
 	} else {
 		settled := from.sure == len(from.path)
-		from.path = from.path.with(anyElement)
+		from.path = from.path.With(value.AnyElement)
 		if settled {
 			from.sure++
 		}
@@ -242,7 +246,7 @@ func (c *compiler) rangeNode(n *parse.RangeNode, dot place) parse.Node {
 		}
 	}
 	tick := actionOf(c.operation(opTick, &site{}))
-	checked := c.operation(opRange, &site{}, value)
+	checked := c.operation(opRange, &site{}, list)
 	body := c.list(n.List, place{node: &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, from: from})
 	body.Nodes = append([]parse.Node{tick}, body.Nodes...)
 	return &parse.RangeNode{BranchNode: parse.BranchNode{NodeType: parse.NodeRange, Pos: n.Pos,
@@ -251,13 +255,13 @@ func (c *compiler) rangeNode(n *parse.RangeNode, dot place) parse.Node {
 
 // templateNode rewrites a call of a defined template.
 func (c *compiler) templateNode(n *parse.TemplateNode, dot place) parse.Node {
-	var value parse.Node = &parse.NilNode{NodeType: parse.NodeNil, Pos: n.Pos}
+	var argument parse.Node = &parse.NilNode{NodeType: parse.NodeNil, Pos: n.Pos}
 	var from origin
 	if n.Pipe != nil {
-		value, from = c.pipe(n.Pipe, dot, false)
+		argument, from = c.pipe(n.Pipe, dot, false)
 	}
 	if c.parsed[n.Name] == nil || n.Name == mainTree {
-		c.failf(n.Pos, "template %q is not defined in this text", shorten(n.Name))
+		c.failf(n.Pos, "template %q is not defined in this text", value.Shorten(n.Name))
 		return nil
 	}
 	as := toAny + n.Name
@@ -266,7 +270,7 @@ func (c *compiler) templateNode(n *parse.TemplateNode, dot place) parse.Node {
 	} else {
 		from = origin{}
 	}
-	call := c.operation(opFrame, &site{}, value)
+	call := c.operation(opFrame, &site{}, argument)
 	if _, ok := c.done[as]; !ok {
 		c.define(n.Name, as, from)
 	}

@@ -2,18 +2,25 @@ package expr
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template/parse"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // pipe rewrites a pipeline into one node: each command becomes the last argument of the next. The variables that the
 // pipeline declares are known from here on. lenient says that what is read may be absent.
 func (c *compiler) pipe(p *parse.PipeNode, dot place, lenient bool) (parse.Node, origin) {
-	if c.depth++; c.depth > maxNesting {
-		c.fail(p.Pos, overBudget(limitNesting))
+	if c.depth++; c.depth > budget.MaxNesting {
+		c.fail(p.Pos, budget.Over(budget.Nesting))
 	}
 	defer func() { c.depth-- }()
 	// Whatever stands before a function that may get absent values ends up in its arguments.
@@ -47,7 +54,7 @@ func (c *compiler) command(cmd *parse.CommandNode, dot place, last parse.Node, l
 		return c.function(name, cmd.Args[1:], dot, last, lastFrom, lenient)
 	}
 	if len(cmd.Args) > 1 || last != nil {
-		c.failf(cmd.Pos, "%s is not a function, so it takes no arguments", shorten(cmd.Args[0].String()))
+		c.failf(cmd.Pos, "%s is not a function, so it takes no arguments", value.Shorten(cmd.Args[0].String()))
 		return nil, origin{}
 	}
 	if _, isNil := cmd.Args[0].(*parse.NilNode); isNil {
@@ -89,7 +96,7 @@ func (c *compiler) operand(n parse.Node, dot place, lenient bool) (parse.Node, o
 		return c.function(n, nil, dot, nil, origin{}, lenient)
 	case *parse.NumberNode:
 		if n.IsComplex || !n.IsInt && !n.IsFloat {
-			c.failf(n.Pos, "%s is not a number that can be used here", shorten(n.Text))
+			c.failf(n.Pos, "%s is not a number that can be used here", value.Shorten(n.Text))
 		}
 	}
 	return n, origin{} // a constant
@@ -131,12 +138,12 @@ func (c *compiler) fields(pos parse.Pos, value parse.Node, from origin, fields [
 func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot place, last parse.Node, lastFrom origin,
 	lenient bool,
 ) (parse.Node, origin) {
-	fn := functions()[name.Ident]
+	fn := functions.Named(name.Ident)
 	if fn == nil {
 		c.fail(name.Pos, c.unknownFunction(name))
 		return nil, origin{}
 	}
-	if fn.mode&drawn != 0 && c.scope.random == nil {
+	if fn.Draws() && c.scope.random == nil {
 		c.failf(name.Pos, "function %q gives another result each time; such functions are allowed only under `once: true`", name.Ident)
 		return nil, origin{}
 	}
@@ -144,7 +151,7 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 	if last != nil {
 		n++
 	}
-	if err := fn.arity(n); err != nil {
+	if err := fn.Arity(n); err != nil {
 		c.fail(name.Pos, err)
 		return nil, origin{}
 	}
@@ -161,7 +168,7 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 	if last != nil {
 		values, origins = append(values, last), append(origins, lastFrom)
 	}
-	if fn.Name == fnAnd || fn.Name == fnOr {
+	if fn.Name == functions.And || fn.Name == functions.Or {
 		// These stay what they are in text/template, because they must not evaluate more arguments than they need.
 		return pipeOf(append([]parse.Node{parse.NewIdentifier(fn.Name)}, values...)...), origin{}
 	}
@@ -173,9 +180,9 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 func (c *compiler) element(function string, pos parse.Pos, values []parse.Node, origins []origin) origin {
 	object, keys := 0, values[min(1, len(values)):]
 	switch {
-	case function == fnGet && !origins[0].known && len(values) == 2: // the object comes last
+	case function == functions.Get && !origins[0].known && len(values) == 2: // the object comes last
 		object, keys = 1, values[:1]
-	case function != fnGet && function != fnIndex:
+	case function != functions.Get && function != functions.Index:
 		return origin{}
 	}
 	from := origins[object]
@@ -216,21 +223,21 @@ func (c *compiler) record(from origin) {
 		c.paths[path.String()] = path
 		return
 	}
-	for _, root := range c.scope.visible() { // all the data
+	for _, root := range c.scope.roots.Names() { // all the data
 		c.paths[root] = Path{root}
 	}
 }
 
 // operation makes the call of an internal function.
-func (c *compiler) operation(op string, s *site, args ...parse.Node) *parse.PipeNode {
+func (c *compiler) operation(name string, s *site, args ...parse.Node) *parse.PipeNode {
 	s.expr = c.action
 	c.sites = append(c.sites, s)
 	index := len(c.sites) - 1
 	number := &parse.NumberNode{NodeType: parse.NodeNumber, IsInt: true, Int64: int64(index), Text: strconv.Itoa(index)}
-	return c.op(op, append([]parse.Node{number}, args...)...)
+	return op(name, append([]parse.Node{number}, args...)...)
 }
 
-func (c *compiler) op(name string, args ...parse.Node) *parse.PipeNode {
+func op(name string, args ...parse.Node) *parse.PipeNode {
 	state := &parse.VariableNode{NodeType: parse.NodeVariable, Ident: []string{"$"}}
 	return pipeOf(append([]parse.Node{parse.NewIdentifier(name), state}, args...)...)
 }
@@ -268,8 +275,8 @@ func lastFunction(p *parse.PipeNode) string {
 }
 
 func takesAbsent(name string) bool {
-	fn := functions()[name]
-	return fn != nil && fn.mode&lenient != 0
+	fn := functions.Named(name)
+	return fn != nil && fn.TakesAbsent()
 }
 
 // missingDot is a path that was written without the dot before it.
@@ -279,17 +286,17 @@ var missingDot = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*`)
 func (c *compiler) unknownFunction(n *parse.IdentifierNode) error {
 	name := n.Ident
 	path := cmp.Or(missingDot.FindString(c.text[min(int(n.Pos), len(c.text)):]), name)
-	if _, isRoot := c.scope.roots[name]; isRoot && !c.scope.hidden[name] {
-		return badArgument("%s is a field, not a function: write .%s, with a dot before it", name, shorten(path))
+	if c.scope.roots.Reads(name) {
+		return fmt.Errorf("%s is a field, not a function: write .%s, with a dot before it", name, value.Shorten(path))
 	}
 	if below, ok := strings.CutPrefix(path, "self."); ok {
-		return badArgument("self is CEL's name for the resource: write .%s", shorten(below))
+		return fmt.Errorf("self is CEL's name for the resource: write .%s", value.Shorten(below))
 	}
-	if absentRoots[name] != "" {
-		return c.scope.checkRoot(name)
+	if roots.Elsewhere(name) {
+		return c.scope.roots.Check(name)
 	}
-	if reason, ok := refused(name); ok {
-		return badArgument("function %q %s", name, reason)
+	if reason, ok := functions.Refused(name); ok {
+		return fmt.Errorf("function %q %s", name, reason)
 	}
-	return badArgument("unknown function %q%s", shorten(name), didYouMean(name, functionNames()))
+	return fmt.Errorf("unknown function %q%s", value.Shorten(name), suggest.DidYouMean(name, functions.Names()))
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 )
 
 // slowByNature are functions that make keys and hash passwords: they are charged for seconds that a test has not got.
@@ -44,14 +47,14 @@ func (c *composer) argument(depth int, want reflect.Kind) string {
 
 func (c *composer) call(depth int) string {
 	name := c.pick(c.names...)
-	fn := functions()[name]
-	n := len(fn.params)
-	if fn.variadic {
+	params, variadic := functions.Named(name).Params()
+	n := len(params)
+	if variadic {
 		n = max(n-1+c.random.IntN(4), 1)
 	}
 	words := []string{name}
 	for i := range n {
-		words = append(words, c.argument(depth, fn.params[min(i, len(fn.params)-1)].Kind()))
+		words = append(words, c.argument(depth, params[min(i, len(params)-1)].Kind()))
 	}
 	return strings.Join(words, " ")
 }
@@ -70,7 +73,7 @@ func (c *composer) template() string {
 // Whatever functions are composed, what an evaluation takes and does is a small multiple of what it is charged, and that is limited.
 func TestCompose(t *testing.T) {
 	c := &composer{random: rand.New(rand.NewPCG(1, 2))}
-	for _, fn := range Funcs() {
+	for _, fn := range functions.All() {
 		if !slices.Contains(strings.Fields(slowByNature), fn.Name) {
 			c.names = append(c.names, fn.Name)
 		}
@@ -82,7 +85,7 @@ func TestCompose(t *testing.T) {
 	}
 	data := Data{"list": numbers, "map": fields, "text": strings.Repeat("some text, ", 5000)}
 	scope := NewScope(nil).WithRandom(zeros{}, func() time.Time { return time.Unix(0, 0) }).WithRoots("list", "map", "text")
-	refused := map[string]int{}
+	refused := map[budget.Limit]int{}
 	for range 400 {
 		text := c.template()
 		compiled, err := scope.Compile(text)
@@ -90,22 +93,21 @@ func TestCompose(t *testing.T) {
 			continue
 		}
 		g := NewWithT(t)
-		b, done := newBudget(t.Context())
-		b.expired = func() error { return nil } // the work alone must end it
+		b := budget.Until(func() error { return nil }) // the work alone must end it
 		bytes := taken(func() { _, err = compiled.eval(b, data) })
-		done()
-		g.Expect(b.memory).To(BeNumerically("<=", maxMemory), text)
-		g.Expect(b.work).To(BeNumerically("<=", maxWork), text)
+		memory, work := b.Used()
+		g.Expect(memory).To(BeNumerically("<=", budget.MaxMemory), text)
+		g.Expect(work).To(BeNumerically("<=", budget.MaxWork), text)
 		// What is charged as work leaves a little garbage as well.
-		g.Expect(bytes).To(BeNumerically("<", 24*b.memory+4*b.work+12*maxOutput), text)
-		if budget, ok := err.(*siteError); ok { //nolint:errorlint // The outermost one.
-			if over, ok := budget.err.(*BudgetError); ok { //nolint:errorlint // As above.
+		g.Expect(bytes).To(BeNumerically("<", 24*memory+4*work+12*budget.MaxOutput), text)
+		if failed, ok := err.(*siteError); ok { //nolint:errorlint // The outermost one.
+			if over, ok := failed.err.(*budget.ExceededError); ok { //nolint:errorlint // As above.
 				refused[over.Limit]++
 			}
 		}
 	}
 	g := NewWithT(t)
-	for _, limit := range []string{limitMemory, limitOutput, limitNesting} {
+	for _, limit := range []budget.Limit{budget.Memory, budget.Output, budget.Nesting} {
 		g.Expect(refused[limit]).To(BeNumerically(">", 5), "%v", refused)
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 )
 
 // Whatever the text, nothing panics, and an evaluation ends in time and within reason.
 func FuzzTemplate(f *testing.F) {
-	for _, fn := range Funcs() {
+	for _, fn := range functions.All() {
 		f.Add(fn.Example)
 	}
 	for _, seed := range []string{
@@ -46,7 +49,7 @@ func FuzzTemplate(f *testing.F) {
 			if used := after.Sys - before.Sys; after.Sys > before.Sys && used > 1<<30 {
 				t.Errorf("%q took %d MiB", text, used>>20)
 			}
-			if err == nil && weight(v, 4*maxOutput, 0) > 4*maxOutput {
+			if err == nil && budget.Weight(v, 4*budget.MaxOutput) > 4*budget.MaxOutput {
 				t.Errorf("%q gives too much", text)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
 // Each of these would be too much; each must end with an error that names its limit, and soon.
@@ -21,54 +23,57 @@ func TestLimits(t *testing.T) {
 		return `{{ $x := ` + start + ` }}{{ range until 9000 }}{{ $x = ` + step + ` }}{{ end }}{{ ` + end + ` }}`
 	}
 	const big = `(repeat 1000000 "a")`
-	for name, tc := range map[string]struct{ text, limit string }{
-		"text that is written":         {`{{ range until 9000 }}` + strings.Repeat("x", 1000) + `{{ end }}`, limitOutput},
-		"values that are written":      {`{{ range until 9000 }}{{ repeat 1000 "x" }}{{ end }}`, limitOutput},
-		"repeat":                       {`{{ repeat 999999999 "x" }}`, limitOutput},
-		"repeat of repeat":             {`{{ repeat 2000 (repeat 2000 "x") }}`, limitOutput},
-		"repeat, overflowing":          {`{{ repeat 9223372036854775807 "xx" }}`, limitOutput},
-		"print":                        {doubling("print $x $x"), limitOutput},
-		"printf":                       {doubling(`printf "%s%s" $x $x`), limitOutput},
+	for name, tc := range map[string]struct {
+		text  string
+		limit budget.Limit
+	}{
+		"text that is written":         {`{{ range until 9000 }}` + strings.Repeat("x", 1000) + `{{ end }}`, budget.Output},
+		"values that are written":      {`{{ range until 9000 }}{{ repeat 1000 "x" }}{{ end }}`, budget.Output},
+		"repeat":                       {`{{ repeat 999999999 "x" }}`, budget.Output},
+		"repeat of repeat":             {`{{ repeat 2000 (repeat 2000 "x") }}`, budget.Output},
+		"repeat, overflowing":          {`{{ repeat 9223372036854775807 "xx" }}`, budget.Output},
+		"print":                        {doubling("print $x $x"), budget.Output},
+		"printf":                       {doubling(`printf "%s%s" $x $x`), budget.Output},
 		"printf with widths":           {`{{ printf (repeat 5000 "%1000d") }}`, ""},
-		"cat":                          {doubling("cat $x $x"), limitOutput},
-		"join":                         {`{{ join ` + big + ` (until 10000) }}`, limitOutput},
-		"replace":                      {`{{ replace "a" (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
-		"replace of nothing":           {`{{ replace "" (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
-		"regexReplaceAll":              {`{{ regexReplaceAll "" (repeat 20000 "a") (repeat 1000000 "b") }}`, limitOutput},
-		"regexReplaceAll, groups":      {`{{ regexReplaceAll "(a+)" (repeat 100000 "a") (repeat 500000 "$1") }}`, limitOutput},
-		"regexReplaceAllLiteral":       {`{{ regexReplaceAllLiteral "a" (repeat 20000 "a") (repeat 1000000 "b") }}`, limitOutput},
-		"indent":                       {`{{ indent 1000000 (repeat 100000 "\n") }}`, limitOutput},
-		"nindent":                      {`{{ nindent 2000000 "a" }}`, limitOutput},
-		"wrapWith":                     {`{{ wrapWith 1 (repeat 1000000 "b") (repeat 100000 "a") }}`, limitOutput},
-		"quote":                        {`{{ quote (repeat 800000 "\x00") | len }}`, limitOutput},
-		"html":                         {`{{ html (repeat 900000 "<") | len }}`, limitOutput},
-		"b64enc":                       {`{{ b64enc (repeat 900000 "x") | len }}`, limitOutput},
-		"split":                        {`{{ split "a" (repeat 20000 "a") }}`, limitIterations},
-		"until":                        {`{{ until 10001 }}`, limitIterations},
-		"until, negative":              {`{{ until -10001 }}`, limitIterations},
-		"untilStep":                    {`{{ untilStep 0 1000000 3 }}`, limitIterations},
-		"seq":                          {`{{ seq 1 99999 }}`, limitIterations},
-		"range over a number":          {`{{ range 999999999 }}{{ end }}`, limitIterations},
-		"range inside range":           {`{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`, limitIterations},
-		"a template without end":       {`{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}`, limitDepth},
+		"cat":                          {doubling("cat $x $x"), budget.Output},
+		"join":                         {`{{ join ` + big + ` (until 10000) }}`, budget.Output},
+		"replace":                      {`{{ replace "a" (repeat 1000000 "b") (repeat 100000 "a") }}`, budget.Output},
+		"replace of nothing":           {`{{ replace "" (repeat 1000000 "b") (repeat 100000 "a") }}`, budget.Output},
+		"regexReplaceAll":              {`{{ regexReplaceAll "" (repeat 20000 "a") (repeat 1000000 "b") }}`, budget.Output},
+		"regexReplaceAll, groups":      {`{{ regexReplaceAll "(a+)" (repeat 100000 "a") (repeat 500000 "$1") }}`, budget.Output},
+		"regexReplaceAllLiteral":       {`{{ regexReplaceAllLiteral "a" (repeat 20000 "a") (repeat 1000000 "b") }}`, budget.Output},
+		"indent":                       {`{{ indent 1000000 (repeat 100000 "\n") }}`, budget.Output},
+		"nindent":                      {`{{ nindent 2000000 "a" }}`, budget.Output},
+		"wrapWith":                     {`{{ wrapWith 1 (repeat 1000000 "b") (repeat 100000 "a") }}`, budget.Output},
+		"quote":                        {`{{ quote (repeat 800000 "\x00") | len }}`, budget.Output},
+		"html":                         {`{{ html (repeat 900000 "<") | len }}`, budget.Output},
+		"b64enc":                       {`{{ b64enc (repeat 900000 "x") | len }}`, budget.Output},
+		"split":                        {`{{ split "a" (repeat 20000 "a") }}`, budget.Iterations},
+		"until":                        {`{{ until 10001 }}`, budget.Iterations},
+		"until, negative":              {`{{ until -10001 }}`, budget.Iterations},
+		"untilStep":                    {`{{ untilStep 0 1000000 3 }}`, budget.Iterations},
+		"seq":                          {`{{ seq 1 99999 }}`, budget.Iterations},
+		"range over a number":          {`{{ range 999999999 }}{{ end }}`, budget.Iterations},
+		"range inside range":           {`{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`, budget.Iterations},
+		"a template without end":       {`{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}`, budget.Depth},
 		"two of them":                  {`{{ define "x" }}{{ template "y" . }}{{ end }}{{ define "y" }}{{ template "x" .spec }}{{ end }}{{ template "x" . }}`, ""},
-		"a tree of templates":          {`{{ define "x" }}{{ if lt . 20 }}{{ template "x" (add1 .) }}{{ template "x" (add1 .) }}{{ end }}{{ end }}{{ template "x" 0 }}`, limitIterations},
-		"lists that grow":              {growing(`list 1`, `concat $x $x`, `len $x`), limitMemory},
-		"lists in lists":               {growing(`list`, `list $x`, `toJson $x`), limitNesting},
+		"a tree of templates":          {`{{ define "x" }}{{ if lt . 20 }}{{ template "x" (add1 .) }}{{ template "x" (add1 .) }}{{ end }}{{ end }}{{ template "x" 0 }}`, budget.Iterations},
+		"lists that grow":              {growing(`list 1`, `concat $x $x`, `len $x`), budget.Memory},
+		"lists in lists":               {growing(`list`, `list $x`, `toJson $x`), budget.Nesting},
 		"lists that hold a list twice": {growing(`list 1`, `list $x $x`, `toJson $x`), ""},
-		"lists that share, copied":     {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ toYaml $x }}`, limitOutput},
-		"lists that share, printed":    {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`, limitOutput},
-		"lists that share, equal":      {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ deepEqual $x $x }}`, limitOutput},
+		"lists that share, copied":     {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ toYaml $x }}`, budget.Output},
+		"lists that share, printed":    {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`, budget.Output},
+		"lists that share, equal":      {`{{ $x := list "abcdefgh" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ deepEqual $x $x }}`, budget.Output},
 		"maps that hold themselves":    {growing(`dict "a" 1`, `set $x "b" $x`, `toJson $x`), ""},
 		"merge of itself":              {growing(`dict "a" 1`, `merge $x (dict "self" $x)`, `toJson $x`), ""},
-		"work":                         {`{{ $x := ` + big + ` }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`, limitWork},
-		"work, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), limitWork},
-		"a pattern that is slow":       {`{{ regexMatch "(x{1,900}){1,1}y" (repeat 500000 "x") }}`, limitSearch},
-		"matches that are slow":        {`{{ regexFindAll "a.*b|a" ` + big + ` -1 | len }}`, limitSearch},
-		"regexFindAllGroups":           {`{{ regexFindAllGroups (print (repeat 900 "()") "a") -1 (repeat 900 "a") }}`, limitMemory},
-		"regexFindAllNamed":            {`{{ regexFindAllNamed (print (repeat 900 "()") "(?P<x>a)") -1 (repeat 900 "a") }}`, limitMemory},
+		"work":                         {`{{ $x := ` + big + ` }}{{ range until 9999 }}{{ $_ := sha512sum $x }}{{ end }}`, budget.Work},
+		"work, without a loop":         {`{{ $x := ` + big + ` }}` + strings.Repeat(`{{ $_ := sha512sum $x }}`, 9000), budget.Work},
+		"a pattern that is slow":       {`{{ regexMatch "(x{1,900}){1,1}y" (repeat 500000 "x") }}`, budget.Search},
+		"matches that are slow":        {`{{ regexFindAll "a.*b|a" ` + big + ` -1 | len }}`, budget.Search},
+		"regexFindAllGroups":           {`{{ regexFindAllGroups (print (repeat 900 "()") "a") -1 (repeat 900 "a") }}`, budget.Memory},
+		"regexFindAllNamed":            {`{{ regexFindAllNamed (print (repeat 900 "()") "(?P<x>a)") -1 (repeat 900 "a") }}`, budget.Memory},
 		"deep JSON":                    {`{{ fromJson (repeat 5000 "[") }}`, ""},
-		"deep JSON, closed":            {`{{ fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}`, limitNesting},
+		"deep JSON, closed":            {`{{ fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}`, budget.Nesting},
 		"deep YAML":                    {`{{ fromYaml (repeat 9000 "[") }}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,17 +81,15 @@ func TestLimits(t *testing.T) {
 			start := time.Now()
 			c, err := NewScope(nil).Compile(tc.text)
 			g.Expect(err).NotTo(HaveOccurred())
-			b, done := newBudget(t.Context())
-			defer done()
-			b.expired = func() error { return nil } // on a busy machine time could be up first
+			b := budget.Until(func() error { return nil }) // on a busy machine time could be up first
 			v, err := c.eval(b, sample())
 			g.Expect(err).To(HaveOccurred(), "%.100v", v)
 			g.Expect(len(err.Error())).To(BeNumerically("<", 256))
 			if tc.limit != "" {
-				budget, ok := errors.AsType[*BudgetError](err)
+				over, ok := errors.AsType[*budget.ExceededError](err)
 				g.Expect(ok).To(BeTrue(), err.Error())
-				g.Expect(budget.Limit).To(Equal(tc.limit))
-				g.Expect(err).To(MatchError(ContainSubstring("over the " + tc.limit + " limit of a template (")))
+				g.Expect(over.Limit).To(Equal(tc.limit))
+				g.Expect(err).To(MatchError(ContainSubstring("over the " + string(tc.limit) + " limit of a template (")))
 			}
 			if took := time.Since(start); took > 3*time.Second {
 				t.Logf("took %s", took)
@@ -156,15 +159,13 @@ func TestLimits_time(t *testing.T) {
 	g := NewWithT(t)
 	c, err := NewScope(nil).Compile(`{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`)
 	g.Expect(err).NotTo(HaveOccurred())
-	b, done := newBudget(t.Context())
-	defer done()
 	checks := 0
-	b.expired = func() error {
+	b := budget.Until(func() error {
 		if checks++; checks > 100 {
-			return overBudget(limitTime)
+			return budget.Over(budget.Time)
 		}
 		return nil
-	}
+	})
 	_, err = c.eval(b, sample())
 	g.Expect(err).To(MatchError(HaveSuffix("over the time limit of a template (1s)")))
 }

@@ -3,6 +3,10 @@ package expr
 import (
 	"strings"
 	"text/template/parse"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // part is a piece of text, or a path that is read.
@@ -23,7 +27,7 @@ func (c *compiler) simple() []part {
 			if len(n.Pipe.Decl) > 0 || len(printed) < 4 {
 				return nil
 			}
-			read := c.readOf(printed[3])
+			read := readOf(c.sites, printed[3])
 			if read == nil {
 				return nil
 			}
@@ -36,7 +40,7 @@ func (c *compiler) simple() []part {
 }
 
 // readOf gives the site of a node that reads one path from the root and does nothing else, or nil.
-func (c *compiler) readOf(n parse.Node) *site {
+func readOf(sites []*site, n parse.Node) *site {
 	p, ok := n.(*parse.PipeNode)
 	if !ok {
 		return nil
@@ -49,7 +53,7 @@ func (c *compiler) readOf(n parse.Node) *site {
 	if !ok {
 		return nil
 	}
-	return c.sites[number.Int64]
+	return sites[number.Int64]
 }
 
 // Filled gives the text of a template that is nothing but text and paths, with a value in place of each path; false: there is more to it.
@@ -66,8 +70,8 @@ func (t *Template) Filled(value string) (string, bool) {
 }
 
 // concat puts the parts together.
-func (t *Template) concat(b *budget, d Data) (any, error) {
-	st := &state{budget: b}
+func (t *Template) concat(b *budget.Budget, d Data) (any, error) {
+	st := &state{Run: functions.NewRun(b, nil)}
 	for _, p := range t.parts {
 		text := p.text
 		if p.read != nil {
@@ -79,8 +83,8 @@ func (t *Template) concat(b *budget, d Data) (any, error) {
 				return nil, p.read.wrap(err)
 			}
 		}
-		if err := b.spend(len(text)); err != nil {
-			return nil, &siteError{expr: shorten(t.text), err: err}
+		if err := b.Output(len(text)); err != nil {
+			return nil, &siteError{expr: value.Shorten(t.text), err: err}
 		}
 		st.out.WriteString(text)
 	}

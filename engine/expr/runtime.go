@@ -1,25 +1,31 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"text/template"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // state belongs to one run of one template.
 type state struct {
-	*budget
+	*functions.Run
+
 	template *Template
 	data     Data
 	out      strings.Builder
 	kept     any
-	// owned are the maps that functions made in this run, which set may therefore change. The key is the map's address.
-	owned map[uintptr]map[string]any
 }
 
 // Write takes the template's text, as long as the limit allows.
 func (st *state) Write(p []byte) (int, error) {
-	if err := st.spend(len(p)); err != nil {
+	if err := st.Output(len(p)); err != nil {
 		return 0, err
 	}
 	return st.out.Write(p)
@@ -35,11 +41,11 @@ type frame struct {
 
 // site is a place in a template where something is read, called or printed.
 type site struct {
-	expr string    // the action as written, for messages
-	fn   *function // of a call
-	path Path      // of a read: from the root, or below a value
-	from origin    // where that value comes from; of a call: what it gives
-	fold int       // from this segment on, the first letter's case is decided by the value
+	expr string              // the action as written, for messages
+	fn   *functions.Function // of a call
+	path Path                // of a read: from the root, or below a value
+	from origin              // where that value comes from; of a call: what it gives
+	fold int                 // from this segment on, the first letter's case is decided by the value
 	// lenient: what is absent is nil here, no error.
 	lenient bool
 }
@@ -75,7 +81,7 @@ func runRead(f *frame, i int) (any, error) {
 
 // read reads the site's path from the root.
 func (s *site) read(d Data) (any, error) {
-	v, n := walk(map[string]any(d), s.path, s.fold)
+	v, n := value.Walk(d, s.path, s.fold)
 	if v != nil || s.lenient {
 		return v, nil
 	}
@@ -86,13 +92,13 @@ func (s *site) read(d Data) (any, error) {
 func runField(f *frame, i int, base any) (any, error) {
 	s := f.site(i)
 	path, foldFrom := s.path, s.fold
-	if d, ok := base.(Data); ok && !s.from.known {
+	if !s.from.known && f.state.isAll(base) {
 		// All the data came here by a way that the compiler could not follow, so shortcuts are still in the path.
-		if full, ok := shortcut(path[0]); ok && d[path[0]] == nil {
-			path, foldFrom = full.with(path[1:]...), len(full)
+		if full, ok := shortcut(path[0]); ok && f.state.data[path[0]] == nil {
+			path, foldFrom = full.With(path[1:]...), len(full)
 		}
 	}
-	v, n := walk(base, path, foldFrom)
+	v, n := value.Walk(base, path, foldFrom)
 	if v != nil || s.lenient {
 		return v, nil
 	}
@@ -101,16 +107,16 @@ func runField(f *frame, i int, base any) (any, error) {
 
 // absent makes the error for a path of which only n segments could be read from base.
 func (s *site) absent(path Path, n int, base any) error {
-	e := &AbsentError{Path: s.from.path.with(path...)}
-	parent, _ := walk(base, path[:n], s.fold)
+	e := &roots.AbsentError{Path: s.from.path.With(path...)}
+	parent, _ := value.Walk(base, path[:n], s.fold)
 	switch parent.(type) {
-	case nil, map[string]any, Data, []any:
+	case nil, map[string]any, []any:
 	default:
-		at := s.from.path.with(path[:n]...).String()
+		at := s.from.path.With(path[:n]...).String()
 		if at == "" {
 			at = "the value"
 		}
-		e.found = fmt.Sprintf("%s is a %s", at, typeName(parent))
+		e.Found = fmt.Sprintf("%s is a %s", at, value.TemplateType(parent))
 	}
 	return e
 }
@@ -130,7 +136,7 @@ func runPrint(f *frame, i int, v any) (string, error) {
 		if s.lenient {
 			return "", nil
 		}
-		return "", s.wrap(&AbsentError{what: "the expression"})
+		return "", s.wrap(&roots.AbsentError{What: "the expression"})
 	}
 	text, err := f.state.text(v)
 	return text, s.wrap(err)
@@ -138,15 +144,15 @@ func runPrint(f *frame, i int, v any) (string, error) {
 
 // text gives a value as text, if it is not too big for that.
 func (st *state) text(v any) (string, error) {
-	if err := st.weigh(v); err != nil {
+	if err := st.Weigh(v); err != nil {
 		return "", err
 	}
-	return toText(v)
+	return value.Print(v)
 }
 
 // runKeep keeps the value of a template that is a single expression.
 func runKeep(f *frame, i int, v any) (string, error) {
-	kept, err := copyJSON(v, copying{memory: f.state.budget, output: f.state.budget}, 0)
+	kept, err := f.state.CopyOut(v)
 	f.state.kept = kept
 	return "", f.site(i).wrap(err)
 }
@@ -156,39 +162,47 @@ func runRange(f *frame, i int, v any) (any, error) {
 	switch v := v.(type) {
 	case nil, []any, map[string]any, int, int64:
 		return v, nil
-	case Data:
-		return map[string]any(v), nil
 	default:
-		return nil, f.site(i).wrap(fmt.Errorf("range needs a list, a map or a whole number, not a %s", typeName(v)))
+		return nil, f.site(i).wrap(fmt.Errorf("range needs a list, a map or a whole number, not a %s", value.TemplateType(v)))
 	}
 }
 
 // runTick stands at the start of each range body.
 func runTick(f *frame, i int) (string, error) {
-	return "", f.site(i).wrap(f.state.iterate())
+	return "", f.site(i).wrap(f.state.Iterate())
 }
 
 // runFrame makes what a called template gets.
 func runFrame(f *frame, i int, dot any) (*frame, error) {
-	if f.depth >= maxDepth {
-		return nil, f.site(i).wrap(overBudget(limitDepth))
+	if f.depth >= budget.MaxDepth {
+		return nil, f.site(i).wrap(budget.Over(budget.Depth))
 	}
-	if err := f.state.iterate(); err != nil {
+	if err := f.state.Iterate(); err != nil {
 		return nil, f.site(i).wrap(err)
 	}
 	return &frame{state: f.state, dot: dot, depth: f.depth + 1}, nil
 }
 
-// own remembers a map that a function made.
-func (st *state) own(m map[string]any) map[string]any {
-	if st.owned == nil {
-		st.owned = map[uintptr]map[string]any{}
-	}
-	st.owned[address(m)] = m
-	return m
+// isAll says whether a value is all the data, not a part of it.
+func (st *state) isAll(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && reflect.ValueOf(m).Pointer() == reflect.ValueOf(st.data).Pointer()
 }
 
-func (st *state) owns(m map[string]any) bool {
-	_, ok := st.owned[address(m)]
-	return ok
+// runCall calls a function of the table.
+func runCall(f *frame, i int, args ...any) (any, error) {
+	s := f.site(i)
+	if err := f.state.Check(); err != nil {
+		return nil, s.wrap(err)
+	}
+	v, err := s.fn.Call(f.state.Run, args)
+	if absent, ok := errors.AsType[*roots.AbsentError](err); ok {
+		if s.lenient {
+			return nil, nil // What is absent is nil here; nothing in, nothing out.
+		}
+		if errors.Is(err, functions.ErrNoElement) {
+			err = &roots.AbsentError{Path: s.from.path, What: absent.What}
+		}
+	}
+	return v, s.wrap(err)
 }

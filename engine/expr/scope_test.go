@@ -6,31 +6,43 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
-func list(items *schema) schema {
-	return schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: items}}
+func list(items *roots.Schema) roots.Schema {
+	return roots.Schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: items}}
 }
 
-func mapOf(values *schema) schema {
-	return schema{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: values, Allows: values == nil}}
+func mapOf(values *roots.Schema) roots.Schema {
+	return roots.Schema{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: values, Allows: values == nil}}
+}
+
+// object describes an object whose fields are text.
+func object(fields ...string) *roots.Schema {
+	properties := make(map[string]roots.Schema, len(fields))
+	for _, f := range fields {
+		properties[f] = roots.Schema{Type: "string"}
+	}
+	return &roots.Schema{Type: "object", Properties: properties}
 }
 
 // websites is the schema that these tests check paths against.
-func websites() *schema {
+func websites() *roots.Schema {
 	spec := object("image", "title")
-	spec.Properties["replicas"] = schema{Type: "integer"}
-	spec.Properties["port"] = schema{XIntOrString: true}
+	spec.Properties["replicas"] = roots.Schema{Type: "integer"}
+	spec.Properties["port"] = roots.Schema{XIntOrString: true}
 	spec.Properties["tls"] = *object("secret")
-	spec.Properties["hosts"] = list(&schema{Type: "string"})
+	spec.Properties["hosts"] = list(&roots.Schema{Type: "string"})
 	spec.Properties["env"] = list(object("name", "value"))
-	spec.Properties["labels"] = mapOf(&schema{Type: "string"})
+	spec.Properties["labels"] = mapOf(&roots.Schema{Type: "string"})
 	spec.Properties["users"] = mapOf(object("role"))
-	spec.Properties["anything"] = schema{Type: "object", XPreserveUnknownFields: new(true)}
+	spec.Properties["anything"] = roots.Schema{Type: "object", XPreserveUnknownFields: new(true)}
 	spec.Properties["open"] = mapOf(nil)
-	spec.Properties["template"] = schema{Type: "object", XEmbeddedResource: true, Properties: map[string]schema{"spec": *object("a")}}
-	spec.Properties["Odd"] = schema{Type: "string"}
-	return &schema{Type: "object", Properties: map[string]schema{
+	spec.Properties["template"] = roots.Schema{Type: "object", XEmbeddedResource: true, Properties: map[string]roots.Schema{"spec": *object("a")}}
+	spec.Properties["Odd"] = roots.Schema{Type: "string"}
+	return &roots.Schema{Type: "object", Properties: map[string]roots.Schema{
 		"apiVersion": {Type: "string"}, "kind": {Type: "string"}, "metadata": {Type: "object"},
 		"spec": *spec, "status": *object("phase"),
 	}}
@@ -152,7 +164,7 @@ func TestScope_roots(t *testing.T) {
 	_, err = early.Compile("{{ .childs.x }}")
 	g.Expect(err).To(MatchError(ContainSubstring("no such name in a template")), "a hidden root is not suggested")
 	g.Expect(err).NotTo(MatchError(ContainSubstring("children")))
-	_, err = NewScope(&schema{Type: "object", Properties: map[string]schema{"spec": {Type: "object"}}}).Compile("{{ .status.x }}")
+	_, err = NewScope(&roots.Schema{Type: "object", Properties: map[string]roots.Schema{"spec": {Type: "object"}}}).Compile("{{ .status.x }}")
 	g.Expect(err).To(MatchError(ContainSubstring("status.x: no such field in the CRD's schema")), "a CRD without a status")
 }
 
@@ -161,7 +173,7 @@ func TestSchemaAt(t *testing.T) {
 	s := NewScope(websites())
 	for text, want := range map[string]string{"spec.replicas": "integer", "spec.env[3].name": "string", "spec.labels['a/b']": "string",
 		"metadata.generation": "integer", "metadata.labels.x": "string", "spec.env": "array"} {
-		path, err := ParsePath(text)
+		path, err := value.ParsePath(text)
 		g.Expect(err).NotTo(HaveOccurred())
 		node, err := s.SchemaAt(path)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -8,6 +8,12 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/expr/random"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Template is one compiled string. It is immutable and safe for concurrent use.
@@ -25,7 +31,7 @@ type Template struct {
 	keeps bool
 	paths []Path
 	// random is what functions may draw from; nil where the scope allows none.
-	random *random
+	random *random.Source
 }
 
 // IsTemplate says whether a string holds an action, so that it is more than a literal.
@@ -56,10 +62,10 @@ func foreignTemplate(text string) error {
 	}
 	written, path := text[at[0]:at[1]], text[at[4]:at[5]]
 	literal := fmt.Sprintf("{{ %q }}", written)
-	if shorten(written) != written {
+	if value.Shorten(written) != written {
 		literal = "put it between {{ ` and ` }}" // a part of it would be taken for the whole
 	}
-	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, %s", position(text, at[0]), path, shorten(written), literal)
+	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, %s", position(text, at[0]), path, value.Shorten(written), literal)
 }
 
 // CompilePath parses the field of a condition: a path such as spec.list[0].x or metadata.annotations['a.b/c'] or, when it
@@ -69,7 +75,7 @@ func (s *Scope) CompilePath(text string) (*Template, error) {
 	if IsTemplate(text) {
 		return s.compile(text, true)
 	}
-	path, err := ParsePath(text)
+	path, err := value.ParsePath(text)
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +138,12 @@ func (t *Template) Eval(ctx context.Context, d Data) (any, error) {
 	if t.literal {
 		return t.text, nil
 	}
-	b, done := newBudget(ctx)
+	b, done := budget.New(ctx)
 	defer done()
 	return t.eval(b, d)
 }
 
-func (t *Template) eval(b *budget, d Data) (any, error) {
+func (t *Template) eval(b *budget.Budget, d Data) (any, error) {
 	if t.literal {
 		return t.text, nil
 	}
@@ -149,25 +155,25 @@ func (t *Template) eval(b *budget, d Data) (any, error) {
 	}
 	v, err := t.single.read(d)
 	if err == nil {
-		v, err = copyJSON(v, copying{memory: b, output: b}, 0)
+		v, err = b.CopyOut(v)
 	}
 	if err != nil {
-		return nil, &siteError{expr: shorten(t.text), err: err}
+		return nil, &siteError{expr: value.Shorten(t.text), err: err}
 	}
 	return v, nil
 }
 
 // execute runs the tree. Errors of our own carry the expression already.
-func (t *Template) execute(b *budget, d Data) (v any, err error) {
-	st := &state{budget: b, template: t, data: d}
+func (t *Template) execute(b *budget.Budget, d Data) (v any, err error) {
+	st := &state{Run: functions.NewRun(b, t.random), template: t, data: d}
 	defer func() {
 		// Functions have a recover of their own, which names them; this is the last net.
 		if r := recover(); r != nil {
-			v, err = nil, fmt.Errorf("evaluating %s: internal error (%T)", shorten(t.text), r)
+			v, err = nil, fmt.Errorf("evaluating %s: internal error (%T)", value.Shorten(t.text), r)
 		}
 	}()
-	if err := b.check(); err != nil {
-		return nil, &siteError{expr: shorten(t.text), err: err}
+	if err := b.Check(); err != nil {
+		return nil, &siteError{expr: value.Shorten(t.text), err: err}
 	}
 	if err := t.exec.Execute(st, &frame{state: st, dot: d}); err != nil {
 		return nil, translateExec(t.text, err)
@@ -176,4 +182,21 @@ func (t *Template) execute(b *budget, d Data) (v any, err error) {
 		return st.kept, nil
 	}
 	return st.out.String(), nil
+}
+
+// MayShow says whether a message may show a value that a template has made, where paths are what that template reads. It is the one
+// rule for values in conditions, events and logs: everything comes from the resource's own spec, or is its name, which those who
+// read its status can read as well. What another object, an answer of a call, or a Secret holds is named by path and type alone. A
+// template that reads nothing shows what the box's author has written. An empty path stands for all that there is.
+func MayShow(paths []Path) bool {
+	return !slices.ContainsFunc(paths, func(p Path) bool {
+		switch {
+		case len(p) == 0:
+			return true
+		case p[0] == roots.Metadata:
+			return len(p) != 2 || p[1] != "name" && p[1] != "namespace"
+		default:
+			return p[0] != roots.Spec
+		}
+	})
 }

@@ -2,13 +2,18 @@ package expr
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 )
 
 // A single expression keeps its own value; text around it makes a string.
@@ -187,7 +192,7 @@ func TestEval_absentIsAnError(t *testing.T) {
 			g := NewWithT(t)
 			_, err := evaluate(t, tc.text)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
-			g.Expect(IsAbsent(err)).To(BeTrue())
+			g.Expect(roots.IsAbsent(err)).To(BeTrue())
 			g.Expect(err).To(MatchError(HavePrefix("evaluating ")))
 			g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
 		})
@@ -233,7 +238,7 @@ func TestEval_errors(t *testing.T) {
 			_, err := evaluate(t, tc.text)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 			g.Expect(err).To(MatchError(HavePrefix("evaluating ")))
-			g.Expect(IsAbsent(err)).To(BeFalse())
+			g.Expect(roots.IsAbsent(err)).To(BeFalse())
 		})
 	}
 }
@@ -355,6 +360,49 @@ func TestEval_handsOnTheCallersCancellation(t *testing.T) {
 	cancel()
 	_, err = c.Eval(ctx, sample())
 	g.Expect(err).To(MatchError(context.Canceled))
-	_, isBudget := errors.AsType[*BudgetError](err)
+	_, isBudget := errors.AsType[*budget.ExceededError](err)
 	g.Expect(isBudget).To(BeFalse())
+}
+
+// sample is the data that the examples of the reference page are about.
+func sample() Data {
+	return Data{
+		"apiVersion": "demo.example.com/v1", "kind": "Website",
+		"metadata": map[string]any{"name": "web", "namespace": "team-a", "generation": int64(2),
+			"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"a.b/c": "d"}},
+		"spec": map[string]any{
+			"replicas": int64(3), "tls": true, "ratio": 0.5, "title": "Hello", "nothing": nil,
+			"hosts":    []any{"a.example.com", "b.example.com"},
+			"labels":   map[string]any{"app": "web"},
+			"database": map[string]any{"name": "db", "Size": "big"},
+			"env":      []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B"}},
+			"trap":     "{{ .spec.replicas }}",
+		},
+		"status": map[string]any{"phase": "Running"},
+		"box":    map[string]any{"name": "website", "revision": "website-1"},
+		"children": map[string]any{
+			"deployment": map[string]any{
+				"metadata": map[string]any{"name": "web", "generation": int64(1), "labels": map[string]any{"app": "front"},
+					"annotations": map[string]any{"a.b/c": "d"}},
+				"spec": map[string]any{"replicas": int64(3)},
+				"status": map[string]any{"observedGeneration": int64(1), "replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3),
+					"availableReplicas": int64(3), "conditions": []any{
+						map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}}},
+			},
+			"job": map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
+			"service": map[string]any{"spec": map[string]any{"clusterIP": "10.0.0.7"}, "status": map[string]any{
+				"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "203.0.113.7"}, map[string]any{"hostname": "lb.example.com"}}}}},
+			"cronjob": map[string]any{"status": map[string]any{"lastScheduleTime": "2026-03-25T10:00:00Z"}},
+		},
+	}
+}
+
+// evaluate compiles a template that may draw, and evaluates it with the sample.
+func evaluate(t *testing.T, text string) (any, error) {
+	t.Helper()
+	c, err := NewScope(nil).WithRandom(rand.Reader, time.Now).Compile(text)
+	if err != nil {
+		t.Fatalf("compiling %q: %v", text, err)
+	}
+	return c.Eval(t.Context(), sample())
 }

@@ -100,15 +100,6 @@ func (p *urlPlace) print(pipe *parse.PipeNode) {
 	pipe.Cmds = append(pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Args: []parse.Node{parse.NewIdentifier(escape)}})
 }
 
-// urlPath escapes a path of several segments.
-func urlPath(text string) string {
-	segments := strings.Split(text, "/")
-	for i := range segments {
-		segments[i] = url.PathEscape(segments[i])
-	}
-	return strings.Join(segments, "/")
-}
-
 // CheckURLPath refuses a rendered URL that leads to another path than it shows: by the segments "." and "..", and by empty ones, which
 // servers take away. The error does not show the URL, which may hold a secret.
 func CheckURLPath(text string) error {

@@ -3,9 +3,14 @@ package expr
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Value is a compiled JSON tree whose strings may be templates. It is immutable and safe for concurrent use.
@@ -25,7 +30,7 @@ func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
 	case string:
 		t, err := s.Compile(v)
 		if err != nil {
-			return nil, field.ErrorList{field.Invalid(at, shorten(v), err.Error())}
+			return nil, field.ErrorList{field.Invalid(at, value.Shorten(v), err.Error())}
 		}
 		if text, ok := t.Literal(); ok {
 			return &Value{literal: text, size: len(text)}, nil
@@ -41,11 +46,11 @@ func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
 }
 
 func literalValue(v any, at *field.Path) (*Value, field.ErrorList) {
-	literal, err := copyJSON(v, copying{}, 0)
+	literal, err := budget.Copy(v)
 	if err != nil {
-		return nil, field.ErrorList{field.TypeInvalid(at, typeName(v), err.Error())}
+		return nil, field.ErrorList{field.TypeInvalid(at, value.TemplateType(v), err.Error())}
 	}
-	return &Value{literal: literal, size: weight(literal, maxRendered, 0)}, nil
+	return &Value{literal: literal, size: budget.LiteralWeight(literal)}, nil
 }
 
 func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList) {
@@ -68,16 +73,16 @@ func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList
 }
 
 func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.ErrorList) {
-	out := &Value{keys: sortedKeys(m), fields: make(map[string]*Value, len(m))}
+	out := &Value{keys: slices.Sorted(maps.Keys(m)), fields: make(map[string]*Value, len(m))}
 	var errs field.ErrorList
 	literal := true
 	for _, key := range out.keys {
 		place := at.Key(key)
-		if isPlain(key) {
+		if value.IsPlain(key) {
 			place = at.Child(key)
 		}
 		if IsTemplate(key) {
-			errs = append(errs, field.Invalid(place, shorten(key), "a key cannot be a template"))
+			errs = append(errs, field.Invalid(place, value.Shorten(key), "a key cannot be a template"))
 		}
 		value, valueErrs := s.CompileValue(m[key], place)
 		errs = append(errs, valueErrs...)
@@ -129,12 +134,12 @@ func (v *Value) collect(all map[string]Path) {
 // Eval evaluates the tree; the caller owns the result. The limits are those of one evaluation for the whole tree. Errors
 // begin with the place in the tree: `env[0].value: evaluating {{ .spec.x }}: …`.
 func (v *Value) Eval(ctx context.Context, d Data) (any, error) {
-	b, done := newBudget(ctx)
+	b, done := budget.New(ctx)
 	defer done()
 	return v.eval(b, d)
 }
 
-func (v *Value) eval(b *budget, d Data) (any, error) {
+func (v *Value) eval(b *budget.Budget, d Data) (any, error) {
 	switch {
 	case v.template != nil:
 		return v.template.eval(b, d)
@@ -157,13 +162,13 @@ func (v *Value) eval(b *budget, d Data) (any, error) {
 		}
 		return out, nil
 	default:
-		return v.cloneLiteral(), b.cycle.render(v.size)
+		return v.cloneLiteral(), b.Literal(v.size)
 	}
 }
 
 // cloneLiteral copies the literal. Its nesting was checked when it was compiled.
 func (v *Value) cloneLiteral() any {
-	c, _ := copyJSON(v.literal, copying{}, 0) // It was copied without an error before.
+	c, _ := budget.Copy(v.literal) // It was copied without an error before.
 	return c
 }
 
@@ -183,4 +188,20 @@ func below(segment string, err error) error {
 		return &placeError{place: append(Path{segment}, e.place...), err: e.err}
 	}
 	return &placeError{place: Path{segment}, err: err}
+}
+
+// PathsAt gives what the templates read that make what stands at a place of the tree, or below it. The place may lie inside of what
+// one template makes.
+func (v *Value) PathsAt(place Path) []Path {
+	for _, segment := range place {
+		next := v.fields[segment]
+		if i, err := strconv.Atoi(segment); err == nil && i < len(v.list) {
+			next = v.list[i]
+		}
+		if next == nil {
+			break
+		}
+		v = next
+	}
+	return v.Paths()
 }

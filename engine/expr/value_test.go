@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr/roots"
 )
 
 func TestValue_Eval(t *testing.T) {
@@ -87,7 +89,7 @@ func TestValue_Eval_errorsNameTheLeaf(t *testing.T) {
 			g.Expect(errs).To(BeEmpty())
 			_, err := v.Eval(t.Context(), sample())
 			g.Expect(err).To(MatchError(HavePrefix(tc.want)))
-			g.Expect(IsAbsent(err)).To(BeTrue())
+			g.Expect(roots.IsAbsent(err)).To(BeTrue())
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -151,8 +152,8 @@ func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONS
 	if whole.Properties == nil {
 		whole.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 	}
-	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
-	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
+	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
 	whole.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, XPreserveUnknownFields: new(true)}
 	return &whole
 }
@@ -198,7 +199,7 @@ func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err erro
 		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
 		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
 		return err.Error(), nil
-	case s.optional && expr.IsAbsent(err):
+	case s.optional && roots.IsAbsent(err):
 		return err.Error(), nil
 	case s.optional && absent != "" && r.Ports.Unread != "":
 		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, absent))

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -75,7 +76,7 @@ var errQuietFail = errors.New("the template fails; its message is not shown, bec
 // render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
 func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
 	obj, err := d.build(ctx, r)
-	if _, said := errors.AsType[*expr.FailError](err); said && d.usesSecrets {
+	if _, said := errors.AsType[*functions.FailError](err); said && d.usesSecrets {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
 	}
 	return obj, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -35,7 +35,7 @@ func (s dryRun) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	}
 	r.children.All() // their versions from before the dry run are what it has seen
 	probe := r.Plan.newRun(r.Probe())
-	ctx, giveBack := expr.WithCycle(ctx, nil) // what is only tried is not what is rendered
+	ctx, giveBack := budget.WithCycle(ctx, nil) // what is only tried is not what is rendered
 	defer giveBack()
 	for _, group := range s.groups {
 		_, err := group.Run(ctx, probe)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
@@ -58,7 +59,7 @@ func compileExternal(c *compiler) Stage {
 func (c *compiler) callScope(index int) *expr.Scope {
 	names := externalSchemas(c.OperatorBox)
 	for i := index; i < len(c.Spec.External); i++ {
-		names[c.Spec.External[i].Name] = expr.Hidden("calls are made in their order, and this one is not made yet")
+		names[c.Spec.External[i].Name] = roots.Hidden("calls are made in their order, and this one is not made yet")
 	}
 	return c.Scope.WithNames(compile.RootExternal, names)
 }
@@ -73,7 +74,7 @@ func externalSchemas(box *v1alpha1.OperatorBox) map[string]*apiextensionsv1.JSON
 }
 
 func callSchema(in *v1alpha1.ExternalCall) *apiextensionsv1.JSONSchemaProps {
-	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
 	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		callError: text, callCalled: {Type: "boolean"}, callStatus: {Type: "integer"},
 	}}
@@ -86,7 +87,7 @@ func callSchema(in *v1alpha1.ExternalCall) *apiextensionsv1.JSONSchemaProps {
 		return s
 	}
 	for _, name := range []string{callBody, callHeaders, callStatus} {
-		s.Properties[name] = *expr.Hidden("a call that is made once per generation leaves nothing but called; read the answer by a GET")
+		s.Properties[name] = *roots.Hidden("a call that is made once per generation leaves nothing but called; read the answer by a GET")
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
@@ -89,7 +90,7 @@ func (c *compiler) itemSchema(scope, base *expr.Scope, loop *forEach, at *field.
 		element = node.Items.Schema
 	case node.Type == value.TypeObject && node.AdditionalProperties != nil:
 		element = node.AdditionalProperties.Schema
-	case node.Type == value.TypeText || node.Type == "boolean":
+	case node.Type == value.TypeString || node.Type == "boolean":
 		c.Fail(field.Invalid(at.Child("field"), loop.written, fmt.Sprintf("%s is a %s; wanted a list, a map or a number", path, node.Type)))
 	}
 	if element == nil {
@@ -127,7 +128,7 @@ func (d *declaration) instances(ctx context.Context, r *Run) ([]instance, error)
 	}
 	data := r.Data(d.usesChildren)
 	value, err := d.forEach.field.Eval(ctx, data)
-	if expr.IsAbsent(err) {
+	if roots.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {

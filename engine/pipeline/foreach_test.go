@@ -13,7 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -338,8 +338,8 @@ func TestWhatOneReconcileRendersIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
-			pool := expr.NewPool(100<<20, nil)
-			ctx, giveBack := expr.WithCycle(context.Background(), pool)
+			pool := budget.NewPool(100<<20, nil)
+			ctx, giveBack := budget.WithCycle(context.Background(), pool)
 			plan := planOf(t, box)
 			r := plan.NewRun(website(t, ""), now, p.ports())
 			err := plan.Execute(ctx, r)
@@ -358,11 +358,11 @@ func TestWhatOneReconcileRendersIsLimited(t *testing.T) {
 // Where others hold the memory, a reconcile that needs much of it is tried again; one of usual size needs nothing of it.
 func TestMemoryThatOthersHold(t *testing.T) {
 	g := gomega.NewWithT(t)
-	all := expr.NewPool(1<<20, nil)
-	box := expr.NewPool(100<<20, all)
+	all := budget.NewPool(1<<20, nil)
+	box := budget.NewPool(100<<20, all)
 	run := func(text string) error {
 		p := newPorts()
-		ctx, giveBack := expr.WithCycle(context.Background(), box)
+		ctx, giveBack := budget.WithCycle(context.Background(), box)
 		defer giveBack()
 		plan := planOf(t, `{onReconcile: {configmaps: [{data: {x: '`+text+`'}}]}}`)
 		return plan.Execute(ctx, plan.NewRun(website(t, ""), now, p.ports()))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
@@ -20,7 +20,7 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 	if r.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
-	absent, ok := errors.AsType[*expr.AbsentError](err)
+	absent, ok := errors.AsType[*roots.AbsentError](err)
 	if !ok || len(absent.Path) == 0 || absent.Path[0] != compile.RootChildren {
 		return false
 	}

@@ -72,7 +72,7 @@ func (c *compiler) manifestIdentity(scope *expr.Scope, d *declaration, short map
 	m, _ := short["manifest"].(map[string]any)
 	meta, _ := m["metadata"].(map[string]any)
 	for _, part := range []string{"name", "namespace"} {
-		if v := meta[part]; v != nil && value.TypeName(v) != value.TypeText {
+		if v := meta[part]; v != nil && value.TypeName(v) != value.TypeString {
 			c.Fail(field.TypeInvalid(at.Child(part), value.TypeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
 		}
 	}

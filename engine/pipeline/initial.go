@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const fieldReplicas = "replicas"
@@ -35,7 +36,7 @@ func (c *compiler) initialFields(d *declaration, in []v1alpha1.ShortString, at *
 		return
 	}
 	for i, text := range in {
-		path, err := expr.ParsePath(string(text))
+		path, err := value.ParsePath(string(text))
 		if err == nil {
 			err = mayBeInitial(d.gvk, string(text), path)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -64,7 +65,7 @@ func (m mutation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 			continue
 		}
 		// 0, false and "" are values: only what is missing gets a default.
-		if old, found := expr.Lookup(data, rule.path); found && old != nil && !rule.override {
+		if old, found := value.Lookup(data, rule.path); found && old != nil && !rule.override {
 			continue
 		}
 		v, err := rule.compute(ctx, data)

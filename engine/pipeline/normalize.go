@@ -44,7 +44,7 @@ func compileNormalize(c *compiler) Stage {
 
 // setter compiles a field of the working copy and the value that it gets. pathAt and at say where both are written.
 func (c *compiler) setter(path string, pathAt *field.Path, in *apiextensionsv1.JSON, at *field.Path) (setter, bool) {
-	p, err := expr.ParsePath(path)
+	p, err := value.ParsePath(path)
 	if err != nil {
 		c.Fail(field.Invalid(pathAt, path, err.Error()))
 		return setter{}, false

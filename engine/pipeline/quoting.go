@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // mayShow says whether a message may show a value that was made of these paths. An item of a loop is what the loop goes over. The
@@ -45,7 +46,7 @@ func (d *declaration) called(obj *unstructured.Unstructured) string {
 
 // pathsAt gives what is read for what stands at a place of the short fields, or of the overlay; everything where the place can't be read.
 func (d *declaration) pathsAt(place string) []expr.Path {
-	at, err := expr.ParsePath(place)
+	at, err := value.ParsePath(place)
 	switch {
 	case err == nil && at[0] == "spec" && d.spec != nil:
 		return d.spec.PathsAt(at[1:])

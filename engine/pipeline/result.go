@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -14,7 +14,7 @@ import (
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 	// What the stages gave may have used the limit up: the status says so nevertheless.
-	ctx, giveBack := expr.WithCycle(ctx, nil)
+	ctx, giveBack := budget.WithCycle(ctx, nil)
 	defer giveBack()
 	res := status.Result{Generation: r.Stored.GetGeneration()}
 	fields, conditions, fieldsErr := r.Plan.statusFields(ctx, r)

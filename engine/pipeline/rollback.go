@@ -72,7 +72,7 @@ func (c *compiler) groupScope(phase string) *expr.Scope {
 
 // previousSchema says what there is of a snapshot.
 func previousSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
-	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeText}
+	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
 	texts := apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
 	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": {XPreserveUnknownFields: new(true)},

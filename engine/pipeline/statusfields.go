@@ -11,9 +11,11 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -113,7 +115,7 @@ func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (*statu
 
 // statusPath reads the path of a field, below status.
 func (c *compiler) statusPath(written string) (expr.Path, error) {
-	p, err := expr.ParsePath("status." + written)
+	p, err := value.ParsePath("status." + written)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 			continue
 		}
 		v, err := c.value.Eval(ctx, data)
-		if _, absent := errors.AsType[*expr.AbsentError](err); absent {
+		if _, absent := errors.AsType[*roots.AbsentError](err); absent {
 			return nil, false, nil
 		}
 		if err != nil {

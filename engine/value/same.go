@@ -1,8 +1,11 @@
 package value
 
 import (
+	"cmp"
 	"math"
+	"math/big"
 	"reflect"
+	"strings"
 )
 
 // Comparable gives a number in a form in which equal numbers are ==, whatever Go type they came in: int64 where it is whole and fits,
@@ -19,7 +22,11 @@ func Comparable(v any) (n any, ok bool) {
 	return n, ok
 }
 
-// Same compares JSON values, numbers by value: 1 and 1.0 are equal, 1 and "1" are not.
+// Same compares JSON values, numbers by value: 1 and 1.0 are equal, 1 and "1" are not, and whole numbers beyond 2^53 are not rounded.
+//
+// The API server gives 3.0 back as 3, which is why the comparison of what is declared with what lives, that of a status, that of templates
+// and that of conditions all mean this. What else one of them takes for equal (a quantity in two spellings, a port as number and as text) is
+// said there. CEL has a comparison of its own, which is that of the rules in a CRD.
 func Same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -67,4 +74,32 @@ func SameScalar(a, b any) bool {
 	}
 	y, ok := Comparable(b)
 	return ok && x == y
+}
+
+// Compare orders two numbers by value, or two texts by their bytes; ok says whether they are such a pair.
+func Compare(a, b any) (order int, ok bool) {
+	if x, isText := a.(string); isText {
+		y, alsoText := b.(string)
+		return strings.Compare(x, y), alsoText
+	}
+	m, isNumber := Comparable(a)
+	n, alsoNumber := Comparable(b)
+	if !isNumber || !alsoNumber {
+		return 0, false
+	}
+	if i, isWhole := m.(int64); isWhole {
+		if j, alsoWhole := n.(int64); alsoWhole {
+			return cmp.Compare(i, j), true
+		}
+	}
+	return exact(m).Cmp(exact(n)), true
+}
+
+// exact gives what Comparable has made without rounding: an int64 beyond 2^53 is no float64.
+func exact(n any) *big.Float {
+	if i, ok := n.(int64); ok {
+		return new(big.Float).SetInt64(i)
+	}
+	f, _ := n.(float64) // Comparable gives nothing else
+	return big.NewFloat(f)
 }

@@ -8,12 +8,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Types of a schema.
-const (
-	TypeText   = "string"
-	TypeObject = "object"
-)
-
 // MisfitError says that a value does not fit its schema, and where in the value.
 type MisfitError struct {
 	// At is the place below the value; empty: the value itself.
@@ -78,15 +72,15 @@ func below(schema *apiextensionsv1.JSONSchemaProps, key string) *apiextensionsv1
 
 func convertOne(value any, schema *apiextensionsv1.JSONSchemaProps) (any, error) {
 	switch schema.Type {
-	case "integer":
+	case TypeInteger:
 		return toInteger(value)
-	case "number":
+	case TypeNumber:
 		return toNumber(value)
-	case "boolean":
+	case TypeBoolean:
 		return toBool(value)
-	case TypeText:
+	case TypeString:
 		return textOf(value)
-	case "array", TypeObject:
+	case TypeArray, TypeObject:
 		if got := TypeName(value); got != schema.Type {
 			return nil, fmt.Errorf("wanted %s, got %s", schema.Type, got)
 		}
@@ -143,24 +137,4 @@ func shown(value any) string {
 		return string(r[:maxShown]) + "…"
 	}
 	return s
-}
-
-// TypeName is the name that JSON has for the type of a value.
-func TypeName(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case int64, float64:
-		return "number"
-	case []any:
-		return "array"
-	case map[string]any:
-		return TypeObject
-	default:
-		return fmt.Sprintf("%T", v)
-	}
 }

@@ -1,11 +1,18 @@
-// Package value converts JSON values. Everybody who reads a text as a number, or a number as a whole one, does it here, so that one
-// spelling means the same wherever it stands.
+// Package value is the one room for JSON values: the names of their types, conversion, comparison, text and paths. What reads a text as a number,
+// compares two numbers or names a type does it here, so that one spelling means the same wherever it stands.
+//
+// JSON values are nil, bool, int64 (every whole number), float64, string, []any and map[string]any. The package knows nothing of schemas,
+// templates or the API server: where one of these promises something else, it says so itself.
 package value
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
+	"reflect"
 	"strconv"
+	"time"
 )
 
 // maxExact is up to where every whole number is a float. Beyond it, a float is no longer the number that was meant.
@@ -46,11 +53,12 @@ func Integer(v any) (int64, bool) {
 		return n, err == nil
 	default:
 		n, _ := Number(v) // nil where it is no number
-		return whole(n)
+		return exactWhole(n)
 	}
 }
 
-func whole(n any) (int64, bool) {
+// exactWhole gives a number that is whole, and certainly the one that was meant.
+func exactWhole(n any) (int64, bool) {
 	switch n := n.(type) {
 	case int64:
 		return n, true
@@ -73,7 +81,7 @@ func Canonical(v any) any {
 	if !ok {
 		return v
 	}
-	if i, isWhole := whole(n); isWhole {
+	if i, isWhole := exactWhole(n); isWhole {
 		return i
 	}
 	return n
@@ -91,15 +99,59 @@ func Boolean(v any) (result, ok bool) {
 	}
 }
 
-// Text gives a scalar as it stands in JSON, a text without its quotes.
-func Text(v any) (string, bool) {
+var errNotFinite = errors.New("the result is not a finite number")
+
+// FromGo turns what a Go function gives into a JSON value: int64 for every whole number, []any for slices, map[string]any for maps, text for
+// times and durations. Lists and maps of JSON values are not copied. NaN, infinities and other Go types are errors.
+func FromGo(v any) (any, error) {
 	switch v := v.(type) {
-	case string:
-		return v, true
-	case bool, int64, float64:
-		text, err := json.Marshal(v)
-		return string(text), err == nil
+	case nil, string, bool, int64, []any, map[string]any:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case float64:
+		if !isFinite(v) {
+			return nil, errNotFinite
+		}
+		return v, nil
+	case time.Time:
+		return v.Format(time.RFC3339), nil
+	case time.Duration:
+		return v.String(), nil
+	}
+	return fromKind(reflect.ValueOf(v))
+}
+
+func fromKind(v reflect.Value) (any, error) {
+	switch v.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		return v.Int(), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if v.Uint() <= math.MaxInt64 {
+			return int64(v.Uint()), nil //nolint:gosec // Checked on the line above.
+		}
+		return float64(v.Uint()), nil
+	case reflect.Float32:
+		return FromGo(v.Float())
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			var err error
+			if list[i], err = FromGo(v.Index(i).Interface()); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case reflect.Map:
+		m := make(map[string]any, v.Len())
+		for iter := v.MapRange(); iter.Next(); {
+			var err error
+			if m[iter.Key().String()], err = FromGo(iter.Value().Interface()); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
 	default:
-		return "", false
+		return nil, fmt.Errorf("a %s is no JSON value", v.Kind())
 	}
 }

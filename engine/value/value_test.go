@@ -1,4 +1,4 @@
-package value
+package value_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 func TestNumber(t *testing.T) {
@@ -15,12 +17,12 @@ func TestNumber(t *testing.T) {
 		{int64(9007199254740993), int64(9007199254740993)}, {"-9223372036854775808", int64(math.MinInt64)},
 		{"1.5", 1.5}, {1.5, 1.5}, {3, int64(3)}, {int32(3), int64(3)}, {"1e3", 1000.0}, {"9223372036854775808", 9223372036854775808.0},
 	} {
-		n, ok := Number(tc.in)
+		n, ok := value.Number(tc.in)
 		g.Expect(ok).To(BeTrue(), "%v", tc.in)
 		g.Expect(n).To(Equal(tc.want), "%v", tc.in)
 	}
 	for _, bad := range []any{"", "x", "NaN", "inf", math.NaN(), math.Inf(1), nil, true, []any{}, "1 "} {
-		_, ok := Number(bad)
+		_, ok := value.Number(bad)
 		g.Expect(ok).To(BeFalse(), "%v", bad)
 	}
 }
@@ -33,12 +35,12 @@ func TestInteger(t *testing.T) {
 	}{
 		{"9007199254740993", 9007199254740993}, {3.0, 3}, {9007199254740992.0, 1 << 53}, {int64(7), 7}, {json.Number("9007199254740993"), 9007199254740993},
 	} {
-		n, ok := Integer(tc.in)
+		n, ok := value.Integer(tc.in)
 		g.Expect(ok).To(BeTrue(), "%v", tc.in)
 		g.Expect(n).To(Equal(tc.want))
 	}
 	for _, bad := range []any{"1.0", "1e3", 1.5, 9007199254740994.0, nil, true} {
-		_, ok := Integer(bad)
+		_, ok := value.Integer(bad)
 		g.Expect(ok).To(BeFalse(), "%v", bad)
 	}
 }
@@ -50,24 +52,24 @@ func TestCanonical(t *testing.T) {
 		{"3", "3"}, {nil, nil}, {1e300, 1e300},
 	} {
 		if tc.want == nil {
-			g.Expect(Canonical(tc.in)).To(BeNil())
+			g.Expect(value.Canonical(tc.in)).To(BeNil())
 			continue
 		}
-		g.Expect(Canonical(tc.in)).To(Equal(tc.want))
+		g.Expect(value.Canonical(tc.in)).To(Equal(tc.want))
 	}
 }
 
 func TestBooleanAndText(t *testing.T) {
 	g := NewWithT(t)
 	for in, want := range map[any]string{"a": "a", true: "true", int64(9007199254740993): "9007199254740993", 1.5: "1.5"} {
-		text, ok := Text(in)
+		text, ok := value.Text(in)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(text).To(Equal(want))
 	}
-	truth, ok := Boolean("true")
+	truth, ok := value.Boolean("true")
 	g.Expect(truth && ok).To(BeTrue())
-	_, ok = Boolean("yes")
+	_, ok = value.Boolean("yes")
 	g.Expect(ok).To(BeFalse())
-	_, ok = Text([]any{})
+	_, ok = value.Text([]any{})
 	g.Expect(ok).To(BeFalse())
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/cel"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The lengths of what a message shows of a CEL expression.
@@ -22,7 +25,7 @@ const (
 
 // celTest is what a condition has in place of field and operator.
 type celTest struct {
-	predicate *expr.Predicate
+	predicate *cel.Predicate
 	views     []view // how much may be shown of what stands at each read
 	ours      bool   // all that it reads is the resource's own
 }
@@ -74,7 +77,7 @@ func othersAnswer(p expr.Path) bool { return waitsFor(p) || p[0] == rootObject }
 func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
 	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
 	truth, err := c.cel.predicate.Eval(ctx, d)
-	if expr.IsAbsent(err) && !c.cel.ours {
+	if roots.IsAbsent(err) && !c.cel.ours {
 		v.Absent, v.Actual = true, c.shown(d)
 		return v, nil
 	}
@@ -93,7 +96,7 @@ func (c *Condition) shown(d expr.Data) string {
 			parts = append(parts, "…")
 			break
 		}
-		value, _ := expr.Lookup(d, read.Path) // absent: nil
+		value, _ := value.Lookup(d, read.Path) // absent: nil
 		parts = append(parts, fmt.Sprintf("%s is %s", clip(read.Text, maxActual), showActual(normalize(value), c.cel.views[i])))
 	}
 	if len(parts) == 0 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The roots of the context that other objects answer for. What reads one of them waits.
@@ -138,13 +140,13 @@ func (c *Condition) Eval(ctx context.Context, d expr.Data, now time.Time) (Verdi
 
 // read gives the field's value, normalized: nil where it is absent. null says that a null stands at the field's path, for
 // operators that tell it from nothing.
-func (c *Condition) read(ctx context.Context, d expr.Data) (value any, null bool, err error) {
+func (c *Condition) read(ctx context.Context, d expr.Data) (found any, null bool, err error) {
 	if c.single {
-		v, found := expr.Lookup(d, c.path)
-		return normalize(v), !found && c.op.null && c.holdsNull(d), nil
+		v, there := value.Lookup(d, c.path)
+		return normalize(v), !there && c.op.null && c.holdsNull(d), nil
 	}
 	v, err := c.template.Eval(ctx, d)
-	if expr.IsAbsent(err) {
+	if roots.IsAbsent(err) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -159,7 +161,7 @@ func (c *Condition) holdsNull(d expr.Data) bool {
 	if last < 1 {
 		return false
 	}
-	parent, _ := expr.Lookup(d, c.path[:last]) // absent: no map
+	parent, _ := value.Lookup(d, c.path[:last]) // absent: no map
 	m, _ := parent.(map[string]any)
 	_, found := m[c.path[last]]
 	return found

@@ -15,6 +15,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -188,7 +189,7 @@ func TestAnAbsentFieldNeedsNoValue(t *testing.T) {
 	g.Expect(v.Wanted).To(Equal("equals {{ .children.other.status.replicas }}"))
 
 	_, err = c.Eval(t.Context(), data(t, `{children: {deployment: {status: {replicas: 1}}}}`), now)
-	var absent *expr.AbsentError
+	var absent *roots.AbsentError
 	g.Expect(errors.As(err, &absent)).To(BeTrue(), "the value's own error comes through: %v", err)
 }
 

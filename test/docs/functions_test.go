@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 )
 
 const functionsPage = "docs/reference/functions.md"
@@ -17,7 +17,7 @@ const functionsPage = "docs/reference/functions.md"
 func functionTables() string {
 	var b strings.Builder
 	group := ""
-	for _, f := range expr.Funcs() {
+	for _, f := range functions.All() {
 		if f.Group != group {
 			group = f.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| function | gives | example |\n|---|---|---|\n", group)
@@ -27,7 +27,7 @@ func functionTables() string {
 	return b.String()
 }
 
-func functionRow(f expr.Func) string {
+func functionRow(f functions.Func) string {
 	doc := strings.ReplaceAll(f.Doc, "|", `\|`)
 	if len(f.Aliases) > 0 {
 		doc += " Also `" + strings.Join(f.Aliases, "` `") + "`"

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
@@ -183,7 +183,7 @@ func jsonNames(of reflect.Type) []string {
 // TestFunctions checks that the template functions that a page names exist.
 func TestFunctions(t *testing.T) {
 	var all []string
-	for _, f := range expr.Funcs() {
+	for _, f := range functions.All() {
 		all = append(append(all, f.Name), f.Aliases...)
 	}
 	table := regexp.MustCompile(`(?m)^\| (?:workloads|Jobs|addresses|any object|others) \|(.*)\|$`)

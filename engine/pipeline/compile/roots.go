@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
@@ -44,7 +45,7 @@ func ObjectSchema(kind schema.GroupVersionKind, withSecrets bool) *apiextensions
 	without := *object
 	without.Properties = maps.Clone(object.Properties)
 	for _, name := range []string{"data", "stringData"} {
-		without.Properties[name] = *expr.Hidden(hiddenContent)
+		without.Properties[name] = *roots.Hidden(hiddenContent)
 	}
 	return &without
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
 )
 
@@ -96,8 +96,8 @@ func NewPermanent(reason string, err error) error {
 func Classify(step string, err error) *StepError {
 	e := &StepError{Step: step, Err: err}
 	var (
-		budget *expr.BudgetError
-		pool   *expr.PoolError
+		limit  *budget.ExceededError
+		pool   *budget.PoolError
 		own    *reasonError
 		child  *apply.RefusedError
 		noKind *meta.NoKindMatchError
@@ -107,7 +107,7 @@ func Classify(step string, err error) *StepError {
 	switch {
 	case errors.As(err, new(*PanicError)):
 		e.Class = Panic
-	case errors.As(err, &budget):
+	case errors.As(err, &limit):
 		e.Class, e.Reason = Permanent, v1alpha1.ReasonBudgetExceeded
 	case errors.As(err, &pool):
 		e.Class = Transient

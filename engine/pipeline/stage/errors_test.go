@@ -17,7 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
 // answer is an error as an API server sends it.
@@ -61,7 +61,7 @@ func TestClasses(t *testing.T) {
 			metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Transient, ""},
 		"kind that is not installed":     {&meta.NoKindMatchError{GroupKind: deployments}, Transient, ""},
 		"resource that is not installed": {&meta.NoResourceMatchError{PartialResource: schema.GroupVersionResource{Resource: "a"}}, Transient, ""},
-		"a limit of a template":          {NewPermanent(v1alpha1.ReasonTemplateError, &expr.BudgetError{Limit: "time", Size: "1s"}), Permanent, v1alpha1.ReasonBudgetExceeded},
+		"a limit of a template":          {NewPermanent(v1alpha1.ReasonTemplateError, &budget.ExceededError{Limit: "time", Size: "1s"}), Permanent, v1alpha1.ReasonBudgetExceeded},
 		"a stage's own":                  {NewPermanent(v1alpha1.ReasonValidationFailed, errors.New("no")), Permanent, v1alpha1.ReasonValidationFailed},
 		"two of one name":                {NewPermanent(v1alpha1.ReasonDuplicateChild, errors.New("two")), Refused, v1alpha1.ReasonDuplicateChild},
 		"a child that is not ours":       {&apply.RefusedError{Reason: v1alpha1.ReasonNotOwned, Message: "is not ours"}, Refused, v1alpha1.ReasonNotOwned},

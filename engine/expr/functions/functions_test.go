@@ -1,0 +1,128 @@
+package functions_test
+
+import (
+	"crypto/rand"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// sample is the data that the examples of the reference page are about.
+func sample() expr.Data {
+	return expr.Data{
+		"apiVersion": "demo.example.com/v1", "kind": "Website",
+		"metadata": map[string]any{"name": "web", "namespace": "team-a", "generation": int64(2),
+			"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"a.b/c": "d"}},
+		"spec": map[string]any{
+			"replicas": int64(3), "tls": true, "ratio": 0.5, "title": "Hello", "nothing": nil,
+			"hosts":    []any{"a.example.com", "b.example.com"},
+			"labels":   map[string]any{"app": "web"},
+			"database": map[string]any{"name": "db", "Size": "big"},
+			"env":      []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B"}},
+			"trap":     "{{ .spec.replicas }}",
+		},
+		"status": map[string]any{"phase": "Running"},
+		"box":    map[string]any{"name": "website", "revision": "website-1"},
+		"children": map[string]any{
+			"deployment": map[string]any{
+				"metadata": map[string]any{"name": "web", "generation": int64(1), "labels": map[string]any{"app": "front"},
+					"annotations": map[string]any{"a.b/c": "d"}},
+				"spec": map[string]any{"replicas": int64(3)},
+				"status": map[string]any{"observedGeneration": int64(1), "replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3),
+					"availableReplicas": int64(3), "conditions": []any{
+						map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}}},
+			},
+			"job": map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
+			"service": map[string]any{"spec": map[string]any{"clusterIP": "10.0.0.7"}, "status": map[string]any{
+				"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "203.0.113.7"}, map[string]any{"hostname": "lb.example.com"}}}}},
+			"cronjob": map[string]any{"status": map[string]any{"lastScheduleTime": "2026-03-25T10:00:00Z"}},
+		},
+	}
+}
+
+func evaluate(t *testing.T, text string) (any, error) {
+	t.Helper()
+	c, err := randomScope().Compile(text)
+	if err != nil {
+		t.Fatalf("compiling %q: %v", text, err)
+	}
+	return c.Eval(t.Context(), sample())
+}
+
+// randomScope allows the random functions too.
+func randomScope() *expr.Scope {
+	return expr.NewScope(nil).WithRandom(rand.Reader, func() time.Time { return time.Date(2026, 3, 25, 10, 0, 0, 0, time.UTC) })
+}
+
+// Every example in the function table gives what the table says.
+func TestFuncs_examples(t *testing.T) {
+	for _, fn := range functions.All() {
+		t.Run(fn.Name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(fn.Doc).To(HaveSuffix("."))
+			g.Expect(fn.Example).To(ContainSubstring(fn.Name))
+			v, err := evaluate(t, fn.Example)
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := value.Print(v)
+			g.Expect(err).NotTo(HaveOccurred())
+			if v == nil {
+				got = ""
+			}
+			g.Expect(got).To(Equal(fn.Result))
+		})
+	}
+}
+
+func TestFuncs_namesAreUnique(t *testing.T) {
+	g := NewWithT(t)
+	seen := map[string]bool{}
+	for _, fn := range functions.All() {
+		for _, name := range append([]string{fn.Name}, fn.Aliases...) {
+			g.Expect(seen).NotTo(HaveKey(name))
+			seen[name] = true
+		}
+	}
+	g.Expect(slices.Sorted(maps.Keys(seen))).To(Equal(slices.Sorted(slices.Values(functions.Names()))))
+}
+
+func TestKubeFuncs(t *testing.T) {
+	workload := func(spec, status map[string]any) map[string]any {
+		status["observedGeneration"] = int64(2)
+		return map[string]any{"metadata": map[string]any{"generation": int64(2)}, "spec": spec, "status": status}
+	}
+	all := func(n int64) map[string]any {
+		return map[string]any{"replicas": n, "updatedReplicas": n, "availableReplicas": n, "readyReplicas": n}
+	}
+	oldPods, unseen := all(2), workload(map[string]any{"replicas": int64(2)}, all(2))
+	oldPods["replicas"] = int64(3)
+	unseen["status"].(map[string]any)["observedGeneration"] = int64(1)
+	data := expr.Data{"children": map[string]any{
+		"done": workload(map[string]any{"replicas": int64(2)}, all(2)), "some": workload(map[string]any{"replicas": int64(3)}, all(2)),
+		"old": workload(map[string]any{"replicas": int64(2)}, oldPods), "unseen": unseen,
+		"zero": workload(map[string]any{"replicas": int64(0)}, map[string]any{}), "unsaid": workload(map[string]any{}, all(1)),
+		"daemon": workload(map[string]any{}, map[string]any{"desiredNumberScheduled": int64(4), "numberReady": int64(3),
+			"numberAvailable": int64(4), "updatedNumberScheduled": int64(4)}),
+		"job": map[string]any{"status": map[string]any{"active": int64(1), "conditions": []any{map[string]any{"type": "Failed", "status": "False"}}}},
+		"pvc": map[string]any{"status": map[string]any{"phase": "Bound"}},
+	}}
+	for text, want := range map[string]any{
+		"rolloutComplete .children.done": true, "rolloutComplete .children.some": false, "rolloutComplete .children.old": false,
+		"rolloutComplete .children.unseen": false, "rolloutComplete .children.zero": true, "rolloutComplete .children.unsaid": true,
+		"rolloutComplete .children.daemon": true, "rolloutComplete .children.none": false,
+		"desiredReplicas .children.zero": int64(0), "desiredReplicas .children.unsaid": int64(1), "desiredReplicas .children.daemon": int64(4),
+		"readyReplicas .children.daemon": int64(3), "jobActive .children.job": true, "jobFailed .children.job": false, "jobSucceeded .children.job": false,
+		"pvcBound .children.pvc": true, "isReady .children.done": false,
+	} {
+		g := NewWithT(t)
+		c, err := expr.NewScope(nil).Compile("{{ " + text + " }}")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Eval(t.Context(), data)).To(Equal(want), text)
+	}
+}

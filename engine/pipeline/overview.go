@@ -1,0 +1,300 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/when"
+)
+
+// State says in one word how a declaration, or a child, stands.
+type State string
+
+// The states. Those of a child come from what it says of itself; the others say why there is no child.
+const (
+	StateReady       State = "Ready"       // the child is as it should be
+	StateCompleted   State = "Completed"   // the Job has completed, or what is made once has been made
+	StateProgressing State = "Progressing" // the child is on its way
+	StateFailed      State = "Failed"      // the child goes no further by itself
+	StateTerminating State = "Terminating" // the child is being deleted
+	StateMissing     State = "Missing"     // the gate is open, and there is no child
+	StateWaiting     State = "Waiting"     // something else must happen first
+	StateOff         State = "Off"         // the resource has not asked for it
+	StateError       State = "Error"       // a template or a condition can't be evaluated
+	StateUnknown     State = "Unknown"     // it depends on what can't be read here
+	StateUndeclared  State = "Undeclared"  // no declaration stands for the child any more
+)
+
+// DeclarationStatus is how a declaration stands for one resource, or what it stands for with one item of its forEach. A declaration whose
+// name has changed may have two children, and gives two.
+type DeclarationStatus struct {
+	// Declaration names it as messages do, such as deployments/web.
+	Declaration string
+	// Group is the resource group that it is in, such as onReconcile; empty for a child of no declaration.
+	Group string
+	// Path of the declaration in the box; empty for a child of no declaration.
+	Path string
+	// Kind of the object.
+	Kind schema.GroupVersionKind
+	// Name of the object that is wanted; empty where it can't be told, or may not be shown.
+	Name string
+	// Child that lives; nil: there is none.
+	Child *unstructured.Unstructured
+	// State in one word.
+	State State
+	// Reason says why, on one line; empty where there is nothing to say.
+	Reason string
+	// Gate is what its conditions say.
+	Gate GateStatus
+}
+
+// GateStatus is what the conditions of a declaration say.
+type GateStatus struct {
+	// Open says that the declaration may act. A declaration without conditions has an open gate.
+	Open bool
+	// Known says whether the conditions could be evaluated.
+	Known bool
+	// Field, Wanted and Actual are those of the first condition that does not hold; empty where all do.
+	Field, Wanted, Actual string
+}
+
+// Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: what the
+// conditions and names read is evaluated, and nothing is rendered, called or written. hidden says of the kinds whose objects could not
+// be read why; what depends on them is unknown, as is what depends on external calls.
+func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]string) []DeclarationStatus {
+	o := &overview{run: r, hidden: hidden, items: map[*declaration]map[string]instance{}}
+	for _, s := range p.stages {
+		switch s.Name() {
+		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
+		default:
+			continue
+		}
+		if _, err := s.Run(ctx, r); err != nil {
+			o.failed = stage.Classify(s.Name(), err)
+			break
+		}
+	}
+	going := r.Stored.GetDeletionTimestamp() != nil // nothing is made any more
+	for _, d := range p.declarations {
+		if !going {
+			o.declaration(ctx, d)
+		}
+	}
+	for _, child := range r.children.All() {
+		if going || p.declared(idOf(child)) == nil {
+			o.stray(ctx, child)
+		}
+	}
+	return o.out
+}
+
+// overview collects how the declarations stand.
+type overview struct {
+	run    *Run
+	hidden map[schema.GroupVersionKind]string
+	failed error // of a stage: what stands behind it is not known
+	items  map[*declaration]map[string]instance
+	out    []DeclarationStatus
+}
+
+// declaration adds a declaration, with what it stands for.
+func (o *overview) declaration(ctx context.Context, d *declaration) {
+	whole := d.whole()
+	if d.phase == stage.StepOnCreate && d.once && o.run.Marks.Active {
+		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
+		return
+	}
+	if why := o.unknown(d); why != "" {
+		o.children(ctx, whole, GateStatus{}, StateUnknown, why)
+		return
+	}
+	if o.run.Outside.Lacks(d.outside) {
+		o.children(ctx, whole, GateStatus{}, StateWaiting, o.awaited(d))
+		return
+	}
+	if !d.gateReadsItem && !o.open(ctx, whole) {
+		return
+	}
+	if o.run.notInstalled(d) {
+		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.gvk.Kind))
+		return
+	}
+	instances, err := d.instances(ctx, o.run)
+	if err != nil {
+		o.unevaluated(ctx, whole, err)
+		return
+	}
+	if len(instances) == 0 {
+		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.forEach.written+" has no items")
+		return
+	}
+	for _, in := range instances {
+		if !d.gateReadsItem || o.open(ctx, in) {
+			o.wanted(ctx, in)
+		}
+	}
+}
+
+// unknown says why it can't be told whether a declaration may act; "" where it can.
+func (o *overview) unknown(d *declaration) string {
+	var missing []string
+	for _, name := range d.outside {
+		if !o.run.Outside.Knows([]compile.Outside{name}) {
+			missing = append(missing, strings.TrimPrefix(stage.SourceID(name), "."))
+		}
+	}
+	external := slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
+	switch {
+	case o.failed != nil && (len(missing) > 0 || AsStepError(o.failed).Step != stage.StepCross):
+		return o.failed.Error()
+	case external:
+		return "depends on " + strings.Join(missing, ", ") + ", and no calls are made here"
+	case len(missing) > 0:
+		return "depends on " + strings.Join(missing, ", ") + ", which was not read"
+	}
+	for _, other := range d.reads {
+		if why := o.hidden[other.gvk]; why != "" {
+			return fmt.Sprintf("depends on children of kind %s: %s", other.gvk.Kind, why)
+		}
+	}
+	return ""
+}
+
+// awaited is what the cycle says of the absent sources that a declaration reads.
+func (o *overview) awaited(d *declaration) string {
+	for _, w := range o.run.Waits {
+		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return stage.SourceID(n) == w.Of }) {
+			return w.Message
+		}
+	}
+	return "what it reads is not there"
+}
+
+// open asks the gate of an instance. One that is closed is added.
+func (o *overview) open(ctx context.Context, in instance) bool {
+	res, err := o.run.ask(ctx, in)
+	switch {
+	case err != nil:
+		o.unevaluated(ctx, in, err)
+	case !res.Open:
+		state := StateWaiting
+		if res.Choice {
+			state = StateOff
+		}
+		o.children(ctx, in, closedBy(res), state, res.Message())
+	}
+	return err == nil && res.Open
+}
+
+func closedBy(res when.Result) GateStatus {
+	g := GateStatus{Known: true}
+	if len(res.Unmet) > 0 {
+		v := res.Unmet[0]
+		g.Field, g.Wanted, g.Actual = stage.OneLine(v.Field), v.Wanted, v.Actual
+	}
+	return g
+}
+
+// unevaluated adds an instance whose conditions, items or name can't be evaluated.
+func (o *overview) unevaluated(ctx context.Context, in instance, err error) {
+	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && len(absent.Path) > 0 && absent.Path[0] == compile.RootChildren {
+		o.children(ctx, in, GateStatus{}, StateWaiting, absent.Path.String()+" is not there yet")
+		return
+	}
+	o.children(ctx, in, GateStatus{}, StateError, stage.OneLine(err.Error()))
+}
+
+// wanted adds an instance that may act.
+func (o *overview) wanted(ctx context.Context, in instance) {
+	gate := GateStatus{Open: true, Known: true}
+	if done := doneMarks(o.run.Stored)[in.id]; in.isJob() && done != "" {
+		o.children(ctx, in, gate, StateCompleted, "")
+		return
+	}
+	same, err := in.nameplate(ctx, o.run)
+	switch {
+	case meta.IsNoMatchError(err):
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.gvk.Kind))
+	case err != nil:
+		o.unevaluated(ctx, in, err)
+	case o.hidden[in.gvk] != "":
+		o.children(ctx, in, gate, StateUnknown, o.hidden[in.gvk])
+	case len(o.run.children.find(in)) == 0 && in.name != nil && !in.mayShow(in.name.Paths()):
+		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
+	default:
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.gvk.Kind, o.run.ChildName(same)))
+	}
+}
+
+// children adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
+// a child that is well.
+func (o *overview) children(ctx context.Context, in instance, gate GateStatus, state State, reason string) {
+	s := DeclarationStatus{Declaration: o.run.label(ctx, in), Group: in.phase, Path: in.where, Kind: in.gvk, State: state, Reason: reason, Gate: gate}
+	if why := o.hidden[in.gvk]; why != "" {
+		s.State, s.Reason = StateUnknown, why
+	}
+	all := o.run.children.find(in)
+	if len(all) == 0 {
+		o.out = append(o.out, s)
+		return
+	}
+	for _, child := range all {
+		s.Child, s.Name = child, o.run.ChildName(child)
+		s.State, s.Reason = o.stateOf(ctx, in.declaration, child)
+		if s.Reason == "" && !gate.Open {
+			s.Reason = reason + "; it is left as it is"
+		}
+		o.out = append(o.out, s)
+	}
+}
+
+// stateOf says how a child is.
+func (o *overview) stateOf(ctx context.Context, d *declaration, child *unstructured.Unstructured) (State, string) {
+	of, why, err := o.run.stateOf(ctx, d, child, o.items)
+	switch {
+	case err != nil:
+		return StateError, stage.OneLine(err.Error())
+	case child.GetDeletionTimestamp() != nil:
+		return StateTerminating, why
+	case of == childFailed && why != "":
+		return StateFailed, why
+	case why != "":
+		return StateProgressing, why
+	case d.isJob():
+		return StateCompleted, ""
+	default:
+		return StateReady, ""
+	}
+}
+
+// stray adds a child of no declaration.
+func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured) {
+	s := DeclarationStatus{
+		Declaration: idOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
+	}
+	d := o.run.Plan.named(idOf(child))
+	box := child.GetLabels()[v1alpha1.LabelBox]
+	switch {
+	case child.GetDeletionTimestamp() != nil:
+		s.State, s.Reason = StateTerminating, strings.TrimPrefix(heldBy(child), "; ")
+	case d != nil:
+		s.Declaration, s.Group, s.Path = o.run.label(ctx, d.whole()), d.phase, d.where
+		s.State, s.Reason = o.stateOf(ctx, d, child)
+	case box != o.run.Plan.Box:
+		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)
+	default:
+		s.Reason = "no declaration stands for it"
+	}
+	o.out = append(o.out, s)
+}

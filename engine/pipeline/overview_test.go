@@ -1,0 +1,160 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// rows gives what an overview says, one line for each declaration.
+func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]string) []string {
+	t.Helper()
+	plan, all := planOf(t, box), p.ports()
+	all.Applier, all.Marker, all.Caller = nil, nil, nil // an overview only reads
+	var rows []string
+	for _, s := range plan.Overview(t.Context(), plan.NewRun(stored, now, all), hidden) {
+		rows = append(rows, fmt.Sprintf("%s %s %s: %s", s.Declaration, s.Name, s.State, s.Reason))
+	}
+	return rows
+}
+
+func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
+	ready := func(obj *unstructured.Unstructured) {
+		obj.Object["status"] = map[string]any{"loadBalancer": map[string]any{}}
+	}
+	complete := func(kind string) func(*unstructured.Unstructured) {
+		return func(obj *unstructured.Unstructured) {
+			obj.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+				"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the specified backoff limit"}}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		box, spec string
+		mark      map[string]string // annotations of the resource
+		world     func(*ports)
+		hidden    map[schema.GroupVersionKind]string
+		want      []string
+	}{
+		"a child that is well, and one that is missing": {
+			box:   `onReconcile: {configmaps: [{id: a, name: a}], serviceaccounts: [{name: b}]}`,
+			world: func(p *ports) { p.put(configMapKind, "a", "a", ready) },
+			want:  []string{`serviceaccounts/b  Missing: nothing keeps it from being made, and there is no ServiceAccount "b"`, "a a Ready: "},
+		},
+		"a gate that waits for a child": {
+			box:  `onReconcile: {configmaps: [{name: a, when: [{field: children.deployment.status.readyReplicas, greaterThanOrEqual: 1}]}], deployments: [{image: a}]}`,
+			want: []string{`configmaps/a  Waiting: children.deployment.status.readyReplicas: wanted at least 1, actual absent`, `deployments  Missing: nothing keeps it from being made, and there is no Deployment "shop"`},
+		},
+		"a gate that the resource does not open": {
+			box: `onReconcile: {configmaps: [{name: a, when: [{field: spec.tls, equals: true}]}]}`, spec: `{tls: false}`,
+			want: []string{`configmaps/a  Off: spec.tls: wanted equals true, actual false`},
+		},
+		"a child that a closed gate leaves": {
+			box: `onReconcile: {configmaps: [{id: a, whenFalse: Keep, when: [{field: spec.tls, equals: true}]}]}`, spec: `{tls: false}`,
+			world: func(p *ports) { p.put(configMapKind, "shop", "a", ready) },
+			want:  []string{`a shop Ready: spec.tls: wanted equals true, actual false; it is left as it is`},
+		},
+		"a template that reads a child that is not there": {
+			box:  `onReconcile: {configmaps: [{name: "{{ .children.serviceaccount.metadata.name }}-x"}], serviceaccounts: [{}]}`,
+			want: []string{`serviceaccounts  Missing: nothing keeps it from being made, and there is no ServiceAccount "shop"`, `configmaps[0]  Waiting: children.serviceaccount.metadata.name is not there yet`},
+		},
+		"a name that can't be rendered": {
+			box:  `onReconcile: {configmaps: [{name: "{{ .spec.host }}"}]}`,
+			want: []string{`configmaps[0]  Error: name: evaluating {{ .spec.host }}: spec.host: no such field in this resource; where it may be absent, use default or if`},
+		},
+		"items": {
+			box: `onReconcile: {configmaps: [{id: each, name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: [a, b]}`,
+			world: func(p *ports) { p.put(configMapKind, "b", "each#b", ready) },
+			want:  []string{`each#a  Missing: nothing keeps it from being made, and there is no ConfigMap "a"`, `each#b b Ready: `},
+		},
+		"no items": {
+			box: `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: []}`,
+			want: []string{`configmaps[0]  Off: forEach: spec.tags has no items`},
+		},
+		"a Job that failed, and one that is done": {
+			box: `onReconcile: {jobs: [{id: a, name: a, image: i}, {id: b, image: i}]}`, mark: map[string]string{v1alpha1.AnnotationDone: `{"b": "hash shop"}`},
+			world: func(p *ports) { p.put(jobKind, "a", "a", complete("Failed")) },
+			want:  []string{`a a Failed: BackoffLimitExceeded: Job has reached the specified backoff limit`, `b  Completed: `},
+		},
+		"what is made once": {
+			box: `onCreate: {configmaps: [{name: a, once: true}]}`, mark: map[string]string{v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"},
+			want: []string{`configmaps/a  Completed: made once, before the resource became active`},
+		},
+		"an absent source": {
+			box:  `{cross: [{name: db, apiVersion: v1, kind: ConfigMap, selector: {name: db}}], onReconcile: {serviceaccounts: [{}], configmaps: [{data: {a: "{{ .cross.db.data.a }}"}}]}}`,
+			want: []string{`serviceaccounts  Missing: nothing keeps it from being made, and there is no ServiceAccount "shop"`, `configmaps  Waiting: cross db: ConfigMap "team-a/db" does not exist`},
+		},
+		"a source whose kind may not be read": {
+			box:   `{cross: [{name: db, apiVersion: v1, kind: ConfigMap, selector: {name: db}}], onReconcile: {serviceaccounts: [{}], configmaps: [{data: {a: "{{ .cross.db.data.a }}"}}]}}`,
+			world: func(p *ports) { p.missing = []string{"ConfigMap"} },
+			want:  []string{`serviceaccounts  Missing: nothing keeps it from being made, and there is no ServiceAccount "shop"`, `configmaps  Unknown: cross: db: no matches for kind "ConfigMap" in version "v1"`},
+		},
+		"the answer of a call": {
+			box:  `{external: [{name: quota, url: "https://a.example.com", onError: Continue}], onReconcile: {configmaps: [{when: [{field: external.quota.limit, exists: true}]}]}}`,
+			want: []string{`configmaps  Unknown: depends on external.quota, and no calls are made here`},
+		},
+		"a kind whose objects may not be read": {
+			box:    `onReconcile: {configmaps: [{name: a, when: [{field: children.deployment.status.readyReplicas, greaterThanOrEqual: 1}]}], deployments: [{image: a}]}`,
+			hidden: map[schema.GroupVersionKind]string{deploymentKind: "no right"},
+			want:   []string{`configmaps/a  Unknown: depends on children of kind Deployment: no right`, `deployments  Unknown: no right`},
+		},
+		"children of no declaration": {
+			box: `onReconcile: {serviceaccounts: [{}]}`,
+			world: func(p *ports) {
+				p.put(configMapKind, "a", "gone", ready)
+				p.put(configMapKind, "b", "gone", func(c *unstructured.Unstructured) {
+					c.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "u1", v1alpha1.LabelBox: "former"})
+				})
+			},
+			want: []string{`serviceaccounts  Missing: nothing keeps it from being made, and there is no ServiceAccount "shop"`,
+				`gone a Undeclared: no declaration stands for it`, `gone b Undeclared: made by the box "former", and kept`},
+		},
+		"a spec that can't be normalized": {
+			box: `{normalize: {spec: {host: "{{ .spec.image }}"}}, onReconcile: {serviceaccounts: [{}]}}`,
+			want: []string{`serviceaccounts  Unknown: normalize: spec.host: evaluating {{ .spec.image }}: ` +
+				`spec.image: no such field in this resource; where it may be absent, use default or if`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, stored := newPorts(), website(t, tc.spec)
+			stored.SetAnnotations(tc.mark)
+			if tc.world != nil {
+				tc.world(p)
+			}
+			gomega.NewWithT(t).Expect(p.rows(t, tc.box, stored, tc.hidden)).To(gomega.Equal(tc.want))
+		})
+	}
+}
+
+// What is being deleted gets nothing any more: only what is left counts.
+func TestOverviewOfWhatIsBeingDeleted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p, stored, gone := newPorts(), website(t, ""), metav1.NewTime(now.Add(-time.Minute))
+	stored.SetDeletionTimestamp(&gone)
+	p.put(configMapKind, "a", "a", func(c *unstructured.Unstructured) {
+		c.SetDeletionTimestamp(&gone)
+		c.SetFinalizers([]string{"example.com/hold"})
+	})
+	g.Expect(p.rows(t, `onReconcile: {configmaps: [{id: a, name: a}], serviceaccounts: [{}]}`, stored, nil)).To(gomega.Equal(
+		[]string{`a a Terminating: the finalizer "example.com/hold" holds it`}))
+}
+
+// The first condition that does not hold is told with what was wanted and what is.
+func TestOverviewTellsTheGate(t *testing.T) {
+	g := gomega.NewWithT(t)
+	plan := planOf(t, `onReconcile: {configmaps: [{when: [{field: spec.replicas, greaterThan: 3}]}], serviceaccounts: [{}]}`)
+	all := plan.Overview(t.Context(), plan.NewRun(website(t, `{replicas: 2}`), now, newPorts().ports()), nil)
+	at := slices.IndexFunc(all, func(s DeclarationStatus) bool { return s.Kind == configMapKind })
+	g.Expect(all[at].Gate).To(gomega.Equal(GateStatus{Known: true, Field: "spec.replicas", Wanted: "more than 3", Actual: "2"}))
+	g.Expect(all[at].Path).To(gomega.Equal("spec.onReconcile.configmaps[0]"))
+	g.Expect(all[at].Group).To(gomega.Equal(stage.StepOnReconcile))
+	g.Expect(all[1-at].Gate).To(gomega.Equal(GateStatus{Open: true, Known: true}))
+}

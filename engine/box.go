@@ -35,7 +35,7 @@ type box struct {
 	resources *watch.Resources
 	queue     *worker.Queue
 	pool      *worker.Pool
-	share     *share
+	retries   *worker.Retries
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
 	client    *apply.Client
@@ -89,7 +89,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	}, b.panicked)
 	b.slots = worker.NewPlaces(e.slots)
 	b.overdue = worker.NewOverdue(func() { e.config.Changed(b.name) })
-	b.share = newShare(writing, e.config.Clock)
+	b.retries = worker.NewRetries(writing, e.config.Clock)
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
 		b.known.Store(options.Health)

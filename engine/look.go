@@ -34,7 +34,6 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	defer place.Leave()
 	ctx, giveBack := budget.WithCycle(ctx, b.memory)
 	defer giveBack()
-	defer func() { b.letNext(b.share.passOn(key)) }()
 	ctx = log.IntoContext(ctx, b.log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	stored, found := b.resources.Get(key)
 	if b.plan.Load().CleanupOnly {
@@ -47,7 +46,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 	b.collect(ctx, key)
 	if !found {
 		b.states.forget(key)
-		b.share.forget(key)
+		b.retries.Forget(key)
 		b.tracker.Forget(key)
 		b.interests.replace(key, nil)
 		b.left()
@@ -64,6 +63,9 @@ func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured
 		return
 	}
 	st.doubt(stored)
+	if decision.Action != cycle.Retry {
+		b.retries.Forget(key)
+	}
 	switch decision.Action {
 	case cycle.Await, cycle.Ignore:
 	case cycle.Forget:
@@ -84,13 +86,27 @@ func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured
 	case cycle.KeepRolledBack:
 		b.stayBack(ctx, plan, stored, st, place)
 	case cycle.Retry:
-		if !b.heldBack(plan, key, st) {
-			b.reconcile(ctx, plan, stored, st, place)
-		}
+		b.retry(ctx, plan, stored, st, place)
 	case cycle.Reconcile:
-		b.share.forget(key)
 		b.reconcile(ctx, plan, stored, st, place)
 	}
+}
+
+// retry reconciles a resource that fails and that only time asked for, as far as the budget of retries goes.
+func (b *box) retry(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
+	key := keyOf(stored)
+	if wait := b.retries.Admit(key); wait > 0 {
+		b.engine.config.Metrics.Reconciled(b.name, metrics.ResultSkipped, 0)
+		b.queue.EnqueueLow(min(wait, b.resync(plan)), key)
+		return
+	}
+	ctx, sent := worker.CountRequests(ctx)
+	b.reconcile(ctx, plan, stored, st, place)
+	if st.class != "" {
+		b.retries.Charge(sent.Load())
+		return
+	}
+	b.queue.EnqueueLow(0, b.retries.AdmitNext()...)
 }
 
 // marked says whether a resource carries Orkestra's finalizer.
@@ -127,7 +143,6 @@ func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructur
 func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state, place *worker.Slot) {
 	clk := b.engine.config.Clock
 	began := clk.Now()
-	ctx, sent := worker.CountRequests(ctx)
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st)
 	var asked []interest
@@ -157,7 +172,6 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 		st.written = v
 	}
 	b.finish(ctx, run, st, err)
-	b.settle(st, sent.Load())
 	b.engine.config.Metrics.Reconciled(b.name, resultOf(run, st), clk.Since(began))
 }
 

@@ -38,7 +38,6 @@ type state struct {
 	released bool
 	brake    brake
 	version  string   // of the resource after the last cycle
-	price    float64  // what this cycle has paid, if it is one that only time asked for, at a resource that fails; 0: nothing
 	attempts attempts // of a box with rollback
 }
 

@@ -1,0 +1,154 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	firstDelay = 5 * time.Millisecond
+	maxDelay   = 1000 * time.Second
+)
+
+// Backoff says when a resource is tried again that fails for a reason that may go away by itself (design: semantics.md, "Errors").
+// The zero value is that of a resource that has not failed.
+type Backoff struct {
+	failures int
+	restarts int
+}
+
+// Next gives the time to the next attempt, and whether that is one at resync. A resource that has not been reconciled for resync
+// starts again with short delays, but each such restart without a success doubles the first of them, so that many failing resources
+// do not become a load.
+func (b *Backoff) Next(resync time.Duration) (delay time.Duration, atResync bool) {
+	delay = min(doubled(firstDelay, b.restarts), resync)
+	delay = min(doubled(delay, b.failures), maxDelay)
+	if delay < resync {
+		b.failures++
+		return delay, false
+	}
+	b.failures = 0
+	b.restarts++
+	return resync, true
+}
+
+// Reset starts over: the resource succeeded.
+func (b *Backoff) Reset() { *b = Backoff{} }
+
+// doubled doubles d n times, up to maxDelay.
+func doubled(d time.Duration, n int) time.Duration {
+	for range n {
+		if d >= maxDelay {
+			return maxDelay
+		}
+		d *= 2
+	}
+	return d
+}
+
+const (
+	// retryRate is how many requests per second the retries of one box may send, and retryBurst how many of them can be saved up, for
+	// resources that fail now and then.
+	retryRate, retryBurst = 10, 100
+	// retryShare is the part of a box's requests that its retries may send where the manager has been given a rate.
+	retryShare = 0.1
+	// admittedNext is how many retries a successful one lets begin: with more than one, what all wait for is used by all soon.
+	admittedNext = 2
+)
+
+// Retries is the budget of requests for the retries of one box: reconciles of failing resources that only time asked for. Ten thousand
+// resources that fail are no load by that. A retry may begin while nothing is owed; what it sent is charged when it has failed. It is safe for concurrent use.
+type Retries struct {
+	clock       clock.PassiveClock
+	rate, burst float64 // requests per second, and how many can be saved up
+
+	mu   sync.Mutex
+	left float64   // requests; below zero: they are owed. Guarded by mu
+	at   time.Time // of left; guarded by mu
+	cost float64   // requests of the last retry that failed; guarded by mu
+	// waiting are those that were not admitted, with the time from which they are; zero: at once, whatever is left. Guarded by mu.
+	waiting map[types.NamespacedName]time.Time
+}
+
+// NewRetries gives a budget of which nothing is used. With a QPS in config it is a tenth of that, or else 10 requests per second.
+func NewRetries(config *rest.Config, clk clock.PassiveClock) *Retries {
+	rate, burst := float64(retryRate), float64(retryBurst)
+	if qps := float64(config.QPS); qps > 0 {
+		rate, burst = qps*retryShare, max(1, qps)
+	}
+	return &Retries{clock: clk, rate: rate, burst: burst, left: burst, at: clk.Now(), cost: 1, waiting: map[types.NamespacedName]time.Time{}}
+}
+
+// Admit says how long a retry has to wait until it asks again; 0: it begins.
+func (r *Retries) Admit(key types.NamespacedName) (wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refillLocked()
+	turn, waits := r.waiting[key]
+	others := len(r.waiting)
+	if waits {
+		others--
+	}
+	// The budget grows by what the others send before it is this one's turn. That may be sooner than was said before: some of them
+	// have left, or the clock was set back.
+	if soonest := r.at.Add(r.time(r.cost*float64(others) - r.left)); !waits || soonest.Before(turn) {
+		turn = soonest
+	}
+	wait = max(turn.Sub(r.at), r.time(-r.left))
+	if wait <= 0 || turn.IsZero() {
+		delete(r.waiting, key)
+		return 0
+	}
+	r.waiting[key] = turn
+	return wait
+}
+
+// time is how long it takes the budget to grow by so many requests.
+func (r *Retries) time(requests float64) time.Duration {
+	return time.Duration(requests / r.rate * float64(time.Second))
+}
+
+// Charge takes from the budget what a retry has sent that failed.
+func (r *Retries) Charge(requests int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refillLocked()
+	r.left -= float64(requests)
+	r.cost = max(1, float64(requests))
+}
+
+// AdmitNext is called when a retry has succeeded, which costs nothing. It gives some of those that wait, which are admitted now: what
+// all of them wait for may be there.
+func (r *Retries) AdmitNext() []types.NamespacedName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var next []types.NamespacedName
+	for key, turn := range r.waiting {
+		if len(next) == admittedNext {
+			break
+		}
+		if !turn.IsZero() {
+			next = append(next, key)
+			r.waiting[key] = time.Time{}
+		}
+	}
+	return next
+}
+
+// Forget says that a resource waits for no retry any more: it is gone, or has changed.
+func (r *Retries) Forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, key)
+}
+
+// refillLocked adds what has grown since it was last called. A clock that was set back adds nothing, and goes on from there.
+func (r *Retries) refillLocked() {
+	now := r.clock.Now()
+	r.left = min(r.burst, r.left+max(0, now.Sub(r.at).Seconds())*r.rate)
+	r.at = now
+}

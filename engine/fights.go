@@ -122,7 +122,7 @@ func (f *fights) note(run *pipeline.Run) {
 
 func (f *fight) corrected(out apply.Outcome, now time.Time, resync time.Duration) {
 	if len(out.Drift) > 0 {
-		f.fields = out.Drift
+		f.fields = out.DriftPaths()
 	}
 	f.corrections = append(f.corrections, now)
 	if extra := len(f.corrections) - maxCorrections; extra > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -65,12 +66,20 @@ func (a *arena) Apply(context.Context, apply.Owner, apply.Child) (apply.Outcome,
 	a.drifted = false
 	a.version++
 	a.fixes = append(a.fixes, a.now)
-	return apply.Outcome{Action: apply.Corrected, Object: a.child(a.version), Drift: a.fields}, nil
+	return apply.Outcome{Action: apply.Corrected, Object: a.child(a.version), Drift: a.drift()}, nil
 }
 
 // Get implements reader.
 func (a *arena) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
 	return a.child(a.version), !a.absent
+}
+
+func (a *arena) drift() []apply.Correction {
+	var out []apply.Correction
+	for _, f := range a.fields {
+		out = append(out, apply.Correction{Difference: drift.Difference{Path: f}})
+	}
+	return out
 }
 
 // Foe implements foes.

@@ -100,5 +100,15 @@ const (
 	FieldManagerStatus = "orkestra-status"
 )
 
+// IsFieldManager says whether a field manager is one of Orkestra's own.
+func IsFieldManager(name string) bool {
+	switch name {
+	case FieldManager, FieldManagerInitial, FieldManagerRepair, FieldManagerMarks, FieldManagerStatus:
+		return true
+	default:
+		return false
+	}
+}
+
 // True is the value of boolean labels and annotations.
 const True = "true"

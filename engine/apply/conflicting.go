@@ -30,7 +30,7 @@ func (w *Writer) Foe(ctx context.Context, obj *unstructured.Unstructured, fields
 // foeOf gives the manager that was the last to write one of the fields, and the field; of several fields the first.
 func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field string) {
 	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Subresource == "status" || e.FieldsV1 == nil || ourManagers[e.Manager]
+		return e.Subresource == "status" || e.FieldsV1 == nil || v1alpha1.IsFieldManager(e.Manager)
 	})
 	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int {
 		return cmp.Or(timeOf(b).Time.Compare(timeOf(a).Time), cmp.Compare(a.Manager, b.Manager))
@@ -49,13 +49,30 @@ func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field
 	return "", ""
 }
 
+// Correction is a field that others had changed, and that is as it is declared again.
+type Correction struct {
+	drift.Difference
+
+	// SetBy is the field manager that had set it. It is empty where that can't be told: one that takes a field away leaves no trace.
+	SetBy string
+}
+
+// corrections gives what an apply has put back: what differed before, and does not any more. What still differs is the server's own
+// form of a value, and nobody had changed that.
+func corrections(before, left []drift.Difference, entries []metav1.ManagedFieldsEntry) []Correction {
+	var out []Correction
+	for _, d := range before {
+		if slices.ContainsFunc(left, d.Equal) {
+			continue
+		}
+		manager, _ := foeOf(entries, []string{d.Path})
+		out = append(out, Correction{Difference: d, SetBy: manager})
+	}
+	return out
+}
+
 // LabelsPath is what differs on a child that lacks the label that says whose it is.
 const LabelsPath = keyMetadata + "." + keyLabels
-
-var ourManagers = map[string]bool{
-	v1alpha1.FieldManager: true, v1alpha1.FieldManagerInitial: true, v1alpha1.FieldManagerMarks: true, v1alpha1.FieldManagerStatus: true,
-	v1alpha1.FieldManagerRepair: true,
-}
 
 func timeOf(e metav1.ManagedFieldsEntry) metav1.Time {
 	if e.Time == nil {

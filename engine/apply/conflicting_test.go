@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // managed is what a manager wrote, at a second.
@@ -47,4 +48,18 @@ func TestFoeOf(t *testing.T) {
 			g.Expect(field).To(Equal(tc.wantField))
 		})
 	}
+}
+
+func TestCorrections(t *testing.T) {
+	g := NewWithT(t)
+	replicas := drift.Difference{Path: "spec.replicas", Live: int64(5), Wanted: int64(2)}
+	mutated := drift.Difference{Path: "spec.paused", Live: true, Wanted: false}
+	gone := drift.Difference{Path: "metadata.labels.a", Wanted: "b"}
+	scaled := managed("kubectl", 7, `{"f:spec":{"f:replicas":{}}}`)
+	scaled.Subresource = "scale"
+	got := corrections([]drift.Difference{gone, mutated, replicas}, []drift.Difference{mutated}, []metav1.ManagedFieldsEntry{
+		{Manager: v1alpha1.FieldManager}, managed("helm", 3, `{"f:spec":{"f:replicas":{}}}`), scaled,
+	})
+	g.Expect(got).To(Equal([]Correction{{Difference: gone}, {Difference: replicas, SetBy: "kubectl"}}), "what is left is the server's own form")
+	g.Expect(Outcome{Drift: got}.DriftPaths()).To(Equal([]string{"metadata.labels.a", "spec.replicas"}))
 }

@@ -24,7 +24,7 @@ func TestWhatADryRunMakesOfAnswers(t *testing.T) {
 		told bool // the error is passed on
 	}{
 		"made":                    {out: Outcome{Action: Created, Object: live}, want: Outcome{Action: None, Object: live}},
-		"corrected":               {out: Outcome{Action: Corrected, Object: live, Drift: []string{"data"}}, want: Outcome{Action: None, Object: live}},
+		"corrected":               {out: Outcome{Action: Corrected, Object: live, Drift: []Correction{{SetBy: "kubectl"}}}, want: Outcome{Action: None, Object: live}},
 		"being deleted":           {out: Outcome{Action: Terminating, Object: live}, want: Outcome{Action: Terminating, Object: live}},
 		"refused":                 {err: apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", nil), told: true},
 		"not ours":                {err: &RefusedError{Reason: "NotOwned", Message: "no"}, told: true},

@@ -115,11 +115,14 @@ func (o Owner) namesake(ref *metav1.OwnerReference) bool {
 		ref.Name == o.Resource.GetName()
 }
 
-// ManagedByUs says whether Orkestra's field manager has ever written an object. The watch cache keeps just this of
-// managedFields.
+// ManagedByUs says whether Orkestra's field manager has ever written an object. It is asked of each child in each cycle, and so reads
+// the entries as they are.
 func ManagedByUs(live *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == v1alpha1.FieldManager
+	metadata, _ := live.Object[keyMetadata].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	return slices.ContainsFunc(entries, func(e any) bool {
+		entry, _ := e.(map[string]any)
+		return entry["manager"] == v1alpha1.FieldManager
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 )
 
 // What Orkestra itself puts on a child, whatever a declaration says.
@@ -77,7 +78,7 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 
 // take brings an object to what is declared of which only the metadata was read. It is refused if the object has changed
 // since.
-func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string) (Outcome, error) {
+func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []drift.Difference) (Outcome, error) {
 	version := live.GetResourceVersion()
 	if held, leaving := initialOn(live); !samePaths(held, child.Initial) || len(leaving) > 0 {
 		full, err := w.client.get(ctx, targetOf(live))
@@ -99,7 +100,7 @@ func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.
 
 // takeLive hands the initial fields over, applies the rest by force, and lets go of what is not initial any more.
 func (w *Writer) takeLive(
-	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []string,
+	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []drift.Difference,
 ) (Outcome, error) {
 	after, leaving, err := w.initial().handOver(ctx, child.Initial, live)
 	if err != nil {

@@ -69,8 +69,17 @@ type Outcome struct {
 	Action Action
 	// Object as the cache or the API server has it. Shared memory: read only.
 	Object *unstructured.Unstructured
-	// Drift lists the paths that differed, when Action is Corrected.
-	Drift []string
+	// Drift is what others had changed, sorted by path, when Action is Corrected.
+	Drift []Correction
+}
+
+// DriftPaths are the fields that others had changed, when Action is Corrected.
+func (o Outcome) DriftPaths() []string {
+	paths := make([]string, 0, len(o.Drift))
+	for _, c := range o.Drift {
+		paths = append(paths, c.Path)
+	}
+	return paths
 }
 
 // Writer writes children and the metadata of resources. It is safe for concurrent use.
@@ -148,20 +157,22 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 // follow applies what is declared, where something differs.
 func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructured) (Outcome, error) {
 	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
-	action, drifted := Changed, []string(nil)
+	action, drifted := Changed, []drift.Difference(nil)
 	prepared := w.comparer.Prepare(obj)
 	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
 		differences := w.normal.without(live, hash, w.comparer.Differences(prepared, live))
 		if len(differences) == 0 {
 			return Outcome{Action: None, Object: live}, nil
 		}
-		action, drifted = Corrected, drift.Paths(differences)
+		action, drifted = Corrected, differences
 	}
 	return w.force(ctx, prepared, obj, live, action, drifted)
 }
 
 // force applies over what exists. The UID makes sure that it can never bring a deleted child back.
-func (w *Writer) force(ctx context.Context, prepared *drift.Prepared, obj, live *unstructured.Unstructured, action Action, drifted []string) (Outcome, error) {
+func (w *Writer) force(
+	ctx context.Context, prepared *drift.Prepared, obj, live *unstructured.Unstructured, action Action, drifted []drift.Difference,
+) (Outcome, error) {
 	obj.SetUID(live.GetUID())
 	answer, _, err := w.client.apply(ctx, obj, true)
 	if err != nil {
@@ -171,16 +182,18 @@ func (w *Writer) force(ctx context.Context, prepared *drift.Prepared, obj, live 
 		w.refresh(ctx, live, err)
 		return Outcome{}, err
 	}
-	w.learn(prepared, obj, answer)
-	return Outcome{Action: action, Object: answer, Drift: drifted}, nil
+	left := w.learn(prepared, obj, answer)
+	return Outcome{Action: action, Object: answer, Drift: corrections(drifted, left, live.GetManagedFields())}, nil
 }
 
-// learn hands the answer to an apply to the cache, and remembers what the server made of our values.
-func (w *Writer) learn(prepared *drift.Prepared, obj, answer *unstructured.Unstructured) {
+// learn hands the answer to an apply to the cache, and remembers what the server made of our values: the differences that are left.
+func (w *Writer) learn(prepared *drift.Prepared, obj, answer *unstructured.Unstructured) (left []drift.Difference) {
 	w.cache.Wrote(obj.GroupVersionKind(), answer)
+	left = w.comparer.Differences(prepared, answer)
 	if !w.client.isDry() {
-		w.normal.learn(obj, answer, w.comparer.Differences(prepared, answer))
+		w.normal.learn(obj, answer, left)
 	}
+	return left
 }
 
 // createOnce makes a child that is never changed again. A POST can't change what is there already.
@@ -231,7 +244,7 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	case live.GetDeletionTimestamp() != nil:
 		return Outcome{Action: Terminating, Object: live}, nil
 	case owner.owns(live):
-		return w.take(ctx, child, obj, live, Corrected, []string{LabelsPath})
+		return w.take(ctx, child, obj, live, Corrected, []drift.Difference{{Path: LabelsPath}})
 	case owner.lost(live, w.Lives):
 		return w.reclaim(ctx, child, obj, live)
 	case child.Adopt && free(live):

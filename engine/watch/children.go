@@ -68,8 +68,8 @@ func (c Config) withDefaults() Config {
 
 // Children are the informers of child kinds, over all namespaces, of objects with the label v1alpha1.LabelOwnerUID. Boxes
 // share them: one is started when the first box acquires its kind and stopped when no box is left. What they hand out is
-// shared memory and must not be changed; its managed fields are reduced to what OursByFields needs, and the annotation of
-// kubectl apply is missing. All methods may be called at the same time.
+// shared memory and must not be changed; its managed fields are reduced to those of others and what OursByFields needs, and
+// the annotation of kubectl apply is missing. All methods may be called at the same time.
 type Children struct {
 	*pool[*overlay]
 

@@ -38,17 +38,36 @@ func appliedByUs(metadata map[string]any) bool {
 	return false
 }
 
-// trimChild drops what nobody reads of a child. Of the managed fields it keeps that Orkestra has some. It can be done twice.
+// trimChild drops what nobody reads of a child. It can be done twice.
 func trimChild(obj *unstructured.Unstructured) {
 	metadata, ok := obj.Object[fieldMetadata].(map[string]any)
 	if !ok {
 		return
 	}
-	ours := appliedByUs(metadata)
+	managed := managedByOthers(metadata)
 	trim(metadata)
-	if ours {
-		metadata[fieldManagedFields] = []any{map[string]any{fieldManager: v1alpha1.FieldManager}}
+	if managed != nil {
+		metadata[fieldManagedFields] = managed
 	}
+}
+
+// managedByOthers reduces the managed fields of a child to what is read of them: that Orkestra has some, and, for the day on which they
+// have to be put back, which others have. What kubelets and controllers say in the status is left out, which is most of it. nil: the
+// child is not ours.
+func managedByOthers(metadata map[string]any) []any {
+	if !appliedByUs(metadata) {
+		return nil
+	}
+	kept := []any{map[string]any{fieldManager: v1alpha1.FieldManager}}
+	entries, _ := metadata[fieldManagedFields].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		manager, _ := entry[fieldManager].(string)
+		if !v1alpha1.IsFieldManager(manager) && entry["subresource"] != "status" {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // trimResource drops what nobody reads of a resource.

@@ -26,12 +26,13 @@ func TestTrimChild(t *testing.T) {
 	for name, tc := range map[string]struct {
 		managers []string
 		ours     bool
+		others   []string // whose fields are kept
 	}{
-		"ours":              {[]string{"kubectl", "orkestra"}, true},
-		"twice ours":        {[]string{"orkestra", "orkestra"}, true},
-		"not ours":          {[]string{"kubectl", "orkestra-initial", "orkestra-status"}, false},
-		"nobody's":          {nil, false},
-		"the manager's own": {[]string{"orkestra"}, true},
+		"ours":              {[]string{"kubectl", "orkestra", "orkestra-initial", "helm"}, true, []string{"kubectl", "helm"}},
+		"twice ours":        {[]string{"orkestra", "orkestra"}, true, nil},
+		"not ours":          {[]string{"kubectl", "orkestra-initial", "orkestra-status"}, false, nil},
+		"nobody's":          {nil, false, nil},
+		"the manager's own": {[]string{"orkestra"}, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -41,7 +42,11 @@ func TestTrimChild(t *testing.T) {
 			want := child("ns", "a", "1", "o@box")
 			want.Object["data"] = map[string]any{"key": "dmFsdWU="}
 			if tc.ours {
-				want.Object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "orkestra"}}
+				kept := []any{map[string]any{"manager": "orkestra"}}
+				for _, m := range tc.others {
+					kept = append(kept, map[string]any{"manager": m, "operation": "Apply", "fieldsV1": map[string]any{"f:data": map[string]any{}}})
+				}
+				want.Object["metadata"].(map[string]any)["managedFields"] = kept
 			}
 			for range 2 {
 				_, err := transform(trimChild)(obj)
@@ -51,6 +56,16 @@ func TestTrimChild(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTrimDropsWhoWroteTheStatus(t *testing.T) {
+	g := NewWithT(t)
+	obj := managed("orkestra", "kubelet", "kubectl")
+	entries := obj.Object["metadata"].(map[string]any)["managedFields"].([]any)
+	entries[1].(map[string]any)["subresource"] = "status"
+	entries[2].(map[string]any)["subresource"] = "scale"
+	trimChild(obj)
+	g.Expect(obj.GetManagedFields()).To(HaveExactElements(HaveField("Manager", "orkestra"), HaveField("Manager", "kubectl")))
 }
 
 func TestTrimKeepsOtherAnnotations(t *testing.T) {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -224,3 +227,22 @@ func (r *Run) covers(child *unstructured.Unstructured) bool {
 
 // RankOf is the place of an object's kind in the order inside a group.
 func RankOf(child *unstructured.Unstructured) int { return kinds.RankOf(child.GroupVersionKind()) }
+
+// Foresee implements stage.Children.
+func (c *children) Foresee(ctx context.Context, paths []expr.Path) {
+	byName := childrenByName(c.run.Plan.declarations)
+	for name := range childNamesIn(paths) {
+		c.run.foresee(ctx, byName[name])
+	}
+}
+
+// ReadersOf implements stage.Children.
+func (c *children) ReadersOf(ctx context.Context, sources []compile.Outside) []string {
+	var readers []string
+	for _, d := range c.run.Plan.declarations {
+		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return slices.Contains(sources, n) }) {
+			readers = append(readers, c.run.label(ctx, d.whole()))
+		}
+	}
+	return readers
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/when"
@@ -36,7 +37,9 @@ type Env = compile.Env
 // compiler collects what a box compiles to, and every mistake.
 type compiler struct {
 	*compile.Box
-	plan *Plan
+
+	cross, external stage.Stage[*stage.Cycle] // what is read from outside; nil: nothing is
+	plan            *Plan
 
 	gate                                     *when.Gate // the box's own
 	createGroup, reconcileGroup, deleteGroup []*declaration
@@ -64,6 +67,8 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.groups()
 	c.status()
 	c.rollback()
+	c.cross, c.external = outside.Compile(c.Box)
+	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
 	c.stages()
 	c.rules()
 	if errs := c.Mistakes(); len(errs) > 0 {
@@ -75,13 +80,13 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 
 // boxScope is what the templates of a box may read, but for what a forEach adds.
 func boxScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
-	return expr.NewScope(env.CRD.Schema).WithNames(compile.RootChildren, childSchemas(box, false)).WithNames(compile.RootCross, crossSchemas(box, env, false)).
-		WithNames(compile.RootExternal, externalSchemas(box))
+	return expr.NewScope(env.CRD.Schema).WithNames(compile.RootChildren, childSchemas(box, false)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, false)).
+		WithNames(compile.RootExternal, outside.CallSchemas(box))
 }
 
 // secretScope is what the content of children may read besides: children and objects of cross with what Secrets hold.
 func secretScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
-	return expr.NewScope(nil).WithNames(compile.RootChildren, childSchemas(box, true)).WithNames(compile.RootCross, crossSchemas(box, env, true))
+	return expr.NewScope(nil).WithNames(compile.RootChildren, childSchemas(box, true)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, true))
 }
 
 func withDefaults(env Env) Env {

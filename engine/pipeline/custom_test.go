@@ -131,7 +131,7 @@ func TestNoAnswerQuotesWhatASecretHolds(t *testing.T) {
 func TestACrossSourceGivesALimitedNumberOfObjects(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := withDatabase()
-	for i := range maxCross + 1 {
+	for i := range 1001 {
 		p.others = append(p.others, database("team-a", "db-"+string(rune('a'+i%26))+string(rune('a'+i/26)), "x", nil))
 	}
 	_, err := p.run(planOf(t, `cross: [{name: dbs, box: database}]`), website(t, ""))

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // cycles reports declarations whose gates wait for each other's children, or for their own: none of them would ever be made.
@@ -43,7 +42,7 @@ func (c *compiler) needed(all []*declaration) {
 	for _, d := range all {
 		for _, path := range d.paths() {
 			if len(path) > 1 && path[0] == compile.RootCross {
-				d.needs = append(d.needs, stage.SourceID(compile.Outside{Root: path[0], Name: path[1]}))
+				d.needs = append(d.needs, compile.Outside{Root: path[0], Name: path[1]}.ID())
 			}
 		}
 		for name := range childNamesIn(d.paths()) {

@@ -1,6 +1,10 @@
 package pipeline
 
-import "github.com/orkspace/orkestra/engine/pipeline/stage"
+import (
+	"context"
+
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
 
 // stageEntry names a stage and how it is compiled. compile gives nil when the box does not use the stage.
 type stageEntry struct {
@@ -18,8 +22,8 @@ func order() []stageEntry {
 		{stage.StepNormalize, compileNormalize},
 		{stage.StepMutation, compileMutation},
 		{stage.StepValidation, compileValidation},
-		{stage.StepCross, compileCross},
-		{stage.StepExternal, compileExternal},
+		{stage.StepCross, func(c *compiler) Stage { return onCycle(c.cross) }},
+		{stage.StepExternal, func(c *compiler) Stage { return onCycle(c.external) }},
 		{stage.StepDryRun, compileDryRun},
 		{stage.StepOnCreate, compileOnCreate},
 		{stage.StepOnReconcile, compileOnReconcile},
@@ -27,4 +31,21 @@ func order() []stageEntry {
 		{stage.StepSettle, compileSettle},
 		{stage.StepActive, compileActive},
 	}
+}
+
+// cycleStage is a stage that works on the cycle alone, and knows nothing of the groups.
+type cycleStage struct {
+	stage.Stage[*stage.Cycle]
+}
+
+func onCycle(s stage.Stage[*stage.Cycle]) Stage {
+	if s == nil {
+		return nil
+	}
+	return cycleStage{s}
+}
+
+// Run implements Stage.
+func (s cycleStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	return s.Stage.Run(ctx, r.Cycle)
 }

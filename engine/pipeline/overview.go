@@ -151,7 +151,7 @@ func (o *overview) unknown(d *declaration) string {
 	var missing []string
 	for _, name := range d.outside {
 		if !o.run.Outside.Knows([]compile.Outside{name}) {
-			missing = append(missing, strings.TrimPrefix(stage.SourceID(name), "."))
+			missing = append(missing, strings.TrimPrefix(name.ID(), "."))
 		}
 	}
 	external := slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
@@ -174,7 +174,7 @@ func (o *overview) unknown(d *declaration) string {
 // awaited is what the cycle says of the absent sources that a declaration reads.
 func (o *overview) awaited(d *declaration) string {
 	for _, w := range o.run.Waits {
-		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return stage.SourceID(n) == w.Of }) {
+		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return n.ID() == w.Of }) {
 			return w.Message
 		}
 	}

@@ -47,7 +47,6 @@ type Plan struct {
 	goingBack    []Stage                 // those of a cycle that goes back to a snapshot
 	onRollback   Stage                   // the groups of onRollback; nil: there are none
 	scalers      []*declaration          // those of HorizontalPodAutoscalers
-	calls        []*externalCall         // in their order
 	fields       []*statusField
 	readyWhen    *readyGate // nil: nothing but the ready policy
 	readyPolicy  v1alpha1.ReadyPolicy

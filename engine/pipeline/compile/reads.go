@@ -53,6 +53,9 @@ type Outside struct {
 	Name string
 }
 
+// ID names it where ids of declarations are named. It is the id of no declaration.
+func (o Outside) ID() string { return "." + o.Root + "." + o.Name }
+
 // Outside gives the sources and calls that paths lead to: all of them where a path names none.
 func (b *Box) Outside(paths []expr.Path) []Outside {
 	var out []Outside

@@ -26,6 +26,11 @@ type Children interface {
 	All() []*unstructured.Unstructured
 	// View is what templates see as .children.
 	View() map[string]any
+	// Foresee is told which paths are read before the turn of the declarations whose children they lead to: a Job that is to run again
+	// is not there for what reads it.
+	Foresee(ctx context.Context, paths []expr.Path)
+	// ReadersOf gives what messages call the declarations that read one of these sources.
+	ReadersOf(ctx context.Context, sources []compile.Outside) []string
 }
 
 // Cycle is what the stages of one reconcile share: what they read, what they decide by, and in its Report what they found and did. It is

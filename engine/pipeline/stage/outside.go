@@ -6,9 +6,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
-// SourceID names a source where ids of declarations are named. It is the id of no declaration.
-func SourceID(s compile.Outside) string { return "." + s.Root + "." + s.Name }
-
 // Outside is what a cycle has read from outside.
 type Outside struct {
 	// Cross holds what sources gave, by their names; nil until the cycle has come to them.

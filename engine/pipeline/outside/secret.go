@@ -1,4 +1,4 @@
-package pipeline
+package outside
 
 import (
 	"context"
@@ -53,31 +53,31 @@ type secretError struct{ text string }
 func (e *secretError) Error() string { return e.text }
 
 // secrets puts credentials and CA bundle into a request.
-func (c *externalCall) secrets(ctx context.Context, r *Run, q *external.Request) error {
-	data := r.Data(c.usesChildren)
-	if c.ca != nil {
-		values, err := c.ca.read(ctx, r, data, c.ca.key)
+func (e *externalCall) secrets(ctx context.Context, c *stage.Cycle, q *external.Request) error {
+	data := c.Data(e.usesChildren)
+	if e.ca != nil {
+		values, err := e.ca.read(ctx, c, data, e.ca.key)
 		if err != nil {
 			return err
 		}
 		q.CABundle = []byte(values[0])
 	}
-	if c.auth == nil {
+	if e.auth == nil {
 		return nil
 	}
-	credential, err := c.auth.credential(ctx, r, data)
+	credential, err := e.auth.credential(ctx, c, data)
 	q.Credential = credential
 	return err
 }
 
 // credential gives the header that a call is authenticated by. Space around what a Secret holds is none of it: files end in line
 // breaks.
-func (a *externalAuth) credential(ctx context.Context, r *Run, data expr.Data) (*external.Credential, error) {
+func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr.Data) (*external.Credential, error) {
 	keys := []string{a.secret.key}
 	if a.secret.key == "" {
 		keys = []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
 	}
-	values, err := a.secret.read(ctx, r, data, keys...)
+	values, err := a.secret.read(ctx, c, data, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,26 +98,26 @@ func (a *externalAuth) credential(ctx context.Context, r *Run, data expr.Data) (
 }
 
 // read gives the values of keys of the Secret, as it is now in the watch cache. A change of it is an input.
-func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...string) ([]string, error) {
+func (s *secretKey) read(ctx context.Context, c *stage.Cycle, data expr.Data, keys ...string) ([]string, error) {
 	name, err := stage.Text(ctx, s.what+".name", s.name, data)
 	if err != nil {
 		return nil, err
 	}
 	namespace := s.namespace
 	if namespace == "" {
-		namespace = r.Stored.GetNamespace()
+		namespace = c.Stored.GetNamespace()
 	}
-	if err := r.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
+	if err := c.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.what, err)
 	}
-	secret := r.Inputs.Get(r.Ports.Observer, compile.SecretKind, namespace, name)
+	secret := c.Inputs.Get(c.Ports.Observer, compile.SecretKind, namespace, name)
 	if secret == nil {
-		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, r.Absent(stage.Describe(compile.SecretKind, namespace, name)))}
+		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, c.Absent(stage.Describe(compile.SecretKind, namespace, name)))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
 		// A Secret of another shape has no such key.
-		encoded, _, _ := unstructured.NestedString(secret.Object, fieldData, key)
+		encoded, _, _ := unstructured.NestedString(secret.Object, "data", key)
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || strings.TrimSpace(string(value)) == "" {
 			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, stage.Describe(compile.SecretKind, namespace, name), key)}
@@ -127,10 +127,10 @@ func (s *secretKey) read(ctx context.Context, r *Run, data expr.Data, keys ...st
 	return values, nil
 }
 
-// callAuth compiles the references to the Secrets of a call.
-func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
+// compileAuth compiles the references to the Secrets of a call.
+func compileAuth(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
 	if in.CABundle != nil {
-		call.ca = c.secretOf(scope, in.CABundle, "caBundle", defaultCAKey, at.Child("caBundle"))
+		e.ca = secretOf(b, scope, in.CABundle, "caBundle", defaultCAKey, at.Child("caBundle"))
 	}
 	if in.Auth == nil {
 		return
@@ -140,47 +140,47 @@ func (c *compiler) callAuth(call *externalCall, in *v1alpha1.ExternalCall, scope
 	if auth.kind == "" {
 		auth.kind = authBearer
 	}
-	c.OneOf(auth.kind, authTypes, at.Child(fieldType))
+	b.OneOf(auth.kind, authTypes, at.Child("type"))
 	fallback := ""
 	switch {
 	case auth.kind == authBearer:
 		fallback = defaultTokenKey
 	case auth.kind == authHeader && in.Auth.SecretRef.Key == "":
-		c.Fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
+		b.Fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
 	}
 	switch {
 	case auth.kind != authHeader && auth.header != "":
-		c.Fail(field.Forbidden(at.Child("header"), fmt.Sprintf("belongs to type Header; %s is sent as Authorization", auth.kind)))
+		b.Fail(field.Forbidden(at.Child("header"), fmt.Sprintf("belongs to type Header; %s is sent as Authorization", auth.kind)))
 	case auth.kind == authHeader && auth.header == "":
-		c.Fail(field.Required(at.Child("header"), "say which header holds the credentials"))
+		b.Fail(field.Required(at.Child("header"), "say which header holds the credentials"))
 	case auth.kind == authHeader && !strings.EqualFold(auth.header, external.HeaderAuthorization):
 		if problem := external.CheckHeader(auth.header); problem != "" {
-			c.Fail(field.Invalid(at.Child("header"), auth.header, problem))
+			b.Fail(field.Invalid(at.Child("header"), auth.header, problem))
 		}
 	}
-	if auth.secret = c.secretOf(scope, &in.Auth.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret != nil {
-		call.auth = auth
+	if auth.secret = secretOf(b, scope, &in.Auth.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret != nil {
+		e.auth = auth
 	}
 }
 
 // secretOf compiles a reference to a key of a Secret.
-func (c *compiler) secretOf(scope *expr.Scope, in *v1alpha1.SecretKeyReference, what, fallback string, at *field.Path) *secretKey {
-	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: c.Template(scope, in.Name, at.Child("name"))}
+func secretOf(b *compile.Box, scope *expr.Scope, in *v1alpha1.SecretKeyReference, what, fallback string, at *field.Path) *secretKey {
+	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: b.Template(scope, in.Name, at.Child("name"))}
 	if s.key == "" {
 		s.key = fallback
 	}
 	where := at.Child("namespace")
 	switch {
 	case in.Name == "":
-		c.Fail(field.Required(at.Child("name"), "say which Secret"))
+		b.Fail(field.Required(at.Child("name"), "say which Secret"))
 	case expr.IsTemplate(in.Namespace):
-		c.Fail(field.Invalid(where, in.Namespace, "must be literal: a template would lead resources to the Secrets of others"))
+		b.Fail(field.Invalid(where, in.Namespace, "must be literal: a template would lead resources to the Secrets of others"))
 	case in.Namespace != "" && len(apivalidation.IsDNS1123Label(in.Namespace)) > 0:
-		c.Fail(field.Invalid(where, in.Namespace, "not the name of a namespace"))
-	case in.Namespace == "" && !c.Env.CRD.Namespaced && c.Env.CRD.Name != "":
-		c.Fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
+		b.Fail(field.Invalid(where, in.Namespace, "not the name of a namespace"))
+	case in.Namespace == "" && !b.Env.CRD.Namespaced && b.Env.CRD.Name != "":
+		b.Fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
 	}
-	c.Observe(compile.SecretKind)
+	b.Observe(compile.SecretKind)
 	if s.name == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package outside
 
 import (
 	"context"
@@ -25,7 +25,10 @@ import (
 
 // cross reads objects that the box does not own, from a watch cache: the resources of another box, or any kind (design:
 // semantics.md, "The pipeline").
-type cross struct{ sources []crossSource }
+type cross struct {
+	sources []crossSource
+	calls   []*externalCall // which may read what a source gives
+}
 
 // crossSource is one entry of spec.cross, compiled.
 type crossSource struct {
@@ -38,91 +41,88 @@ type crossSource struct {
 	labels            map[string]*expr.Template
 }
 
-func compileCross(c *compiler) Stage {
-	var s cross
+// sources compiles spec.cross.
+func sources(b *compile.Box) []crossSource {
+	var all []crossSource
 	at := field.NewPath("spec", "cross")
 	seen := map[string]bool{}
-	for i := range c.Spec.Cross {
-		in, where := &c.Spec.Cross[i], at.Index(i)
+	for i := range b.Spec.Cross {
+		in, where := &b.Spec.Cross[i], at.Index(i)
 		if seen[in.Name] {
-			c.Fail(field.Duplicate(where.Child("name"), in.Name))
+			b.Fail(field.Duplicate(where.Child("name"), in.Name))
 		}
 		seen[in.Name] = true
-		s.sources = append(s.sources, c.crossSource(in, where))
+		all = append(all, source(b, in, where))
 	}
-	if len(s.sources) == 0 {
-		return nil
-	}
-	return s
+	return all
 }
 
-func (c *compiler) crossSource(in *v1alpha1.CrossSource, at *field.Path) crossSource {
-	scope := c.ResourceScope()
+func source(b *compile.Box, in *v1alpha1.CrossSource, at *field.Path) crossSource {
+	scope := b.ResourceScope()
 	s := crossSource{name: in.Name, box: in.Box, optional: in.Optional, labels: map[string]*expr.Template{}}
-	c.crossKind(&s, in, at)
+	crossKind(b, &s, in, at)
 	at = at.Child("selector")
-	s.object = c.Template(scope, in.Selector.Name, at.Child("name"))
-	s.namespace = c.Template(scope, in.Selector.Namespace, at.Child("namespace"))
+	s.object = b.Template(scope, in.Selector.Name, at.Child("name"))
+	s.namespace = b.Template(scope, in.Selector.Namespace, at.Child("namespace"))
 	for k, v := range in.Selector.MatchLabels {
-		s.labels[k] = c.Template(scope, string(v), at.Child("matchLabels").Key(k))
+		s.labels[k] = b.Template(scope, string(v), at.Child("matchLabels").Key(k))
 	}
 	if s.object != nil && len(s.labels) > 0 {
-		c.Fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
+		b.Fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
 	}
-	c.crossPlace(&s, in, at)
+	crossPlace(b, &s, in, at)
 	for _, t := range slices.Concat([]*expr.Template{s.object, s.namespace}, slices.Collect(maps.Values(s.labels))) {
 		if t != nil {
-			c.Reads(t.Paths())
+			b.Reads(t.Paths())
 		}
 	}
-	c.LeadsTo(s.namespace)
+	b.LeadsTo(s.namespace)
 	return s
 }
 
 // crossKind says what a source reads, and notes the right to read it.
-func (c *compiler) crossKind(s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
+func crossKind(b *compile.Box, s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
 	switch {
 	case (in.Box != "") == (in.Kind != ""):
-		c.Fail(field.Invalid(at, in.Name, "give exactly one of box and kind"))
+		b.Fail(field.Invalid(at, in.Name, "give exactly one of box and kind"))
 	case in.Box != "":
 		if in.APIVersion != "" {
-			c.Fail(field.Forbidden(at.Child("apiVersion"), "belongs to kind; the box says it itself"))
+			b.Fail(field.Forbidden(at.Child("apiVersion"), "belongs to kind; the box says it itself"))
 		}
-		c.plan.CrossBoxes = append(c.plan.CrossBoxes, in.Box)
 	case in.APIVersion == "":
-		c.Fail(field.Required(at.Child("apiVersion"), "such as v1, or apps/v1"))
+		b.Fail(field.Required(at.Child("apiVersion"), "such as v1, or apps/v1"))
 	default:
 		gv, err := schema.ParseGroupVersion(in.APIVersion)
 		if err != nil {
-			c.Fail(field.Invalid(at.Child("apiVersion"), in.APIVersion, "wanted group/version"))
+			b.Fail(field.Invalid(at.Child("apiVersion"), in.APIVersion, "wanted group/version"))
 			return
 		}
 		s.kind = gv.WithKind(in.Kind)
-		if hint, unknown := kinds.Unknown(s.kind); unknown && !c.Installed(s.kind) {
-			c.Fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
+		if hint, unknown := kinds.Unknown(s.kind); unknown && !b.Installed(s.kind) {
+			b.Fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
 		}
-		c.Observe(s.kind)
+		b.Observe(s.kind)
 	}
 }
 
 // crossPlace checks what the selector says of the place of the objects. What another box serves is known only when it runs.
-func (c *compiler) crossPlace(s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
-	c.Fail(check.Name(s.kind, in.Selector.Name, at.Child("name"))...)
-	c.Fail(check.Labels(in.Selector.MatchLabels, at.Child("matchLabels"))...)
-	switch scope := check.Scope(s.kind, c.Env.Mapper); {
+func crossPlace(b *compile.Box, s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
+	b.Fail(check.Name(s.kind, in.Selector.Name, at.Child("name"))...)
+	b.Fail(check.Labels(in.Selector.MatchLabels, at.Child("matchLabels"))...)
+	switch scope := check.Scope(s.kind, b.Env.Mapper); {
 	case in.Box == "" && scope == meta.RESTScopeNameRoot && in.Selector.Namespace != "":
-		c.Fail(field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s is cluster-scoped and is in no namespace; remove it", s.kind.Kind)))
+		b.Fail(field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s is cluster-scoped and is in no namespace; remove it", s.kind.Kind)))
 	case in.Box == "" && scope == meta.RESTScopeNameNamespace && in.Selector.Namespace == "" && s.object != nil &&
-		!c.Env.CRD.Namespaced && c.Env.CRD.Name != "":
-		c.Fail(field.Required(at.Child("namespace"), "the resources are cluster-scoped: say in which namespace the object is"))
+		!b.Env.CRD.Namespaced && b.Env.CRD.Name != "":
+		b.Fail(field.Required(at.Child("namespace"), "the resources are cluster-scoped: say in which namespace the object is"))
 	default:
-		c.Fail(check.Namespace(in.Selector.Namespace, at.Child("namespace"))...)
+		b.Fail(check.Namespace(in.Selector.Namespace, at.Child("namespace"))...)
 	}
 }
 
-// crossSchemas are the names below .cross, with what is known of the objects there: a list of them where no name is given.
+// CrossSchemas are the names below .cross, with what is known of the objects there: a list of them where no name is given.
 // withSecrets: with what Secrets hold.
-func crossSchemas(box *v1alpha1.OperatorBox, env Env, withSecrets bool) map[string]*apiextensionsv1.JSONSchemaProps {
+func CrossSchemas(box *v1alpha1.OperatorBox, env compile.Env, withSecrets bool) map[string]*apiextensionsv1.JSONSchemaProps {
 	names := make(map[string]*apiextensionsv1.JSONSchemaProps, len(box.Spec.Cross))
 	for i := range box.Spec.Cross {
 		in := &box.Spec.Cross[i]
@@ -163,27 +163,27 @@ func (cross) Name() string { return stage.StepCross }
 
 // Run implements Stage. While a required source is absent, a resource that is not Active yet waits as a whole. One that is Active goes
 // on with what does not read that source. Its arrival queues the resource.
-func (s cross) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
-	r.Outside.Cross, r.Outside.CrossWithSecrets = map[string]any{}, map[string]any{}
-	goesOn := r.Marks.Active && !r.Restoring
+func (s cross) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, error) {
+	c.Outside.Cross, c.Outside.CrossWithSecrets = map[string]any{}, map[string]any{}
+	goesOn := c.Marks.Active && !c.Restoring
 	for i := range s.sources {
-		absent, err := s.sources[i].read(ctx, r)
+		absent, err := s.sources[i].read(ctx, c)
 		if err != nil {
 			return stage.Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
 		}
 		name := compile.Outside{Root: compile.RootCross, Name: s.sources[i].name}
-		r.Outside.Know(name)
+		c.Outside.Know(name)
 		if absent == "" || s.sources[i].optional {
 			continue
 		}
-		r.Outside.Lack(name)
+		c.Outside.Lack(name)
 		message := fmt.Sprintf("cross %s: %s", name.Name, absent)
 		if goesOn {
-			message += r.readersOf(ctx, name)
+			message += readersOf(ctx, c, s.calls, name)
 		}
-		r.Wait(stage.SourceID(name), v1alpha1.ReasonWaitingForCross, message)
+		c.Wait(name.ID(), v1alpha1.ReasonWaitingForCross, message)
 	}
-	if r.Outside.LacksAny() && !goesOn {
+	if c.Outside.LacksAny() && !goesOn {
 		return stage.Hold, nil
 	}
 	return stage.Next, nil
@@ -191,64 +191,64 @@ func (s cross) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 
 // read puts what the source selects where templates find it. absent says why there is nothing. An optional source may also
 // be one that this resource does not name, or whose namespace does not let it in.
-func (s *crossSource) read(ctx context.Context, r *Run) (absent string, err error) {
-	absent, err = s.find(ctx, r)
+func (s *crossSource) read(ctx context.Context, c *stage.Cycle) (absent string, err error) {
+	absent, err = s.find(ctx, c)
 	_, unreachable := errors.AsType[*stage.UnreachableError](err)
 	switch {
 	case unreachable && s.optional:
 		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
-		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
+		c.Notes = append(c.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
 		return err.Error(), nil
 	case s.optional && roots.IsAbsent(err):
 		return err.Error(), nil
-	case s.optional && absent != "" && r.Ports.Unread != "":
-		r.Notes = append(r.Notes, fmt.Sprintf("cross %s: %s", s.name, absent))
+	case s.optional && absent != "" && c.Ports.Unread != "":
+		c.Notes = append(c.Notes, fmt.Sprintf("cross %s: %s", s.name, absent))
 		return absent, err
 	default:
 		return absent, err
 	}
 }
 
-func (s *crossSource) find(ctx context.Context, r *Run) (absent string, err error) {
+func (s *crossSource) find(ctx context.Context, c *stage.Cycle) (absent string, err error) {
 	kind := s.kind
 	if s.box != "" {
-		if kind = r.Inputs.Box(r.Ports.Observer, s.box); kind.Empty() {
+		if kind = c.Inputs.Box(c.Ports.Observer, s.box); kind.Empty() {
 			return fmt.Sprintf("box %q does not run", s.box), nil
 		}
 	}
-	namespaced, err := r.Ports.Kinds.Namespaced(kind)
+	namespaced, err := c.Ports.Kinds.Namespaced(kind)
 	if err == nil {
-		err = r.Ports.Observer.Observe(ctx, kind)
+		err = c.Ports.Observer.Observe(ctx, kind)
 	}
 	if s.optional && meta.IsNoMatchError(err) {
-		r.ReconcileAt(r.Now.Add(r.Plan.Runtime.Resync)) // nobody tells when a kind is installed
+		c.ReconcileAt(c.Now.Add(c.Plan.Runtime.Resync)) // nobody tells when a kind is installed
 		return fmt.Sprintf("kind %s is not installed", kind.Kind), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	data := r.Data(false)
-	namespace, err := s.namespaceOf(ctx, r, data, namespaced)
+	data := c.Data(false)
+	namespace, err := s.namespaceOf(ctx, c, data, namespaced)
 	if err != nil {
 		return "", err
 	}
 	if s.object == nil {
-		return s.list(ctx, r, kind, namespace, data)
+		return s.list(ctx, c, kind, namespace, data)
 	}
 	name, err := stage.Text(ctx, "selector.name", s.object, data)
 	if err != nil || name == "" {
 		return "selector.name is empty", err
 	}
-	obj := r.Inputs.Get(r.Ports.Observer, kind, namespace, name)
+	obj := c.Inputs.Get(c.Ports.Observer, kind, namespace, name)
 	if obj == nil {
-		return r.Absent(stage.Describe(kind, namespace, name)), nil
+		return c.Absent(stage.Describe(kind, namespace, name)), nil
 	}
-	r.Outside.Cross[s.name], r.Outside.CrossWithSecrets[s.name] = kinds.View(obj), kinds.ViewAll(obj)
+	c.Outside.Cross[s.name], c.Outside.CrossWithSecrets[s.name] = kinds.View(obj), kinds.ViewAll(obj)
 	return "", nil
 }
 
 // list gives all that the labels select, as a list.
-func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
+func (s *crossSource) list(ctx context.Context, c *stage.Cycle, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
 	wanted, err := stage.Texts(ctx, "selector.matchLabels", s.labels, data)
 	if err != nil {
 		return "", err
@@ -257,7 +257,7 @@ func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersion
 	if err != nil {
 		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.matchLabels: %w", err))
 	}
-	objects := r.Inputs.Select(r.Ports.Observer, kind, namespace, selector)
+	objects := c.Inputs.Select(c.Ports.Observer, kind, namespace, selector)
 	if len(objects) > maxCross {
 		return "", stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("selects %d objects; at most %d can be read: select fewer by matchLabels", len(objects), maxCross))
 	}
@@ -265,12 +265,12 @@ func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersion
 	for _, obj := range objects {
 		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewAll(obj))
 	}
-	r.Outside.Cross[s.name], r.Outside.CrossWithSecrets[s.name] = seen, all
+	c.Outside.Cross[s.name], c.Outside.CrossWithSecrets[s.name] = seen, all
 	switch {
 	case len(objects) > 0:
 		return "", nil
-	case r.Ports.Unread != "":
-		return r.Absent(fmt.Sprintf("%s with the labels %q", stage.Describe(kind, namespace, ""), selector.String())), nil
+	case c.Ports.Unread != "":
+		return c.Absent(fmt.Sprintf("%s with the labels %q", stage.Describe(kind, namespace, ""), selector.String())), nil
 	default:
 		return fmt.Sprintf("no %s has the labels %q", stage.Describe(kind, namespace, ""), selector.String()), nil
 	}
@@ -280,12 +280,12 @@ func (s *crossSource) list(ctx context.Context, r *Run, kind schema.GroupVersion
 const maxCross = 1000
 
 // namespaceOf is where the source reads. Empty: the kind has no namespaces, or a cluster-scoped resource reads all of them.
-func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, namespaced bool) (string, error) {
+func (s *crossSource) namespaceOf(ctx context.Context, c *stage.Cycle, data expr.Data, namespaced bool) (string, error) {
 	if !namespaced {
 		return "", nil
 	}
 	if s.namespace == nil {
-		return r.Stored.GetNamespace(), nil
+		return c.Stored.GetNamespace(), nil
 	}
 	namespace, err := stage.Text(ctx, "selector.namespace", s.namespace, data)
 	if err != nil {
@@ -297,5 +297,5 @@ func (s *crossSource) namespaceOf(ctx context.Context, r *Run, data expr.Data, n
 	if namespace == "" {
 		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
 	}
-	return namespace, r.MayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
+	return namespace, c.MayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
 }

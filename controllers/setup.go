@@ -17,7 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/orkspace/orkestra/controllers/crdhealth"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/controllers/drain"
+	"github.com/orkspace/orkestra/controllers/operatorbox"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
@@ -80,7 +83,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	rights := access.NewReviews(c, o.Clock)
 	store := crds.NewStore(c, mgr.GetAPIReader())
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
-	compiler := &Compiler{
+	compiler := &operatorbox.Compiler{
 		Client: c, Mapper: mgr.GetRESTMapper(), CRDs: store, Revisions: revisions,
 		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
 	}
@@ -89,30 +92,34 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	claims := NewClaims(c, o.Clock)
-	reports := &Reports{Engine: eng, Claims: claims, Changed: told.health}
-	box := &OperatorBoxReconciler{
-		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports,
-		Rights: rights, CRDs: store, Compiler: compiler, Claims: claims, Boxes: &told.boxes,
-		Revisions: revisions, Plans: plans,
-		Events:             mgr.GetEventRecorder("operatorbox"),
-		AllowGrantingKinds: o.AllowGrantingKinds,
-	}
-	if err := setupDrain(mgr, o.Namespace, box); err != nil {
+	claims := operatorbox.NewClaims(c, o.Clock)
+	reports := &crdhealth.Reports{Engine: eng, Claims: claims, Changed: told.health}
+	asked := &DirtyQueue{}
+	draining, err := drain.NewWatch(mgr.GetConfig(), o.Namespace, c, func() { asked.Mark(drain.LeaseName, true) })
+	if err != nil {
 		return err
 	}
-	if err := box.SetupWithManager(mgr); err != nil {
+	box := operatorbox.New(operatorbox.Ports{
+		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports, Rights: rights, CRDs: store, Compiler: compiler, Claims: claims,
+		Revisions: revisions, Plans: plans, Boxes: &told.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
+	})
+	if err := box.SetupWithManager(mgr, told.boxes.Source()); err != nil {
 		return err
 	}
-	if err := (&DependencyReconciler{Client: c, Engine: eng, Reports: reports}).SetupWithManager(mgr, told.standings.Source()); err != nil {
+	answer := &drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}
+	if err := answer.SetupWithManager(mgr, asked.Source()); err != nil {
 		return err
 	}
-	standalones := &Standalones{CRDs: store, Rights: rights, Engine: eng}
-	health := &CRDHealthReconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
+	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
+	if err := dependencies.SetupWithManager(mgr, told.standings.Source()); err != nil {
+		return err
+	}
+	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Engine: eng}
+	health := &crdhealth.Reconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
 	if err := health.SetupWithManager(mgr, told.healths.Source()); err != nil {
 		return err
 	}
-	for _, add := range []manager.Runnable{eng, leader{engine: eng, box: box}} {
+	for _, add := range []manager.Runnable{eng, draining, leader{engine: eng, box: box}} {
 		if err := mgr.Add(add); err != nil {
 			return fmt.Errorf("adding the engine: %w", err)
 		}
@@ -162,7 +169,7 @@ const markInterval = time.Second
 // has written nothing of what it saw.
 type leader struct {
 	engine *engine.Engine
-	box    *OperatorBoxReconciler
+	box    *operatorbox.Reconciler
 }
 
 // Start implements manager.Runnable.
@@ -170,7 +177,7 @@ func (l leader) Start(ctx context.Context) error {
 	l.engine.Lead()
 	// An API server that is away for a moment is no reason to end the process.
 	mark := func(ctx context.Context) (bool, error) {
-		err := l.box.markAll(ctx)
+		err := l.box.MarkAll(ctx)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Boxes can't be looked at yet")
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 const drainLong = `Have Orkestra let go of everything, so that nothing is stranded when it is uninstalled.
@@ -28,7 +28,7 @@ The manager takes its finalizer and its marks off all resources and boxes, finis
 hold of nothing any more. Children stay as they are, and so do resources, boxes and CRDs. The command waits until no resource
 and no box is held, and prints how far that is.
 
-What is asked for stands in the annotation ` + v1alpha1.AnnotationDrain + ` of the Lease ` + controllers.LeaseName + ` in the
+What is asked for stands in the annotation ` + v1alpha1.AnnotationDrain + ` of the Lease ` + drain.LeaseName + ` in the
 manager's namespace. --undo takes it off again: the manager marks the resources again, and their children are not touched.
 Installing Orkestra again, with a ServiceAccount that is made anew, does so too.
 
@@ -124,7 +124,7 @@ func (f *drainFlags) drainer(out io.Writer) (*drainer, error) {
 	config.Timeout = 0 // a watch has no end
 	return &drainer{
 		config: config, bounded: bounded, client: c, out: out, said: map[string]string{},
-		lease: types.NamespacedName{Namespace: cluster.Namespace(f.namespace), Name: controllers.LeaseName},
+		lease: types.NamespacedName{Namespace: cluster.Namespace(f.namespace), Name: drain.LeaseName},
 	}, nil
 }
 

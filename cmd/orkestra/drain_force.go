@@ -19,8 +19,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
-	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -73,7 +73,7 @@ func (d *drainer) force(ctx context.Context) error {
 
 // draining says whether a manager may be there that drains.
 func (d *drainer) draining(lease *coordinationv1.Lease) bool {
-	return controllers.DrainAccepted(lease.Annotations[v1alpha1.AnnotationDrain]) && holder(lease) != ""
+	return drain.Accepted(lease.Annotations[v1alpha1.AnnotationDrain]) && holder(lease) != ""
 }
 
 func holder(lease *coordinationv1.Lease) string {

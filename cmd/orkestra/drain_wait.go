@@ -19,7 +19,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 // noAnswer is what is said while no manager has seen that a drain is asked for.
@@ -126,13 +126,13 @@ func (d *drainer) progress(ctx context.Context, seen client.Reader) (done bool, 
 			d.say("operatorbox/"+box.Name, "drained")
 			continue
 		}
-		if !controllers.DrainAccepted(word) {
+		if !drain.Accepted(word) {
 			state = noAnswer
 		}
 		left = append(left, fmt.Sprintf("operatorbox/%s: %s", box.Name, state))
 		d.say("operatorbox/"+box.Name, state)
 	}
-	if !controllers.DrainAccepted(word) {
+	if !drain.Accepted(word) {
 		d.said[leftOver] = fmt.Sprintf("%s: does it run in namespace %q? Without one, use --force", noAnswer, d.lease.Namespace)
 		return false, nil
 	}

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 // lease is the one that managers compete for, and that asks for drains.
 func lease() *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: controllers.LeaseName}}
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: drain.LeaseName}}
 }
 
 // versionsOf are the resourceVersions of ConfigMaps, by name.
@@ -201,7 +201,7 @@ var _ = Describe("orkestra drain", func() {
 			g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(l), l)).To(Succeed())
 			return l.Annotations[v1alpha1.AnnotationDrain]
 		}
-		Expect(controllers.DrainAccepted(word(Default))).To(BeTrue(), word(Default))
+		Expect(drain.Accepted(word(Default))).To(BeTrue(), word(Default))
 		manager.stop()
 		w.merge(ctx, lease(), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationDrain+`":"`+word(Default)+`-of-old"}}}`)
 		manager = startManager(cluster.Config())
@@ -231,7 +231,7 @@ var _ = Describe("orkestra drain", func() {
 			}
 		})
 		leads := func(s *settings) {
-			s.manager.LeaderElection, s.manager.LeaderElectionID, s.manager.LeaderElectionNamespace = true, controllers.LeaseName, ownNamespace
+			s.manager.LeaderElection, s.manager.LeaderElectionID, s.manager.LeaderElectionNamespace = true, drain.LeaseName, ownNamespace
 			s.manager.LeaseDuration, s.manager.RenewDeadline, s.manager.RetryPeriod = new(3*time.Second), new(2*time.Second), new(200*time.Millisecond)
 		}
 		manager = startManager(cluster.Config(), leads)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 // loaded is a box whose children show when something was done twice: a Job that runs once, a Secret that is drawn once.
@@ -214,7 +214,7 @@ var _ = Describe("High availability", longest, func() {
 		GinkgoHelper()
 		lease := &coordinationv1.Lease{}
 		Eventually(func(g Gomega) {
-			g.Expect(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: controllers.LeaseName}, lease)).To(Succeed())
+			g.Expect(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: drain.LeaseName}, lease)).To(Succeed())
 			g.Expect(lease.Spec.HolderIdentity).To(HaveValue(Equal(identity)))
 		}).WithContext(ctx).Should(Succeed())
 		Expect(lease.Spec.LeaseTransitions).To(HaveValue(BeEquivalentTo(1)))

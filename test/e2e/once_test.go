@@ -124,7 +124,7 @@ var _ = Describe("What is made once", func() {
 		var first *unstructured.Unstructured
 		// Another process of ours, as one that just lost the lease, is faster by a moment.
 		log.justBefore(http.MethodPost, func(_ http.RoundTripper, r *http.Request) error {
-			body, err := drain(r.Body)
+			body, err := readAll(r.Body)
 			if err != nil {
 				return err
 			}

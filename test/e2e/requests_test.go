@@ -99,7 +99,7 @@ func (l *writeLog) wrap(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		entry := write{method: r.Method, path: r.URL.Path, query: r.URL.Query(), contentType: r.Header.Get("Content-Type")}
-		body, err := drain(r.Body)
+		body, err := readAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (l *writeLog) wrap(next http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		answer, err := drain(response.Body)
+		answer, err := readAll(response.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +208,7 @@ func (l *writeLog) deletes() ([]string, error) {
 
 // sendBefore sends a request with a part of its body replaced, and reads the object that it makes.
 func sendBefore(next http.RoundTripper, r *http.Request, made *unstructured.Unstructured, old, replacement string) error {
-	body, err := drain(r.Body)
+	body, err := readAll(r.Body)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func sendBefore(next http.RoundTripper, r *http.Request, made *unstructured.Unst
 	if err != nil {
 		return err
 	}
-	answer, err := drain(response.Body)
+	answer, err := readAll(response.Body)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func patchesWithout(text string) func(http.RoundTripper) http.RoundTripper {
 			if r.Method != http.MethodPatch {
 				return next.RoundTrip(r)
 			}
-			body, err := drain(r.Body)
+			body, err := readAll(r.Body)
 			if err != nil {
 				return nil, err
 			}
@@ -249,8 +249,8 @@ func resend(r *http.Request, body []byte) *http.Request {
 	return out
 }
 
-// drain reads a body to its end and closes it.
-func drain(body io.ReadCloser) ([]byte, error) {
+// readAll reads a body to its end and closes it.
+func readAll(body io.ReadCloser) ([]byte, error) {
 	if body == nil {
 		return nil, nil
 	}

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 var _ = Describe("The page on troubleshooting", func() {
@@ -33,7 +33,7 @@ var _ = Describe("The page on troubleshooting", func() {
 		}
 		DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(kube.Delete(ctx, lease()))).To(Succeed()) })
 		replaceManager(func(s *settings) {
-			s.manager.LeaderElection, s.manager.LeaderElectionID, s.manager.LeaderElectionNamespace = true, controllers.LeaseName, ownNamespace
+			s.manager.LeaderElection, s.manager.LeaderElectionID, s.manager.LeaderElectionNamespace = true, drain.LeaseName, ownNamespace
 			s.manager.LeaderElectionReleaseOnCancel = true
 			s.manager.LeaseDuration, s.manager.RenewDeadline, s.manager.RetryPeriod = new(3*time.Second), new(2*time.Second), new(200*time.Millisecond)
 		})

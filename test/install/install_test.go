@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/test/localcluster"
 )
 
@@ -220,7 +220,7 @@ func (i *installation) servesTheLeaseFirst(ctx context.Context, t *testing.T) {
 	i.g.Eventually(func(g Gomega) {
 		schema, err := i.kube.FlowcontrolV1().FlowSchemas().Get(ctx, "orkestra-leader-election", metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		lease := config.Host + "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/" + controllers.LeaseName
+		lease := config.Host + "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases/" + drain.LeaseName
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, lease, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
 		res, err := transport.RoundTrip(req)

@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 func TestDrainHook(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDrainHookMayDoLittle(t *testing.T) {
 	}))
 	g.Expect(all["Role/orkestra-drain"].rules).To(ConsistOf(
 		rbacv1.PolicyRule{
-			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{controllers.LeaseName},
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{drain.LeaseName},
 			Verbs: []string{"get", "list", "watch", "patch"},
 		},
 		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 )
 
 // The lease of the leader (design: semantics.md, "High availability"). A follower takes it when it has not been renewed for
@@ -54,7 +54,7 @@ func newLeaderLock(config *rest.Config, namespace string) (*leaderLock, error) {
 		return nil, fmt.Errorf("making a client for the lease: %w", err)
 	}
 	return &leaderLock{LeaseLock: resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: controllers.LeaseName},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: drain.LeaseName},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}}, nil

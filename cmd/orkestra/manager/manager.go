@@ -29,6 +29,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers"
+	"github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
 )
 
@@ -200,7 +201,7 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 	return ctrl.Options{
 		Scheme: cluster.Scheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
-		LeaderElection: f.leaderElect, LeaderElectionID: controllers.LeaseName, LeaderElectionNamespace: cluster.Namespace(f.namespace),
+		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.Namespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}

@@ -30,8 +30,6 @@ const notMoved = "not moved yet"
 
 // What is not moved yet may not grow (docs/design/house.md). An exception goes when its wall has moved.
 var exceptions = []exception{
-	{"lines of controllers", 4386, notMoved},
-	{"methods of controllers.OperatorBoxReconciler", 66, notMoved},
 	{"lines of engine", 4393, notMoved},
 	{"feedback edges of engine", 54, notMoved},
 	{"methods of engine.Engine", 36, notMoved},

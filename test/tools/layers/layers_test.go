@@ -75,6 +75,8 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/pipeline", imported: ours("engine"), list: "pipeline"},
 		{folder: "engine/pipeline", imported: ours("engine/watch"), list: "pipeline"},
 		{folder: "engine/pipeline", imported: ours("controllers"), list: "pipeline", test: true},
+		{folder: "controllers/operatorbox", imported: ours("controllers/crdhealth"), list: "controllers"},
+		{folder: "controllers/crdhealth", imported: ours("controllers/operatorbox"), list: "controllers"},
 		{folder: "engine", imported: ours("controllers"), list: "engine"},
 		{folder: "engine/expr", imported: ours("controllers"), list: "engine"},
 		{folder: "engine/expr", imported: ours("engine/kinds"), list: "expressions"},

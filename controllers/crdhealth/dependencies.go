@@ -1,0 +1,107 @@
+package crdhealth
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// DependencyReconciler tells the engine how boxes stand, and CRDs that other operators run, as soon as that changes. It runs on
+// every replica, writes nothing and waits for nobody, so that what depends on them is let go at once.
+type DependencyReconciler struct {
+	// Client reads from the manager's cache.
+	Client client.Client
+	// Engine is told.
+	Engine *engine.Engine
+	// Reports says how boxes stand that this process runs: what somebody else writes into their CRDHealth lets nobody go.
+	Reports HealthReporter
+}
+
+// SetupWithManager makes the controller. changed adds the names of boxes whose report has changed.
+func (r *DependencyReconciler) SetupWithManager(mgr ctrl.Manager, changed source.Source) error {
+	everywhere := false
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("dependency").
+		For(&v1alpha1.CRDHealth{}).
+		Watches(&v1alpha1.OperatorBox{}, &handler.EnqueueRequestForObject{}).
+		WatchesRawSource(changed).
+		WithOptions(controller.Options{NeedLeaderElection: &everywhere}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the dependency controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile tells how one of them stands.
+func (r *DependencyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	box, known := &v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}
+	hasBox, err := found(r.Client.Get(ctx, req.NamespacedName, box))
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
+	}
+	hasHealth, err := found(r.Client.Get(ctx, req.NamespacedName, known))
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading CRDHealth %q: %w", req.Name, err)
+	}
+	if !hasHealth {
+		known = nil
+	}
+	r.Engine.SetStanding(req.Name, r.known(req.Name, standing(hasBox, known)))
+	return ctrl.Result{}, nil
+}
+
+// known is how a box stands by this process's own knowledge, and as its CRDHealth says where it has none: on followers, for CRDs
+// that other operators run, and while caches fill, when what a former process has written holds.
+func (r *DependencyReconciler) known(box string, written pipeline.Standing) pipeline.Standing {
+	if !written.OfBox || !r.Engine.Leading() {
+		return written
+	}
+	report, ok := r.Reports.HealthReport(box)
+	if !ok || report.Phase == health.Starting || r.Reports.Closing() {
+		return written
+	}
+	written.State, written.Started = health.State(report.Phase, report.Snapshot.Degraded), report.Phase == health.Running
+	return written
+}
+
+func found(err error) (bool, error) {
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// standing is what a CRDHealth says; known is nil where there is none. One that a box has left behind says nothing any more, and
+// the garbage collector is about to take it.
+func standing(hasBox bool, known *v1alpha1.CRDHealth) pipeline.Standing {
+	switch {
+	case known == nil && !hasBox:
+		return pipeline.Standing{}
+	case known == nil:
+		return pipeline.Standing{OfBox: true, State: v1alpha1.HealthPending}
+	case !hasBox && (known.Spec.OperatorBoxRef != nil || metav1.GetControllerOf(known) != nil):
+		return pipeline.Standing{}
+	case hasBox && known.Spec.OperatorBoxRef == nil:
+		// The box is about to take over what another operator ran.
+		return pipeline.Standing{OfBox: true, State: v1alpha1.HealthPending}
+	}
+	return pipeline.Standing{
+		OfBox: hasBox, State: cmp.Or(known.Status.State, v1alpha1.HealthPending),
+		Started: meta.IsStatusConditionTrue(known.Status.Conditions, v1alpha1.ConditionStarted),
+	}
+}

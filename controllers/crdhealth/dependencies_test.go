@@ -1,0 +1,45 @@
+package crdhealth
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+func TestStanding(t *testing.T) {
+	own := func(ref string, state v1alpha1.HealthState, started bool, owners ...metav1.OwnerReference) *v1alpha1.CRDHealth {
+		h := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "db", OwnerReferences: owners}}
+		if ref != "" {
+			h.Spec.OperatorBoxRef = &v1alpha1.OperatorBoxReference{Name: ref}
+		}
+		h.Status.State = state
+		if started {
+			h.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStarted, Status: metav1.ConditionTrue}}
+		}
+		return h
+	}
+	const healthy, pending = v1alpha1.HealthHealthy, v1alpha1.HealthPending
+	cases := map[string]struct {
+		hasBox bool
+		known  *v1alpha1.CRDHealth
+		want   pipeline.Standing
+	}{
+		"nothing":                         {false, nil, pipeline.Standing{}},
+		"a box that has just been made":   {true, nil, pipeline.Standing{OfBox: true, State: pending}},
+		"its CRDHealth says nothing yet":  {true, own("db", "", false), pipeline.Standing{OfBox: true, State: pending}},
+		"a healthy box":                   {true, own("db", healthy, true), pipeline.Standing{OfBox: true, State: healthy, Started: true}},
+		"a box that is about to take one": {true, own("", healthy, true), pipeline.Standing{OfBox: true, State: pending}},
+		"left behind by a box":            {false, own("db", healthy, true), pipeline.Standing{}},
+		"one that goes with its box":      {false, own("", healthy, true, boxOwner("db", "uid")), pipeline.Standing{}},
+		"another operator's":              {false, own("", healthy, true), pipeline.Standing{State: healthy, Started: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(standing(tc.hasBox, tc.known)).To(Equal(tc.want))
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package crdhealth
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/words"
+	"github.com/orkspace/orkestra/engine/health"
+)
+
+// announce logs a change of state, and makes an event of one to Degraded, and of one that ends that. It is about the box; about
+// the CRDHealth where another operator runs the CRD.
+func (r *Reconciler) announce(
+	ctx context.Context, box *v1alpha1.OperatorBox, was *v1alpha1.CRDHealthStatus, now *v1alpha1.CRDHealth,
+) {
+	last := r.tell(now.Name, *was, now.Status)
+	if state := now.Status.State; was.State != state {
+		log.FromContext(ctx).Info("Health changed", "state", state, "before", was.State)
+	}
+	if r.Events == nil {
+		return
+	}
+	var about, beside runtime.Object = now, nil
+	recovered := "every resource is healthy again"
+	if box != nil {
+		about, beside = box, now
+		recovered = "a reconcile succeeded again"
+	}
+	switch {
+	case health.Degrades(last, now.Status):
+		r.Events.Eventf(about, beside, corev1.EventTypeWarning, v1alpha1.ReasonDegraded, "Reconcile", "%s", words.Cut(readyMessage(now), words.MaxNote))
+	case health.Recovers(last, now.Status):
+		r.Events.Eventf(about, beside, corev1.EventTypeNormal, v1alpha1.ReasonRecovered, "Reconcile", "%s", recovered)
+	}
+}
+
+// tell notes what people are told of a box, and gives what they were told last: by this process, or else by what stands in the
+// object. What somebody else wrote there, or that he deleted it, is no change of the box.
+func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, known := r.told[name]; known {
+		was = last
+	}
+	if r.told == nil {
+		r.told = map[string]v1alpha1.CRDHealthStatus{}
+	}
+	r.told[name] = v1alpha1.CRDHealthStatus{
+		State: now.State, ConsecutiveFailures: now.ConsecutiveFailures, FailureThreshold: now.FailureThreshold,
+	}
+	return was
+}
+
+// forget drops what was told of a name that nothing has any more.
+func (r *Reconciler) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.told, name)
+}

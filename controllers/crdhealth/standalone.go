@@ -1,0 +1,199 @@
+package crdhealth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/controllers/words"
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// standaloneInterval is the time between two looks at a CRDHealth without a box that nothing but time asked for: rights may have
+// been taken away.
+const standaloneInterval = time.Minute
+
+// Standalones looks after CRDHealths that belong to no box: they show the health of CRDs that other operators run. It is safe for
+// concurrent use, but for one name at a time.
+type Standalones struct {
+	// CRDs keeps the full CRDs.
+	CRDs *crds.Store
+	// Rights says what the manager may do.
+	Rights *access.Reviews
+	// Engine looks at the resources.
+	Engine *engine.Engine
+
+	mu     sync.Mutex
+	checks map[string]compiledCheck // by CRDHealth; guarded by mu
+}
+
+// compiledCheck is what a spec compiled to, so that it is not compiled at every look.
+type compiledCheck struct {
+	revision string
+	check    *pipeline.HealthCheck
+	errs     field.ErrorList
+}
+
+// Outlook is what a look came to.
+type Outlook struct {
+	// Report says how the resources fare.
+	Report health.Report
+	// Known is false where what was last written holds until more is known.
+	Known bool
+	// Again is when to look without an event.
+	Again time.Duration
+}
+
+// Look makes sure that the resources of a CRD are looked at, if they can be, and says how they fare.
+func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook, error) {
+	crd, report, err := s.find(ctx, h)
+	if err != nil {
+		return Outlook{}, err
+	}
+	if crd == nil {
+		s.Engine.Untrack(h.Name)
+		return Outlook{Report: report, Known: true}, nil
+	}
+	checked := s.compile(h, crd)
+	if len(checked.errs) > 0 {
+		s.Engine.Untrack(h.Name)
+		return pending(h, v1alpha1.ReasonCompileFailed, words.Mistakes(checked.errs), 0), nil
+	}
+	missing, err := s.Rights.Missing(ctx, []rbacv1.PolicyRule{{
+		APIGroups: []string{crd.Resource.Group}, Resources: []string{crd.Resource.Resource}, Verbs: []string{"list", "watch"},
+	}})
+	if err != nil {
+		return Outlook{}, err
+	}
+	if len(missing) > 0 {
+		s.Engine.Untrack(h.Name)
+		return pending(h, v1alpha1.ReasonForbidden, access.Sentence(missing), access.RetryInterval), nil
+	}
+	return s.track(h, crd, checked)
+}
+
+func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked compiledCheck) (Outlook, error) {
+	err := s.Engine.Track(engine.Foreign{Name: h.Name, CRD: *crd, Check: checked.check, Revision: checked.revision, Health: h.Status})
+	if errors.Is(err, engine.ErrNotStarted) {
+		return Outlook{Again: staleDelay}, nil
+	}
+	if err != nil {
+		return Outlook{}, fmt.Errorf("looking at the resources of CRDHealth %q: %w", h.Name, err)
+	}
+	report, ok := s.Engine.Tracked(h.Name)
+	if !ok {
+		return Outlook{Again: staleDelay}, nil
+	}
+	// While caches fill after a restart, what the last process has seen is the best that is known.
+	filling := report.Phase == health.Starting && report.Message == ""
+	held := filling && (h.Status.State == v1alpha1.HealthHealthy || h.Status.State == v1alpha1.HealthDegraded)
+	return Outlook{Report: report, Known: !held, Again: standaloneInterval}, nil
+}
+
+// Forget ends the looking for a name.
+func (s *Standalones) Forget(name string) {
+	s.Engine.Untrack(name)
+	s.CRDs.Forget(crdUser(name))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.checks, name)
+}
+
+// crdUser is the name under which the CRD of a CRDHealth is kept. A box of the same name has its own.
+func crdUser(name string) string { return "crdhealth/" + name }
+
+// find gives the CRD in the version that is looked at: the storage version if it is served, or else the first that is. nil: there
+// is none, as the report says.
+func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipeline.CRD, health.Report, error) {
+	name := h.Spec.CRD.Name
+	crd, err := s.CRDs.Find(ctx, crdUser(h.Name), name)
+	switch {
+	case apierrors.IsNotFound(err):
+		r := pending(h, v1alpha1.ReasonCRDMissing, s.CRDs.Missing(ctx, name), 0).Report
+		if s := h.Status.State; s != "" && s != v1alpha1.HealthPending {
+			r.Phase = health.Stopped
+		}
+		return nil, r, nil
+	case err != nil:
+		return nil, health.Report{}, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
+	}
+	if why := crds.NotEstablished(crd); why != "" {
+		return nil, pending(h, v1alpha1.ReasonCRDNotEstablished, why, 0).Report, nil
+	}
+	if picked, ok := crds.First(crd, ""); ok {
+		return &picked, health.Report{}, nil
+	}
+	return nil, pending(h, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf("CustomResourceDefinition %q serves no version", name), 0).Report, nil
+}
+
+// pending is what a look comes to at a CRDHealth whose resources can't be looked at.
+func pending(h *v1alpha1.CRDHealth, reason, message string, again time.Duration) Outlook {
+	report := health.Report{Phase: health.Pending, Reason: reason, Message: message, CRD: h.Spec.CRD.Name, Foreign: true}
+	return Outlook{Report: report, Known: true, Again: again}
+}
+
+func (s *Standalones) compile(h *v1alpha1.CRDHealth, crd *pipeline.CRD) compiledCheck {
+	revision := fmt.Sprintf("%s/%d %s/%d/%s", h.UID, h.Generation, crd.UID, crd.Generation, crd.Kind.Version)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.checks[h.Name]; ok && known.revision == revision {
+		return known
+	}
+	checked := compiledCheck{revision: revision}
+	checked.check, checked.errs = pipeline.CompileHealthyWhen(h.Spec.HealthyWhen, *crd, field.NewPath("spec", "healthyWhen"))
+	if s.checks == nil {
+		s.checks = map[string]compiledCheck{}
+	}
+	s.checks[h.Name] = checked
+	return checked
+}
+
+// standalone writes how the resources of another operator's CRD fare.
+func (r *Reconciler) standalone(ctx context.Context, current *v1alpha1.CRDHealth) (ctrl.Result, error) {
+	seen, err := r.Standalones.Look(ctx, current)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !seen.Known && current.Status.State != "" {
+		return ctrl.Result{RequeueAfter: seen.Again}, nil
+	}
+	if !seen.Known {
+		seen.Report = pending(current, "", "resources are not looked at yet", 0).Report
+	}
+	result, err := r.writeStatus(ctx, nil, current, seen.Report)
+	if result.RequeueAfter == 0 || seen.Again > 0 && seen.Again < result.RequeueAfter {
+		result.RequeueAfter = seen.Again
+	}
+	return result, err
+}
+
+// standaloneFor gives the CRDHealths without a box that name a CRD.
+func (r *Reconciler) standaloneFor(ctx context.Context, crd client.Object) []reconcile.Request {
+	var list v1alpha1.CRDHealthList
+	if err := r.Client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "CRDHealths of a CRD could not be listed", "crd", crd.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if h := &list.Items[i]; h.Spec.OperatorBoxRef == nil && h.Spec.CRD.Name == crd.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: h.Name}})
+		}
+	}
+	return requests
+}

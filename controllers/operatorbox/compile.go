@@ -1,0 +1,54 @@
+package operatorbox
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/words"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// planner makes the plan of a box.
+type planner struct {
+	Ports
+
+	run *runner
+}
+
+// compile compiles the box against its CRD. What has no plan that can be run goes on with what ran before, or serves deletions.
+func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) {
+	switch {
+	case s.crd == nil:
+		return true, p.run.serveOtherVersion(ctx, s)
+	case s.refused && (len(s.errors) > 0 || p.run.running(s.box, s.live) != nil):
+		// The definition was refused, or does not compile: the box is served with the CRD that it installed before. A plan that runs
+		// goes on as it is; after a restart, a spec that fits that CRD runs.
+		return true, p.run.serveDeletions(ctx, s)
+	}
+	plan, errs := p.plan(ctx, s.box, s.crd)
+	if len(errs) > 0 {
+		if !s.refused { // else the definition is what is to be mended first
+			s.errors = append(s.errors, errs...)
+			s.notReady(health.Pending, v1alpha1.ReasonCompileFailed, words.Mistakes(errs))
+		}
+		return true, p.run.serveDeletions(ctx, s)
+	}
+	p.noteAdded(s.box, plan)
+	s.plan = plan
+	return false, nil
+}
+
+// plan gives the plan of a box; the one that runs, where nothing changed.
+func (p *planner) plan(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
+	running := p.Engine.Plan(box.Name)
+	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
+		running.CRD.Same(*crd) {
+		return running, nil
+	}
+	env := p.Compiler.Env(ctx, box.Name, *crd)
+	env.DependsOn = p.dependsOn(ctx, box)
+	return pipeline.Compile(box, env)
+}

@@ -1,0 +1,173 @@
+package operatorbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+)
+
+const (
+	// boxWorkers is more than one, so that a box whose CRD is slow does not hold up the others.
+	boxWorkers = 4
+	// staleDelay is how long a reconcile waits that met a newer object than the cache has. The cache's event comes earlier.
+	staleDelay = time.Second
+)
+
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes/status,verbs=patch;update
+// +kubebuilder:rbac:groups=orkestra.orkspace.io,resources=operatorboxes/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+
+// Reconciler compiles boxes and has the engine run them. It runs on every replica: followers compile and keep informers warm, and
+// write nothing.
+type Reconciler struct {
+	ports   Ports
+	hold    *holder
+	crd     *finder
+	claim   *claimer
+	history *historian
+	compile *planner
+	run     *runner
+	status  *recorder
+	release *releaser
+}
+
+// New gives a reconciler that works with these ports.
+func New(p Ports) *Reconciler {
+	r := &Reconciler{ports: p, hold: &holder{Ports: p}, claim: &claimer{p}, history: &historian{p}, run: &runner{p}, status: &recorder{p}}
+	r.crd = &finder{Ports: p, installer: installer{p}}
+	r.compile = &planner{Ports: p, run: r.run}
+	r.release = &releaser{Ports: p, hold: r.hold, crd: r.crd, claim: r.claim, history: r.history, run: r.run, status: r.status}
+	return r
+}
+
+// SetupWithManager makes the controller. marked adds the boxes that Ports.Boxes holds.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) error {
+	everywhere := false
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("operatorbox").
+		For(&v1alpha1.OperatorBox{}).
+		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.boxesOf)).
+		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.dependants), builder.WithPredicates(judged{})).
+		WatchesRawSource(marked).
+		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &everywhere}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the OperatorBox controller: %w", err)
+	}
+	return nil
+}
+
+// boxesOf gives the boxes that name a CRD.
+func (r *Reconciler) boxesOf(ctx context.Context, crd client.Object) []reconcile.Request {
+	var boxes v1alpha1.OperatorBoxList
+	if err := r.ports.Client.List(ctx, &boxes); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Boxes of a CRD could not be listed", "crd", crd.GetName())
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range boxes.Items {
+		if crds.NameOf(&boxes.Items[i]) == crd.GetName() || crds.Defined(&boxes.Items[i]) == crd.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
+		}
+	}
+	return out
+}
+
+// MarkAll queues every box, those first that others depend on, and boxes that are gone and have left something.
+func (r *Reconciler) MarkAll(ctx context.Context) error {
+	var list v1alpha1.OperatorBoxList
+	if err := r.ports.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing boxes: %w", err)
+	}
+	for _, name := range inOrder(list.Items) {
+		r.ports.Boxes.Mark(name, true)
+	}
+	r.history.markStrays(ctx, list.Items)
+	return nil
+}
+
+// Reconcile brings one box to what its spec says. It is idempotent.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) {
+		// The box has changed since the cache last saw it. That is no error: its event is on the way.
+		ctrl.LoggerFrom(ctx).V(1).Info("Read an old OperatorBox", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	draining, err := r.ports.Drain.Draining(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	box, err := r.hold.read(ctx, req.NamespacedName, draining)
+	if apierrors.IsNotFound(err) {
+		return r.vanished(ctx, req.Name)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
+	}
+	// A plan that does not know where former revisions have made children would overlook those, and is not made anew when that is known.
+	if _, err := r.ports.Revisions.Places(ctx, box.Name); err != nil && !apierrors.IsForbidden(err) {
+		return ctrl.Result{}, fmt.Errorf("reading the revisions of OperatorBox %q: %w", req.Name, err)
+	}
+	s := newScope(box)
+	s.deleted, s.draining = box.DeletionTimestamp != nil, draining
+	return r.serve(ctx, s)
+}
+
+// serve goes through the steps.
+func (r *Reconciler) serve(ctx context.Context, s *scope) (ctrl.Result, error) {
+	steps, always := r.order(s)
+	if err := walk(ctx, s, steps); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := errors.Join(s.failed, walk(ctx, s, always)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: s.requeueAfter}, nil
+}
+
+func walk(ctx context.Context, s *scope, steps []step) error {
+	for _, do := range steps {
+		if stop, err := do(ctx, s); err != nil || stop {
+			return err
+		}
+	}
+	return nil
+}
+
+// vanished does what is left to do for a box that is gone. One that we held was deleted past its finalizer: by hand, or by the API server,
+// which decides about a deletion by the finalizers that it has read before, while we put ours on. Its resources are let go nevertheless.
+func (r *Reconciler) vanished(ctx context.Context, name string) (ctrl.Result, error) {
+	last := r.hold.last(name)
+	if last == nil || !r.ports.Engine.Leading() {
+		r.history.drop(ctx, name)
+		return ctrl.Result{}, r.release.forget(ctx, name)
+	}
+	if err := r.ports.Live.Get(ctx, types.NamespacedName{Name: name}, &v1alpha1.OperatorBox{}); !apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: staleDelay}, client.IgnoreNotFound(err) // it was made again, and its event is on the way
+	}
+	s := newScope(last.DeepCopy())
+	s.deleted = true
+	return r.serve(ctx, s)
+}

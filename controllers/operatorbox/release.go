@@ -1,0 +1,220 @@
+package operatorbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// finalizeInterval is how long a deleted box waits without an event before it is reconciled again. The engine tells when a resource
+// is let go, and the watch of CRDs when one is gone; this is for what neither of them sees.
+const finalizeInterval = 30 * time.Second
+
+// How what holds a box up begins, when the box is being deleted and when the manager is being drained.
+const (
+	whileDeleted = "the box is being deleted and "
+	whileDrained = "the manager is being drained and "
+)
+
+// drained is what a box says that holds nothing any more.
+const drained = "the manager is drained: no resource of the box is held, their children stay; " +
+	"orkestra drain --undo, or installing Orkestra again, makes the box go on"
+
+// releaser lets go of what boxes hold: when they are deleted, and when the manager is drained.
+type releaser struct {
+	Ports
+
+	hold    *holder
+	crd     *finder
+	claim   *claimer
+	history *historian
+	run     *runner
+	status  *recorder
+}
+
+// finalize lets go of everything that a deleted box holds: its resources lose Orkestra's marks, their children stay, unless
+// the box asks for more. Then the box goes.
+func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error) {
+	s.silent = true
+	if !controllerutil.ContainsFinalizer(s.box, v1alpha1.Finalizer) {
+		return true, r.forget(ctx, s.box.Name)
+	}
+	if !r.Engine.Leading() {
+		r.Engine.Remove(s.box.Name)
+		return true, nil
+	}
+	if _, err := r.status.misread(ctx, s); err != nil {
+		return false, err
+	}
+	holdsUp, err := r.holdsUp(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if holdsUp != "" {
+		s.silent, s.requeueAfter = false, finalizeInterval
+		s.notReady(health.Stopped, v1alpha1.ReasonDeletionBlocked, whileDeleted+holdsUp)
+		return true, nil
+	}
+	if err := r.claim.handOver(ctx, s.box, s.crdName); err != nil {
+		return false, err
+	}
+	r.Engine.Remove(s.box.Name)
+	r.history.drop(ctx, s.box.Name)
+	if err := r.hold.free(ctx, s.box); err != nil {
+		return false, err
+	}
+	return true, r.forget(ctx, s.box.Name)
+}
+
+// drain brings a box of an installation that is being drained to its end: its resources lose Orkestra's marks and are not
+// marked again, deletions that are under way are finished, children stay, and then the box itself is let go. It does not go
+// away, so that Orkestra can go on where it was.
+func (r *releaser) drain(ctx context.Context, s *scope) (stop bool, err error) {
+	if !r.Engine.Leading() {
+		r.Engine.Remove(s.box.Name)
+		s.silent = true
+		return true, nil
+	}
+	holdsUp, err := r.free(ctx, s)
+	if err == nil && holdsUp == "" {
+		err = r.hold.free(ctx, s.box)
+	}
+	switch {
+	case err != nil:
+		s.failed = err
+		s.notReady(health.Suspended, v1alpha1.ReasonDraining, err.Error())
+	case holdsUp != "":
+		s.requeueAfter = finalizeInterval
+		s.notReady(health.Suspended, v1alpha1.ReasonDraining, whileDrained+holdsUp)
+	default:
+		s.notReady(health.Suspended, v1alpha1.ReasonDrained, drained)
+	}
+	return true, nil
+}
+
+// holdsUp lets go of what a deleted box holds in the cluster, and says what it waits for; empty: it holds nothing any more.
+func (r *releaser) holdsUp(ctx context.Context, s *scope) (string, error) {
+	waits, err := r.free(ctx, s)
+	if err != nil || waits != "" {
+		return waits, err
+	}
+	gone, err := r.crd.installer.remove(ctx, s.box)
+	if err != nil || gone {
+		return "", err
+	}
+	return fmt.Sprintf("waits for CustomResourceDefinition %q to be gone", s.crdName), nil
+}
+
+// free takes the marks off the resources of a box, and says what it waits for; empty: none is left that has some.
+func (r *releaser) free(ctx context.Context, s *scope) (waits string, err error) {
+	if waits, err = r.serveRelease(ctx, s); err != nil || waits != "" || r.Engine.Plan(s.box.Name) == nil {
+		return waits, err
+	}
+	how, farewell := r.how(s)
+	left, err := r.Engine.Release(ctx, s.box.Name, how, farewell)
+	switch {
+	case errors.Is(err, engine.ErrFilling):
+		return "waits for its caches to fill", nil
+	case err != nil:
+		return "", fmt.Errorf("releasing the resources of OperatorBox %q: %w", s.box.Name, err)
+	case len(left) > 0:
+		return awaiting(left), nil
+	}
+	return "", nil
+}
+
+// how says how the resources of a box are let go, and what they say then.
+func (r *releaser) how(s *scope) (engine.ReleaseMode, engine.Farewell) {
+	how := engine.ReleaseMarks
+	switch {
+	case !s.deleted:
+		return how, engine.FarewellDrained()
+	case deletesCRD(s.box, s.live):
+		how = engine.DeleteResources
+	case s.box.Annotations[v1alpha1.AnnotationCleanup] == v1alpha1.True:
+		how = engine.ReleaseChildren
+	}
+	return how, engine.FarewellOf(s.box.Name, how)
+}
+
+// awaiting names resources that are not let go yet, the first of them where there are many.
+func awaiting(left []types.NamespacedName) string {
+	const most = 3
+	names := make([]string, 0, most+1)
+	for _, name := range left[:min(most, len(left))] {
+		names = append(names, strings.TrimPrefix(name.String(), "/"))
+	}
+	if more := len(left) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "waits for resources that are not let go yet: " + strings.Join(names, ", ")
+}
+
+// serveRelease makes sure that the box runs a plan that serves deletions alone, and says what it waits for; empty: for nothing. The old
+// plan is stopped first, and waited for, so that nothing marks a resource again that has been let go.
+func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, err error) {
+	box := s.box
+	if holder, err := r.Claims.Take(ctx, box, s.crdName); err != nil {
+		return "", err
+	} else if holder != box.Name {
+		return "", nil // it never ran: another box has the resources
+	}
+	live, err := r.CRDs.Find(ctx, box.Name, s.crdName)
+	if apierrors.IsNotFound(err) || err == nil && crds.NotEstablished(live) != "" {
+		r.Engine.Remove(box.Name)
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	s.live = live
+	s.established()
+	if _, ok := crds.OwnVersion(box, live); !ok {
+		s.crdReason, s.crdMessage = v1alpha1.ReasonCRDVersionNotServed, crds.NotServed(box, live)
+	}
+	picked, ok := r.run.anyVersion(box, live)
+	if !ok {
+		r.Engine.Remove(box.Name)
+		if len(box.Status.WatchedNamespaces) == 0 {
+			return "", nil // in none of them may a resource be marked
+		}
+		return fmt.Sprintf("waits for CustomResourceDefinition %q to serve a version again: without one, its resources can't be let go", live.Name), nil
+	}
+	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != crds.WorkedIn(box, live)
+	running := r.run.running(box, live)
+	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
+		return "", nil
+	}
+	var plan *pipeline.Plan
+	if running != nil {
+		plan = running.ForCleanup()
+	} else if plan, err = r.run.cleanupPlan(ctx, s, picked); err != nil {
+		return "", fmt.Errorf("compiling OperatorBox %q for its deletion: %w", box.Name, err)
+	}
+	if going {
+		plan = plan.ForGoingCRD()
+	}
+	r.Engine.Remove(box.Name)
+	return "", r.run.ensure(ctx, box, plan)
+}
+
+// forget drops everything that is known of a box that is gone. Those that waited for its CRD are reconciled.
+func (r *releaser) forget(ctx context.Context, name string) error {
+	r.hold.held.Delete(name)
+	r.Engine.Remove(name)
+	r.Reports.Forget(name)
+	r.CRDs.Forget(name)
+	return r.claim.offer(ctx, r.Claims.Release(name))
+}

@@ -1,0 +1,75 @@
+package operatorbox
+
+import (
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// scope is one reconcile of a box: what its steps learned, which is all that its status shows.
+type scope struct {
+	box      *v1alpha1.OperatorBox
+	deleted  bool // the box is being deleted, or is gone already
+	draining bool // everything is to be let go
+
+	crdName    string
+	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
+	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
+	crdReason  string                                    // why there is none, or Established
+	crdMessage string
+	refused    bool // crd.definition was, and the CRD is the one of before
+	errors     field.ErrorList
+	plan       *pipeline.Plan // what was compiled; nil with errors
+	missing    []string       // rights
+
+	phase        health.Phase  // where a box without a sub-controller is
+	reason       string        // of not being Ready
+	message      string        // to the reason
+	notes        []string      // what else is to be said of the spec
+	requeueAfter time.Duration // when to reconcile again without an event
+	silent       bool          // nothing is shown: the box is gone, or another process shows it
+	failed       error         // what the reconcile ends with after it was shown
+}
+
+func newScope(box *v1alpha1.OperatorBox) *scope {
+	return &scope{box: box, crdName: crds.NameOf(box)}
+}
+
+// note says something of the spec that is no mistake in it.
+func (s *scope) note(text string) { s.notes = append(s.notes, text) }
+
+// stopped says that what ran before can't go on either. It leads the message: people take a box with mistakes for one that goes on.
+func (s *scope) stopped(text string) {
+	s.note(text)
+	if !strings.HasPrefix(s.message, text) {
+		s.message = strings.TrimSuffix(text+noteSeparator+s.message, noteSeparator)
+	}
+}
+
+// notReady says why a box does not run what its spec says.
+func (s *scope) notReady(phase health.Phase, reason, message string) {
+	s.phase, s.reason, s.message = phase, reason, message
+}
+
+// established says that the CRD is there.
+func (s *scope) established() {
+	s.crdReason, s.crdMessage = v1alpha1.ReasonEstablished, "the CRD is served"
+}
+
+// noCRD says why the box has no CRD that it could work with.
+func (s *scope) noCRD(phase health.Phase, reason, message string) {
+	s.crdReason, s.crdMessage = reason, message
+	s.notReady(phase, reason, message)
+}
+
+// report is what CRDHealth shows of a box, beside what the engine says of it.
+func (s *scope) report() health.Report {
+	return health.Report{Phase: s.phase, Reason: s.reason, Message: s.message, CRD: s.crdName}
+}

@@ -1,0 +1,163 @@
+package operatorbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/words"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// recorder shows on boxes what was found.
+type recorder struct{ Ports }
+
+// record shows on a box, and in its CRDHealth, what was found. Nothing is sent where nothing differs, and nothing by a follower.
+func (r *recorder) record(ctx context.Context, s *scope) (stop bool, err error) {
+	if s.silent {
+		return true, nil
+	}
+	r.Reports.Set(s.box.Name, s.report())
+	err = r.write(ctx, s)
+	if s.deleted {
+		err = client.IgnoreNotFound(err) // somebody took the finalizer off
+	}
+	return false, err
+}
+
+func (r *recorder) write(ctx context.Context, s *scope) error {
+	if !r.Engine.Leading() {
+		return nil
+	}
+	next := s.box.DeepCopy()
+	if err := r.fill(ctx, next, s); err != nil {
+		return err
+	}
+	if wait := r.Engine.Settling(); wait > 0 && restarts(s.box, next) {
+		s.requeueAfter = wait
+		return nil
+	}
+	if equality.Semantic.DeepEqual(s.box.Status, next.Status) {
+		return nil
+	}
+	// The whole status is written: a merge patch leaves out counts of zero, which the schema requires beside those that are not.
+	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+		return fmt.Errorf("writing the status of OperatorBox %q: %w", s.box.Name, err)
+	}
+	r.announce(ctx, s.box, next)
+	return nil
+}
+
+// misread says of the box's annotation for clean-up that it is not understood: in the status, and by an event when that is new.
+func (r *recorder) misread(_ context.Context, s *scope) (stop bool, err error) {
+	text := pipeline.Misread(s.box.Annotations, v1alpha1.AnnotationCleanup)
+	if text == "" {
+		return false, nil
+	}
+	s.note(text)
+	c := meta.FindStatusCondition(s.box.Status.Conditions, v1alpha1.ConditionCompiled)
+	if !r.Engine.Leading() || r.Events == nil || c != nil && strings.Contains(c.Message, text) {
+		return false, nil
+	}
+	r.Events.Eventf(s.box, nil, corev1.EventTypeWarning, v1alpha1.ReasonAnnotationIgnored, "Reconcile", "%s", words.Cut(text, words.MaxNote))
+	return false, nil
+}
+
+// restarts says whether a box ran with this spec, and is only starting again.
+func restarts(before, after *v1alpha1.OperatorBox) bool {
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	return was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == before.Generation && is.Reason == v1alpha1.ReasonStarting
+}
+
+// announce tells that a box came to run, or why it does not.
+func (r *recorder) announce(ctx context.Context, before, after *v1alpha1.OperatorBox) {
+	ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || was != nil && was.Reason == ready.Reason && was.Message == ready.Message {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
+		kind = corev1.EventTypeWarning
+	}
+	ctrl.LoggerFrom(ctx).Info("Box changed", "reason", ready.Reason, "message", ready.Message)
+	if r.Events != nil {
+		r.Events.Eventf(after, nil, kind, ready.Reason, "Reconcile", "%s", words.Cut(ready.Message, words.MaxNote))
+	}
+}
+
+// fill writes what was found to the status of a box.
+func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, v *scope) error {
+	s := &box.Status
+	s.ObservedGeneration = box.Generation
+	s.CRD.Name = v.crdName
+	s.CRD.Established = v.crdReason == v1alpha1.ReasonEstablished
+	if v.crd != nil {
+		s.CRD.Version, s.CRD.Kind = v.crd.Kind.Version, v.crd.Kind.Kind
+	}
+	if v.plan != nil {
+		s.RequiredRules = v.plan.Rules
+	}
+	report, runs := r.Engine.Report(box.Name)
+	if !couldGoOn[v.reason] {
+		s.Revision, s.RevisionHash = "", ""
+	}
+	if runs && !r.cleanupOnly(box.Name) {
+		s.Revision, s.RevisionHash = report.Revision, r.hashOf(box.Name, report.Revision)
+	}
+	if err := r.fillCounts(ctx, box); err != nil {
+		return err
+	}
+	s.ManagedKinds = slices.DeleteFunc(s.ManagedKinds, func(k v1alpha1.GroupVersionKind) bool {
+		return slices.Contains(r.Engine.Unused(box.Name), schema.GroupVersionKind(k))
+	})
+	if v.plan != nil && r.Engine.Narrow(box.Name) {
+		s.WatchedNamespaces = v.plan.Selection.Namespaces()
+	}
+	for _, c := range v.conditions(box, report, runs) {
+		c.ObservedGeneration = box.Generation
+		c.Message = words.Cut(c.Message, words.MaxMessage)
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	return nil
+}
+
+func (r *recorder) cleanupOnly(name string) bool {
+	plan := r.Engine.Plan(name)
+	return plan != nil && plan.CleanupOnly
+}
+
+// fillCounts copies the counts that CRDHealth shows, so that both objects say the same.
+func (r *recorder) fillCounts(ctx context.Context, box *v1alpha1.OperatorBox) error {
+	known := &v1alpha1.CRDHealth{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: box.Name}, known)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading CRDHealth %q: %w", box.Name, err)
+	}
+	box.Status.Resources = known.Status.Resources
+	return nil
+}
+
+// hashOf is the whole hash of the revision that a box runs; empty where it runs another one meanwhile.
+func (r *recorder) hashOf(box, name string) string {
+	if running := r.Engine.Plan(box); running != nil && running.Revision == name {
+		return running.RevisionHash
+	}
+	return ""
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"k8s.io/utils/clock"
 
@@ -25,25 +26,25 @@ func (c *calls) Call(ctx context.Context, r *external.Request) (*external.Answer
 	began := c.clock.Now()
 	answer, err := c.client.Call(ctx, r)
 	if ctx.Err() == nil || err == nil {
-		c.metrics.ExternalCalled(r.Box, outcomeOf(answer, err), c.clock.Since(began))
+		c.metrics.ExternalRequested(r.Box, codeOf(answer, err), c.clock.Since(began))
 	}
 	return answer, err
 }
 
-// outcomeOf names what became of a call.
-func outcomeOf(answer *external.Answer, err error) string {
+// codeOf gives the status code of the answer to a call, or the word of metrics for what has none.
+func codeOf(answer *external.Answer, err error) string {
 	failure, ok := errors.AsType[*external.Error](err)
 	switch {
 	case err == nil && answer.Cached:
-		return metrics.CallCached
+		return metrics.CodeCached
 	case err == nil:
-		return metrics.CallSuccess
+		return strconv.Itoa(answer.Status)
 	case ok && failure.Held:
-		return metrics.CallHeld
-	case ok && failure.Refused:
-		return metrics.CallRefused
+		return metrics.CodeHeld
+	case ok && failure.Status != 0:
+		return strconv.Itoa(failure.Status)
 	default:
-		return metrics.CallFailed
+		return metrics.CodeNone
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -34,6 +35,25 @@ func patience(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func TestCodeOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer *external.Answer
+		err    error
+		want   string
+	}{
+		"an answer":                 {&external.Answer{Status: 201}, nil, "201"},
+		"an answer of before":       {&external.Answer{Status: 200, Cached: true}, nil, "cached"},
+		"an answer that is refused": {nil, fmt.Errorf("calling: %w", &external.Error{Refused: true, Status: 404}), "404"},
+		"a host that is left alone": {nil, &external.Error{Held: true, Status: 503}, "held"},
+		"no answer":                 {nil, &external.Error{}, "none"},
+		"another error":             {nil, context.DeadlineExceeded, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(codeOf(tc.answer, tc.err)).To(Equal(tc.want))
+		})
+	}
 }
 
 func TestACallLeavesItsSlotToOthers(t *testing.T) {

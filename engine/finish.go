@@ -53,7 +53,7 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 	}
 	for _, w := range run.Writes {
 		log.FromContext(ctx).Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
-		b.engine.config.Metrics.ChildWritten(b.name, w.Kind, verbOf(w.Action), string(w.Action))
+		b.engine.config.Metrics.ChildWritten(b.name, string(w.Action))
 	}
 	if unwritten != nil {
 		step = b.statusUnwritten(ctx, st, step, unwritten)

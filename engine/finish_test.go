@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -63,15 +62,6 @@ func TestResultOf(t *testing.T) {
 	waits := &pipeline.Run{Cycle: &stage.Cycle{Report: stage.Report{Waits: []stage.Wait{{}}}}}
 	g.Expect(resultOf(waits, &state{})).To(Equal(metrics.ResultWaiting))
 	g.Expect(resultOf(waits, &state{class: pipeline.Refused})).To(Equal("refused"))
-}
-
-func TestVerbOf(t *testing.T) {
-	g := NewWithT(t)
-	for action, want := range map[apply.Action]string{
-		apply.Created: "create", apply.Changed: "apply", apply.Corrected: "apply", apply.Adopted: "apply", pipeline.Pruned: "delete",
-	} {
-		g.Expect(verbOf(action)).To(Equal(want), string(action))
-	}
 }
 
 func TestMarkedAndPaused(t *testing.T) {

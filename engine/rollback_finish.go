@@ -37,7 +37,7 @@ func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.R
 	}
 	for _, w := range run.Writes {
 		log.FromContext(ctx).Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
-		b.engine.config.Metrics.ChildWritten(b.name, w.Kind, verbOf(w.Action), string(w.Action))
+		b.engine.config.Metrics.ChildWritten(b.name, string(w.Action))
 	}
 	if unwritten != nil {
 		// No step is counted here: a look at a resource that is rolled back is no failure.

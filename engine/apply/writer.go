@@ -50,15 +50,15 @@ const (
 	// None: nothing differed, nothing was sent.
 	None Action = "none"
 	// Created: the child was made.
-	Created Action = "create"
+	Created Action = "created"
 	// Changed: what is declared has changed.
-	Changed Action = "change"
+	Changed Action = "changed"
 	// Corrected: someone else had changed the child.
-	Corrected Action = "drift"
+	Corrected Action = "corrected"
 	// Adopted: an object that nobody controlled is ours now.
-	Adopted Action = "adopt"
+	Adopted Action = "adopted"
 	// Replaced: the child was deleted, to be made again with what is declared now.
-	Replaced Action = "replace"
+	Replaced Action = "replaced"
 	// Terminating: the child is being deleted; nothing was sent.
 	Terminating Action = "terminating"
 )

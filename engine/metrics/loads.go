@@ -32,7 +32,7 @@ func newLoads() *loads {
 	}
 	return &loads{
 		queued:  desc("orkestra_queue_depth", "Resources that wait for a worker"),
-		workers: desc("orkestra_workers", "Workers that a box may use"),
+		workers: desc("orkestra_workers_wanted", "Workers that a box may use"),
 		busy:    desc("orkestra_workers_busy", "Workers that reconcile at this moment"),
 		overdue: desc("orkestra_reconciles_overdue", "Reconciles that are past their deadline and do not end"),
 		all:     map[string]func() Load{},

@@ -23,45 +23,36 @@ const (
 	ResultSkipped    = "skipped"    // no input had changed
 )
 
-// Reasons for which a child is written.
+// What stands for the status code of an external request that has none.
 const (
-	ReasonCreate = "create" // it was absent
-	ReasonChange = "change" // the declaration, or what it reads, has changed
-	ReasonDrift  = "drift"  // somebody else changed it
-	ReasonPrune  = "prune"  // no declaration stands for it any more
-)
-
-// Results of an external call.
-const (
-	CallSuccess = "success" // the host answered as expected
-	CallCached  = "cached"  // an answer was used again
-	CallFailed  = "failed"  // no answer, or one that may pass
-	CallRefused = "refused" // a retry can't mend it
-	CallHeld    = "held"    // not sent: the host failed before and is left alone
+	CodeCached = "cached" // an answer was used again
+	CodeHeld   = "held"   // not sent: the host failed before and is left alone
+	CodeNone   = "none"   // no answer, or a request that may not be sent
 )
 
 const (
 	labelBox    = "box"
 	labelResult = "result"
 	labelState  = "state"
+
+	stateRolledBack = "rolled_back"
 )
 
 // Recorder counts and measures for all boxes. Make one with New for each registry. It is safe for concurrent use; a nil
 // Recorder does nothing, so that tests need none.
 type Recorder struct {
-	reconciles  *prometheus.CounterVec
-	durations   *prometheus.HistogramVec
-	resources   *prometheus.GaugeVec
-	states      *prometheus.GaugeVec
-	childWrites *prometheus.CounterVec
-	panics      *prometheus.CounterVec
-	rollbacks   *prometheus.CounterVec
-	rolledBack  *prometheus.GaugeVec
+	reconciles *prometheus.CounterVec
+	durations  *prometheus.HistogramVec
+	resources  *prometheus.GaugeVec
+	states     *prometheus.GaugeVec
+	children   *prometheus.CounterVec
+	panics     *prometheus.CounterVec
+	rollbacks  *prometheus.CounterVec
 
-	loads         *loads
-	watches       *watches
-	externalCalls *prometheus.CounterVec
-	externalTimes *prometheus.HistogramVec
+	loads            *loads
+	watches          *watches
+	externalRequests *prometheus.CounterVec
+	externalTimes    *prometheus.HistogramVec
 }
 
 // vector is what all vectors can do.
@@ -82,20 +73,19 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
 		}, []string{labelBox}),
 		resources: gauge("orkestra_resources",
-			"Resources of a box by what they show: total, ready, failing or waiting", labelBox, labelState),
-		states: gauge("orkestra_box_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
-		childWrites: counter("orkestra_child_writes_total",
-			"Writes of children by kind, verb and reason", labelBox, "kind", "verb", "reason"),
-		panics:     counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
-		rollbacks:  counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
-		rolledBack: gauge("orkestra_rolled_back", "Resources of a box that are rolled back", labelBox),
-		loads:      newLoads(),
-		watches:    newWatches(),
-		externalCalls: counter("orkestra_external_calls_total",
-			"External calls of a box by result: success, cached, failed, refused or held", labelBox, labelResult),
+			"Resources of a box by what they show: total, ready, failing, waiting or rolled_back", labelBox, labelState),
+		states: gauge("orkestra_health_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
+		children: counter("orkestra_children_total",
+			"Writes of children by action: created, changed, corrected, adopted, replaced or pruned", labelBox, "action"),
+		panics:    counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
+		rollbacks: counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
+		loads:     newLoads(),
+		watches:   newWatches(),
+		externalRequests: counter("orkestra_external_requests_total",
+			"External requests of a box by the status code of the answer: also cached, held (not sent) or none (no answer)", labelBox, "code"),
 		externalTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "orkestra_external_call_duration_seconds",
-			Help:    "Time that external calls took that were sent, retries included",
+			Name:    "orkestra_external_request_duration_seconds",
+			Help:    "Time that external requests took that were sent, retries included",
 			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 90},
 		}, []string{labelBox}),
 	}
@@ -121,7 +111,7 @@ func (r *Recorder) Ensure(box string) {
 	r.durations.WithLabelValues(box)
 	r.panics.WithLabelValues(box)
 	r.rollbacks.WithLabelValues(box)
-	r.rolledBack.WithLabelValues(box)
+	r.resources.WithLabelValues(box, stateRolledBack)
 }
 
 // Reconciled counts one reconcile with one of the results above and the time that it took.
@@ -158,13 +148,28 @@ func (r *Recorder) SetState(box string, state v1alpha1.HealthState) {
 	}
 }
 
-// ChildWritten counts one request that changed a child: its kind (Deployment), the verb (create, apply, delete) and one of
-// the reasons above, or another word for it from a fixed list.
-func (r *Recorder) ChildWritten(box, kind, verb, reason string) {
+// ChildWritten counts one request that changed a child, by its action: a word from a fixed list, such as created or corrected.
+func (r *Recorder) ChildWritten(box, action string) {
 	if r == nil {
 		return
 	}
-	r.childWrites.WithLabelValues(box, kind, verb, reason).Inc()
+	r.children.WithLabelValues(box, action).Inc()
+}
+
+// RolledBack counts one resource that went back to its last good state.
+func (r *Recorder) RolledBack(box string) {
+	if r == nil {
+		return
+	}
+	r.rollbacks.WithLabelValues(box).Inc()
+}
+
+// SetRolledBack sets the number of resources of a box that are rolled back.
+func (r *Recorder) SetRolledBack(box string, n int32) {
+	if r == nil {
+		return
+	}
+	r.resources.WithLabelValues(box, stateRolledBack).Set(float64(n))
 }
 
 // Panicked counts one panic that was caught.
@@ -175,13 +180,14 @@ func (r *Recorder) Panicked(box string) {
 	r.panics.WithLabelValues(box).Inc()
 }
 
-// ExternalCalled counts one external call with one of the results above, and the time that it took where it was sent.
-func (r *Recorder) ExternalCalled(box, result string, took time.Duration) {
+// ExternalRequested counts one external request by the status code of its answer, or one of the codes above, and the time that it took
+// where it was sent. Its retries are part of it.
+func (r *Recorder) ExternalRequested(box, code string, took time.Duration) {
 	if r == nil {
 		return
 	}
-	r.externalCalls.WithLabelValues(box, result).Inc()
-	if result != CallCached && result != CallHeld {
+	r.externalRequests.WithLabelValues(box, code).Inc()
+	if code != CodeCached && code != CodeHeld {
 		r.externalTimes.WithLabelValues(box).Observe(took.Seconds())
 	}
 }
@@ -199,7 +205,7 @@ func (r *Recorder) Forget(box string) {
 	}
 }
 
-// ForgetState deletes the state of a box. Whoever sets it calls this when the box is gone, and does not set it after that.
+// ForgetState deletes the state of a box. The one that sets it calls this when the box is gone, and does not set it after that.
 func (r *Recorder) ForgetState(box string) {
 	if r == nil {
 		return
@@ -210,8 +216,8 @@ func (r *Recorder) ForgetState(box string) {
 // vectors lists every series: what stands here is registered and forgotten.
 func (r *Recorder) vectors() []vector {
 	return []vector{
-		r.reconciles, r.durations, r.resources, r.states, r.childWrites, r.panics,
-		r.externalCalls, r.externalTimes, r.rollbacks, r.rolledBack, r.watches, r.loads,
+		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
+		r.externalRequests, r.externalTimes, r.rollbacks, r.watches, r.loads,
 	}
 }
 

@@ -20,9 +20,12 @@ func recordAll(r *Recorder, box string) {
 	r.Measure(box, func() Load { return Load{Queued: 4, Workers: 3, Busy: 2, Overdue: 1} })
 	r.SetResources(box, v1alpha1.ResourceCounts{Total: 5, Ready: 3, Failing: 1, Waiting: 2})
 	r.SetState(box, v1alpha1.HealthDegraded)
-	r.ChildWritten(box, "Deployment", "apply", ReasonDrift)
+	r.ChildWritten(box, "corrected")
+	r.RolledBack(box)
+	r.SetRolledBack(box, 1)
 	r.Panicked(box)
-	r.ExternalCalled(box, CallSuccess, time.Second)
+	r.ExternalRequested(box, "200", time.Second)
+	r.ExternalRequested(box, CodeHeld, time.Second)
 }
 
 // boxes counts the series of each box.
@@ -115,35 +118,55 @@ orkestra_reconcile_total{box="website",result="waiting"} 0
 # HELP orkestra_queue_depth Resources that wait for a worker
 # TYPE orkestra_queue_depth gauge
 orkestra_queue_depth{box="website"} 4
-# HELP orkestra_workers Workers that a box may use
-# TYPE orkestra_workers gauge
-orkestra_workers{box="website"} 3
+# HELP orkestra_workers_wanted Workers that a box may use
+# TYPE orkestra_workers_wanted gauge
+orkestra_workers_wanted{box="website"} 3
 # HELP orkestra_workers_busy Workers that reconcile at this moment
 # TYPE orkestra_workers_busy gauge
 orkestra_workers_busy{box="website"} 2
-# HELP orkestra_resources Resources of a box by what they show: total, ready, failing or waiting
+# HELP orkestra_resources Resources of a box by what they show: total, ready, failing, waiting or rolled_back
 # TYPE orkestra_resources gauge
 orkestra_resources{box="website",state="failing"} 1
 orkestra_resources{box="website",state="ready"} 3
+orkestra_resources{box="website",state="rolled_back"} 1
 orkestra_resources{box="website",state="total"} 5
 orkestra_resources{box="website",state="waiting"} 2
-# HELP orkestra_box_state 1 for the state that a box is in, 0 for all others
-# TYPE orkestra_box_state gauge
-orkestra_box_state{box="website",state="Degraded"} 1
-orkestra_box_state{box="website",state="Healthy"} 0
-orkestra_box_state{box="website",state="Pending"} 0
-orkestra_box_state{box="website",state="Starting"} 0
-orkestra_box_state{box="website",state="Stopped"} 0
-orkestra_box_state{box="website",state="Suspended"} 0
-# HELP orkestra_child_writes_total Writes of children by kind, verb and reason
-# TYPE orkestra_child_writes_total counter
-orkestra_child_writes_total{box="website",kind="Deployment",reason="drift",verb="apply"} 1
+# HELP orkestra_health_state 1 for the state that a box is in, 0 for all others
+# TYPE orkestra_health_state gauge
+orkestra_health_state{box="website",state="Degraded"} 1
+orkestra_health_state{box="website",state="Healthy"} 0
+orkestra_health_state{box="website",state="Pending"} 0
+orkestra_health_state{box="website",state="Starting"} 0
+orkestra_health_state{box="website",state="Stopped"} 0
+orkestra_health_state{box="website",state="Suspended"} 0
+# HELP orkestra_children_total Writes of children by action: created, changed, corrected, adopted, replaced or pruned
+# TYPE orkestra_children_total counter
+orkestra_children_total{action="corrected",box="website"} 1
 # HELP orkestra_panics_total Panics that were caught; without a box: in what all boxes share
 # TYPE orkestra_panics_total counter
 orkestra_panics_total{box="website"} 1
-`), "orkestra_reconcile_total", "orkestra_queue_depth", "orkestra_workers", "orkestra_workers_busy", "orkestra_resources",
-		"orkestra_box_state", "orkestra_child_writes_total", "orkestra_panics_total")).To(Succeed())
+`), "orkestra_reconcile_total", "orkestra_queue_depth", "orkestra_workers_wanted", "orkestra_workers_busy", "orkestra_resources",
+		"orkestra_health_state", "orkestra_children_total", "orkestra_panics_total")).To(Succeed())
 	g.Expect(testutil.GatherAndCount(registry, "orkestra_reconcile_duration_seconds")).To(Equal(1))
+	g.Expect(testutil.ToFloat64(r.externalRequests.WithLabelValues("website", "200"))).To(Equal(1.0))
+	g.Expect(testutil.ToFloat64(r.externalRequests.WithLabelValues("website", CodeHeld))).To(Equal(1.0))
+	g.Expect(testutil.CollectAndCompare(r.externalTimes, strings.NewReader(`
+# HELP orkestra_external_request_duration_seconds Time that external requests took that were sent, retries included
+# TYPE orkestra_external_request_duration_seconds histogram
+orkestra_external_request_duration_seconds_bucket{box="website",le="0.005"} 0
+orkestra_external_request_duration_seconds_bucket{box="website",le="0.01"} 0
+orkestra_external_request_duration_seconds_bucket{box="website",le="0.05"} 0
+orkestra_external_request_duration_seconds_bucket{box="website",le="0.1"} 0
+orkestra_external_request_duration_seconds_bucket{box="website",le="0.5"} 0
+orkestra_external_request_duration_seconds_bucket{box="website",le="1"} 1
+orkestra_external_request_duration_seconds_bucket{box="website",le="5"} 1
+orkestra_external_request_duration_seconds_bucket{box="website",le="10"} 1
+orkestra_external_request_duration_seconds_bucket{box="website",le="30"} 1
+orkestra_external_request_duration_seconds_bucket{box="website",le="90"} 1
+orkestra_external_request_duration_seconds_bucket{box="website",le="+Inf"} 1
+orkestra_external_request_duration_seconds_sum{box="website"} 1
+orkestra_external_request_duration_seconds_count{box="website"} 1
+`))).To(Succeed(), "what is held back takes no time")
 
 	r.SetState("website", v1alpha1.HealthHealthy)
 	g.Expect(testutil.ToFloat64(r.states.WithLabelValues("website", "Degraded"))).To(BeZero())

@@ -16,15 +16,15 @@ type watches struct {
 }
 
 type watch struct {
-	resource string
-	age      func() time.Duration
+	kind string
+	age  func() time.Duration
 }
 
 func newWatches() *watches {
 	return &watches{
 		age: prometheus.NewDesc("orkestra_watch_age_seconds",
-			"Time since the watch of a resource last told anything, bookmarks included; of several watches, the one that is quiet for longest",
-			[]string{"resource"}, nil),
+			"Time since the watch of a kind last told anything, bookmarks included; of several watches, the one that is quiet for longest",
+			[]string{"kind"}, nil),
 		all: map[*watch]bool{},
 	}
 }
@@ -34,8 +34,8 @@ func (w *watches) Describe(out chan<- *prometheus.Desc) { out <- w.age }
 
 // Collect implements prometheus.Collector.
 func (w *watches) Collect(out chan<- prometheus.Metric) {
-	for resource, age := range w.oldest() {
-		out <- prometheus.MustNewConstMetric(w.age, prometheus.GaugeValue, age.Seconds(), resource)
+	for kind, age := range w.oldest() {
+		out <- prometheus.MustNewConstMetric(w.age, prometheus.GaugeValue, age.Seconds(), kind)
 	}
 }
 
@@ -44,7 +44,7 @@ func (w *watches) oldest() map[string]time.Duration {
 	defer w.mu.Unlock()
 	ages := map[string]time.Duration{}
 	for one := range w.all {
-		ages[one.resource] = max(ages[one.resource], one.age())
+		ages[one.kind] = max(ages[one.kind], one.age())
 	}
 	return ages
 }
@@ -52,13 +52,13 @@ func (w *watches) oldest() map[string]time.Duration {
 // DeletePartialMatch implements vector: watches are no box's.
 func (*watches) DeletePartialMatch(prometheus.Labels) int { return 0 }
 
-// Watch notes a watch of a resource, such as deployments.apps, whose age is exported until forget is called. There may be
-// several of one resource.
-func (r *Recorder) Watch(resource string, age func() time.Duration) (forget func()) {
+// Watch notes a watch of a kind, which is named by its resource (deployments.apps). Its age is exported until forget is called. There may be
+// several of one kind.
+func (r *Recorder) Watch(kind string, age func() time.Duration) (forget func()) {
 	if r == nil {
 		return func() {}
 	}
-	one := &watch{resource: resource, age: age}
+	one := &watch{kind: kind, age: age}
 	r.watches.mu.Lock()
 	defer r.watches.mu.Unlock()
 	r.watches.all[one] = true

@@ -22,23 +22,23 @@ func TestWatchAges(t *testing.T) {
 	r.Watch("secrets", after(0))
 	expect := func(lines string) {
 		t.Helper()
-		text := "# HELP " + name + " Time since the watch of a resource last told anything, bookmarks included; of several watches, the one that is quiet for longest\n" +
+		text := "# HELP " + name + " Time since the watch of a kind last told anything, bookmarks included; of several watches, the one that is quiet for longest\n" +
 			"# TYPE " + name + " gauge\n" + lines
 		g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(text), name)).To(Succeed())
 	}
-	expect(name + `{resource="deployments.apps"} 3
-` + name + `{resource="secrets"} 0
+	expect(name + `{kind="deployments.apps"} 3
+` + name + `{kind="secrets"} 0
 `)
 	second()
-	expect(name + `{resource="deployments.apps"} 1
-` + name + `{resource="secrets"} 0
+	expect(name + `{kind="deployments.apps"} 1
+` + name + `{kind="secrets"} 0
 `)
 	first()
 	first()
-	expect(name + `{resource="secrets"} 0
+	expect(name + `{kind="secrets"} 0
 `)
 	r.Forget("website")
-	expect(name + `{resource="secrets"} 0
+	expect(name + `{kind="secrets"} 0
 `)
 	var nobody *Recorder
 	nobody.Watch("secrets", after(0))()

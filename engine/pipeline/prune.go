@@ -19,7 +19,7 @@ import (
 type prune struct{}
 
 // Pruned is the action of a child that no declaration stands for.
-const Pruned apply.Action = "prune"
+const Pruned apply.Action = "pruned"
 
 // conflictInterval is the time to the next try where a child could not be deleted because it has changed.
 const conflictInterval = time.Second

@@ -139,8 +139,11 @@ func TestReasons(t *testing.T) {
 
 // TestMetrics checks that every series is listed.
 func TestMetrics(t *testing.T) {
-	series := regexp.MustCompile(`"(orkestra_[a-z_]+)"`).FindAllStringSubmatch(read(t, "engine/metrics/metrics.go"), -1)
-	if len(series) < 5 {
+	var series [][]string
+	for _, file := range []string{"metrics.go", "loads.go", "watches.go", "process.go"} {
+		series = append(series, regexp.MustCompile(`"(orkestra_[a-z_]+)"`).FindAllStringSubmatch(read(t, "engine/metrics/"+file), -1)...)
+	}
+	if len(series) < 15 {
 		t.Fatalf("found only %d series", len(series))
 	}
 	for _, m := range series {

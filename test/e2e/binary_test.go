@@ -120,12 +120,14 @@ var _ = Describe("The manager's process", func() {
 				`orkestra_reconcile_total{box="` + w.id + `",result="success"}`,
 				`orkestra_reconcile_duration_seconds_count{box="` + w.id + `"}`,
 				`orkestra_queue_depth{box="` + w.id + `"} 0`,
-				`orkestra_workers{box="` + w.id + `"} 3`,
+				`orkestra_workers_wanted{box="` + w.id + `"} 3`,
 				`orkestra_resources{box="` + w.id + `",state="total"} 1`,
 				`orkestra_resources{box="` + w.id + `",state="ready"} 1`,
-				`orkestra_box_state{box="` + w.id + `",state="Healthy"} 1`,
-				`orkestra_child_writes_total{box="` + w.id + `",kind="ConfigMap",reason="create",verb="create"} 1`,
+				`orkestra_health_state{box="` + w.id + `",state="Healthy"} 1`,
+				`orkestra_children_total{action="created",box="` + w.id + `"} 1`,
 				`orkestra_panics_total{box="` + w.id + `"} 0`,
+				`orkestra_leader 1`,
+				`orkestra_build_info{commit="`,
 			} {
 				g.Expect(body).To(ContainSubstring(series))
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // boxState is the family that says which state a box is in.
-const boxState = "orkestra_box_state"
+const boxState = "orkestra_health_state"
 
 // series names the families in which a box has series, sorted.
 func (p *process) series(g Gomega, box string) []string {
@@ -110,7 +110,7 @@ var _ = Describe("The series of a box", func() {
 			each.website(ctx, "web", `{}`)
 			each.settled(ctx, "web")
 			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
-			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(12), "one of each family") }).WithContext(ctx).Should(Succeed())
+			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(11), "one of each family") }).WithContext(ctx).Should(Succeed())
 		}
 		all := manager.series(Default, other.id)
 

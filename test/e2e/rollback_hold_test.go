@@ -59,7 +59,7 @@ var _ = Describe("Rollback that holds", func() {
 		w.rolledBack(ctx, "web", "generation 2 failed")
 		Eventually(func(g Gomega) {
 			g.Expect(getHealth(ctx, g, name).Status.Rollback).To(HaveValue(HaveField("Count", BeEquivalentTo(1))))
-			g.Expect(manager.metric(g, "orkestra_rolled_back", name)).To(BeEquivalentTo(1))
+			g.Expect(manager.metric(g, "orkestra_resources", name, "rolled_back")).To(BeEquivalentTo(1))
 		}).WithContext(ctx).Should(Succeed())
 		Expect(w.snapshots(ctx, Default)).To(HaveLen(1))
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -116,7 +117,7 @@ var _ = Describe("Rollback", func() {
 			g.Expect(w.eventsOf(ctx, g, "web")).To(ContainElement(And(HaveField("Reason", "RolledBack"), HaveField("Type", "Warning"),
 				HaveField("Note", ContainSubstring("generation 2 failed in onReconcile")))))
 			g.Expect(manager.metric(g, "orkestra_rollbacks_total", name)).To(BeEquivalentTo(1))
-			g.Expect(manager.metric(g, "orkestra_rolled_back", name)).To(BeEquivalentTo(1))
+			g.Expect(manager.metric(g, "orkestra_resources", name, "rolled_back")).To(BeEquivalentTo(1))
 		}).WithContext(ctx).Should(Succeed())
 
 		By("mending the spec")
@@ -127,7 +128,7 @@ var _ = Describe("Rollback", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(w.get(ctx, g, "web").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationRolledBack))
 			g.Expect(getHealth(ctx, g, name).Status.Rollback).To(HaveValue(Equal(v1alpha1.RollbackStatus{})))
-			g.Expect(manager.metric(g, "orkestra_rolled_back", name)).To(BeZero())
+			g.Expect(manager.metric(g, "orkestra_resources", name, "rolled_back")).To(BeZero())
 			g.Expect(w.snapshots(ctx, g)).To(HaveLen(2))
 		}).WithContext(ctx).Should(Succeed())
 	})
@@ -282,16 +283,21 @@ func (w *world) eventsOf(ctx context.Context, g Gomega, name string) []eventsv1.
 	return of
 }
 
-// metric is the value of a series of a box.
-func (p *process) metric(g Gomega, series, box string) float64 {
+// metric gives the value of a box's series, of the one that has these values of labels as well; -1 where there is none.
+func (p *process) metric(g Gomega, series, box string, values ...string) float64 {
 	families, err := p.registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, f := range families {
+		if f.GetName() != series {
+			continue
+		}
 		for _, m := range f.GetMetric() {
+			var has []string
 			for _, l := range m.GetLabel() {
-				if f.GetName() == series && l.GetName() == "box" && l.GetValue() == box {
-					return m.GetCounter().GetValue() + m.GetGauge().GetValue()
-				}
+				has = append(has, l.GetValue())
+			}
+			if !slices.ContainsFunc(append(values, box), func(value string) bool { return !slices.Contains(has, value) }) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
+	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
 )
 
 // flags are those of `orkestra manager`.
@@ -159,6 +160,10 @@ func (f *flags) setup(mgr ctrl.Manager) error {
 		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
 	})
 	if err != nil {
+		return err
+	}
+	build := version.Get()
+	if err := enginemetrics.RegisterProcess(metrics.Registry, enginemetrics.Build{Version: build.Version, Commit: build.Commit}, mgr.Elected()); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -63,8 +64,8 @@ func (c *children) All() []*unstructured.Unstructured {
 }
 
 func (c *children) place(child *unstructured.Unstructured) int {
-	if d := c.run.Plan.declared(idOf(child)); d != nil {
-		return d.order
+	if d := c.run.Plan.declared.Of(idOf(child)); d != nil {
+		return d.Order
 	}
 	return math.MaxInt
 }
@@ -74,7 +75,7 @@ func (c *children) find(in instance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, child := range c.All() {
 		id := idOf(child)
-		if id == in.id || in.forEach != nil && in.item == nil && c.run.Plan.declared(id) == in.declaration {
+		if id == in.id || in.Loop != nil && in.item == nil && c.run.Plan.declared.Of(id) == in.Declaration {
 			out = append(out, child)
 		}
 	}
@@ -116,7 +117,7 @@ func (c *children) treeOf(view func(*unstructured.Unstructured) map[string]any) 
 			tree[plural] = byName
 		}
 		byName[c.run.ChildName(child)] = seen
-		if d := c.run.Plan.named(idOf(child)); d != nil && d.explicit && c.run.stands.age(child) == 0 {
+		if d := c.run.Plan.declared.Named(idOf(child)); d != nil && d.Explicit && c.run.stands.age(child) == 0 {
 			addByID(tree, d, idOf(child), seen)
 		}
 	}
@@ -136,17 +137,17 @@ func (c *children) at(key childKey) *unstructured.Unstructured {
 }
 
 // addByID puts a child where templates find it by the explicit id of its declaration: itself, or below the item's key.
-func addByID(tree map[string]any, d *declaration, id string, seen map[string]any) {
-	if d.forEach == nil {
-		tree[d.id] = seen
+func addByID(tree map[string]any, d *declare.Declaration, id string, seen map[string]any) {
+	if d.Loop == nil {
+		tree[d.ID] = seen
 		return
 	}
-	byKey, ok := tree[d.id].(map[string]any)
+	byKey, ok := tree[d.ID].(map[string]any)
 	if !ok {
 		byKey = map[string]any{}
-		tree[d.id] = byKey
+		tree[d.ID] = byKey
 	}
-	byKey[strings.TrimPrefix(id, d.id+keyMark)] = seen
+	byKey[strings.TrimPrefix(id, d.ID+declare.KeyMark)] = seen
 }
 
 func idOf(child *unstructured.Unstructured) string {
@@ -165,14 +166,14 @@ func keyOf(obj *unstructured.Unstructured) childKey {
 
 // standing is what the declarations of a cycle stand for. Everything else of this resource and box is pruned.
 type standing struct {
-	rendered map[childKey]string   // the id that rendered an object
-	places   map[childKey]string   // and what messages call it
-	held     map[string]bool       // ids that did not render this time, and whose children stay
-	wholly   map[*declaration]bool // declarations of which no item was rendered this time, and whose children stay
-	expanded map[*declaration]bool // declarations whose items are known this time
-	met      map[string]bool       // ids of the instances of those
-	objects  map[string]childKey   // what each id rendered
-	complete bool                  // all declarations were asked: what is not covered is about to be pruned
+	rendered map[childKey]string           // the id that rendered an object
+	places   map[childKey]string           // and what messages call it
+	held     map[string]bool               // ids that did not render this time, and whose children stay
+	wholly   map[*declare.Declaration]bool // declarations of which no item was rendered this time, and whose children stay
+	expanded map[*declare.Declaration]bool // declarations whose items are known this time
+	met      map[string]bool               // ids of the instances of those
+	objects  map[string]childKey           // what each id rendered
+	complete bool                          // all declarations were asked: what is not covered is about to be pruned
 }
 
 // age is 1 for a child whose declaration has rendered another object in this cycle, and 0 for all others.
@@ -184,8 +185,8 @@ func (s standing) age(child *unstructured.Unstructured) int {
 }
 
 func newStanding() standing {
-	return standing{rendered: map[childKey]string{}, places: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declaration]bool{},
-		expanded: map[*declaration]bool{}, met: map[string]bool{}, objects: map[string]childKey{}}
+	return standing{rendered: map[childKey]string{}, places: map[childKey]string{}, held: map[string]bool{}, wholly: map[*declare.Declaration]bool{},
+		expanded: map[*declare.Declaration]bool{}, met: map[string]bool{}, objects: map[string]childKey{}}
 }
 
 // add notes a rendered object. Two that are the same are a mistake.
@@ -203,7 +204,7 @@ func (s standing) add(obj *unstructured.Unstructured, in instance) error {
 }
 
 // meet notes the instances of a declaration.
-func (s standing) meet(d *declaration, instances []instance) {
+func (s standing) meet(d *declare.Declaration, instances []instance) {
 	s.expanded[d] = true
 	for _, in := range instances {
 		s.met[in.id] = true
@@ -212,8 +213,8 @@ func (s standing) meet(d *declaration, instances []instance) {
 
 // hold notes that an instance, or a declaration as a whole, does not act this time, and that its children stay.
 func (s standing) hold(in instance) {
-	if in.forEach != nil && (in.item == nil || in.nameless) {
-		s.wholly[in.declaration] = true
+	if in.Loop != nil && (in.item == nil || in.nameless) {
+		s.wholly[in.Declaration] = true
 		return
 	}
 	s.held[in.id] = true
@@ -222,7 +223,7 @@ func (s standing) hold(in instance) {
 // covers says whether a declaration stands for a living child.
 func (r *Run) covers(child *unstructured.Unstructured) bool {
 	id := idOf(child)
-	return r.stands.held[id] || r.stands.rendered[keyOf(child)] == id && id != "" || r.stands.wholly[r.Plan.declared(id)]
+	return r.stands.held[id] || r.stands.rendered[keyOf(child)] == id && id != "" || r.stands.wholly[r.Plan.declared.Of(id)]
 }
 
 // RankOf is the place of an object's kind in the order inside a group.
@@ -230,18 +231,15 @@ func RankOf(child *unstructured.Unstructured) int { return kinds.RankOf(child.Gr
 
 // Foresee implements stage.Children.
 func (c *children) Foresee(ctx context.Context, paths []expr.Path) {
-	byName := childrenByName(c.run.Plan.declarations)
-	for name := range childNamesIn(paths) {
-		c.run.foresee(ctx, byName[name])
-	}
+	c.run.foresee(ctx, c.run.Plan.declared.ReadBy(paths))
 }
 
 // ReadersOf implements stage.Children.
 func (c *children) ReadersOf(ctx context.Context, sources []compile.Outside) []string {
 	var readers []string
-	for _, d := range c.run.Plan.declarations {
-		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return slices.Contains(sources, n) }) {
-			readers = append(readers, c.run.label(ctx, d.whole()))
+	for _, d := range c.run.Plan.declared.Live {
+		if slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return slices.Contains(sources, n) }) {
+			readers = append(readers, c.run.label(ctx, instanceOf(d)))
 		}
 	}
 	return readers

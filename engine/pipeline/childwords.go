@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -35,23 +36,23 @@ var complaints = []complaint{
 }
 
 // wordsOfChild says why a child has not settled, by kstatus, and in its own words where it has some; "" where it has settled.
-func wordsOfChild(d *declaration, child *unstructured.Unstructured) (weight, string) {
+func wordsOfChild(d *declare.Declaration, child *unstructured.Unstructured) (weight, string) {
 	res, err := status.Compute(child)
 	switch {
 	case err != nil:
-		if !d.quoted {
+		if !d.Quoted {
 			return childOnItsWay, "its status can't be read"
 		}
 		return childOnItsWay, "its status can't be read: " + stage.OneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
 		return childOnItsWay, res.Message + heldBy(child)
-	case res.Status == status.CurrentStatus && (!d.isJob() || jobState(child) != ""):
+	case res.Status == status.CurrentStatus && (!d.IsJob() || jobState(child) != ""):
 		// To kstatus, a Job is as it should be as soon as it has begun.
 		return childOnItsWay, ""
 	}
 	of, why := childOnItsWay, stage.OneLine(res.Message)
 	if c, complains := saidBy(child, res); c != nil {
-		why = wordsOfCondition(c, d.quoted)
+		why = wordsOfCondition(c, d.Quoted)
 		if complains {
 			of = childTroubled
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -28,12 +29,12 @@ func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string
 }
 
 // declared runs one onDelete declaration, for each of its items.
-func (d *deletion) declared(ctx context.Context, r *Run, decl *declaration, finished map[string]string) (waiting []string, first error) {
-	whole := decl.whole()
-	if decl.forEach == nil && isFinished(finished, whole) {
+func (d *deletion) declared(ctx context.Context, r *Run, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
+	whole := instanceOf(decl)
+	if decl.Loop == nil && isFinished(finished, whole) {
 		return nil, r.expireFinished(ctx, whole) // what its gate and its templates read may be gone
 	}
-	if !decl.gateReadsItem {
+	if !decl.GateReadsItem {
 		// As in the other groups: what the gate waits for may be what the loop goes over.
 		open, message, err := d.enters(ctx, r, whole, finished)
 		if err != nil {
@@ -46,7 +47,7 @@ func (d *deletion) declared(ctx context.Context, r *Run, decl *declaration, fini
 	if r.notInstalled(decl) {
 		return nil, nil
 	}
-	instances, err := decl.instances(ctx, r)
+	instances, err := r.instances(ctx, decl)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.label(ctx, whole), err)
 	}
@@ -73,7 +74,7 @@ func nonEmpty(message string) []string {
 // enters asks the gate of an instance. A message says what a closed one waits for.
 func (d *deletion) enters(ctx context.Context, r *Run, in instance, finished map[string]string) (open bool, message string, err error) {
 	res, err := r.ask(ctx, in)
-	if err != nil || res.Open || res.Choice || in.optional {
+	if err != nil || res.Open || res.Choice || in.Optional {
 		return res.Open, "", err
 	}
 	message, err = d.held(ctx, r, in, finished, fmt.Sprintf("%s: %s", r.label(ctx, in), res.Message()))
@@ -84,9 +85,9 @@ func (d *deletion) enters(ctx context.Context, r *Run, in instance, finished map
 // the gate reads may be gone since.
 func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[string]string, why string) (string, error) {
 	all := []instance{in}
-	if in.forEach != nil && in.item == nil {
+	if in.Loop != nil && in.item == nil {
 		var err error
-		if all, err = in.instances(ctx, r); err != nil || len(all) == 0 {
+		if all, err = r.instances(ctx, in.Declaration); err != nil || len(all) == 0 {
 			return why, nil //nolint:nilerr // what the gate waits for may be what the loop goes over
 		}
 	}
@@ -95,7 +96,7 @@ func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[s
 			continue
 		}
 		begun := r.children.find(one)
-		if len(begun) == 0 || !r.Plan.onlyCleanup(one.id) {
+		if len(begun) == 0 || !r.Plan.declared.OnlyOnDelete(one.id) {
 			return why, nil
 		}
 		message, err := d.outcome(ctx, r, one, begun[0])
@@ -112,7 +113,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	if isFinished(finished, in) {
 		return "", r.expireFinished(ctx, in)
 	}
-	if in.gateReadsItem {
+	if in.GateReadsItem {
 		if open, message, err := d.enters(ctx, r, in, finished); err != nil || !open {
 			return message, err
 		}
@@ -135,8 +136,8 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
-	if err != nil && !in.quoted {
-		err = stage.WithoutValues(err, in.called(obj))
+	if err != nil && !in.Quoted {
+		err = stage.WithoutValues(err, in.Called(obj))
 	}
 	if err != nil {
 		return "", err
@@ -168,7 +169,7 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstr
 	if live.GetDeletionTimestamp() != nil {
 		return beingDeleted(r, live), nil
 	}
-	if !in.isJob() {
+	if !in.IsJob() {
 		why, err := r.unmet(ctx, in, live)
 		if why != "" {
 			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.ChildName(live), why)
@@ -179,7 +180,7 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstr
 	case batchv1.JobComplete:
 		return "", nil
 	case batchv1.JobFailed:
-		if in.failurePolicy == v1alpha1.JobFailureContinue {
+		if in.FailurePolicy == v1alpha1.JobFailureContinue {
 			return "", nil
 		}
 		return "", stage.NewPermanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
@@ -193,5 +194,3 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstr
 func beingDeleted(r *Run, child *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), r.ChildName(child))
 }
-
-func (d *declaration) isJob() bool { return d.gvk.Group == "batch" && d.gvk.Kind == "Job" }

@@ -18,10 +18,10 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // The defaults of a box's runtime, for boxes that did not pass through an API server.
@@ -40,11 +40,7 @@ type compiler struct {
 
 	cross, external stage.Stage[*stage.Cycle] // what is read from outside; nil: nothing is
 	plan            *Plan
-
-	gate                                     *when.Gate // the box's own
-	createGroup, reconcileGroup, deleteGroup []*declaration
-	rollbackGroup                            []*declaration
-	workloads, services                      []*declaration
+	declared        *declare.Set
 }
 
 // Compile checks a box and freezes it. It says everything that is wrong, each with its field path; the plan is nil then.
@@ -56,7 +52,6 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
 			Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.Former),
 		},
-		byID: map[string]*declaration{}, cleanupOnly: map[string]*declaration{}, rollbackOnly: map[string]*declaration{},
 	}
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
@@ -64,7 +59,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.selection()
 	c.finalizers()
 	c.commonMarks()
-	c.groups()
+	c.declarations()
 	c.status()
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)
@@ -80,13 +75,13 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 
 // boxScope is what the templates of a box may read, but for what a forEach adds.
 func boxScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
-	return expr.NewScope(env.CRD.Schema).WithNames(compile.RootChildren, childSchemas(box, false)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, false)).
+	return expr.NewScope(env.CRD.Schema).WithNames(compile.RootChildren, declare.ChildSchemas(box, false)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, false)).
 		WithNames(compile.RootExternal, outside.CallSchemas(box))
 }
 
 // secretScope is what the content of children may read besides: children and objects of cross with what Secrets hold.
 func secretScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
-	return expr.NewScope(nil).WithNames(compile.RootChildren, childSchemas(box, true)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, true))
+	return expr.NewScope(nil).WithNames(compile.RootChildren, declare.ChildSchemas(box, true)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, true))
 }
 
 func withDefaults(env Env) Env {
@@ -216,6 +211,22 @@ func (c *compiler) commonMarks() {
 	}
 	for k, v := range c.Spec.CommonAnnotations {
 		c.Template(c.Scope, string(v), annotations.Key(k))
+	}
+}
+
+// declarations compiles what the box makes.
+func (c *compiler) declarations() {
+	c.declared = declare.Compile(c.Box)
+	c.plan.declared = c.declared
+	c.plan.OnCreateIDs = c.declared.OnceIDs()
+	c.plan.ChildKinds = c.declared.Kinds()
+	if !c.Env.AllKinds {
+		return
+	}
+	for _, kind := range c.plan.ChildKinds {
+		if !c.Installed(kind) {
+			c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%s has no kind %s on this API server yet: its children are made when it is installed", kind.GroupVersion(), kind.Kind))
+		}
 	}
 }
 

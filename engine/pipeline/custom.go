@@ -16,10 +16,10 @@ import (
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
 // types do for built-in kinds (design: api.md, "Templates").
 func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
-	if !d.kind.GVK.Empty() {
+	if !d.Kind.GVK.Empty() {
 		return nil
 	}
-	props := r.Ports.Kinds.Schema(d.gvk)
+	props := r.Ports.Kinds.Schema(d.GVK)
 	if props == nil {
 		return nil
 	}
@@ -44,8 +44,8 @@ func (d instance) misfit(name string, err error) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	if !d.mayShow(d.pathsAt(where + misfit.At)) {
-		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.At, d.gvk.Kind)
+	if !d.MayShowAt(where + misfit.At) {
+		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.At, d.GVK.Kind)
 	}
 	return fmt.Errorf("%s%s: %w", where, misfit.At, misfit.Problem)
 }

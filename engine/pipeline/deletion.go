@@ -19,19 +19,20 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // deletion lets go of a deleted resource: clean-up, then children that the garbage collector won't delete, then the
 // finalizers. It needs no other stage, and with no onDelete nothing but the inventory.
 type deletion struct {
-	cleanup []*declaration
+	cleanup []*declare.Declaration
 	ordered bool
 	timeout time.Duration
 }
 
 func compileDeletion(c *compiler) Stage {
-	d := &deletion{cleanup: slices.Concat(inWaves(c.deleteGroup)...), timeout: boxspec.DefaultDeletionTimeout}
+	d := &deletion{cleanup: slices.Concat(declare.Waves(c.declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
 	if spec := c.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {
@@ -41,7 +42,7 @@ func compileDeletion(c *compiler) Stage {
 			}
 		}
 		if d.ordered {
-			d.cleanup = c.deleteGroup
+			d.cleanup = c.declared.OnDelete
 		}
 	}
 	return d
@@ -164,10 +165,10 @@ func doneMarks(resource *unstructured.Unstructured) map[string]string {
 // marks says whether what the plan declares can have left a mark of this name.
 func (p *Plan) marks(id string) bool {
 	if cleaned, ok := strings.CutPrefix(id, cleanUpMark); ok {
-		return p.named(cleaned) != nil
+		return p.declared.Named(cleaned) != nil
 	}
-	d := p.declared(id)
-	return id == allDone || d != nil && d.isJob()
+	d := p.declared.Of(id)
+	return id == allDone || d != nil && d.IsJob()
 }
 
 // remember marks on the resource what a restart must not forget: what has finished, and that its children are to stay.
@@ -218,7 +219,7 @@ func (r *Run) stays(child *unstructured.Unstructured) bool {
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
 		return true
 	}
-	return r.orphans() && !r.Plan.onlyCleanup(idOf(child))
+	return r.orphans() && !r.Plan.declared.OnlyOnDelete(idOf(child))
 }
 
 // deleteChildren deletes the children of one rank.

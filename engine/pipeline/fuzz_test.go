@@ -101,7 +101,7 @@ func FuzzForEach(f *testing.F) {
 		stored := website(t, "")
 		stored.Object["spec"] = map[string]any{"any": value}
 		r := plan.NewRun(stored, now, newPorts().ports())
-		got, err := plan.byID["map"].instances(t.Context(), r)
+		got, err := r.instances(t.Context(), plan.declared.Live[0])
 		want, fails := slowItems(value, keyed)
 		if fails != (err != nil) {
 			t.Fatalf("%s: wanted an error: %t, got %v", written, fails, err)
@@ -112,7 +112,7 @@ func FuzzForEach(f *testing.F) {
 		ids := make([]string, 0, len(got))
 		for _, in := range got {
 			ids = append(ids, in.place())
-			if plan.declared(in.id) != plan.byID["map"] {
+			if plan.declared.Of(in.id) != plan.declared.Live[0] {
 				t.Fatalf("%s: the id %q leads to no declaration", written, in.id)
 			}
 		}

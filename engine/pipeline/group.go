@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -26,17 +27,19 @@ const foreignInterval = 15 * time.Second
 // group makes and corrects the children of onCreate or onReconcile, wave by wave.
 type group struct {
 	name  string
-	waves [][]*declaration
+	waves [][]*declare.Declaration
 }
 
-func compileOnCreate(c *compiler) Stage    { return newGroup(stage.StepOnCreate, c.createGroup) }
-func compileOnReconcile(c *compiler) Stage { return newGroup(stage.StepOnReconcile, c.reconcileGroup) }
+func compileOnCreate(c *compiler) Stage { return newGroup(stage.StepOnCreate, c.declared.OnCreate) }
+func compileOnReconcile(c *compiler) Stage {
+	return newGroup(stage.StepOnReconcile, c.declared.OnReconcile)
+}
 
-func newGroup(name string, declarations []*declaration) Stage {
+func newGroup(name string, declarations []*declare.Declaration) Stage {
 	if len(declarations) == 0 {
 		return nil
 	}
-	return &group{name: name, waves: inWaves(declarations)}
+	return &group{name: name, waves: declare.Waves(declarations)}
 }
 
 // Name implements Stage.
@@ -63,17 +66,17 @@ type pending struct {
 }
 
 // runWave renders the declarations of one wave, then writes them at the same time.
-func (r *Run) runWave(ctx context.Context, wave []*declaration) error {
+func (r *Run) runWave(ctx context.Context, wave []*declare.Declaration) error {
 	// The versions that the gates are about to read must be noted before the first write.
 	r.children.All()
 	var writes []*pending
 	for _, d := range wave {
 		instances, err := r.expand(ctx, d)
-		if r.awaitsChild(ctx, d.whole(), err) {
+		if r.awaitsChild(ctx, instanceOf(d), err) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.label(ctx, d.whole()), err)
+			return fmt.Errorf("%s: %w", r.label(ctx, instanceOf(d)), err)
 		}
 		for _, in := range instances {
 			w, err := r.prepare(ctx, in)
@@ -136,8 +139,8 @@ func (r *Run) settle(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
 		w.err = unchangeable(w, w.err)
-		if w.err != nil && !w.of.quoted {
-			w.err = stage.WithoutValues(w.err, w.of.called(w.child.Object))
+		if w.err != nil && !w.of.Quoted {
+			w.err = stage.WithoutValues(w.err, w.of.Called(w.child.Object))
 		}
 		if w.err != nil {
 			errs = append(errs, w.unexpandable(w.err))
@@ -153,7 +156,7 @@ func (r *Run) settle(writes []*pending) error {
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.Stored.GetUID()) {
 				r.ReconcileAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
-			r.notActive = r.notActive || w.of.phase == stage.StepOnCreate
+			r.notActive = r.notActive || w.of.Phase == declare.OnCreate
 		default:
 		}
 	}
@@ -175,21 +178,21 @@ func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
 
 // expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
 // what it waits for may be what the loop goes over.
-func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
-	whole := d.whole()
+func (r *Run) expand(ctx context.Context, d *declare.Declaration) ([]instance, error) {
+	whole := instanceOf(d)
 	r.due.told[d] = true
-	r.foresee(ctx, d.reads)
-	if d.phase == stage.StepOnCreate && d.once && r.Marks.Active {
+	r.foresee(ctx, d.Children)
+	if d.Phase == declare.OnCreate && d.Once && r.Marks.Active {
 		r.stands.hold(whole)
 		return nil, r.keep(ctx, whole)
 	}
-	if r.Outside.Lacks(d.outside) {
+	if r.Outside.Lacks(d.Outside) {
 		r.stands.hold(whole)
 		r.postpone(ctx, whole)
-		r.notActive = r.notActive || d.phase == stage.StepOnCreate
+		r.notActive = r.notActive || d.Phase == declare.OnCreate
 		return nil, nil
 	}
-	if !d.gateReadsItem {
+	if !d.GateReadsItem {
 		if open, err := r.open(ctx, whole); err != nil || !open {
 			return nil, err
 		}
@@ -198,7 +201,7 @@ func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
 		r.stands.hold(whole)
 		return nil, nil
 	}
-	instances, err := d.instances(ctx, r)
+	instances, err := r.instances(ctx, d)
 	if err == nil {
 		r.stands.meet(d, instances)
 	}
@@ -207,12 +210,12 @@ func (r *Run) expand(ctx context.Context, d *declaration) ([]instance, error) {
 
 // notInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
 // kind is installed, so it is asked for again at the next resync.
-func (r *Run) notInstalled(d *declaration) bool {
-	if !d.optional || !d.kind.GVK.Empty() {
+func (r *Run) notInstalled(d *declare.Declaration) bool {
+	if !d.Optional || !d.Kind.GVK.Empty() {
 		return false
 	}
 	// Any other error comes up again when the child is written.
-	if _, err := r.Ports.Kinds.Namespaced(d.gvk); !meta.IsNoMatchError(err) {
+	if _, err := r.Ports.Kinds.Namespaced(d.GVK); !meta.IsNoMatchError(err) {
 		return false
 	}
 	r.ReconcileAt(r.NextRead())
@@ -221,16 +224,16 @@ func (r *Run) notInstalled(d *declaration) bool {
 
 // prepare renders an instance. nil: it does not act.
 func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
-	if in.gateReadsItem {
+	if in.GateReadsItem {
 		if open, err := r.open(ctx, in); err != nil || !open {
 			return nil, err
 		}
 	}
-	if r.Restoring && in.isJob() {
+	if r.Restoring && in.IsJob() {
 		r.stands.hold(in) // what it did can't be undone, and is not done again
 		return nil, nil
 	}
-	if in.once {
+	if in.Once {
 		if w, found, err := r.kept(ctx, in); err != nil || found {
 			return w, err
 		}
@@ -239,12 +242,12 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.isJob() {
+	if in.IsJob() {
 		return r.prepareJob(ctx, in, obj)
 	}
 	w := &pending{of: in, child: in.child(obj)}
 	w.child.Initial = r.initialOf(ctx, in, obj)
-	for _, left := range in.kind.Leftovers(obj) {
+	for _, left := range in.Kind.Leftovers(obj) {
 		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: drift.InWords(left.Wanted)})
 	}
 	return w, r.stands.add(obj, in)
@@ -256,13 +259,13 @@ func (r *Run) keep(ctx context.Context, d instance) error {
 		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
 			continue
 		}
-		in := instance{declaration: d.declaration, id: idOf(child)} // its item may be gone from the loop
+		in := instance{Declaration: d.Declaration, id: idOf(child)} // its item may be gone from the loop
 		out, err := r.Ports.Applier.Keep(ctx, r.Owner, in.child(nil), child)
 		if err != nil {
 			return err
 		}
 		r.note(out.Object, out.Action)
-		if !d.isJob() || r.Restoring || r.siblingNoted(in, out.Object) {
+		if !d.IsJob() || r.Restoring || r.siblingNoted(in, out.Object) {
 			continue
 		}
 		if err := r.finishKept(ctx, in, out.Object); err != nil {

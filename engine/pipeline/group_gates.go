@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -26,9 +27,9 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 	}
 	r.stands.hold(in)
 	r.postpone(ctx, in)
-	if !in.optional {
+	if !in.Optional {
 		r.Wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
-		r.notActive = r.notActive || in.phase == stage.StepOnCreate
+		r.notActive = r.notActive || in.Phase == declare.OnCreate
 	}
 	return true
 }
@@ -44,7 +45,7 @@ func (r *Run) open(ctx context.Context, in instance) (bool, error) {
 
 // ask evaluates the gate of an instance.
 func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
-	res, err := in.gate.Eval(ctx, in.data(r), r.Now)
+	res, err := in.Gate.Eval(ctx, in.data(r), r.Now)
 	if err != nil {
 		return when.Result{}, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
 	}
@@ -56,12 +57,12 @@ func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
 func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	existing := r.children.find(d)
-	keep := d.keepsWhen(res)
+	keep := d.KeepsOn(res)
 	if keep || len(existing) == 0 && !d.nameless {
 		r.stands.hold(d)
 	}
 	r.postpone(ctx, d)
-	if res.Choice || d.optional {
+	if res.Choice || d.Optional {
 		return
 	}
 	message := res.Message()
@@ -69,10 +70,5 @@ func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.ChildName(existing[0]))
 	}
 	r.Wait(d.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
-	r.notActive = r.notActive || d.phase == stage.StepOnCreate
-}
-
-// keepsWhen says whether a false gate leaves the children of a declaration.
-func (d *declaration) keepsWhen(res when.Result) bool {
-	return d.keepWhenFalse[res.Choice] || d.once && d.phase == stage.StepOnCreate
+	r.notActive = r.notActive || d.Phase == declare.OnCreate
 }

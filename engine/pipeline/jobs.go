@@ -10,12 +10,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
-	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -30,22 +28,6 @@ const fieldData = "data"
 
 // fieldType is the name of the field that tells conditions apart, and Secrets and Services of several types.
 const fieldType = "type"
-
-// jobs reads the options of Jobs.
-func (c *compiler) jobs(d *declaration, short map[string]any, at *field.Path) {
-	if !d.isJob() || d.kind.GVK.Empty() {
-		return
-	}
-	policy, _, err := kinds.JobOptions(only(short, "failurePolicy"))
-	if err != nil {
-		c.Fail(field.Invalid(at, "", err.Error()))
-		return
-	}
-	if short["failurePolicy"] != nil && d.phase != stage.StepDeletion {
-		c.Fail(field.Forbidden(at.Child("failurePolicy"), "only jobs of onDelete have a failure policy"))
-	}
-	d.failurePolicy = policy
-}
 
 // takeLifeTime removes the life time from a rendered Job: it would go before its end was seen, and run again. nil: it has none.
 func takeLifeTime(job *unstructured.Unstructured) any {
@@ -89,7 +71,7 @@ func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Uns
 		ran = live.GetAnnotations()[v1alpha1.AnnotationRun]
 	}
 	switch {
-	case in.once:
+	case in.Once:
 		rememberLifeTime(obj, seconds)
 		return w, nil
 	case done == run:
@@ -98,9 +80,9 @@ func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Uns
 		}
 		giveLifeTime(obj, seconds)
 		return w, nil
-	case jobNameOf(done) == jobNameOf(run) && !in.replace:
+	case jobNameOf(done) == jobNameOf(run) && !in.Replace:
 		return nil, nil // it is left as it is, and is not run again
-	case in.replace && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
+	case in.Replace && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
 		return nil, r.replaceJob(ctx, in, live)
 	default:
 		return w, nil
@@ -176,7 +158,7 @@ func (r *Run) siblingNoted(in instance, job *unstructured.Unstructured) bool {
 
 // expireFinished gives what onDelete has finished, and noted, its life time.
 func (r *Run) expireFinished(ctx context.Context, in instance) error {
-	if !in.isJob() {
+	if !in.IsJob() {
 		return nil
 	}
 	for _, live := range r.children.find(in) {
@@ -216,8 +198,8 @@ func (r *Run) forget(ctx context.Context) error {
 	marks := doneMarks(r.Stored)
 	before := len(marks)
 	for id := range marks {
-		d := r.Plan.declared(id)
-		if d == nil || !d.isJob() || d.forEach != nil && r.stands.expanded[d] && !r.stands.met[id] {
+		d := r.Plan.declared.Of(id)
+		if d == nil || !d.IsJob() || d.Loop != nil && r.stands.expanded[d] && !r.stands.met[id] {
 			delete(marks, id)
 		}
 	}

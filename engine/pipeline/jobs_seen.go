@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
 // What reads a Job reads the Job that is declared now. One that ran with something else, and is to run again, is not there for templates
@@ -19,26 +20,26 @@ import (
 
 // dueJobs are the Jobs that are to run as they are declared now.
 type dueJobs struct {
-	runs    map[string]string     // by id; "": it can't be told yet with what
-	unnamed map[*declaration]bool // loops whose items can't be told yet
-	told    map[*declaration]bool // whose turn has come, or was foreseen
+	runs    map[string]string             // by id; "": it can't be told yet with what
+	unnamed map[*declare.Declaration]bool // loops whose items can't be told yet
+	told    map[*declare.Declaration]bool // whose turn has come, or was foreseen
 }
 
 func newDueJobs() dueJobs {
-	return dueJobs{runs: map[string]string{}, unnamed: map[*declaration]bool{}, told: map[*declaration]bool{}}
+	return dueJobs{runs: map[string]string{}, unnamed: map[*declare.Declaration]bool{}, told: map[*declare.Declaration]bool{}}
 }
 
 // outdated says whether a Job that ran with something is to run again, with something else. Earlier versions did not note with what.
 func (r *Run) outdated(id, ran string) bool {
 	run, due := r.due.runs[id]
-	return due && ran != "" && ran != run || r.due.unnamed[r.Plan.declared(id)]
+	return due && ran != "" && ran != run || r.due.unnamed[r.Plan.declared.Of(id)]
 }
 
 // declareRun notes what a Job is to have run with. One that is left as it is, or is corrected in place, counts as it is.
 func (r *Run) declareRun(in instance, live *unstructured.Unstructured, done, run string) {
 	kept := jobNameOf(done) == jobNameOf(run) || live != nil
 	delete(r.due.runs, in.id)
-	if in.replace || !kept {
+	if in.Replace || !kept {
 		r.due.runs[in.id] = run
 	}
 	r.children.unsee()
@@ -47,12 +48,12 @@ func (r *Run) declareRun(in instance, live *unstructured.Unstructured, done, run
 // postpone notes that a Job, or each Job of a loop, does not act now, though it is to run before what reads it. What has completed counts
 // only where it is what is declared now.
 func (r *Run) postpone(ctx context.Context, in instance) {
-	if !in.isJob() || in.once || r.Restoring {
+	if !in.IsJob() || in.Once || r.Restoring {
 		return
 	}
-	if in.forEach != nil && in.item == nil {
-		instances, err := in.instances(ctx, r)
-		r.due.unnamed[in.declaration] = err != nil
+	if in.Loop != nil && in.item == nil {
+		instances, err := r.instances(ctx, in.Declaration)
+		r.due.unnamed[in.Declaration] = err != nil
 		r.children.unsee()
 		for _, each := range instances {
 			r.postpone(ctx, each)
@@ -63,7 +64,7 @@ func (r *Run) postpone(ctx context.Context, in instance) {
 		return // it is not to run
 	}
 	same, err := in.nameplate(ctx, r)
-	if err == nil && !in.replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same)) {
+	if err == nil && !in.Replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same)) {
 		return // it is left as it is, or corrected in place
 	}
 	run := ""
@@ -76,14 +77,14 @@ func (r *Run) postpone(ctx context.Context, in instance) {
 }
 
 // foresee does so for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
-func (r *Run) foresee(ctx context.Context, read []*declaration) {
+func (r *Run) foresee(ctx context.Context, read []*declare.Declaration) {
 	for _, d := range read {
-		if !d.isJob() || r.due.told[d] {
+		if !d.IsJob() || r.due.told[d] {
 			continue
 		}
 		r.due.told[d] = true
-		r.foresee(ctx, d.reads)
-		r.postpone(ctx, d.whole())
+		r.foresee(ctx, d.Children)
+		r.postpone(ctx, instanceOf(d))
 	}
 }
 
@@ -95,7 +96,7 @@ func (c *children) seen() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, child := range c.All() {
 		id := idOf(child)
-		if d := r.Plan.declared(id); d == nil || !d.isJob() {
+		if d := r.Plan.declared.Of(id); d == nil || !d.IsJob() {
 			out = append(out, child)
 			continue
 		}
@@ -109,7 +110,7 @@ func (c *children) seen() []*unstructured.Unstructured {
 	}
 	living := len(out)
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if d := r.Plan.declared(id); d != nil && d.isJob() && !r.outdated(id, marks[id]) {
+		if d := r.Plan.declared.Of(id); d != nil && d.IsJob() && !r.outdated(id, marks[id]) {
 			out = append(out, r.endedJob(d, id, jobNameOf(marks[id])))
 		}
 	}
@@ -120,12 +121,12 @@ func (c *children) seen() []*unstructured.Unstructured {
 }
 
 // endedJob is what templates see of a Job that has completed and is gone.
-func (r *Run) endedJob(d *declaration, id, name string) *unstructured.Unstructured {
+func (r *Run) endedJob(d *declare.Declaration, id, name string) *unstructured.Unstructured {
 	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
 		"succeeded":      int64(1),
 		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
 	}}}
-	job.SetGroupVersionKind(d.gvk)
+	job.SetGroupVersionKind(d.GVK)
 	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
 	if namespace, rest, elsewhere := strings.Cut(name, "/"); elsewhere {
 		job.SetNamespace(namespace)

@@ -21,7 +21,7 @@ func compileMetadata(c *compiler) Stage { return metadata{activates: !c.complete
 // as a whole for what cross requires.
 func (c *compiler) completesOnce() bool {
 	required := func(s v1alpha1.CrossSource) bool { return !s.Optional }
-	return len(c.createGroup) > 0 || slices.ContainsFunc(c.Spec.Cross, required)
+	return len(c.declared.OnCreate) > 0 || slices.ContainsFunc(c.Spec.Cross, required)
 }
 
 // Name implements Stage.

@@ -32,7 +32,7 @@ func TestNamesThatArePathsAreRefused(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
 			r, err := p.run(planOf(t, tc.box), website(t, `{host: "`+tc.host+`"}`))
-			expectStep(g, err, r.Plan.declarations[0].phase, Permanent, v1alpha1.ReasonInvalidChild)
+			expectStep(g, err, string(r.Plan.declared.Live[0].Phase), Permanent, v1alpha1.ReasonInvalidChild)
 			g.Expect(err.Error()).To(gomega.ContainSubstring(tc.want))
 			g.Expect(p.children).To(gomega.BeEmpty())
 		})

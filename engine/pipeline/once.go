@@ -20,11 +20,11 @@ func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, er
 	switch {
 	case live != nil && apply.ManagedByUs(live):
 		w = &pending{of: in, child: in.child(same), live: live}
-	case live == nil && in.isJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same):
+	case live == nil && in.IsJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same):
 	default:
 		return nil, false, nil
 	}
-	if w != nil && in.isJob() {
+	if w != nil && in.IsJob() {
 		if err := r.finishKept(ctx, in, live); err != nil {
 			return nil, false, err
 		}
@@ -36,7 +36,7 @@ func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, er
 func (in instance) nameplate(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
 	data := in.data(r)
 	same := &unstructured.Unstructured{Object: map[string]any{}}
-	same.SetGroupVersionKind(in.gvk)
+	same.SetGroupVersionKind(in.GVK)
 	name, err := in.objectName(ctx, r, data)
 	if err != nil {
 		return nil, err

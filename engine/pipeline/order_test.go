@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
 // goldenOrder is what docs and users rely on: a change here is a change of behavior.
@@ -81,7 +82,7 @@ func TestUnusedStagesAreNil(t *testing.T) {
 			g := gomega.NewWithT(t)
 			env := Env{CRD: websites(t)}
 			box := &compile.Box{OperatorBox: boxOf(t, "{}"), Env: env, Scope: expr.NewScope(env.CRD.Schema)}
-			c := &compiler{Box: box, plan: &Plan{byID: map[string]*declaration{}}}
+			c := &compiler{Box: box, plan: &Plan{}, declared: &declare.Set{}}
 			s := entry.compile(c)
 			if slices.Contains(always, entry.name) {
 				g.Expect(s.Name()).To(gomega.Equal(entry.name))

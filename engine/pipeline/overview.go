@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/when"
 )
@@ -73,7 +74,7 @@ type GateStatus struct {
 // conditions and names read is evaluated, and nothing is rendered, called or written. hidden says of the kinds whose objects could not
 // be read why; what depends on them is unknown, as is what depends on external calls.
 func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]string) []DeclarationStatus {
-	o := &overview{run: r, hidden: hidden, items: map[*declaration]map[string]instance{}}
+	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]instance{}}
 	for _, s := range p.stages {
 		switch s.Name() {
 		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
@@ -86,13 +87,13 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 		}
 	}
 	going := r.Stored.GetDeletionTimestamp() != nil // nothing is made any more
-	for _, d := range p.declarations {
+	for _, d := range p.declared.Live {
 		if !going {
 			o.declaration(ctx, d)
 		}
 	}
 	for _, child := range r.children.All() {
-		if going || p.declared(idOf(child)) == nil {
+		if going || p.declared.Of(idOf(child)) == nil {
 			o.stray(ctx, child)
 		}
 	}
@@ -104,14 +105,14 @@ type overview struct {
 	run    *Run
 	hidden map[schema.GroupVersionKind]string
 	failed error // of a stage: what stands behind it is not known
-	items  map[*declaration]map[string]instance
+	items  map[*declare.Declaration]map[string]instance
 	out    []DeclarationStatus
 }
 
 // declaration adds a declaration, with what it stands for.
-func (o *overview) declaration(ctx context.Context, d *declaration) {
-	whole := d.whole()
-	if d.phase == stage.StepOnCreate && d.once && o.run.Marks.Active {
+func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
+	whole := instanceOf(d)
+	if d.Phase == declare.OnCreate && d.Once && o.run.Marks.Active {
 		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
 		return
 	}
@@ -119,42 +120,42 @@ func (o *overview) declaration(ctx context.Context, d *declaration) {
 		o.children(ctx, whole, GateStatus{}, StateUnknown, why)
 		return
 	}
-	if o.run.Outside.Lacks(d.outside) {
+	if o.run.Outside.Lacks(d.Outside) {
 		o.children(ctx, whole, GateStatus{}, StateWaiting, o.awaited(d))
 		return
 	}
-	if !d.gateReadsItem && !o.open(ctx, whole) {
+	if !d.GateReadsItem && !o.open(ctx, whole) {
 		return
 	}
 	if o.run.notInstalled(d) {
-		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.gvk.Kind))
+		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.GVK.Kind))
 		return
 	}
-	instances, err := d.instances(ctx, o.run)
+	instances, err := o.run.instances(ctx, d)
 	if err != nil {
 		o.unevaluated(ctx, whole, err)
 		return
 	}
 	if len(instances) == 0 {
-		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.forEach.written+" has no items")
+		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written+" has no items")
 		return
 	}
 	for _, in := range instances {
-		if !d.gateReadsItem || o.open(ctx, in) {
+		if !d.GateReadsItem || o.open(ctx, in) {
 			o.wanted(ctx, in)
 		}
 	}
 }
 
 // unknown says why it can't be told whether a declaration may act; "" where it can.
-func (o *overview) unknown(d *declaration) string {
+func (o *overview) unknown(d *declare.Declaration) string {
 	var missing []string
-	for _, name := range d.outside {
+	for _, name := range d.Outside {
 		if !o.run.Outside.Knows([]compile.Outside{name}) {
 			missing = append(missing, strings.TrimPrefix(name.ID(), "."))
 		}
 	}
-	external := slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
+	external := slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
 	switch {
 	case o.failed != nil && (len(missing) > 0 || AsStepError(o.failed).Step != stage.StepCross):
 		return o.failed.Error()
@@ -163,18 +164,18 @@ func (o *overview) unknown(d *declaration) string {
 	case len(missing) > 0:
 		return "depends on " + strings.Join(missing, ", ") + ", which was not read"
 	}
-	for _, other := range d.reads {
-		if why := o.hidden[other.gvk]; why != "" {
-			return fmt.Sprintf("depends on children of kind %s: %s", other.gvk.Kind, why)
+	for _, other := range d.Reads.Children {
+		if why := o.hidden[other.GVK]; why != "" {
+			return fmt.Sprintf("depends on children of kind %s: %s", other.GVK.Kind, why)
 		}
 	}
 	return ""
 }
 
 // awaited is what the cycle says of the absent sources that a declaration reads.
-func (o *overview) awaited(d *declaration) string {
+func (o *overview) awaited(d *declare.Declaration) string {
 	for _, w := range o.run.Waits {
-		if slices.ContainsFunc(d.outside, func(n compile.Outside) bool { return n.ID() == w.Of }) {
+		if slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return n.ID() == w.Of }) {
 			return w.Message
 		}
 	}
@@ -218,30 +219,30 @@ func (o *overview) unevaluated(ctx context.Context, in instance, err error) {
 // wanted adds an instance that may act.
 func (o *overview) wanted(ctx context.Context, in instance) {
 	gate := GateStatus{Open: true, Known: true}
-	if done := doneMarks(o.run.Stored)[in.id]; in.isJob() && done != "" {
+	if done := doneMarks(o.run.Stored)[in.id]; in.IsJob() && done != "" {
 		o.children(ctx, in, gate, StateCompleted, "")
 		return
 	}
 	same, err := in.nameplate(ctx, o.run)
 	switch {
 	case meta.IsNoMatchError(err):
-		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.gvk.Kind))
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
 	case err != nil:
 		o.unevaluated(ctx, in, err)
-	case o.hidden[in.gvk] != "":
-		o.children(ctx, in, gate, StateUnknown, o.hidden[in.gvk])
-	case len(o.run.children.find(in)) == 0 && in.name != nil && !in.mayShow(in.name.Paths()):
+	case o.hidden[in.GVK] != "":
+		o.children(ctx, in, gate, StateUnknown, o.hidden[in.GVK])
+	case len(o.run.children.find(in)) == 0 && in.Name != nil && !in.MayShow(in.Name.Paths()):
 		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
 	default:
-		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.gvk.Kind, o.run.ChildName(same)))
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.run.ChildName(same)))
 	}
 }
 
 // children adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
 // a child that is well.
 func (o *overview) children(ctx context.Context, in instance, gate GateStatus, state State, reason string) {
-	s := DeclarationStatus{Declaration: o.run.label(ctx, in), Group: in.phase, Path: in.where, Kind: in.gvk, State: state, Reason: reason, Gate: gate}
-	if why := o.hidden[in.gvk]; why != "" {
+	s := DeclarationStatus{Declaration: o.run.label(ctx, in), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
+	if why := o.hidden[in.GVK]; why != "" {
 		s.State, s.Reason = StateUnknown, why
 	}
 	all := o.run.children.find(in)
@@ -251,7 +252,7 @@ func (o *overview) children(ctx context.Context, in instance, gate GateStatus, s
 	}
 	for _, child := range all {
 		s.Child, s.Name = child, o.run.ChildName(child)
-		s.State, s.Reason = o.stateOf(ctx, in.declaration, child)
+		s.State, s.Reason = o.stateOf(ctx, in.Declaration, child)
 		if s.Reason == "" && !gate.Open {
 			s.Reason = reason + "; it is left as it is"
 		}
@@ -260,7 +261,7 @@ func (o *overview) children(ctx context.Context, in instance, gate GateStatus, s
 }
 
 // stateOf says how a child is.
-func (o *overview) stateOf(ctx context.Context, d *declaration, child *unstructured.Unstructured) (State, string) {
+func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) (State, string) {
 	of, why, err := o.run.stateOf(ctx, d, child, o.items)
 	switch {
 	case err != nil:
@@ -271,7 +272,7 @@ func (o *overview) stateOf(ctx context.Context, d *declaration, child *unstructu
 		return StateFailed, why
 	case why != "":
 		return StateProgressing, why
-	case d.isJob():
+	case d.IsJob():
 		return StateCompleted, ""
 	default:
 		return StateReady, ""
@@ -283,13 +284,13 @@ func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured) 
 	s := DeclarationStatus{
 		Declaration: idOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
 	}
-	d := o.run.Plan.named(idOf(child))
+	d := o.run.Plan.declared.Named(idOf(child))
 	box := child.GetLabels()[v1alpha1.LabelBox]
 	switch {
 	case child.GetDeletionTimestamp() != nil:
 		s.State, s.Reason = StateTerminating, strings.TrimPrefix(heldBy(child), "; ")
 	case d != nil:
-		s.Declaration, s.Group, s.Path = o.run.label(ctx, d.whole()), d.phase, d.where
+		s.Declaration, s.Group, s.Path = o.run.label(ctx, instanceOf(d)), string(d.Phase), d.Where
 		s.State, s.Reason = o.stateOf(ctx, d, child)
 	case box != o.run.Plan.Box:
 		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)

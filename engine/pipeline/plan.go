@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -39,17 +40,13 @@ type Plan struct {
 	// CleanupOnly plans serve deletions and nothing else.
 	CleanupOnly bool
 
-	stages       []Stage
-	declarations []*declaration // onCreate, then onReconcile, as declared
-	byID         map[string]*declaration
-	cleanupOnly  map[string]*declaration // of onDelete alone
-	rollbackOnly map[string]*declaration // of onRollback alone
-	goingBack    []Stage                 // those of a cycle that goes back to a snapshot
-	onRollback   Stage                   // the groups of onRollback; nil: there are none
-	scalers      []*declaration          // those of HorizontalPodAutoscalers
-	fields       []*statusField
-	readyWhen    *readyGate // nil: nothing but the ready policy
-	readyPolicy  v1alpha1.ReadyPolicy
+	stages      []Stage
+	declared    *declare.Set
+	goingBack   []Stage // those of a cycle that goes back to a snapshot
+	onRollback  Stage   // the groups of onRollback; nil: there are none
+	fields      []*statusField
+	readyWhen   *declare.Ready // nil: nothing but the ready policy
+	readyPolicy v1alpha1.ReadyPolicy
 }
 
 // Selection says which resources a box looks at.

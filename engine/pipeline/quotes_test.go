@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
 // withConditions gives a child conditions, each as type, status, reason and message.
@@ -142,9 +143,9 @@ func TestAStatusThatCannotBeReadIsNotQuoted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	child := other(gadgetKind, "team-a", "a", map[string]any{"status": map[string]any{"observedGeneration": "hunter2"}})
 	child.SetGeneration(1)
-	_, why := wordsOfChild(&declaration{}, child)
+	_, why := wordsOfChild(&declare.Declaration{}, child)
 	g.Expect(why).To(gomega.Equal("its status can't be read"))
-	_, why = wordsOfChild(&declaration{quoted: true}, child)
+	_, why = wordsOfChild(&declare.Declaration{Reads: declare.Reads{Quoted: true}}, child)
 	g.Expect(why).To(gomega.ContainSubstring("hunter2"))
 }
 
@@ -158,6 +159,6 @@ func TestQuotedAlongAChain(t *testing.T) {
 		fmt.Fprintf(&box, "  - {id: c%d, name: c%d, data: {of: '{{ .children.c%d.metadata.name }}'}}\n", i, i, i-1)
 	}
 	plan := planOf(t, box.String())
-	g.Expect(plan.declared(fmt.Sprintf("c%d", many)).quoted).To(gomega.BeFalse())
-	g.Expect(plan.declared("open").quoted).To(gomega.BeTrue())
+	g.Expect(plan.declared.Of(fmt.Sprintf("c%d", many)).Quoted).To(gomega.BeFalse())
+	g.Expect(plan.declared.Of("open").Quoted).To(gomega.BeTrue())
 }

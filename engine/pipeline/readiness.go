@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // ChildFailure is what a cycle came to that left a child behind which has failed, and goes no further; nil: there is none. It is no
@@ -27,41 +25,9 @@ func ChildFailure(ready metav1.Condition) *StepError {
 	return &StepError{Step: stage.StepChildren, Class: Refused, Reason: v1alpha1.ReasonChildFailed, Err: errors.New(ready.Message)}
 }
 
-// readyGate are conditions of readyWhen.
-type readyGate struct {
-	gate         *when.Gate
-	usesChildren bool
-	readsItem    bool
-}
-
 // readyWhen compiles status.readyWhen.
 func (c *compiler) readyWhen(list []v1alpha1.Condition, at *field.Path) {
-	gate, errs := when.CompileAll(list, c.Scope, at)
-	c.Fail(errs...)
-	if gate != nil {
-		c.plan.readyWhen = &readyGate{gate: gate, usesChildren: c.Reads(gate.Paths())}
-	}
-}
-
-// currentWhen compiles the readyWhen of a declaration. Its conditions read what the declaration reads, and the child as object.
-func (c *compiler) currentWhen(d *declaration, list []v1alpha1.Condition, scope *expr.Scope, at *field.Path) {
-	if len(list) == 0 {
-		return
-	}
-	at = at.Child("readyWhen")
-	if d.phase == stage.StepDeletion && d.isJob() {
-		c.Fail(field.Forbidden(at, "a Job of onDelete is done when it has completed"))
-		return
-	}
-	gate, errs := when.CompileAll(list, scope.WithRoot(compile.RootObject, compile.ObjectSchema(d.gvk, false)), at)
-	c.Fail(errs...)
-	if gate == nil {
-		return
-	}
-	paths := gate.Paths()
-	d.readyWhen = &readyGate{
-		gate: gate, usesChildren: c.Reads(paths), readsItem: d.forEach != nil && slices.ContainsFunc(paths, d.forEach.readsItem),
-	}
+	c.plan.readyWhen = declare.CompileReady(c.Box, list, c.Scope, at)
 }
 
 // blockers gives what is left to do after a cycle without error. A resource that is being deleted waits for nothing but its clean-up.
@@ -82,7 +48,7 @@ func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
 	if ready == nil {
 		return left, nil
 	}
-	res, err := ready.gate.Eval(ctx, r.Data(ready.usesChildren), r.Now)
+	res, err := ready.Gate.Eval(ctx, r.Data(ready.UsesChildren), r.Now)
 	if err != nil {
 		return nil, stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
 	}
@@ -96,8 +62,8 @@ func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
 // blocker gives what is known of something that waits.
 func (r *Run) blocker(w Wait, of weight) blocker {
 	b := blocker{Wait: w, weight: of, gives: w.Of}
-	if d := r.Plan.named(w.Of); d != nil {
-		b.gives, b.needs = d.id, d.needs
+	if d := r.Plan.declared.Named(w.Of); d != nil {
+		b.gives, b.needs = d.ID, d.Needs
 	}
 	return b
 }
@@ -106,9 +72,9 @@ func (r *Run) blocker(w Wait, of weight) blocker {
 // spec made.
 func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
 	var left []blocker
-	items := map[*declaration]map[string]instance{}
+	items := map[*declare.Declaration]map[string]instance{}
 	for _, child := range r.children.All() {
-		d := r.Plan.declared(idOf(child))
+		d := r.Plan.declared.Of(idOf(child))
 		if d == nil || r.stands.complete && !r.covers(child) && child.GetDeletionTimestamp() == nil {
 			continue
 		}
@@ -132,14 +98,14 @@ func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
 // stateOf says why a child is not current: by the conditions of its declaration, or else by what it says itself. The conditions decide
 // whether it is current, and not whether it has failed.
 func (r *Run) stateOf(
-	ctx context.Context, d *declaration, child *unstructured.Unstructured, items map[*declaration]map[string]instance,
+	ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured, items map[*declare.Declaration]map[string]instance,
 ) (weight, string, error) {
 	of, why := wordsOfChild(d, child)
-	if d.readyWhen == nil || stale(child) {
+	if d.ReadyWhen == nil || stale(child) {
 		return of, why, nil
 	}
-	in := d.whole()
-	if d.readyWhen.readsItem {
+	in := instanceOf(d)
+	if d.ReadyWhen.ReadsItem {
 		if items[d] == nil {
 			items[d] = r.instancesByID(ctx, d)
 		}
@@ -170,9 +136,9 @@ func stale(child *unstructured.Unstructured) bool {
 
 // instancesByID gives the instances of a declaration by the ids of their children. It gives none where the loop can't be evaluated: the
 // declaration's gate is closed then, or its stage would have failed.
-func (r *Run) instancesByID(ctx context.Context, d *declaration) map[string]instance {
+func (r *Run) instancesByID(ctx context.Context, d *declare.Declaration) map[string]instance {
 	byID := map[string]instance{}
-	instances, err := d.instances(ctx, r)
+	instances, err := r.instances(ctx, d)
 	if err != nil {
 		return byID
 	}
@@ -184,15 +150,15 @@ func (r *Run) instancesByID(ctx context.Context, d *declaration) map[string]inst
 
 // unmet gives the first condition of an instance's readyWhen that its object does not meet; "" when all are met, or there are none.
 func (r *Run) unmet(ctx context.Context, in instance, child *unstructured.Unstructured) (string, error) {
-	if in.readyWhen == nil {
+	if in.ReadyWhen == nil {
 		return "", nil
 	}
-	data := r.Data(in.readyWhen.usesChildren)
+	data := r.Data(in.ReadyWhen.UsesChildren)
 	if in.item != nil {
-		in.forEach.give(data, in.item)
+		in.item.give(in.Loop, data)
 	}
 	data[compile.RootObject] = kinds.View(child)
-	res, err := in.readyWhen.gate.Eval(ctx, data, r.Now)
+	res, err := in.ReadyWhen.Gate.Eval(ctx, data, r.Now)
 	if err != nil {
 		return "", stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
 	}

@@ -6,41 +6,17 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
-
-// irreplaceable are kinds that are never deleted to be made again, with the reason.
-var irreplaceable = map[schema.GroupKind]string{
-	claimKind:           claimHoldsData,
-	{Kind: "Namespace"}: "all that is in a Namespace would go with it, so that it is never replaced",
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: "all resources of a CustomResourceDefinition would go with it, so that it is never replaced",
-}
-
-// replacing reads whether a child may be deleted and made again.
-func (c *compiler) replacing(d *declaration, in *v1alpha1.Declaration, at *field.Path) {
-	why := irreplaceable[d.gvk.GroupKind()]
-	switch at = at.Child("replace"); {
-	case !in.Replace:
-	case d.once:
-		c.Fail(field.Forbidden(at, fmt.Sprintf(
-			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", d.gvk.Kind)))
-	case why != "":
-		c.Fail(field.Forbidden(at, why+"; remove replace"))
-	default:
-		d.replace = true
-	}
-}
 
 // awaitsReplaced notes that a child was deleted to be made again.
 func (r *Run) awaitsReplaced(in instance, kind, name string) {
 	r.Wait(in.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
-	r.notActive = r.notActive || in.phase == stage.StepOnCreate
+	r.notActive = r.notActive || in.Phase == declare.OnCreate
 }
 
 // maxFixedFields is how many fields a message names that can't be changed.
@@ -58,7 +34,7 @@ func unchangeable(w *pending, err error) error {
 			said = append(said, fmt.Sprintf("and %d more", len(fixed.Fields)-i))
 			break
 		}
-		said = append(said, f.Path+" can't be changed"+w.of.fromTo(f))
+		said = append(said, f.Path+" can't be changed"+fromTo(w.of.Declaration, f))
 	}
 	kind := w.child.Object.GetKind()
 	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying %s %q: %s; %s",
@@ -67,15 +43,15 @@ func unchangeable(w *pending, err error) error {
 
 // wayOut says what to do about fields that can't be changed.
 func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
-	why := irreplaceable[w.of.gvk.GroupKind()]
+	why := w.of.Irreplaceable()
 	switch {
 	case fixed.Kept != nil:
 		kept := fixed.Kept
-		if !w.of.quoted {
-			kept = stage.WithoutValues(kept, w.of.called(w.child.Object))
+		if !w.of.Quoted {
+			kept = stage.WithoutValues(kept, w.of.Called(w.child.Object))
 		}
 		return "it is not replaced: " + kept.Error()
-	case w.of.gvk.GroupKind() == claimKind:
+	case w.of.GVK.GroupKind() == declare.ClaimKind:
 		return claimWayOut(fixed)
 	case why != "":
 		return why + ": give it another name"
@@ -86,13 +62,13 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 
 // fromTo gives the values of a field that can't be changed, where people may read them. What stands on the child may be of a former
 // declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
-func (d *declaration) fromTo(f drift.Difference) string {
-	if !d.mayShow(d.contentPaths()) || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
+func fromTo(d *declare.Declaration, f drift.Difference) string {
+	if !d.MayShowContent() || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
 		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
 		return ""
 	}
 	text := ""
-	if from := scalarText(f.Live); from != "" && !d.kind.GVK.Empty() {
+	if from := scalarText(f.Live); from != "" && !d.Kind.GVK.Empty() {
 		text = " from " + from
 	}
 	if to := scalarText(f.Wanted); to != "" {

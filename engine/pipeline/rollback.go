@@ -4,15 +4,11 @@ import (
 	"context"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
-	"github.com/orkspace/orkestra/engine/value"
 )
 
 // rollback compiles rollBackOnError and rollback.
@@ -31,7 +27,7 @@ func (c *compiler) rollback() {
 
 // rollbackForm compiles the form with a trigger.
 func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Rollback {
-	out := &Rollback{OnDegrade: in.Trigger == nil, OwnGroups: len(c.rollbackGroup) > 0}
+	out := &Rollback{OnDegrade: in.Trigger == nil, OwnGroups: len(c.declared.OnRollback) > 0}
 	if in.Trigger == nil {
 		return out
 	}
@@ -47,45 +43,6 @@ func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Roll
 		}
 	}
 	return out
-}
-
-// onRollback gives the groups of onRollback.
-func (c *compiler) onRollback(at *field.Path) []*declaration {
-	if c.Spec.Rollback == nil {
-		return nil
-	}
-	return c.group(c.Spec.Rollback.OnRollback, stage.StepOnRollback, at)
-}
-
-// groupScope is what the declarations of a phase may read. When a resource goes, nothing but children is read; when it goes back,
-// what was read for the spec that failed is of no use, and there is the snapshot instead.
-func (c *compiler) groupScope(phase string) *expr.Scope {
-	switch phase {
-	case stage.StepDeletion:
-		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal)
-	case stage.StepOnRollback:
-		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
-	default:
-		return c.Scope
-	}
-}
-
-// previousSchema says what there is of a snapshot.
-func previousSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
-	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
-	texts := apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
-	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"spec": {XPreserveUnknownFields: new(true)},
-		"metadata": {Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"name": text, "namespace": text, "uid": text, "generation": {Type: "integer"}, "labels": texts, "annotations": texts,
-		}},
-	}}
-	if crd != nil {
-		if spec, ok := crd.Properties["spec"]; ok {
-			s.Properties["spec"] = spec
-		}
-	}
-	return s
 }
 
 // snapshotRule is the right to keep snapshots.

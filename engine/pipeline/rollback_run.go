@@ -27,7 +27,7 @@ func (c *compiler) stages() {
 			c.plan.goingBack = append(c.plan.goingBack, s)
 		}
 	}
-	if s := newGroup(stage.StepOnRollback, c.rollbackGroup); s != nil {
+	if s := newGroup(stage.StepOnRollback, c.declared.OnRollback); s != nil {
 		c.plan.onRollback = s
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -82,11 +83,11 @@ func TestIDsMayBeThoseOfOtherGroups(t *testing.T) {
 onReconcile: {configmaps: [{name: a}]}
 rollback: {onRollback: {configmaps: [{name: a, data: {a: "{{ .children.own.data.a }}"}}, {id: own, name: b}]}}
 `)
-	g.Expect(p.named("configmaps/a").phase).To(gomega.Equal(stage.StepOnReconcile))
-	g.Expect(p.declared("own")).To(gomega.BeNil(), "no cycle but a rollback stands for it")
-	g.Expect(p.named("own").phase).To(gomega.Equal(stage.StepOnRollback))
-	g.Expect(p.rollbackOnly["own"].ownerReference).To(gomega.BeTrue())
-	g.Expect(p.rollbackOnly["own"].once).To(gomega.BeFalse())
+	g.Expect(p.declared.Named("configmaps/a").Phase).To(gomega.Equal(declare.OnReconcile))
+	g.Expect(p.declared.Of("own")).To(gomega.BeNil(), "no cycle but a rollback stands for it")
+	g.Expect(p.declared.Named("own").Phase).To(gomega.Equal(declare.OnRollback))
+	g.Expect(p.declared.Named("own").OwnerReference).To(gomega.BeTrue())
+	g.Expect(p.declared.Named("own").Once).To(gomega.BeFalse())
 }
 
 func markOf(m *RolledBack) *unstructured.Unstructured {

@@ -37,6 +37,9 @@ type statusCandidate struct {
 // reservedStatus are fields of the status that Orkestra itself writes.
 var reservedStatus = map[string]bool{statusConditions: true, "observedGeneration": true}
 
+// errNotKnown says that a cycle ended, or held, before it came to what is read.
+var errNotKnown = errors.New("not known in this cycle")
+
 func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 	at := field.NewPath("spec", "status", "fields")
 	byPath := map[string]*statusField{}

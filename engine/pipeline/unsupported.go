@@ -39,8 +39,3 @@ func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
 		c.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
 	}
 }
-
-// unknownKey reports a key of a group that no kind has.
-func unknownKey(at *field.Path, key, hint string) *field.Error {
-	return field.Invalid(at, key, "unknown key"+hint)
-}

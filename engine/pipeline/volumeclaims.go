@@ -7,20 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// claimKind is the kind whose objects hold data. Of its spec, the API server changes the size alone: of a claim that is bound, to a larger
-// one, where its StorageClass allows that.
-var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-
 const (
-	claimHoldsData = "a PersistentVolumeClaim holds data and is never replaced"
-	claimSize      = "spec.resources.requests.storage"
+	// claimSize is the one field of its spec that the API server changes: of a claim that is bound, to a larger one, where its StorageClass
+	// allows that.
+	claimSize = "spec.resources.requests.storage"
 	// notExpandable is what the API server's admission says where the StorageClass of a claim does not let it grow.
 	notExpandable = `persistentvolumeclaims %q is forbidden: only dynamically provisioned pvc can be resized and ` +
 		`the storageclass that provisions the pvc must support resize`
@@ -38,14 +35,14 @@ func claimWayOut(fixed *apply.ImmutableError) string {
 	case phase == string(corev1.ClaimBound) && ofSize:
 		return "a volume never gets smaller: declare at least the size that it has, or give the claim another name"
 	default:
-		return claimHoldsData + ": give it another name"
+		return declare.ClaimHoldsData + ": give it another name"
 	}
 }
 
 // unexpandable says what to do where a claim may not grow. The API server says only that the StorageClass must support it.
 func (w *pending) unexpandable(err error) error {
 	name := w.child.Object.GetName()
-	if w.of.gvk.GroupKind() != claimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
+	if w.of.GVK.GroupKind() != declare.ClaimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
 		return err
 	}
 	return stage.Redacted(err, fmt.Sprintf("applying %s %q: it can't grow: "+

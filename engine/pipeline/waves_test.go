@@ -1,14 +1,10 @@
 package pipeline
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
-
-	"github.com/orkspace/orkestra/engine/kinds"
 )
 
 func TestWaves(t *testing.T) {
@@ -45,7 +41,7 @@ func TestWaves(t *testing.T) {
 				for _, wave := range made.waves {
 					var ids []string
 					for _, d := range wave {
-						ids = append(ids, d.id)
+						ids = append(ids, d.ID)
 					}
 					waves = append(waves, strings.Join(ids, " "))
 				}
@@ -53,27 +49,4 @@ func TestWaves(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What reads everything must not take ever longer: a search for each of a ring, at each wave, would not end here.
-func TestWavesWhereAllReadAll(t *testing.T) {
-	g := gomega.NewWithT(t)
-	const many = 1500
-	kind, ok := kinds.Lookup("configmaps")
-	g.Expect(ok).To(gomega.BeTrue())
-	var ring, all []*declaration
-	for i := range many {
-		all = append(all, &declaration{kind: kind, id: fmt.Sprintf("reader-%d", i)})
-		ring = append(ring, &declaration{kind: kind, id: fmt.Sprintf("ring-%d", i)})
-	}
-	all = append(all, ring...)
-	for _, d := range all {
-		d.reads = slices.DeleteFunc(slices.Clone(ring), func(other *declaration) bool { return other == d })
-	}
-	waves := inWaves(all)
-	g.Expect(waves).To(gomega.HaveLen(many + 1))
-	for i, wave := range waves[:many] {
-		g.Expect(slices.Equal(wave, ring[i:i+1])).To(gomega.BeTrue(), "wave %d", i)
-	}
-	g.Expect(waves[many]).To(gomega.HaveLen(many), "all readers")
 }

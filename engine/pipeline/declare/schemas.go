@@ -1,4 +1,4 @@
-package pipeline
+package declare
 
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,8 +39,8 @@ func childNames(box *v1alpha1.OperatorBox) map[string]childName {
 	return out
 }
 
-// childSchemas says what there is below .children. Kinds that are not built in are unchecked. withSecrets: with what Secrets hold.
-func childSchemas(box *v1alpha1.OperatorBox, withSecrets bool) map[string]*apiextensionsv1.JSONSchemaProps {
+// ChildSchemas says what there is below .children. Kinds that are not built in are unchecked. withSecrets: with what Secrets hold.
+func ChildSchemas(box *v1alpha1.OperatorBox, withSecrets bool) map[string]*apiextensionsv1.JSONSchemaProps {
 	names := childNames(box)
 	out := make(map[string]*apiextensionsv1.JSONSchemaProps, len(names))
 	for name, stands := range names {

@@ -1,0 +1,143 @@
+package declare
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// entry is one declaration as it is written, while it is compiled.
+type entry struct {
+	*v1alpha1.Declaration
+
+	c           *compiler
+	at          *field.Path
+	short, spec map[string]any // as decoded
+	d           *Declaration   // what it compiles to
+}
+
+// declaration compiles one entry; it is nil when its kind can't be told.
+func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase Phase, at *field.Path) *Declaration {
+	d := &Declaration{Kind: kind, GVK: kind.GVK, Phase: phase, Where: at.String()}
+	d.Optional, d.Adopt, d.Orphan = in.Optional, in.Adopt == v1alpha1.AdoptIfUnowned, in.DeletionPolicy == v1alpha1.ChildOrphan
+	d.Labels, d.Annotations = map[string]*expr.Template{}, map[string]*expr.Template{}
+	e := &entry{Declaration: in, c: c, at: at, d: d}
+	e.short = e.decodeShort()
+	e.spec = e.object(in.Spec, at.Child("spec"))
+	d.takes.written, d.takes.overlay = e.short, e.spec
+	c.Fail(kind.Check(e.short, e.spec, expr.IsTemplate, at)...)
+	if d.IsManifest() && !e.kindOfManifest() {
+		return nil
+	}
+	e.templates()
+	e.modes()
+	e.identify()
+	e.grants()
+	e.place()
+	e.literals()
+	return d
+}
+
+// decodeShort decodes the short fields.
+func (e *entry) decodeShort() map[string]any {
+	out := make(map[string]any, len(e.Short))
+	for name, raw := range e.Short {
+		if v, ok := e.c.JSON(&raw, e.at.Child(name)); ok && v != nil { // null has no raw JSON
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// object decodes a field that holds a JSON object.
+func (e *entry) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any {
+	v, _ := e.c.JSON(in, at)
+	m, ok := v.(map[string]any)
+	if !ok && v != nil {
+		e.c.Fail(field.TypeInvalid(at, value.TypeName(v), "wanted an object"))
+	}
+	return m
+}
+
+// kindOfManifest reads what must be literal in a manifest: rights and watches are derived from it.
+func (e *entry) kindOfManifest() bool {
+	m, ok := e.short["manifest"].(map[string]any)
+	if !ok {
+		return false // Check has said so.
+	}
+	at := e.at.Child("manifest")
+	apiVersion, okV := m["apiVersion"].(string)
+	kind, okK := m["kind"].(string)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if !okV || !okK || err != nil || expr.IsTemplate(apiVersion) || expr.IsTemplate(kind) {
+		if err != nil {
+			e.c.Fail(field.Invalid(at.Child("apiVersion"), apiVersion, "wanted group/version"))
+		}
+		return false
+	}
+	e.d.GVK = gv.WithKind(kind)
+	if hint, unknown := kinds.Unknown(e.d.GVK); unknown && !e.c.Installed(e.d.GVK) {
+		e.c.Fail(field.Invalid(at.Child("kind"), kind, fmt.Sprintf("%s has no such kind%s", apiVersion, hint)))
+	}
+	return true
+}
+
+// metadata is that of the manifest; nil where there is none.
+func (e *entry) metadata() map[string]any {
+	manifest, _ := e.short["manifest"].(map[string]any)
+	metadata, _ := manifest["metadata"].(map[string]any)
+	return metadata
+}
+
+// body is what is written of the object, and where: the manifest, or the short fields.
+func (e *entry) body() (map[string]any, *field.Path) {
+	if !e.d.IsManifest() {
+		return e.short, e.at
+	}
+	manifest, _ := e.short["manifest"].(map[string]any)
+	return manifest, e.at.Child("manifest")
+}
+
+// writtenName is the name as it is written, also in a manifest, and where; empty: it is the resource's.
+func (e *entry) writtenName() (string, *field.Path) { return e.written("name", e.Name) }
+
+// writtenNamespace is the namespace as it is written, also in a manifest, and where; empty: it is the resource's.
+func (e *entry) writtenNamespace() (string, *field.Path) { return e.written("namespace", e.Namespace) }
+
+func (e *entry) written(field, own string) (string, *field.Path) {
+	if own != "" || !e.d.IsManifest() {
+		return own, e.at.Child(field)
+	}
+	text, _ := e.metadata()[field].(string)
+	return text, e.at.Child("manifest", "metadata", field)
+}
+
+// identify gives the declaration its id, which does not depend on its position.
+func (e *entry) identify() {
+	if e.ID != "" {
+		e.d.ID, e.d.Explicit = e.ID, true
+		if kinds.IsName(e.ID) {
+			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, "the name of a kind can't be an id: templates would mistake one for the other"))
+		}
+		return
+	}
+	e.d.ID = e.d.Kind.Key
+	name := e.Name
+	if m, ok := e.short["manifest"].(map[string]any); ok && name == "" {
+		name, _ = e.metadata()["name"].(string)
+		if kind, ok := m["kind"].(string); ok {
+			// Manifests of all kinds share one key, so the kind is part of what tells them apart.
+			name = kind + "/" + name
+		}
+	}
+	if name != "" {
+		e.d.ID += "/" + name
+	}
+}

@@ -1,0 +1,78 @@
+package declare
+
+import (
+	"slices"
+
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+// paths is everything that the declaration reads.
+func (d *Declaration) paths() []expr.Path {
+	out := d.contentPaths()
+	if d.Gate != nil {
+		out = append(out, d.Gate.Paths()...)
+	}
+	return out
+}
+
+// contentPaths is everything that its objects are made of.
+func (d *Declaration) contentPaths() []expr.Path {
+	out := d.Content.paths()
+	if d.Loop != nil && d.Loop.Field != nil {
+		out = append(out, d.Loop.Field.Paths()...)
+		if d.Loop.Key != nil {
+			out = append(out, d.Loop.Key.Paths()...)
+		}
+	}
+	return out
+}
+
+// paths is everything that the templates of an object read.
+func (c *Content) paths() []expr.Path {
+	var out []expr.Path
+	for _, t := range []*expr.Template{c.Name, c.Namespace} {
+		out = append(out, templatePaths(t)...)
+	}
+	for _, m := range []map[string]*expr.Template{c.Labels, c.Annotations} {
+		for _, t := range m {
+			out = append(out, templatePaths(t)...)
+		}
+	}
+	for _, v := range []*expr.Value{c.Short, c.Spec} {
+		if v != nil {
+			out = append(out, v.Paths()...)
+		}
+	}
+	return out
+}
+
+func templatePaths(t *expr.Template) []expr.Path {
+	if t == nil {
+		return nil
+	}
+	return t.Paths()
+}
+
+// faceOf is what others read of a declaration that they take defaults from: the name of its object, and its ports.
+func faceOf(d *Declaration) []expr.Path {
+	out := slices.Clone(templatePaths(d.Name))
+	if d.Ports != nil {
+		out = append(out, d.Ports.Paths()...)
+	}
+	return out
+}
+
+// outsidePaths are the paths of a declaration, and those by which it takes defaults from others.
+func (d *Declaration) outsidePaths() []expr.Path {
+	out := d.paths()
+	if w := d.takes.workload; w != nil {
+		out = append(out, faceOf(w)...)
+	}
+	if s := d.takes.service; s != nil {
+		out = append(out, faceOf(s)...)
+		if w := s.takes.workload; w != nil {
+			out = append(out, faceOf(w)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package declare
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/engine/when"
+)
+
+// templates compiles everything that may hold templates.
+func (e *entry) templates() {
+	d, at := e.d, e.at
+	base := e.c.groupScope(d.Phase)
+	scope := e.loop(base)
+	d.Name = e.c.Template(scope, e.Name, at.Child("name"))
+	d.Namespace = e.c.Template(scope, e.Namespace, at.Child("namespace"))
+	if d.IsManifest() {
+		e.manifestIdentity(scope)
+	}
+	e.c.Fail(check.OwnLabels(e.Labels, at.Child("labels"))...)
+	e.c.Fail(check.OwnAnnotations(e.Annotations, at.Child("annotations"))...)
+	e.content(base, scope)
+
+	if d.Phase != OnDelete {
+		d.Gate = e.c.gate
+	}
+	own, errs := when.CompileGate(e.Gate, scope, at)
+	e.c.Fail(errs...)
+	d.Gate = when.Join(d.Gate, own)
+	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
+	e.readyWhen(scope)
+	d.UsesChildren = e.c.Reads(d.paths())
+	d.UsesSecrets = slices.ContainsFunc(d.paths(), e.c.LeadsToSecret)
+	e.c.LeadsTo(d.Namespace)
+}
+
+// content compiles what the object holds. base is the scope outside of the loop.
+func (e *entry) content(base, scope *expr.Scope) {
+	d, at, box := e.d, e.at, e.c.Spec
+	content := e.c.contentScope(scope, d.Phase)
+	if e.Once {
+		// Not for names: one that is drawn anew each time would be another object each time.
+		content = content.WithRandom(e.c.Env.Random, e.c.Env.Now)
+	}
+	common := field.NewPath("spec")
+	for k, v := range box.CommonLabels {
+		d.Labels[k] = e.c.Template(base, string(v), common.Child("commonLabels").Key(k))
+	}
+	for k, v := range box.CommonAnnotations {
+		d.Annotations[k] = e.c.Template(base, string(v), common.Child("commonAnnotations").Key(k))
+	}
+	for k, v := range e.Labels {
+		d.Labels[k] = e.c.Template(content, string(v), at.Child("labels").Key(k))
+	}
+	for k, v := range e.Annotations {
+		d.Annotations[k] = e.c.Template(content, string(v), at.Child("annotations").Key(k))
+	}
+	d.Short = e.c.Tree(content, e.short, at)
+	d.Ports = e.c.Tree(content, only(e.short, "type", "port", "ports", "targetPort"), at)
+	d.Content.Spec = e.c.Tree(content, e.spec, at.Child("spec"))
+}
+
+// manifestIdentity takes name and namespace from a manifest that has its own.
+func (e *entry) manifestIdentity(scope *expr.Scope) {
+	d, metadata, at := e.d, e.metadata(), e.at.Child("manifest", "metadata")
+	for _, part := range []string{"name", "namespace"} {
+		if v := metadata[part]; v != nil && value.TypeName(v) != value.TypeString {
+			e.c.Fail(field.TypeInvalid(at.Child(part), value.TypeName(v), "wanted a string; YAML takes words such as y, no and on for booleans, so quote it"))
+		}
+	}
+	if name, ok := metadata["name"].(string); ok && d.Name == nil {
+		d.Name = e.c.Template(scope, name, at.Child("name"))
+	}
+	if ns, ok := metadata["namespace"].(string); ok && d.Namespace == nil {
+		d.Namespace = e.c.Template(scope, ns, at.Child("namespace"))
+	}
+	labels, _ := metadata["labels"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	e.c.Fail(check.OwnLabels(labels, at.Child("labels"))...)
+	e.c.Fail(check.OwnAnnotations(annotations, at.Child("annotations"))...)
+}
+
+// groupScope is what the declarations of a phase may read. When a resource goes, nothing but children is read; when it goes back,
+// what was read for the spec that failed is of no use, and there is the snapshot instead.
+func (c *compiler) groupScope(phase Phase) *expr.Scope {
+	switch phase {
+	case OnDelete:
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal)
+	case OnRollback:
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
+	default:
+		return c.Scope
+	}
+}
+
+// contentScope is the scope of what a declaration's child holds: there, and nowhere else, Secrets can be read.
+func (c *compiler) contentScope(scope *expr.Scope, phase Phase) *expr.Scope {
+	if phase == OnDelete || phase == OnRollback {
+		return c.ContentScope(scope, compile.RootChildren) // it reads no other objects
+	}
+	return c.ContentScope(scope, compile.RootChildren, compile.RootCross)
+}
+
+// previousSchema says what there is of a snapshot.
+func previousSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	text := apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
+	texts := apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
+	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {XPreserveUnknownFields: new(true)},
+		"metadata": {Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"name": text, "namespace": text, "uid": text, "generation": {Type: "integer"}, "labels": texts, "annotations": texts,
+		}},
+	}}
+	if crd != nil {
+		if spec, ok := crd.Properties["spec"]; ok {
+			s.Properties["spec"] = spec
+		}
+	}
+	return s
+}
+
+func only(m map[string]any, names ...string) map[string]any {
+	out := map[string]any{}
+	for _, n := range names {
+		if v, ok := m[n]; ok {
+			out[n] = v
+		}
+	}
+	return out
+}

@@ -124,7 +124,7 @@ func (f *drainFlags) drainer(out io.Writer) (*drainer, error) {
 	config.Timeout = 0 // a watch has no end
 	return &drainer{
 		config: config, bounded: bounded, client: c, out: out, said: map[string]string{},
-		lease: types.NamespacedName{Namespace: cluster.Namespace(f.namespace), Name: drain.LeaseName},
+		lease: types.NamespacedName{Namespace: cluster.ManagerNamespace(f.namespace), Name: drain.LeaseName},
 	}, nil
 }
 

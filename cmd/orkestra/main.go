@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/explain"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
+	"github.com/orkspace/orkestra/cmd/orkestra/status"
+	"github.com/orkspace/orkestra/cmd/orkestra/tree"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 )
@@ -37,6 +40,7 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newDrainCommand(), explain.NewCommand(), manager.NewCommand(), render.NewCommand(), validate.NewCommand(), version.NewCommand())
+	root.AddCommand(newDrainCommand(), explain.NewCommand(), manager.NewCommand(), render.NewCommand(), status.NewCommand(time.Now),
+		tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand())
 	return root
 }

@@ -38,12 +38,24 @@ type Flags struct {
 	Context string
 }
 
-// Config gives what the flags lead to. Its requests have no timeout, and no rate of client-go's own.
-func (f Flags) Config() (*rest.Config, error) {
+func (f Flags) load() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.Context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
+}
+
+// Namespace is that of the context; "default" where it has none.
+func (f Flags) Namespace() (string, error) {
+	namespace, _, err := f.load().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
+// Config gives what the flags lead to. Its requests have no timeout, and no rate of client-go's own.
+func (f Flags) Config() (*rest.Config, error) {
+	config, err := f.load().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
@@ -52,8 +64,8 @@ func (f Flags) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Namespace is the manager's: the one that is given, else POD_NAMESPACE, else orkestra-system.
-func Namespace(given string) string {
+// ManagerNamespace is the manager's: the one that is given, else POD_NAMESPACE, else orkestra-system.
+func ManagerNamespace(given string) string {
 	return cmp.Or(given, os.Getenv("POD_NAMESPACE"), "orkestra-system")
 }
 

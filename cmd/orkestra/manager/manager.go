@@ -123,7 +123,7 @@ func (f *flags) newManager(config *rest.Config, logger logr.Logger) (ctrl.Manage
 	if !f.leaderElect {
 		return makeManager(config, options)
 	}
-	lock, err := newLeaderLock(config, cluster.Namespace(f.namespace))
+	lock, err := newLeaderLock(config, cluster.ManagerNamespace(f.namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 
 func (f *flags) setup(mgr ctrl.Manager) error {
 	err := controllers.Setup(mgr, controllers.Options{
-		Namespace: cluster.Namespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
+		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
 		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 	return ctrl.Options{
 		Scheme: cluster.Scheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
-		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.Namespace(f.namespace),
+		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 
 	"sigs.k8s.io/yaml"
 )
@@ -14,6 +16,7 @@ const (
 	Text = "text"
 	JSON = "json"
 	YAML = "yaml"
+	Wide = "wide"
 )
 
 // WriteJSON writes a value as indented JSON.
@@ -40,4 +43,23 @@ func Count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// columnGap is the space between two columns, as kubectl has it.
+const columnGap = 3
+
+// Table writes rows below each other, without space at their ends. The first one is the head.
+func Table(w io.Writer, rows [][]string) error {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)
+	for _, row := range rows {
+		_, _ = fmt.Fprintln(t, strings.Join(row, "\t")) // a strings.Builder never fails
+	}
+	_ = t.Flush()
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

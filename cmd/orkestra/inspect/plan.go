@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/revision"
+	"github.com/orkspace/orkestra/engine/rollback"
+)
+
+func crdOf(box *v1alpha1.OperatorBox) string { return crds.NameOf(box) }
+
+func cmpKind(a, b schema.GroupVersionKind) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+}
+
+// planOf compiles what runs for a resource: the revision that it was rolled back to, or the one that the status of its box names.
+func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*pipeline.Plan, error) {
+	of := revision.Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}
+	if back := pipeline.BackOf(live); back != nil {
+		of = revision.Ref{Name: back.ToRevision, Hash: back.ToRevisionHash}
+	}
+	if of.Name != "" && of.Name != boxspec.Revision(box) {
+		return i.plans.PlanOf(ctx, box.Name, of.Name, of.Hash)
+	}
+	crd, err := i.compiler.CRD(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	picked, ok := crds.OwnVersion(box, crd)
+	if !ok {
+		return nil, errors.New(crds.NotServed(box, crd))
+	}
+	plan, errs := pipeline.Compile(box, i.compiler.Env(ctx, box.Name, picked))
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("OperatorBox %q does not compile: %w", box.Name, errs.ToAggregate())
+	}
+	return plan, nil
+}
+
+// begin gives what begins a run for a resource: with its spec, or with that of the snapshot that it was rolled back to.
+func (i *Inspector) begin(r *reader, res *Resource) func(pipeline.Ports) *pipeline.Run {
+	live := r.resource
+	back := pipeline.BackOf(live)
+	if back == nil || back.OwnGroups {
+		return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRun(live, i.now, ports) }
+	}
+	store := &rollback.Store{Cache: snapshots{r}, Ours: apply.ManagedByUs}
+	snapshot, err := store.Named(live, back.Snapshot, back.SnapshotHash)
+	if err != nil {
+		res.Notes = append(res.Notes, "The declarations are evaluated with the spec of today, not with that it was rolled back to: "+oneLine(err.Error()))
+		return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRun(live, i.now, ports) }
+	}
+	res.Notes = append(res.Notes, fmt.Sprintf("Its children are those of generation %d: it was rolled back", back.ToGeneration))
+	return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRunTo(snapshot, live, i.now, ports) }
+}
+
+// snapshots reads those of a resource. It implements rollback.Cache.
+type snapshots struct{ *reader }
+
+// Owned implements rollback.Cache.
+func (s snapshots) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
+	namespace := cmp.Or(s.resource.GetNamespace(), s.manager)
+	all, err := s.cluster.List(s.ctx, kind, namespace, labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(owner)}))
+	if err != nil {
+		return nil // it is said to be gone, as it is for the caller
+	}
+	return all
+}
+
+// Wrote implements rollback.Cache: nothing is written.
+func (snapshots) Wrote(schema.GroupVersionKind, *unstructured.Unstructured) {}
+
+// Gone implements rollback.Cache: nothing is deleted.
+func (snapshots) Gone(schema.GroupVersionKind, *unstructured.Unstructured) {}

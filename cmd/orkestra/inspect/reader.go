@@ -1,0 +1,171 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
+)
+
+// reader gives a plan what it reads for one resource, from the cluster. It is used by one goroutine.
+type reader struct {
+	*Inspector
+
+	ctx      context.Context //nolint:containedctx // the ports of a plan take none where it reads caches
+	plan     *pipeline.Plan
+	resource *unstructured.Unstructured
+	owned    map[schema.GroupVersionKind][]*unstructured.Unstructured
+	// hidden says of the kinds whose children could not be read why.
+	hidden map[schema.GroupVersionKind]string
+	// refused is the first error of what the box reads of others.
+	refused error
+}
+
+// newReader reads the children of a resource, by their labels.
+func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource *unstructured.Unstructured) *reader {
+	r := &reader{
+		Inspector: i, ctx: ctx, plan: plan, resource: resource,
+		owned: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, hidden: map[schema.GroupVersionKind]string{},
+	}
+	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(resource.GetUID())})
+	for _, kind := range plan.ChildKinds {
+		all, err := r.list(kind, selector)
+		switch {
+		case meta.IsNoMatchError(err): // there are none then
+		case err != nil:
+			r.hidden[kind] = reason(err)
+		}
+		for _, child := range all {
+			if !rollback.Is(child) && plan.MayHaveMade(resource, child) {
+				r.owned[kind] = append(r.owned[kind], child)
+			}
+		}
+	}
+	return r
+}
+
+// list gives the objects of a kind that the labels select: those of all namespaces, or for somebody who may not read them all, those of
+// the namespaces in which the resource has children.
+func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	all, err := r.cluster.List(r.ctx, kind, "", selector)
+	if !apierrors.IsForbidden(err) || r.resource.GetNamespace() == "" {
+		return all, err
+	}
+	if namespaced, scopeErr := r.Namespaced(kind); scopeErr != nil || !namespaced {
+		return nil, err
+	}
+	namespaces := append([]string{r.resource.GetNamespace()}, r.plan.Places.Literal...)
+	namespaces = append(namespaces, strings.Split(r.resource.GetAnnotations()[v1alpha1.AnnotationNamespaces], ",")...)
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		if namespace == "" {
+			continue
+		}
+		found, err := r.cluster.List(r.ctx, kind, namespace, selector)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// reason is an error of the API server without what the reader knows already.
+func reason(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "you may not read them: " + oneLine(message(err))
+	}
+	return "they could not be read: " + oneLine(message(err))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Kinds implements pipeline.Inventory.
+func (r *reader) Kinds() []schema.GroupVersionKind { return r.plan.ChildKinds }
+
+// Owned implements pipeline.Inventory.
+func (r *reader) Owned(kind schema.GroupVersionKind, _ *unstructured.Unstructured) []*unstructured.Unstructured {
+	return r.owned[kind]
+}
+
+// Namespaced implements pipeline.Kinds.
+func (r *reader) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := r.cluster.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// Schema implements pipeline.Kinds. Nothing is rendered, so that no schema is needed.
+func (*reader) Schema(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return nil }
+
+// Observe implements pipeline.Observer.
+func (r *reader) Observe(_ context.Context, kind schema.GroupVersionKind) error {
+	_, err := r.Namespaced(kind)
+	return err
+}
+
+// Get implements pipeline.Observer.
+func (r *reader) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	obj, err := r.cluster.Get(r.ctx, kind, namespace, name)
+	r.failed(err)
+	return obj
+}
+
+// Select implements pipeline.Observer.
+func (r *reader) Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	all, err := r.cluster.List(r.ctx, kind, namespace, selector)
+	r.failed(err)
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return all
+}
+
+func (r *reader) failed(err error) {
+	if r.refused == nil && err != nil {
+		r.refused = fmt.Errorf("%s", oneLine(message(err)))
+	}
+}
+
+// Box implements pipeline.Observer.
+func (r *reader) Box(name string) schema.GroupVersionKind {
+	box, err := r.compiler.Box(r.ctx, name)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	crd, err := r.compiler.CRD(r.ctx, box)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	picked, _ := crds.OwnVersion(box, crd)
+	return picked.Kind
+}
+
+// Standing implements pipeline.Observer. An overview asks for none.
+func (*reader) Standing(string) pipeline.Standing { return pipeline.Standing{} }
+
+// overview says how the declarations stand. Where something that the box reads of others could not be read, what is not there is said
+// to be not read: nobody knows whether it is there.
+func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []pipeline.DeclarationStatus {
+	ports := pipeline.Ports{Inventory: r, Kinds: r, Observer: r}
+	all := r.plan.Overview(r.ctx, run(ports), r.hidden)
+	if r.refused == nil {
+		return all
+	}
+	ports.Unread = "could not be read: " + r.refused.Error()
+	return r.plan.Overview(r.ctx, run(ports), r.hidden)
+}

@@ -1,0 +1,295 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// Resource is how a resource stands.
+type Resource struct {
+	// APIVersion, Kind, Namespace and Name of the resource.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Created is when it was made.
+	Created metav1.Time `json:"created"`
+	// Ready says whether it is ready, and its status speaks of its newest generation.
+	Ready bool `json:"ready"`
+	// Reason and Message say in one line why it is not.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Box that holds it, and Revision of the box that its declarations are of.
+	Box      string `json:"box,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	// Notes are what else there is to know.
+	Notes []string `json:"notes,omitempty"`
+	// Declarations of the box, and children of none.
+	Declarations []Declaration `json:"declarations"`
+
+	object *unstructured.Unstructured
+}
+
+// Declaration is how a declaration stands.
+type Declaration struct {
+	// Declaration names it as messages do; Group and Path say where it stands in the box.
+	Declaration string `json:"declaration"`
+	Group       string `json:"group,omitempty"`
+	Path        string `json:"path,omitempty"`
+	// APIVersion, Kind and Name are those of its child. Without a name there is none.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name,omitempty"`
+	// Created is when the child was made.
+	Created *metav1.Time `json:"created,omitempty"`
+	// State in one word, and Reason on one line.
+	State  pipeline.State `json:"state"`
+	Reason string         `json:"reason,omitempty"`
+	// Gate is what the conditions say.
+	Gate Gate `json:"gate"`
+
+	child *unstructured.Unstructured
+}
+
+// Gate is what the conditions of a declaration say.
+type Gate struct {
+	// State is "open", "closed" or "unknown".
+	State string `json:"state"`
+	// Field, Wanted and Actual are those of the first condition that does not hold.
+	Field  string `json:"field,omitempty"`
+	Wanted string `json:"wanted,omitempty"`
+	Actual string `json:"actual,omitempty"`
+}
+
+// Resource says how a resource stands. The error says why nothing can be said.
+func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
+	live, err := i.cluster.Get(ctx, t.Kind, t.Namespace, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return nil, absent(t)
+	}
+	box, err := i.boxOf(ctx, t, live)
+	if err != nil {
+		return nil, err
+	}
+	return i.inspect(ctx, box, live)
+}
+
+func absent(t Target) error {
+	if t.Namespace == "" {
+		return fmt.Errorf("%s %q not found", t.CRD, t.Name)
+	}
+	return fmt.Errorf("%s %q not found in namespace %q", t.CRD, t.Name, t.Namespace)
+}
+
+// boxOf gives the box that serves a resource.
+func (i *Inspector) boxOf(ctx context.Context, t Target, live *unstructured.Unstructured) (*v1alpha1.OperatorBox, error) {
+	if at := slices.IndexFunc(i.boxes, func(b v1alpha1.OperatorBox) bool { return crdOf(&b) == t.CRD }); at >= 0 {
+		return &i.boxes[at], nil
+	}
+	marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]
+	owner := live.GetLabels()[v1alpha1.LabelOwner]
+	switch {
+	case marked != "" && i.boxesErr != nil:
+		return i.compiler.Box(ctx, marked) // one that is known by its name may be read by somebody who may not list them
+	case i.boxesErr != nil:
+		return nil, i.boxesErr
+	case marked != "":
+		return nil, fmt.Errorf("%s %q: OperatorBox %q, which held it, is gone: nobody keeps the resource and its children. "+
+			"Make a box for %s, or delete the resource", t.Kind.Kind, t.Name, marked, t.CRD)
+	case owner != "":
+		return nil, fmt.Errorf("%s %q is no resource of a box, but a child: it was made by the box %q for %q; ask for that",
+			t.Kind.Kind, t.Name, live.GetLabels()[v1alpha1.LabelBox], owner)
+	default:
+		return nil, fmt.Errorf("%s %q: no OperatorBox serves %s", t.Kind.Kind, t.Name, t.CRD)
+	}
+}
+
+// inspect says how a resource of a box stands.
+func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+	res := &Resource{
+		APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(),
+		Created: live.GetCreationTimestamp(), Box: box.Name, Declarations: []Declaration{}, object: live,
+	}
+	res.conditions(live)
+	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		res.Notes = append(res.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s: %s", box.Name, ready.Reason, ready.Message))
+	}
+	plan, err := i.planOf(ctx, box, live)
+	if err != nil {
+		res.Ready = false
+		res.Notes = append(res.Notes, "What the box declares is not known: "+oneLine(err.Error()))
+		return res, nil
+	}
+	res.Revision = plan.Revision
+	if live.GroupVersionKind() != plan.CRD.Kind {
+		// The plan reads the resource in its own version.
+		if live, err = i.cluster.Get(ctx, plan.CRD.Kind, res.Namespace, res.Name); err != nil || live == nil {
+			return nil, errors.Join(err, fmt.Errorf("%s %q has just been deleted", res.Kind, res.Name))
+		}
+		res.APIVersion, res.object = live.GetAPIVersion(), live
+	}
+	if !plan.Selection.Selects(live) {
+		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see namespaces and selector of OperatorBox %q", box.Name))
+	}
+	r := i.newReader(ctx, plan, live)
+	for _, s := range r.overview(i.begin(r, res)) {
+		res.Declarations = append(res.Declarations, declarationOf(s))
+	}
+	for _, kind := range slices.SortedFunc(maps.Keys(r.hidden), func(a, b schema.GroupVersionKind) int { return cmpKind(a, b) }) {
+		res.Notes = append(res.Notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, r.hidden[kind]))
+	}
+	return res, nil
+}
+
+// Headline says in one line what the resource is, and what keeps it from being ready.
+func (r *Resource) Headline() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	switch {
+	case !r.Ready:
+		return fmt.Sprintf("%s %s is not ready: %s", r.Kind, name, r.Said())
+	case r.Message != "":
+		return fmt.Sprintf("%s %s is ready; still under way: %s", r.Kind, name, r.Said())
+	default:
+		return fmt.Sprintf("%s %s is ready", r.Kind, name)
+	}
+}
+
+// Said is the reason with its message.
+func (r *Resource) Said() string { return strings.TrimSuffix(r.Reason+": "+r.Message, ": ") }
+
+// conditions takes over what the status says.
+func (r *Resource) conditions(live *unstructured.Unstructured) {
+	var status struct {
+		Conditions         []metav1.Condition `json:"conditions"`
+		ObservedGeneration int64              `json:"observedGeneration"`
+	}
+	raw, err := json.Marshal(live.Object["status"])
+	if err == nil {
+		err = json.Unmarshal(raw, &status)
+	}
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case err != nil || ready == nil:
+		r.Reason, r.Message = "Unseen", "no manager has looked at it yet"
+	case ready.ObservedGeneration != 0 && ready.ObservedGeneration < live.GetGeneration():
+		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", ready.ObservedGeneration, live.GetGeneration())
+	case ready.Status == metav1.ConditionTrue:
+		r.Ready = true
+		// What is under way does not keep it from being ready, and may be what somebody looks for.
+		if now := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
+			r.Reason, r.Message = now.Reason, now.Message
+		}
+	default:
+		r.Reason, r.Message = ready.Reason, ready.Message
+		if stalled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			r.Reason = stalled.Reason // it says more than that the last cycle failed
+		}
+	}
+}
+
+func declarationOf(s pipeline.DeclarationStatus) Declaration {
+	apiVersion, kind := s.Kind.ToAPIVersionAndKind()
+	d := Declaration{
+		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child,
+		Gate: Gate{State: "closed", Field: s.Gate.Field, Wanted: s.Gate.Wanted, Actual: s.Gate.Actual},
+	}
+	switch {
+	case s.Gate.Open:
+		d.Gate.State = "open"
+	case !s.Gate.Known:
+		d.Gate.State = "unknown"
+	}
+	if s.Child != nil {
+		created := s.Child.GetCreationTimestamp()
+		d.Created = &created
+	}
+	return d
+}
+
+// message is what the API server says of an error, without what its callers put before.
+func message(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// UID of the resource.
+func (r *Resource) UID() types.UID { return r.object.GetUID() }
+
+// Child is the living child; nil: there is none.
+func (d Declaration) Child() *unstructured.Unstructured { return d.child }
+
+// Resources says how the resources of a box stand: those of a namespace, or of all where it is empty.
+func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, namespace string) ([]*Resource, error) {
+	crd, err := i.compiler.CRD(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	picked, ok := crds.OwnVersion(box, crd)
+	if !ok {
+		return nil, errors.New(crds.NotServed(box, crd))
+	}
+	if !picked.Namespaced {
+		namespace = ""
+	}
+	all, err := i.List(ctx, picked.Kind, namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Resource, 0, len(all))
+	for _, live := range all {
+		res, err := i.inspect(ctx, box, live)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, res)
+	}
+	return out, nil
+}
+
+// ResourceOf says how an object stands that is a resource of a box; nil: it is none.
+func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructured) (*Resource, error) {
+	kind := live.GroupVersionKind()
+	for n := range i.boxes {
+		group := strings.SplitN(crds.NameOf(&i.boxes[n]), ".", 2)
+		if i.boxes[n].Status.CRD.Kind == kind.Kind && len(group) == 2 && group[1] == kind.Group {
+			return i.inspect(ctx, &i.boxes[n], live)
+		}
+	}
+	return nil, nil //nolint:nilnil // no resource is a legal answer
+}
+
+// List gives the objects of a kind in a namespace, or in all where it is empty, by namespace and name.
+func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
+	all, err := i.cluster.List(ctx, kind, namespace, labels.Everything())
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all, err
+}

@@ -1,0 +1,168 @@
+// Package status is the command `orkestra status`, which says how each declaration stands for a resource.
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+)
+
+const long = `Say what each declaration of a box has come to for one resource: its child, its state, whether its gate is open, and why not.
+
+The API server is asked, with the rights of the kubeconfig's user, for the resource, its box, and the children, which are found by
+their labels. It works without a manager, and says when none is at work. Nothing is written.
+
+The declarations are those of the revision that runs. What is not known here is shown as Unknown: what depends on the answers of
+external calls, which are not made, and on objects that you may not read. What Secrets hold is never shown.
+
+States: Ready, Completed, Progressing, Failed and Terminating are those of a child. Missing: nothing keeps the child from being
+made. Waiting: something else must happen first. Off: the resource has not asked for it. Error: it can't be evaluated.
+Undeclared: no declaration stands for the child any more.
+
+The exit code is 0 when the resource is ready, 1 when it is not, and 2 for wrong use.`
+
+const example = `  # What has become of a resource
+  orkestra status website/hello -n team-a
+
+  # With the places in the box, and what the gates want and have
+  orkestra status website/hello -o wide
+
+  # For a program to read
+  orkestra status websites.demo.example.com/hello -o json`
+
+// flags are those of `orkestra status`.
+type flags struct {
+	inspect.Flags
+
+	format string
+	now    func() time.Time
+}
+
+// answer is what is printed as JSON and YAML.
+type answer struct {
+	*inspect.Resource
+
+	// Manager says whether one is at work.
+	Manager inspect.Manager `json:"manager"`
+}
+
+// NewCommand makes the command with a clock.
+func NewCommand(now func() time.Time) *cobra.Command {
+	f := &flags{now: now}
+	cmd := &cobra.Command{
+		Use:     "status KIND/NAME",
+		Short:   "Say how each declaration stands for a resource",
+		Long:    long,
+		Example: example,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	f.Bind(cmd)
+	cmd.Flags().StringVarP(&f.format, "output", "o", "", "json, wide or yaml; default: a table")
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, arg string, out io.Writer) error {
+	write, ok := formats[f.format]
+	if !ok {
+		return fmt.Errorf("--output %q: wanted json, wide or yaml", f.format)
+	}
+	kind, name, err := inspect.Split(arg)
+	if err != nil {
+		return err
+	}
+	now := f.now()
+	a, err := f.ask(ctx, kind, name, now)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if err := write(out, a, now); err != nil {
+		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
+	}
+	if !a.Ready {
+		return exit.ErrNo
+	}
+	return nil
+}
+
+func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*answer, error) {
+	i, err := f.New(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	target, err := i.Resolve(kind, name)
+	if err != nil {
+		return nil, err
+	}
+	resource, err := i.Resource(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{Resource: resource, Manager: i.Manager(ctx)}, nil
+}
+
+// formats are the values of --output.
+var formats = map[string]func(io.Writer, *answer, time.Time) error{
+	"":          func(w io.Writer, a *answer, now time.Time) error { return a.write(w, now, false) },
+	output.Wide: func(w io.Writer, a *answer, now time.Time) error { return a.write(w, now, true) },
+	output.JSON: func(w io.Writer, a *answer, _ time.Time) error { return output.WriteJSON(w, a) },
+	output.YAML: func(w io.Writer, a *answer, _ time.Time) error { return output.WriteYAML(w, a) },
+}
+
+// write says in the first line how the resource is, and then how its declarations are.
+func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
+	var b strings.Builder
+	b.WriteString(a.Headline() + "\n")
+	if a.Revision != "" {
+		fmt.Fprintf(&b, "Box: %s, revision %s\n", a.Box, a.Revision)
+	}
+	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
+		if line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil || len(a.Declarations) == 0 {
+		return err
+	}
+	rows := [][]string{{"DECLARATION", "CHILD", "STATE", "GATE", "AGE", "REASON"}}
+	if wide {
+		rows = [][]string{{"DECLARATION", "CHILD", "STATE", "GATE", "WANTED", "ACTUAL", "AGE", "PATH", "REASON"}}
+	}
+	for _, d := range a.Declarations {
+		child := "-"
+		if d.Name != "" {
+			child = d.Kind + "/" + d.Name
+		}
+		row := []string{d.Declaration, child, string(d.State), d.Gate.State}
+		if wide {
+			row = append(row, cmp.Or(d.Gate.Wanted, "-"), cmp.Or(d.Gate.Actual, "-"), age(now, d.Created), cmp.Or(d.Path, "-"), d.Reason)
+		} else {
+			row = append(row, age(now, d.Created), d.Reason)
+		}
+		rows = append(rows, row)
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return output.Table(w, rows)
+}
+
+func age(now time.Time, created *metav1.Time) string {
+	if created == nil {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(created.Time))
+}

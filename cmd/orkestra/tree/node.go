@@ -1,0 +1,273 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+const kindBox = "OperatorBox"
+
+// What the column READY says.
+const (
+	yes     = "True"
+	no      = "False"
+	unknown = "Unknown"
+	none    = "-"
+)
+
+// node is one object of the tree, or a declaration that has none.
+type node struct {
+	// Kind, Namespace and Name of the object.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Declaration that the object is a child of, or that has no child.
+	Declaration string `json:"declaration,omitempty"`
+	// Ready is True, False or Unknown; "-" where nobody has asked for the object.
+	Ready string `json:"ready"`
+	// Status in a few words, or in those of the object.
+	Status string `json:"status"`
+	// Created is when it was made.
+	Created *metav1.Time `json:"created,omitempty"`
+	// Children are what belongs to it.
+	Children []*node `json:"children,omitempty"`
+}
+
+func boxNode(box *v1alpha1.OperatorBox) *node {
+	n := &node{Kind: kindBox, Name: box.Name, Ready: unknown, Created: &box.CreationTimestamp}
+	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		n.Ready, n.Status = string(ready.Status), ready.Reason
+		if ready.Status != metav1.ConditionTrue {
+			n.Status += ": " + ready.Message
+		}
+	}
+	return n
+}
+
+// grower grows trees. Objects are listed once for each kind and namespace.
+type grower struct {
+	*inspect.Inspector
+
+	shown  map[string]bool // the UIDs of resources above, so that a ring has an end
+	listed map[list]*listing
+}
+
+type list struct {
+	kind      schema.GroupVersionKind
+	namespace string
+}
+
+type listing struct {
+	objects []*unstructured.Unstructured
+	err     error
+}
+
+func (g *grower) box(name string) *v1alpha1.OperatorBox {
+	boxes, _ := g.Boxes() // without them there is no more to say than the name
+	for n := range boxes {
+		if boxes[n].Name == name {
+			return &boxes[n]
+		}
+	}
+	return nil
+}
+
+// notes say which kinds could not be listed.
+func (g *grower) notes() []string {
+	var out []string
+	for l, found := range g.listed {
+		if found.err != nil && !meta.IsNoMatchError(found.err) {
+			out = append(out, fmt.Sprintf("Objects of kind %s in namespace %q are not known: %v", l.kind.Kind, l.namespace, found.err))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// resource gives the tree of a resource.
+func (g *grower) resource(ctx context.Context, r *inspect.Resource) *node {
+	n := &node{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Ready: no, Status: r.Said(), Created: &r.Created}
+	if r.Ready {
+		n.Ready = yes
+	}
+	g.shown[string(r.UID())] = true
+	for _, d := range r.Declarations {
+		n.Children = append(n.Children, g.declaration(ctx, d))
+	}
+	return n
+}
+
+// declaration gives the tree of a declaration's child.
+func (g *grower) declaration(ctx context.Context, d inspect.Declaration) *node {
+	n := &node{Kind: d.Kind, Name: d.Name, Declaration: d.Declaration, Status: string(d.State), Ready: no, Created: d.Created}
+	switch d.State {
+	case pipeline.StateReady, pipeline.StateCompleted:
+		n.Ready = yes
+	case pipeline.StateUnknown:
+		n.Ready = unknown
+	case pipeline.StateOff, pipeline.StateUndeclared:
+		n.Ready = none
+	default:
+	}
+	if d.Reason != "" {
+		n.Status += ": " + d.Reason
+	}
+	child := d.Child()
+	if child == nil {
+		return n
+	}
+	if namespace := child.GetNamespace(); strings.HasPrefix(d.Name, namespace+"/") {
+		n.Namespace, n.Name = namespace, child.GetName()
+	}
+	if own, err := g.ResourceOf(ctx, child); err == nil && own != nil && !g.shown[string(own.UID())] {
+		n.Children = g.resource(ctx, own).Children
+		return n
+	}
+	n.Children = g.owned(ctx, child)
+	return n
+}
+
+// owners are the kinds of what belongs to objects of a kind.
+var owners = map[schema.GroupKind]schema.GroupVersionKind{
+	{Group: appsv1.GroupName, Kind: "Deployment"}:  appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Group: appsv1.GroupName, Kind: "StatefulSet"}: corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Group: appsv1.GroupName, Kind: "DaemonSet"}:   corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Group: batchv1.GroupName, Kind: "CronJob"}:    batchv1.SchemeGroupVersion.WithKind("Job"),
+	{Group: batchv1.GroupName, Kind: "Job"}:        corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Kind: "Service"}:                              discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+}
+
+// owned gives what belongs to an object, by owner references.
+func (g *grower) owned(ctx context.Context, owner *unstructured.Unstructured) []*node {
+	kind, known := owners[owner.GroupVersionKind().GroupKind()]
+	if !known {
+		return nil
+	}
+	key := list{kind: kind, namespace: owner.GetNamespace()}
+	if g.listed[key] == nil {
+		objects, err := g.List(ctx, kind, key.namespace)
+		g.listed[key] = &listing{objects: objects, err: err}
+	}
+	var out []*node
+	for _, obj := range g.listed[key].objects {
+		if !slices.ContainsFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() }) {
+			continue
+		}
+		if obj.GetKind() == "ReplicaSet" && spent(obj) {
+			continue
+		}
+		created := obj.GetCreationTimestamp()
+		n := &node{Kind: obj.GetKind(), Name: obj.GetName(), Created: &created}
+		n.Ready, n.Status = fares(obj)
+		n.Children = g.owned(ctx, obj)
+		out = append(out, n)
+	}
+	return out
+}
+
+// spent says whether a ReplicaSet is that of a former version: it has no Pods, and is to have none.
+func spent(obj *unstructured.Unstructured) bool {
+	wanted, _, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
+	left, _, leftErr := unstructured.NestedInt64(obj.Object, "status", "replicas")
+	return err == nil && leftErr == nil && wanted == 0 && left == 0
+}
+
+// fares says how an object is: a Pod by what its containers wait for, and all others by kstatus.
+func fares(obj *unstructured.Unstructured) (ready, words string) {
+	res, err := status.Compute(obj)
+	if err != nil {
+		return unknown, "its status can't be read"
+	}
+	ready = no
+	if res.Status == status.CurrentStatus {
+		ready = yes
+	}
+	if why := waiting(obj); why != "" {
+		return no, why
+	}
+	if obj.GetKind() == "EndpointSlice" {
+		return none, ""
+	}
+	return ready, strings.Join(strings.Fields(strings.TrimSuffix(string(res.Status)+": "+res.Message, ": ")), " ")
+}
+
+// waiting says why a container of a Pod does not run; "" where all do, or where it is no Pod.
+func waiting(obj *unstructured.Unstructured) string {
+	if obj.GetKind() != "Pod" {
+		return ""
+	}
+	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+		all, _, _ := unstructured.NestedSlice(obj.Object, "status", field) // of another shape: it says nothing
+		for _, c := range all {
+			container, _ := c.(map[string]any)
+			for _, state := range []string{"waiting", "terminated"} {
+				reason, found, _ := unstructured.NestedString(container, "state", state, "reason")
+				if !found || reason == "Completed" || reason == "PodInitializing" {
+					continue
+				}
+				message, _, _ := unstructured.NestedString(container, "state", state, "message")
+				name, _, _ := unstructured.NestedString(container, "name")
+				return strings.Join(strings.Fields(strings.TrimSuffix(fmt.Sprintf("%s: container %s: %s", reason, name, message), ": ")), " ")
+			}
+		}
+	}
+	return ""
+}
+
+// draw writes the tree.
+func (a *answer) draw(w io.Writer, now time.Time) error {
+	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
+		if line != "" {
+			if _, err := io.WriteString(w, line+"\n"); err != nil {
+				return err
+			}
+		}
+	}
+	rows := [][]string{{"NAME", "READY", "AGE", "STATUS"}}
+	for _, box := range a.Items {
+		rows = box.rows(rows, now, "", "")
+	}
+	return output.Table(w, rows)
+}
+
+// rows adds a node and those below it. before stands before its name, and below before those of its children.
+func (n *node) rows(rows [][]string, now time.Time, before, below string) [][]string {
+	name := n.Kind + "/" + strings.TrimPrefix(n.Namespace+"/"+n.Name, "/")
+	if n.Name == "" {
+		name = n.Declaration + " (" + n.Kind + ")"
+	}
+	age := "-"
+	if n.Created != nil {
+		age = duration.HumanDuration(now.Sub(n.Created.Time))
+	}
+	rows = append(rows, []string{before + name, n.Ready, age, n.Status})
+	for i, child := range n.Children {
+		if i == len(n.Children)-1 {
+			rows = child.rows(rows, now, below+"└─", below+"  ")
+		} else {
+			rows = child.rows(rows, now, below+"├─", below+"│ ")
+		}
+	}
+	return rows
+}

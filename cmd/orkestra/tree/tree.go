@@ -1,0 +1,161 @@
+// Package tree is the command `orkestra tree`, which shows boxes, their resources, and what has become of these.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
+)
+
+const long = `Show boxes, their resources, the children of these, and what belongs to the children, such as Pods.
+
+Without an argument all boxes are shown, with the resources of all namespaces, or with -n of one. The API server is asked, with the
+rights of the kubeconfig's user. It works without a manager, and says when none is at work. Nothing is written.
+
+What belongs to a child is found by owner references: ReplicaSets, Pods, Jobs and EndpointSlices; a child that is itself a resource
+of a box is shown with its own children.
+
+The exit code is 0 when every resource is ready, 1 when one is not, and 2 for wrong use.`
+
+const example = `  # Everything
+  orkestra tree
+
+  # One resource, down to its Pods
+  orkestra tree website/hello -n team-a`
+
+// flags are those of `orkestra tree`.
+type flags struct {
+	inspect.Flags
+
+	format string
+	now    func() time.Time
+}
+
+// answer is what is printed as JSON and YAML.
+type answer struct {
+	// Manager says whether one is at work.
+	Manager inspect.Manager `json:"manager"`
+	// Notes are what could not be read.
+	Notes []string `json:"notes,omitempty"`
+	// Items are the boxes.
+	Items []*node `json:"items"`
+}
+
+// NewCommand makes the command with a clock.
+func NewCommand(now func() time.Time) *cobra.Command {
+	f := &flags{now: now}
+	cmd := &cobra.Command{
+		Use:     "tree [KIND/NAME]",
+		Short:   "Show boxes, their resources and the children of these",
+		Long:    long,
+		Example: example,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	f.Bind(cmd)
+	cmd.Flags().StringVarP(&f.format, "output", "o", "", "json or yaml; default: a tree")
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
+	now := f.now()
+	write := func(a *answer) error { return a.draw(out, now) }
+	switch f.format {
+	case "":
+	case output.JSON:
+		write = func(a *answer) error { return output.WriteJSON(out, a) }
+	case output.YAML:
+		write = func(a *answer) error { return output.WriteYAML(out, a) }
+	default:
+		return fmt.Errorf("--output %q: wanted json or yaml", f.format)
+	}
+	kind, name := "", ""
+	if len(args) == 1 {
+		var err error
+		if kind, name, err = inspect.Split(args[0]); err != nil {
+			return err
+		}
+	}
+	a, err := f.ask(ctx, kind, name, now)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if err := write(a); err != nil {
+		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
+	}
+	for _, box := range a.Items {
+		for _, resource := range box.Children {
+			if resource.Ready != yes {
+				return exit.ErrNo
+			}
+		}
+	}
+	return nil
+}
+
+// ask asks for one resource, or without a kind for all of all boxes.
+func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*answer, error) {
+	i, err := f.New(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	g := &grower{Inspector: i, shown: map[string]bool{}, listed: map[list]*listing{}}
+	a := &answer{Manager: i.Manager(ctx), Items: []*node{}}
+	if kind != "" {
+		target, err := i.Resolve(kind, name)
+		if err != nil {
+			return nil, err
+		}
+		resource, err := i.Resource(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		box := &node{Kind: kindBox, Name: resource.Box}
+		if found := g.box(resource.Box); found != nil {
+			box = boxNode(found)
+		}
+		box.Children = []*node{g.resource(ctx, resource)}
+		a.Items, a.Notes = append(a.Items, box), append(resource.Notes, g.notes()...)
+		return a, nil
+	}
+	boxes, err := i.Boxes()
+	if err != nil {
+		return nil, err
+	}
+	if len(boxes) == 0 {
+		return nil, errors.New("there are no OperatorBoxes")
+	}
+	for n := range boxes {
+		box := boxNode(&boxes[n])
+		resources, err := i.Resources(ctx, &boxes[n], f.Namespace)
+		if err != nil {
+			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known: %v", boxes[n].Name, err))
+		}
+		for _, r := range resources {
+			box.Children = append(box.Children, g.resource(ctx, r))
+			a.Notes = append(a.Notes, prefixed(r)...)
+		}
+		a.Items = append(a.Items, box)
+	}
+	a.Notes = append(a.Notes, g.notes()...)
+	return a, nil
+}
+
+// prefixed are the notes of one resource among many.
+func prefixed(r *inspect.Resource) []string {
+	out := make([]string, 0, len(r.Notes))
+	for _, note := range r.Notes {
+		out = append(out, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, note))
+	}
+	return out
+}

@@ -150,7 +150,7 @@ var _ = Describe("The series of a box", func() {
 			Eventually(func(g Gomega) {
 				g.Expect(manager.gauge(g, "orkestra_queue_depth", w.id)).To(queued)
 				g.Expect(manager.gauge(g, "orkestra_workers_busy", w.id)).To(BeEquivalentTo(busy))
-				g.Expect(manager.gauge(g, "orkestra_workers", w.id)).To(BeEquivalentTo(2))
+				g.Expect(manager.gauge(g, "orkestra_workers_wanted", w.id)).To(BeEquivalentTo(2))
 			}).WithContext(ctx).Should(Succeed())
 		}
 		Eventually(d.holding).WithContext(ctx).Should(Equal(2))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/drain"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/explain"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
@@ -40,7 +41,7 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(newDrainCommand(), explain.NewCommand(), manager.NewCommand(), render.NewCommand(), status.NewCommand(time.Now),
+	root.AddCommand(drain.NewCommand(), explain.NewCommand(), manager.NewCommand(), render.NewCommand(), status.NewCommand(time.Now),
 		tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand())
 	return root
 }

@@ -1,4 +1,5 @@
-package main
+// Package drain is the command that has Orkestra let go of everything before an uninstall.
+package drain
 
 import (
 	"context"
@@ -19,16 +20,16 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/controllers/drain"
+	draining "github.com/orkspace/orkestra/controllers/drain"
 )
 
-const drainLong = `Have Orkestra let go of everything, so that nothing is stranded when it is uninstalled.
+const long = `Have Orkestra let go of everything, so that nothing is stranded when it is uninstalled.
 
 The manager takes its finalizer and its marks off all resources and boxes, finishes the deletions that are under way, and takes
 hold of nothing any more. Children stay as they are, and so do resources, boxes and CRDs. The command waits until no resource
 and no box is held, and prints how far that is.
 
-What is asked for stands in the annotation ` + v1alpha1.AnnotationDrain + ` of the Lease ` + drain.LeaseName + ` in the
+What is asked for stands in the annotation ` + v1alpha1.AnnotationDrain + ` of the Lease ` + draining.LeaseName + ` in the
 manager's namespace. --undo takes it off again: the manager marks the resources again, and their children are not touched.
 Installing Orkestra again, with a ServiceAccount that is made anew, does so too.
 
@@ -38,7 +39,7 @@ one would put the finalizers back.
 
 The exit code is 0 when nothing is held any more, 1 when something is, and 2 for wrong use.`
 
-const drainExample = `  # Before an uninstall; the chart's hook does this by itself
+const example = `  # Before an uninstall; the chart's hook does this by itself
   orkestra drain
 
   # Go on instead
@@ -47,21 +48,22 @@ const drainExample = `  # Before an uninstall; the chart's hook does this by its
   # The manager is gone already, and has left finalizers
   orkestra drain --force`
 
-// drainFlags are the flags of `orkestra drain`.
-type drainFlags struct {
+// flags are those of `orkestra drain`.
+type flags struct {
 	server      cluster.Flags
 	namespace   string
 	timeout     time.Duration
 	force, undo bool
 }
 
-func newDrainCommand() *cobra.Command {
-	f := &drainFlags{}
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	f := &flags{}
 	cmd := &cobra.Command{
 		Use:     "drain",
 		Short:   "Let go of all resources and boxes before an uninstall",
-		Long:    drainLong,
-		Example: drainExample,
+		Long:    long,
+		Example: example,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout())
@@ -78,7 +80,7 @@ func newDrainCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *drainFlags) run(ctx context.Context, out io.Writer) error {
+func (f *flags) run(ctx context.Context, out io.Writer) error {
 	if f.timeout < 0 {
 		return fmt.Errorf("--timeout %s: wanted a duration such as 5m, or 0", f.timeout)
 	}
@@ -106,25 +108,21 @@ func (f *drainFlags) run(ctx context.Context, out io.Writer) error {
 
 // drainer drains one installation.
 type drainer struct {
-	config *rest.Config
-	// bounded is config with a timeout for each request.
-	bounded *rest.Config
-	client  client.Client
-	lease   types.NamespacedName
-	out     io.Writer
-	said    map[string]string // what was last printed, by what it was about
+	config *rest.Config // of the client
+	client client.Client
+	lease  types.NamespacedName
+	out    io.Writer
+	said   map[string]string // what was last printed, by what it was about
 }
 
-func (f *drainFlags) drainer(out io.Writer) (*drainer, error) {
-	c, bounded, err := f.server.Client()
+func (f *flags) drainer(out io.Writer) (*drainer, error) {
+	c, config, err := f.server.Client()
 	if err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(bounded)
-	config.Timeout = 0 // a watch has no end
 	return &drainer{
-		config: config, bounded: bounded, client: c, out: out, said: map[string]string{},
-		lease: types.NamespacedName{Namespace: cluster.ManagerNamespace(f.namespace), Name: drain.LeaseName},
+		config: config, client: c, out: out, said: map[string]string{},
+		lease: types.NamespacedName{Namespace: cluster.ManagerNamespace(f.namespace), Name: draining.LeaseName},
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package drain
 
 import (
 	"cmp"
@@ -6,24 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/controllers/drain"
+	draining "github.com/orkspace/orkestra/controllers/drain"
 )
 
 // noAnswer is what is said while no manager has seen that a drain is asked for.
 const noAnswer = "no manager has answered"
+
+// pollInterval is the time between two looks at the Lease and the boxes. There are few of them, and nobody sees a second more.
+const pollInterval = time.Second
 
 // drain asks the manager, and waits until it holds nothing.
 func (d *drainer) drain(ctx context.Context) error {
@@ -33,89 +32,33 @@ func (d *drainer) drain(ctx context.Context) error {
 	if err := d.annotate(ctx, v1alpha1.True); err != nil {
 		return err
 	}
-	return d.watch(ctx, d.progress)
-}
-
-// watch calls look whenever the Lease or a box has changed, until it is done, fails, or ctx ends.
-func (d *drainer) watch(ctx context.Context, look func(ctx context.Context, seen client.Reader) (done bool, err error)) error {
-	seen, err := cache.New(d.config, cache.Options{
-		Scheme: d.client.Scheme(), Mapper: d.client.RESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{
-			d.lease.Namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, d.lease.Name)},
-		}}},
-	})
-	if err != nil {
-		return fmt.Errorf("making a cache: %w", err)
-	}
-	wake := make(chan struct{}, 1)
-	tell := func(any) {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	}
-	running, stop := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	defer group.Wait()
-	defer stop()
-	group.Go(func() { _ = seen.Start(running) }) // it ends without an error when it is told to
-	for _, kind := range []client.Object{&v1alpha1.OperatorBox{}, &coordinationv1.Lease{}} {
-		informer, err := seen.GetInformer(running, kind)
-		if err != nil {
-			return d.expired(ctx, fmt.Errorf("watching boxes and the lease: %w", err))
-		}
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: tell, UpdateFunc: func(_, now any) { tell(now) }, DeleteFunc: tell,
-		}); err != nil {
-			return fmt.Errorf("watching boxes and the lease: %w", err)
-		}
-	}
-	if !seen.WaitForCacheSync(running) {
-		return d.expired(ctx, errors.New("the API server does not let boxes and the lease be watched"))
-	}
-	for {
-		done, err := look(running, seen)
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return d.expired(ctx, exit.ErrNo)
-		}
-	}
-}
-
-// expired says what is left when there is no time any more.
-func (d *drainer) expired(ctx context.Context, err error) error {
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, d.progress)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
 	}
-	if left := d.said[leftOver]; left != "" {
-		return fmt.Errorf("not drained in time: %s", left)
-	}
-	return fmt.Errorf("not drained in time: %w", err)
+	return fmt.Errorf("not drained in time: %s", cmp.Or(d.said[leftOver], "the API server has not answered"))
 }
 
 // leftOver is the key under which said keeps what is left, which is printed only at the end.
 const leftOver = ""
 
-// progress prints how far the drain is, and says whether it is complete.
-func (d *drainer) progress(ctx context.Context, seen client.Reader) (done bool, err error) {
+// progress prints how far the drain is, and says whether it is complete. An API server that does not answer for a moment is asked again.
+func (d *drainer) progress(ctx context.Context) (done bool, err error) {
 	lease := &coordinationv1.Lease{}
-	if err := seen.Get(ctx, d.lease, lease); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return false, fmt.Errorf("following the drain: Lease %q is gone", d.lease)
-		}
-		return false, fmt.Errorf("reading Lease %q: %w", d.lease, err)
+	if err := d.client.Get(ctx, d.lease, lease); apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("following the drain: Lease %q is gone", d.lease)
+	} else if err != nil {
+		d.unread(fmt.Sprintf("reading Lease %q", d.lease), err)
+		return false, nil
 	}
 	word, asked := lease.Annotations[v1alpha1.AnnotationDrain]
 	if !asked {
 		return false, fmt.Errorf("somebody has taken the annotation %s off Lease %q: the manager goes on", v1alpha1.AnnotationDrain, d.lease)
 	}
 	var boxes v1alpha1.OperatorBoxList
-	if err := seen.List(ctx, &boxes); err != nil {
-		return false, fmt.Errorf("listing OperatorBoxes: %w", err)
+	if err := d.client.List(ctx, &boxes); err != nil {
+		d.unread("listing OperatorBoxes", err)
+		return false, nil
 	}
 	slices.SortFunc(boxes.Items, func(a, b v1alpha1.OperatorBox) int { return cmp.Compare(a.Name, b.Name) })
 	var left []string
@@ -126,13 +69,13 @@ func (d *drainer) progress(ctx context.Context, seen client.Reader) (done bool, 
 			d.say("operatorbox/"+box.Name, "drained")
 			continue
 		}
-		if !drain.Accepted(word) {
+		if !draining.Accepted(word) {
 			state = noAnswer
 		}
 		left = append(left, fmt.Sprintf("operatorbox/%s: %s", box.Name, state))
 		d.say("operatorbox/"+box.Name, state)
 	}
-	if !drain.Accepted(word) {
+	if !draining.Accepted(word) {
 		d.said[leftOver] = fmt.Sprintf("%s: does it run in namespace %q? Without one, use --force", noAnswer, d.lease.Namespace)
 		return false, nil
 	}
@@ -142,6 +85,13 @@ func (d *drainer) progress(ctx context.Context, seen client.Reader) (done bool, 
 	}
 	_, _ = fmt.Fprintf(d.out, "Nothing is held any more: %s.\n", counted(len(boxes.Items), "box", "boxes"))
 	return true, nil
+}
+
+// unread notes what could not be read, unless that is because there is no time any more: then what was read last is said.
+func (d *drainer) unread(what string, err error) {
+	if !errors.Is(err, context.DeadlineExceeded) || d.said[leftOver] == "" {
+		d.said[leftOver] = fmt.Sprintf("%s: %v", what, err)
+	}
 }
 
 // stateOf says whether something of a box is held, and what the manager says of it. A box that was never held says so too: the

@@ -1,4 +1,4 @@
-package main
+package drain
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/controllers/crds"
-	"github.com/orkspace/orkestra/controllers/drain"
+	draining "github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -73,7 +73,7 @@ func (d *drainer) force(ctx context.Context) error {
 
 // draining says whether a manager may be there that drains.
 func (d *drainer) draining(lease *coordinationv1.Lease) bool {
-	return drain.Accepted(lease.Annotations[v1alpha1.AnnotationDrain]) && holder(lease) != ""
+	return draining.Accepted(lease.Annotations[v1alpha1.AnnotationDrain]) && holder(lease) != ""
 }
 
 func holder(lease *coordinationv1.Lease) string {
@@ -111,11 +111,11 @@ func (d *drainer) nobodyLeads(ctx context.Context) error {
 
 // writer is what takes the marks off, as the engine does it.
 func (d *drainer) writer() (*apply.Writer, error) {
-	httpClient, err := rest.HTTPClientFor(d.bounded)
+	httpClient, err := rest.HTTPClientFor(d.config)
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client: %w", err)
 	}
-	c, err := apply.NewClient(d.bounded, httpClient, d.client.RESTMapper())
+	c, err := apply.NewClient(d.config, httpClient, d.client.RESTMapper())
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package drain
 
 import (
 	"net/http"
@@ -29,7 +29,7 @@ func TestDrainUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := orkestra(t, "", append([]string{"drain"}, c.args...)...)
+			stdout, stderr, code := shared.Run(t, NewCommand(), "", append([]string{"drain"}, c.args...)...)
 			g.Expect(code).To(Equal(exit.Usage), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(c.want)))
@@ -48,7 +48,7 @@ func TestDrainWithoutACluster(t *testing.T) {
 		for _, mode := range []string{"--force=false", "--force"} {
 			t.Run(name+" "+mode, func(t *testing.T) {
 				g := NewWithT(t)
-				stdout, stderr, code := orkestra(t, "", "drain", mode, "--kubeconfig", c.kubeconfig, "--context", c.context)
+				stdout, stderr, code := shared.Run(t, NewCommand(), "", "drain", mode, "--kubeconfig", c.kubeconfig, "--context", c.context)
 				g.Expect(code).To(Equal(exit.No))
 				g.Expect(stdout).To(BeEmpty())
 				g.Expect(stderr).To(And(HavePrefix("error: "), ContainSubstring(c.want), Not(ContainSubstring("--help"))))
@@ -60,7 +60,7 @@ func TestDrainWithoutACluster(t *testing.T) {
 func TestDrainWithoutTheKind(t *testing.T) {
 	for _, mode := range []string{"--force=false", "--force"} {
 		g := NewWithT(t)
-		stdout, stderr, code := orkestra(t, "", "drain", mode, "--kubeconfig", shared.APIServer(t, "validate/testdata/website.crd.yaml", http.StatusOK), "--context", "test")
+		stdout, stderr, code := shared.Run(t, NewCommand(), "", "drain", mode, "--kubeconfig", shared.APIServer(t, "../validate/testdata/website.crd.yaml", http.StatusOK), "--context", "test")
 		g.Expect(code).To(BeZero(), stderr)
 		g.Expect(stdout).To(Equal("The cluster has no OperatorBoxes: there is nothing to let go of.\n"))
 	}

@@ -153,7 +153,7 @@ func (f *finder) matches(entry any, wanted *expectation) bool {
 
 func (f *finder) identifiable(entry any) bool {
 	if f.list.form == formSet {
-		return entry != nil && isScalar(entry)
+		return entry != nil && value.IsScalar(entry)
 	}
 	return f.list.hasScalarKeys(entry)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // expectation is one value that a declaration sets, and how the live value in its place is compared with it. It points to
@@ -138,7 +139,7 @@ func (e *expectation) formOf(entries []any) form {
 		return formByKeys
 	case listAsSet:
 		for _, entry := range entries {
-			if entry == nil || !isScalar(entry) {
+			if entry == nil || !value.IsScalar(entry) {
 				return formByPosition
 			}
 		}
@@ -154,7 +155,7 @@ func (e *expectation) hasScalarKeys(entry any) bool {
 		return false
 	}
 	for _, key := range e.place.keys {
-		if !isScalar(m[key.name]) {
+		if !value.IsScalar(m[key.name]) {
 			return false
 		}
 	}

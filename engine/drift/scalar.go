@@ -33,39 +33,39 @@ const (
 
 // canonical gives the one spelling of a scalar that all its spellings have in common; what is none of the type comes back
 // as it is.
-func (t scalarType) canonical(value any) any {
-	if t == scalarPlain || value == nil || !isScalar(value) {
-		return value
+func (t scalarType) canonical(v any) any {
+	if t == scalarPlain || v == nil || !value.IsScalar(v) {
+		return v
 	}
 	switch t {
 	case scalarQuantity:
 		// String is not enough: 1Ki, 1e3 and 1k each are the canonical text of their own format.
-		if q, err := resource.ParseQuantity(numberOrText(value)); err == nil {
+		if q, err := resource.ParseQuantity(numberOrText(v)); err == nil {
 			q.Format = resource.DecimalSI
 			digits, suffix := q.CanonicalizeBytes(make([]byte, 0, 32))
 			return string(digits) + string(suffix)
 		}
 	case scalarIntOrString:
-		if text, ok := value.(string); ok {
+		if text, ok := v.(string); ok {
 			if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 				return n
 			}
 		}
 	case scalarBytes:
-		if text, ok := value.(string); ok {
+		if text, ok := v.(string); ok {
 			if data, err := base64.StdEncoding.DecodeString(text); err == nil {
 				return base64.StdEncoding.EncodeToString(data)
 			}
 		}
 	case scalarTime:
-		return throughJSON[metav1.Time](value)
+		return throughJSON[metav1.Time](v)
 	case scalarMicroTime:
-		return throughJSON[metav1.MicroTime](value)
+		return throughJSON[metav1.MicroTime](v)
 	case scalarDuration:
-		return throughJSON[metav1.Duration](value)
+		return throughJSON[metav1.Duration](v)
 	default:
 	}
-	return value
+	return v
 }
 
 // throughJSON decodes a text into a Go type and encodes it again.
@@ -117,15 +117,6 @@ func (t scalarType) isZero(v any) bool {
 	default:
 		n, ok := value.Comparable(v)
 		return ok && n == int64(0)
-	}
-}
-
-func isScalar(value any) bool {
-	switch value.(type) {
-	case map[string]any, []any:
-		return false
-	default:
-		return true
 	}
 }
 

@@ -12,17 +12,6 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// The types of OpenAPI.
-const (
-	typeObject  = "object"
-	typeArray   = "array"
-	typeString  = "string"
-	typeInteger = "integer"
-	typeNumber  = "number"
-	typeBoolean = "boolean"
-	typeNull    = "null"
-)
-
 // FieldError says that a declared field does not fit the CRD's schema, or what is stored.
 type FieldError struct {
 	// Path of the field, with status in front.
@@ -116,12 +105,12 @@ func (w *Writer) parent(tree map[string]any, path []string, remove bool) (map[st
 func (w *Writer) checkParents(tree map[string]any, path []string) error {
 	for i := range path[:len(path)-1] {
 		name := path[i]
-		if s := w.schemaAt(path[:i+1]); !allows(s, typeObject) {
-			return &FieldError{Path: pathOf(path[:i+1]), Want: wantedType(s), Got: typeObject}
+		if s := w.schemaAt(path[:i+1]); !allows(s, value.TypeObject) {
+			return &FieldError{Path: pathOf(path[:i+1]), Want: wantedType(s), Got: value.TypeObject}
 		}
 		next, ok := tree[name].(map[string]any)
 		if !ok && tree[name] != nil {
-			return &FieldError{Path: pathOf(path[:i+1]), Want: typeObject, Got: typeName(tree[name])}
+			return &FieldError{Path: pathOf(path[:i+1]), Want: value.TypeObject, Got: value.TypeName(tree[name])}
 		}
 		tree = next
 	}
@@ -161,28 +150,28 @@ func below(s *structuralschema.Structural, name string) *structuralschema.Struct
 
 // fit copies a value and converts it, and all that is in it, to the types that the schema wants, where its spelling allows
 // that.
-func fit(value any, s *structuralschema.Structural, path string) (any, *FieldError) {
-	switch v := value.(type) {
+func fit(v any, s *structuralschema.Structural, path string) (any, *FieldError) {
+	switch v := v.(type) {
 	case map[string]any:
 		return fitObject(v, s, path)
 	case []any:
 		return fitList(v, s, path)
 	}
-	clean := copyValue(value)
-	if !isJSON(clean) {
-		return nil, &FieldError{Path: path, Want: "a JSON value", Got: typeName(value)}
+	clean := copyValue(v)
+	if !value.IsJSON(clean) {
+		return nil, &FieldError{Path: path, Want: "a JSON value", Got: value.TypeName(v)}
 	}
 	converted, ok := fitScalar(clean, s)
 	if !ok {
-		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeName(value), value: clean}
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: value.TypeName(v), value: clean}
 	}
 	return converted, nil
 }
 
 // fitObject leaves out what is null: a merge patch means by it that the field is to go.
 func fitObject(object map[string]any, s *structuralschema.Structural, path string) (any, *FieldError) {
-	if !allows(s, typeObject) {
-		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeObject}
+	if !allows(s, value.TypeObject) {
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: value.TypeObject}
 	}
 	out := make(map[string]any, len(object))
 	// Sorted, so that of several mistakes the same one is reported each time.
@@ -200,8 +189,8 @@ func fitObject(object map[string]any, s *structuralschema.Structural, path strin
 }
 
 func fitList(list []any, s *structuralschema.Structural, path string) (any, *FieldError) {
-	if !allows(s, typeArray) {
-		return nil, &FieldError{Path: path, Want: wantedType(s), Got: typeArray}
+	if !allows(s, value.TypeArray) {
+		return nil, &FieldError{Path: path, Want: wantedType(s), Got: value.TypeArray}
 	}
 	var entries *structuralschema.Structural
 	if s != nil {
@@ -231,13 +220,13 @@ func fitScalar(v any, s *structuralschema.Structural) (any, bool) {
 	switch s.Type {
 	case "":
 		return v, true
-	case typeString:
+	case value.TypeString:
 		return value.Text(v)
-	case typeInteger:
+	case value.TypeInteger:
 		return value.Integer(v)
-	case typeNumber:
+	case value.TypeNumber:
 		return value.Number(v)
-	case typeBoolean:
+	case value.TypeBoolean:
 		return value.Boolean(v)
 	default:
 		return nil, false
@@ -246,7 +235,7 @@ func fitScalar(v any, s *structuralschema.Structural) (any, bool) {
 
 func wantedType(s *structuralschema.Structural) string {
 	if s.XIntOrString {
-		return typeInteger + " or " + typeString
+		return value.TypeInteger + " or " + value.TypeString
 	}
 	return s.Type
 }

@@ -1,15 +1,13 @@
 package status
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 
 	"github.com/orkspace/orkestra/engine/value"
 )
 
 // copyValue copies a JSON value into the form in which the API server gives it back: whole numbers are int64, text is
-// UTF-8. What is no JSON comes back as it is; isJSON tells.
+// UTF-8. What is no JSON comes back as it is; value.IsJSON tells.
 func copyValue(in any) any {
 	switch v := in.(type) {
 	case map[string]any:
@@ -34,19 +32,9 @@ func copyFields(fields map[string]any) map[string]any {
 	return out
 }
 
-// isJSON says whether a copied scalar can be written as JSON.
-func isJSON(value any) bool {
-	switch v := value.(type) {
-	case nil, string, bool, int64:
-		return true
-	case float64:
-		return !math.IsNaN(v) && !math.IsInf(v, 0)
-	default:
-		return false
-	}
-}
-
-// sameValue compares JSON values, numbers by value: what is written as 3.0 comes back as 3.
+// sameValue compares what is stored with what would be written, numbers by value: what is written as 3.0 comes back as 3. Other than value.Same
+// it takes a float for equal to the whole number that a JSON encoder makes of it: 2^62 as a float is written as 4611686018427388000, which
+// is another whole number, and would be written again for ever.
 func sameValue(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -79,36 +67,17 @@ func sameValue(a, b any) bool {
 	if y, ok := b.(float64); ok {
 		return y == asFloat(a)
 	}
-	return isJSON(a) && isJSON(b) && a == b
+	return value.IsJSON(a) && value.IsJSON(b) && a == b
 }
 
 // asFloat gives a number as the float that a JSON encoder would have made the same text of; NaN for what is no number.
-func asFloat(value any) float64 {
-	switch v := value.(type) {
+func asFloat(v any) float64 {
+	switch v := v.(type) {
 	case int64:
 		return float64(v)
 	case float64:
 		return v
 	default:
 		return math.NaN()
-	}
-}
-
-func typeName(value any) string {
-	switch value.(type) {
-	case nil:
-		return typeNull
-	case string:
-		return typeString
-	case bool:
-		return typeBoolean
-	case int, int32, int64, float64, json.Number:
-		return typeNumber
-	case []any:
-		return typeArray
-	case map[string]any:
-		return typeObject
-	default:
-		return fmt.Sprintf("%T", value)
 	}
 }

@@ -84,24 +84,24 @@ func CheckOwnFields(names []string) error {
 // NewOwn makes a condition of one's own from the value of a declared field: a status, or an object with status, reason and
 // message. Other fields of an object are left out, so that the condition of another object may be handed on. Null takes the
 // condition away. The error is a *FieldError.
-func NewOwn(kind string, value any) (Own, error) {
+func NewOwn(kind string, given any) (Own, error) {
 	own := Own{Condition: metav1.Condition{Type: kind}}
 	var reason, message any
-	switch v := copyValue(value).(type) {
+	switch v := copyValue(given).(type) {
 	case nil:
 		own.Remove = true
 		return own, nil
 	case map[string]any:
-		value, reason, message = v[fieldStatus], v[fieldReason], v[fieldMessage]
+		given, reason, message = v[fieldStatus], v[fieldReason], v[fieldMessage]
 	case []any:
-		return own, &FieldError{Path: ownPath(kind), Want: "a status, or an object with status, reason and message", Got: typeArray}
+		return own, &FieldError{Path: ownPath(kind), Want: "a status, or an object with status, reason and message", Got: value.TypeArray}
 	default:
-		value = v
+		given = v
 	}
 	c := &own.Condition
 	var ok bool
-	if c.Status, ok = toStatus(value); !ok {
-		return own, &FieldError{Path: ownPath(kind, fieldStatus), Want: "True, False or Unknown", Got: another(value)}
+	if c.Status, ok = toStatus(given); !ok {
+		return own, &FieldError{Path: ownPath(kind, fieldStatus), Want: "True, False or Unknown", Got: another(given)}
 	}
 	if c.Reason, ok = toOwnText(reason); !ok || !isReason(c.Reason) {
 		return own, &FieldError{Path: ownPath(kind, fieldReason), Want: "one word in CamelCase, such as PodsReady", Got: another(reason)}
@@ -110,7 +110,7 @@ func NewOwn(kind string, value any) (Own, error) {
 		c.Reason = defaultReasons[c.Status]
 	}
 	if c.Message, ok = toOwnText(message); !ok {
-		return own, &FieldError{Path: ownPath(kind, fieldMessage), Want: typeString, Got: typeName(message)}
+		return own, &FieldError{Path: ownPath(kind, fieldMessage), Want: value.TypeString, Got: value.TypeName(message)}
 	}
 	if n := utf8.RuneCountInString(c.Message); n > maxConditionMessage {
 		return own, &FieldError{Path: ownPath(kind, fieldMessage), Want: fmt.Sprintf("at most %d characters", maxConditionMessage), Got: fmt.Sprintf("%d", n)}
@@ -145,11 +145,11 @@ func isReason(text string) bool {
 }
 
 // another says what was found in a place where some texts fit and others do not.
-func another(value any) string {
-	if _, isText := value.(string); isText {
+func another(v any) string {
+	if _, isText := v.(string); isText {
 		return "another text"
 	}
-	return typeName(value)
+	return value.TypeName(v)
 }
 
 // OwnPath is the path of a condition of one's own, as a box names it.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The fields of a resource that Orkestra itself writes, and what leads to them.
@@ -57,7 +58,7 @@ func NewWriter(schema *apiextensionsv1.JSONSchemaProps, hasSubresource bool) (*W
 	}
 	// A status that is not declared is pruned by the API server, so nothing in it is known.
 	w.schema = &structuralschema.Structural{
-		Generic:    structuralschema.Generic{Type: typeObject},
+		Generic:    structuralschema.Generic{Type: value.TypeObject},
 		Properties: map[string]structuralschema.Structural{fieldStatus: status},
 	}
 	w.keepsConditions, w.keepsGeneration = w.try()
@@ -75,8 +76,8 @@ func (w *Writer) try() (conditions, generation bool) {
 	_, keepsStatus := sample[fieldStatus]
 	_, keepsGeneration := tree[fieldObservedGeneration]
 	list, number := w.schemaAt([]string{fieldConditions}), w.schemaAt([]string{fieldObservedGeneration})
-	conditions = keepsList && keepsType && keepsStatus && allows(list, typeArray)
-	return conditions, keepsGeneration && (allows(number, typeInteger) || allows(number, typeNumber))
+	conditions = keepsList && keepsType && keepsStatus && allows(list, value.TypeArray)
+	return conditions, keepsGeneration && (allows(number, value.TypeInteger) || allows(number, value.TypeNumber))
 }
 
 // allows says whether a schema leaves room for a type.

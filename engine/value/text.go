@@ -21,6 +21,23 @@ func Text(v any) (string, bool) {
 	}
 }
 
+// Decimal gives a scalar as text, a number in digits alone: unlike Text it never writes an exponent. Conditions and short forms promise that, so that
+// a number can be told from the text that somebody would write for it.
+func Decimal(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), isFinite(v)
+	default:
+		return "", false
+	}
+}
+
 // Print gives a value as it stands in text: strings as they are, everything else as compact JSON.
 func Print(v any) (string, error) {
 	switch v := v.(type) {

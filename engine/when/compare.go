@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // kind is what a value is read as for a comparison.
@@ -32,7 +33,7 @@ const maxScalar = 64
 // orderedKinds is the order in which two sides are tried. `5m` is a quantity and a duration: the other side decides.
 var orderedKinds = []kind{asNumber, asQuantity, asDuration, asTime}
 
-var kindNames = map[kind]string{asNumber: typeNumber, asQuantity: "quantity", asDuration: "duration", asTime: "time"}
+var kindNames = map[kind]string{asNumber: value.TypeNumber, asQuantity: "quantity", asDuration: "duration", asTime: "time"}
 
 var typeKinds = map[v1alpha1.ValueType]kind{
 	v1alpha1.ValueTypeString: asString, v1alpha1.ValueTypeInt: asInt, v1alpha1.ValueTypeFloat: asNumber,
@@ -85,7 +86,7 @@ func parse(k kind, v any) (scalar, bool) {
 		}
 		return scalar{}, false
 	default:
-		s, ok := toText(v)
+		s, ok := value.Decimal(v)
 		return scalar{s: s}, ok
 	}
 }
@@ -183,14 +184,8 @@ func deepEqual(a, b any) bool {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		return ok && maps.EqualFunc(x, y, deepEqual)
-	case nil:
-		return b == nil
 	}
-	if jsonType(a) != jsonType(b) {
-		return false
-	}
-	same, err := equal(a, b, "")
-	return err == nil && same
+	return value.SameScalar(a, b)
 }
 
 // mismatch says that two values can't be compared. It names their types, never themselves.

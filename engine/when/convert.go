@@ -92,51 +92,8 @@ func addDays(days, rest string) (time.Duration, error) {
 	return sum, nil
 }
 
-// toText writes a scalar as a string.
-func toText(v any) (string, bool) {
-	switch x := v.(type) {
-	case string:
-		return x, true
-	case bool:
-		return strconv.FormatBool(x), true
-	case int64:
-		return strconv.FormatInt(x, 10), true
-	case float64:
-		return strconv.FormatFloat(x, 'f', -1, 64), true
-	}
-	return "", false
-}
-
-// The names of JSON's types. Schemas use them too.
-const (
-	typeString  = "string"
-	typeNumber  = "number"
-	typeBoolean = "boolean"
-	typeObject  = "object"
-	typeArray   = "array"
-	typeNull    = "null"
-)
-
 // jsonTypes are the names that typeOf knows.
-var jsonTypes = []string{typeString, typeNumber, typeBoolean, typeObject, typeArray, typeNull}
-
-// jsonType names the type of a normalized value as typeOf does.
-func jsonType(v any) string {
-	switch v.(type) {
-	case nil:
-		return typeNull
-	case string:
-		return typeString
-	case bool:
-		return typeBoolean
-	case int64, float64:
-		return typeNumber
-	case []any:
-		return typeArray
-	default:
-		return typeObject
-	}
-}
+var jsonTypes = []string{value.TypeString, value.TypeNumber, value.TypeBoolean, value.TypeObject, value.TypeArray, value.TypeNull}
 
 // describe names what a value is for an error, with its article: a string is called by what it can be read as.
 func describe(v any) string {
@@ -147,10 +104,10 @@ func describe(v any) string {
 			}
 		}
 	}
-	switch name := jsonType(v); name {
-	case typeNull:
+	switch name := value.TypeName(v); name {
+	case value.TypeNull:
 		return name
-	case typeObject, typeArray:
+	case value.TypeObject, value.TypeArray:
 		return "an " + name
 	default:
 		return "a " + name

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // operator is one row of the table: how an operator is written, what it answers for an absent field, and how it compares.
@@ -155,7 +156,7 @@ func containment() comparison {
 			return false, nil
 		}
 		whole, okWhole := textField(o)
-		part, okPart := toText(o.wanted)
+		part, okPart := value.Decimal(o.wanted)
 		if !okWhole || !okPart {
 			return false, mismatch(o.actual, o.wanted, o.as)
 		}
@@ -202,7 +203,7 @@ func presence() comparison {
 
 func typeName() comparison {
 	return comparison{shape: shapeType, null: true, test: func(o *operands) (bool, error) {
-		return jsonType(o.actual) == o.wanted, nil
+		return value.TypeName(o.actual) == o.wanted, nil
 	}}
 }
 
@@ -221,7 +222,7 @@ func age() comparison {
 // textField gives the field's string; other scalars only where valueType asks for strings.
 func textField(o *operands) (string, bool) {
 	if o.as == v1alpha1.ValueTypeString {
-		return toText(o.actual)
+		return value.Decimal(o.actual)
 	}
 	s, ok := o.actual.(string)
 	return s, ok

@@ -6,10 +6,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
-
-// typeInteger is what a schema says of whole numbers, besides the names of JSON's types.
-const typeInteger = "integer"
 
 // unknown stands for a value that is only known when it is evaluated.
 type unknown struct{}
@@ -31,17 +29,17 @@ func equalFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.
 	}
 	ok := true
 	switch schema.Type {
-	case typeInteger:
+	case value.TypeInteger:
 		_, ok = parse(asInt, wanted)
-	case typeNumber:
+	case value.TypeNumber:
 		_, ok = parse(asNumber, wanted)
-	case typeBoolean:
+	case value.TypeBoolean:
 		_, ok = parse(asBool, wanted)
-	case typeString:
-		_, ok = toText(wanted)
-	case typeArray:
+	case value.TypeString:
+		_, ok = value.Decimal(wanted)
+	case value.TypeArray:
 		_, ok = wanted.([]any)
-	case typeObject:
+	case value.TypeObject:
 		_, ok = wanted.(map[string]any)
 	}
 	if !ok {
@@ -56,9 +54,9 @@ func orderFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.
 		return converts(schema, as)
 	}
 	switch schema.Type {
-	case typeString:
+	case value.TypeString:
 		return nil
-	case typeInteger, typeNumber:
+	case value.TypeInteger, value.TypeNumber:
 		_, isQuantity := parse(asQuantity, wanted)
 		_, isNumber := parse(asNumber, wanted)
 		if wanted != any(unknown{}) && !isQuantity && !isNumber {
@@ -87,7 +85,7 @@ func eachFits(fits fit) fit {
 }
 
 func containsFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.ValueType) error {
-	if schema.Type != typeArray {
+	if schema.Type != value.TypeArray {
 		return textFits(schema, wanted, as)
 	}
 	if schema.Items == nil || !typed(schema.Items.Schema) {
@@ -100,14 +98,14 @@ func textFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.V
 	if as == v1alpha1.ValueTypeString {
 		return converts(schema, as)
 	}
-	if schema.Type != typeString {
+	if schema.Type != value.TypeString {
 		return fmt.Errorf("the field's type is %s, not string", schema.Type)
 	}
 	return equalFits(schema, wanted, "")
 }
 
 func ageFits(schema *apiextensionsv1.JSONSchemaProps, _ any, _ v1alpha1.ValueType) error {
-	if schema.Type != typeString {
+	if schema.Type != value.TypeString {
 		return fmt.Errorf("the field's type is %s, not an RFC 3339 time", schema.Type)
 	}
 	return nil
@@ -117,11 +115,11 @@ func ageFits(schema *apiextensionsv1.JSONSchemaProps, _ any, _ v1alpha1.ValueTyp
 func converts(schema *apiextensionsv1.JSONSchemaProps, as v1alpha1.ValueType) error {
 	ok := false
 	switch schema.Type {
-	case typeString:
+	case value.TypeString:
 		ok = true
-	case typeBoolean:
+	case value.TypeBoolean:
 		ok = as == v1alpha1.ValueTypeBool || as == v1alpha1.ValueTypeString
-	case typeInteger, typeNumber:
+	case value.TypeInteger, value.TypeNumber:
 		ok = as != v1alpha1.ValueTypeBool && as != v1alpha1.ValueTypeTime && as != v1alpha1.ValueTypeDuration
 	}
 	if !ok {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The shapes check a value and bring it into the form that the test wants. Their errors never hold the value: it may be secret.
@@ -91,7 +92,7 @@ func split(wanted any) []any {
 }
 
 func shapeText(wanted any, _ v1alpha1.ValueType) (any, error) {
-	s, ok := toText(wanted)
+	s, ok := value.Decimal(wanted)
 	if !ok {
 		return nil, fmt.Errorf("wants a string, got %s", describe(wanted))
 	}
@@ -99,7 +100,7 @@ func shapeText(wanted any, _ v1alpha1.ValueType) (any, error) {
 }
 
 func shapePattern(wanted any, _ v1alpha1.ValueType) (any, error) {
-	s, ok := toText(wanted)
+	s, ok := value.Decimal(wanted)
 	if !ok {
 		return nil, fmt.Errorf("wants a regular expression, got %s", describe(wanted))
 	}

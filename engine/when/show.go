@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The lengths of what a message shows, in runes.
@@ -96,8 +97,8 @@ func showActual(v any, as view) string {
 		return shownAbsent
 	case as == viewHidden:
 		return shownHidden
-	case as == viewType, as == viewFlag && jsonType(v) != "boolean":
-		return jsonType(v)
+	case as == viewType, as == viewFlag && value.TypeName(v) != "boolean":
+		return value.TypeName(v)
 	}
 	if list, ok := v.([]any); ok && len(list) > 0 && len(list) <= maxItems && !slices.ContainsFunc(list, structured) {
 		parts := make([]string, len(list))
@@ -107,14 +108,14 @@ func showActual(v any, as view) string {
 		return clip("["+strings.Join(parts, ", ")+"]", maxActual)
 	}
 	if structured(v) {
-		return emptiness(v) + jsonType(v)
+		return emptiness(v) + value.TypeName(v)
 	}
 	return clip(show(v), maxActual)
 }
 
 // structured says whether a value is no scalar: messages say its type alone.
 func structured(v any) bool {
-	_, ok := toText(v)
+	_, ok := value.Decimal(v)
 	return !ok
 }
 
@@ -157,12 +158,12 @@ func showWanted(o *operator, wanted any, negate bool) string {
 func show(v any) string {
 	s, isString := v.(string)
 	if !isString {
-		if s, ok := toText(v); ok {
+		if s, ok := value.Decimal(v); ok {
 			return s
 		}
 		raw, err := json.Marshal(v) // sorts keys
 		if err != nil {
-			return jsonType(v)
+			return value.TypeName(v)
 		}
 		return string(raw)
 	}

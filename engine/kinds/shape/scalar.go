@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // scalar reads a value that holds no others.
@@ -16,7 +18,7 @@ func scalar(s *Shape, v any) (any, bool) {
 	text, isText := v.(string)
 	switch s.Form {
 	case FormText:
-		out, ok := scalarText(v)
+		out, ok := value.Decimal(v)
 		return out, ok
 	case FormBoolean:
 		return boolean(v)
@@ -40,21 +42,6 @@ func scalar(s *Shape, v any) (any, bool) {
 		return text, isText && err == nil
 	default:
 		return nil, false
-	}
-}
-
-func scalarText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case bool:
-		return strconv.FormatBool(v), true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), !math.IsNaN(v) && !math.IsInf(v, 0)
-	default:
-		return "", false
 	}
 }
 
@@ -133,7 +120,7 @@ func quantity(v any) (any, bool) {
 	if _, isBool := v.(bool); isBool {
 		return nil, false
 	}
-	text, ok := scalarText(v)
+	text, ok := value.Decimal(v)
 	if !ok {
 		return nil, false
 	}

@@ -11,14 +11,16 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/cleanup"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/inventory"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -31,7 +33,6 @@ type box struct {
 	name      string
 	log       logr.Logger
 	plan      atomic.Pointer[pipeline.Plan]
-	kinds     atomic.Pointer[[]schema.GroupVersionKind]
 	resources *watch.Resources
 	queue     *worker.Queue
 	pool      *worker.Pool
@@ -41,8 +42,8 @@ type box struct {
 	client    *apply.Client
 	writer    *apply.Writer
 	states    states
-	vanished  vanished
-	remains   uncollected
+	inventory *inventory.Inventory
+	owners    *cleanup.Owners
 	snapshots *rollback.Store
 	memory    *budget.Pool  // what its templates may make at the same time
 	slots     worker.Places // of reconciles
@@ -82,7 +83,9 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.writer = apply.NewWriter(client, e.children, e.comparer)
 	b.snapshots = b.snapshotStore()
 	b.plan.Store(plan)
-	b.setKinds(plan, options.ManagedKinds)
+	b.inventory = inventory.New(b.name, b.plan.Load, e.children, learner{e}, RequestTimeout)
+	b.inventory.Set(plan, options.ManagedKinds)
+	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: b.writer, Clock: e.config.Clock}
 	b.queue = worker.NewQueue()
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, func(ctx context.Context, key types.NamespacedName) {
 		b.safely(key, func() { b.look(ctx, key) })
@@ -95,10 +98,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		b.known.Store(options.Health)
 		b.tracker.Restore(*options.Health)
 	}
-	b.writer.Lives = func(uid types.UID) bool {
-		_, lives := b.resources.ByUID(uid)
-		return lives
-	}
+	b.writer.Lives = b.lives
 	b.namespaces = options.Namespaces
 	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
 	return b, nil
@@ -122,7 +122,7 @@ func (b *box) serves(plan *pipeline.Plan, options Options) bool {
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is looked at once, behind fresh events.
 func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
-	b.setKinds(plan, options.ManagedKinds)
+	b.inventory.Set(plan, options.ManagedKinds)
 	b.setObserved(plan)
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
@@ -138,45 +138,10 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	b.engine.config.Changed(b.name)
 }
 
-// setKinds says which kinds of children the box watches, and lets go of those that it no longer needs.
-func (b *box) setKinds(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
-	kinds := slices.Clone(plan.ChildKinds)
-	for _, k := range managed {
-		if !slices.Contains(kinds, k) {
-			kinds = append(kinds, k)
-		}
-	}
-	b.kinds.Store(&kinds)
-	for _, k := range b.engine.children.Acquired(b.name) {
-		if !slices.Contains(watched(plan, kinds), k) {
-			b.engine.children.Release(b.name, k)
-		}
-	}
-}
-
-// Kinds implements pipeline.Inventory.
-func (b *box) Kinds() []schema.GroupVersionKind { return *b.kinds.Load() }
-
-// Owned implements pipeline.Inventory. An object that has the label but was never written by Orkestra is a copy that
-// somebody made of a child, and one where the box makes none was forged: nobody may take it for one, let alone delete it.
-func (b *box) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
-	plan := b.plan.Load()
-	return slices.DeleteFunc(b.wroteFor(kind, resource.GetUID()), func(child *unstructured.Unstructured) bool { return !plan.MayHaveMade(resource, child) })
-}
-
-// wroteFor gives what says that it was written for a resource, wherever it is.
-func (b *box) wroteFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured {
-	return slices.DeleteFunc(b.engine.children.Owned(kind, resource), func(child *unstructured.Unstructured) bool {
-		return !watch.OursByFields(child) || rollback.Is(child)
-	})
-}
-
-// hasChildren says whether any resource of the box has a child of a kind, whichever box made it.
-func (b *box) hasChildren(kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(b.resources.Keys(), func(key types.NamespacedName) bool {
-		obj, ok := b.resources.Get(key)
-		return ok && len(b.Owned(kind, obj)) > 0
-	})
+// lives says whether the resource with a UID is there.
+func (b *box) lives(uid types.UID) bool {
+	_, lives := b.resources.ByUID(uid)
+	return lives
 }
 
 // start starts the box's goroutines on the engine's context, whose end does not stop them: the engine stops one box after the other.
@@ -215,11 +180,7 @@ func (b *box) run(ctx, work context.Context) {
 // warmUp fills the caches. A child kind that is not installed does not hold the box back: it is asked for again when a
 // resource needs it.
 func (b *box) warmUp(ctx context.Context) error {
-	for _, kind := range watched(b.plan.Load(), b.Kinds()) {
-		if err := b.acquire(ctx, kind); err != nil {
-			b.log.V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
-		}
-	}
+	b.inventory.Fill(log.IntoContext(ctx, b.log))
 	for _, kind := range b.plan.Load().ObservedKinds {
 		// What is not there, or may not be read, is an error of the resource that needs it.
 		if err := b.Observe(ctx, kind); err != nil {
@@ -268,7 +229,7 @@ func (b *box) stop(over <-chan time.Time) {
 	b.quit()
 	b.queue.ShutDown()
 	b.resources.Stop()
-	b.engine.children.Release(b.name)
+	b.inventory.Release()
 	b.engine.observed.Release(b.name)
 }
 
@@ -287,9 +248,28 @@ func (b *box) events() watch.ResourceEvents {
 			b.states.note(obj)
 			b.queue.Enqueue(0, keyOf(obj))
 		},
-		Delete: b.gone,
+		Delete: func(obj *unstructured.Unstructured) {
+			b.owners.Lost(obj)
+			b.missed(obj)
+		},
 		Missed: b.missed,
 	}
+}
+
+// missed takes in that a resource is no more whose end nobody has seen. It was held when it was last seen, but may have been
+// let go since, and its children are to stay then. So it is not taken for one that was lost: what would be deleted could not be
+// brought back.
+func (b *box) missed(obj *unstructured.Unstructured) {
+	if !b.queue.IsOpen() {
+		// What another process that leads has not come to is found when this one takes over.
+		if !b.engine.Leading() {
+			b.owners.Expire()
+		}
+		b.states.forget(keyOf(obj))
+		return
+	}
+	b.owners.Deleted(obj)
+	b.queue.Enqueue(0, keyOf(obj))
 }
 
 func keyOf(obj *unstructured.Unstructured) types.NamespacedName {

@@ -12,6 +12,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -259,10 +260,13 @@ func (e *Engine) Unused(name string) []schema.GroupVersionKind {
 	if b == nil || !b.running() {
 		return nil
 	}
-	plan := b.plan.Load()
-	return slices.DeleteFunc(slices.Clone(b.Kinds()), func(kind schema.GroupVersionKind) bool {
-		return slices.Contains(plan.ChildKinds, kind) || e.children.OfBox(kind, name) > 0 || b.hasChildren(kind)
-	})
+	var resources []*unstructured.Unstructured
+	for _, key := range b.resources.Keys() {
+		if obj, ok := b.resources.Get(key); ok {
+			resources = append(resources, obj)
+		}
+	}
+	return b.inventory.Unused(resources)
 }
 
 // Report says how a box fares; ok is false when it does not run.
@@ -290,7 +294,7 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 		others = slices.Collect(maps.Values(e.boxes))
 	}
 	e.mu.Unlock()
-	if b != nil && b.heeds(kind) {
+	if b != nil && b.inventory.Counts(kind) {
 		b.queueOwner(owner)
 	}
 	for _, other := range others {

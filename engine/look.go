@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,7 +20,6 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
-	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -40,10 +38,9 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		// Whoever waits for resources to be let go is told of each of them.
 		defer b.engine.config.Changed(b.name)
 	}
-	if b.tidy(ctx, key) {
-		b.queue.EnqueueLow(tidyInterval, key)
+	if next := b.owners.CleanUp(ctx, key); next > 0 {
+		b.queue.EnqueueLow(next, key)
 	}
-	b.collect(ctx, key)
 	if !found {
 		b.states.forget(key)
 		b.retries.Forget(key)
@@ -147,7 +144,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	st.repeats = b.repeats(plan, stored, st)
 	var asked []interest
 	ports := pipeline.Ports{
-		Inventory: b, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
+		Inventory: b.inventory, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
 		Former: b.formerFinalizers,
 	}
@@ -155,7 +152,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	run := plan.NewRun(stored, began, ports)
 	run.Orphan = b.states.orphan(keyOf(stored), stored.GetUID())
 	run.Succeeded = b.succeeded(plan, stored)
-	err := b.acquireKinds(ctx)
+	err := b.inventory.Refill(ctx)
 	if err == nil && stored.GetDeletionTimestamp() != nil {
 		err = b.writer.ResolveUnconfirmed(ctx, stored.GetUID())
 	}
@@ -196,33 +193,6 @@ func (b *box) within(ctx context.Context, key types.NamespacedName, place *worke
 		b.panicked(p.Value, p.Stack)
 	}
 	return b.named(ctx, err)
-}
-
-// acquireKinds asks again for child kinds that were not installed when the box started. An error is one of the API server:
-// what children there are is not known then, and nothing may be decided without them.
-func (b *box) acquireKinds(ctx context.Context) error {
-	for _, kind := range watched(b.plan.Load(), b.Kinds()) {
-		if b.engine.children.Settled(b.name, kind) && b.engine.schemas.knows(kind) {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-		err := b.acquire(ctx, kind)
-		cancel()
-		switch {
-		case err == nil:
-		case missing(err):
-			// The step that needs the kind says so to the user.
-			log.FromContext(ctx).V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-// missing says whether a kind can't be watched because it is not there.
-func missing(err error) bool {
-	return meta.IsNoMatchError(err) || errors.Is(err, watch.ErrNotServed)
 }
 
 // again queues the next look at a resource. Looks that no event asked for stand behind those that one did.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -74,7 +73,7 @@ func (b *box) left() {
 // each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD that goes at the same
 // time would keep it, and its caller, waiting for ever.
 func (b *box) releaseAll(ctx context.Context, how ReleaseMode, f Farewell) (left []types.NamespacedName, err error) {
-	if !b.resources.HasSynced() || how == ReleaseChildren && !b.knowsChildren() {
+	if !b.resources.HasSynced() || how == ReleaseChildren && !b.inventory.Known() {
 		return nil, ErrFilling
 	}
 	var errs []error
@@ -103,16 +102,6 @@ func (b *box) releaseAll(ctx context.Context, how ReleaseMode, f Farewell) (left
 	return left, errors.Join(errs...)
 }
 
-// knowsChildren says whether all children of all kinds are known.
-func (b *box) knowsChildren() bool {
-	for _, kind := range b.Kinds() {
-		if !b.engine.children.Settled(b.name, kind) {
-			return false
-		}
-	}
-	return true
-}
-
 func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how ReleaseMode, f Farewell) (gone bool, err error) {
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
@@ -120,7 +109,7 @@ func (b *box) release(ctx context.Context, obj *unstructured.Unstructured, how R
 	case how == DeleteResources:
 		return false, b.deleteResource(ctx, obj)
 	case how == ReleaseChildren:
-		if left, err := b.deleteChildren(ctx, obj); err != nil || left {
+		if left, err := b.owners.DeleteChildren(ctx, obj); err != nil || left {
 			return false, err
 		}
 	}
@@ -164,30 +153,4 @@ func (b *box) deleteResource(ctx context.Context, obj *unstructured.Unstructured
 		return fmt.Errorf("deleting %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	return nil
-}
-
-// deleteChildren deletes what the box made for a resource, and says whether something is left. What is to outlive its
-// declaration is let go.
-func (b *box) deleteChildren(ctx context.Context, resource *unstructured.Unstructured) (left bool, err error) {
-	owner := apply.Owner{Resource: resource, Box: b.name}
-	for _, kind := range slices.Backward(b.Kinds()) {
-		for _, child := range b.Owned(kind, resource) {
-			if child.GetLabels()[v1alpha1.LabelBox] != b.name {
-				continue
-			}
-			orphan := child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan)
-			left = left || !orphan
-			switch {
-			case orphan:
-				err = b.writer.Orphan(ctx, owner, child)
-			case child.GetDeletionTimestamp() == nil:
-				err = b.writer.Delete(ctx, child)
-			default: // it is on its way
-			}
-			if err != nil {
-				return true, err
-			}
-		}
-	}
-	return left, nil
 }

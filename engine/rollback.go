@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -25,19 +24,6 @@ func (b *box) snapshotStore() *rollback.Store {
 	return &rollback.Store{
 		Client: b.client, Cache: b.engine.children, Namespace: b.engine.config.Namespace, Ours: watch.OursByFields,
 	}
-}
-
-// watched are the kinds of which a plan needs an informer: those of children, and that of snapshots.
-func watched(plan *pipeline.Plan, children []schema.GroupVersionKind) []schema.GroupVersionKind {
-	if plan.Rollback == nil || slices.Contains(children, rollback.Kind) {
-		return children
-	}
-	return append(slices.Clone(children), rollback.Kind)
-}
-
-// heeds says whether a change of an object of that kind may be one of a child. Snapshots have an informer, and are none.
-func (b *box) heeds(kind schema.GroupVersionKind) bool {
-	return kind != rollback.Kind || slices.Contains(b.Kinds(), kind)
 }
 
 // dryRun gives what is asked before an attempt changes anything: at a generation and plan that have not succeeded yet, and

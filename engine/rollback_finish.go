@@ -2,13 +2,11 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -90,17 +88,4 @@ func (b *box) wentBackTo(ctx context.Context, look *rollingBack, run *pipeline.R
 	if look.mark.Count == 1 { // a further try that failed is nothing new
 		b.warn(run.Stored, v1alpha1.ReasonRolledBack, look.mark.String()+"; "+look.mark.Message)
 	}
-}
-
-// addKinds has kinds watched besides those of the plan that runs: what is made of them must be found again.
-func (b *box) addKinds(ctx context.Context, kinds []schema.GroupVersionKind) error {
-	known := b.Kinds()
-	missing := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return slices.Contains(known, k) })
-	if len(missing) == 0 {
-		return nil
-	}
-	all := slices.Concat(known, missing)
-	b.kinds.Store(&all)
-	b.engine.config.Changed(b.name) // who writes down which kinds the box manages
-	return b.acquireKinds(ctx)
 }

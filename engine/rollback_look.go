@@ -100,14 +100,14 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *worker.Slot
 	plan, stored, st := look.plan, look.stored, look.st
 	var asked []interest
 	ports := pipeline.Ports{
-		Inventory: b, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
+		Inventory: b.inventory, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
 	}
 	run := plan.NewRun(stored, began, ports)
 	run.Succeeded = true // what is gone back to has
 	err := look.err
 	if err == nil {
-		err = b.acquireKinds(ctx)
+		err = b.inventory.Refill(ctx)
 	}
 	if err == nil {
 		err = b.within(ctx, keyOf(stored), place, func(ctx context.Context) error { return b.back(ctx, look, run) })
@@ -166,5 +166,8 @@ func (b *box) planTo(ctx context.Context, plan *pipeline.Plan, revision, hash st
 		}
 		return nil, err
 	}
-	return to, b.addKinds(ctx, to.ChildKinds)
+	if b.inventory.Add(to.ChildKinds) {
+		b.engine.config.Changed(b.name) // which kinds the box manages is written down
+	}
+	return to, b.inventory.Refill(ctx)
 }

@@ -83,10 +83,13 @@ func (e *Engine) learnSchema(ctx context.Context, kind schema.GroupVersionKind) 
 	return nil
 }
 
-// acquire has a child kind watched for the box, and learns how its lists are matched.
-func (b *box) acquire(ctx context.Context, kind schema.GroupVersionKind) error {
-	if err := b.engine.children.Acquire(ctx, b.name, kind); err != nil {
-		return err
-	}
-	return b.engine.learnSchema(ctx, kind)
+// learner learns schemas for an inventory.
+type learner struct{ engine *Engine }
+
+// Learn implements inventory.Schemas.
+func (l learner) Learn(ctx context.Context, kind schema.GroupVersionKind) error {
+	return l.engine.learnSchema(ctx, kind)
 }
+
+// Knows implements inventory.Schemas.
+func (l learner) Knows(kind schema.GroupVersionKind) bool { return l.engine.schemas.knows(kind) }

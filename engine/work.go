@@ -38,10 +38,10 @@ func (b *box) load() metrics.Load {
 func (b *box) startQueue() {
 	b.queue.Open()
 	b.sweep()
-	for _, key := range b.vanished.keys() {
-		b.queue.Enqueue(0, key)
+	b.owners.FindBacklog(b.plan.Load().CRD, b.namespaces, b.lives)
+	for key, after := range b.owners.Pending() {
+		b.queue.Enqueue(after, key)
 	}
-	b.findRemains()
 }
 
 // stuck notes why the box does not run, and tells.

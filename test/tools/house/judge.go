@@ -30,12 +30,12 @@ const notMoved = "not moved yet"
 
 // What is not moved yet may not grow (docs/design/house.md). An exception goes when its wall has moved.
 var exceptions = []exception{
-	{"lines of engine", 4393, notMoved},
-	{"feedback edges of engine", 54, notMoved},
+	{"lines of engine", 3995, notMoved},
+	{"feedback edges of engine", 48, notMoved},
 	{"methods of engine.Engine", 36, notMoved},
 	{"fields of engine.Engine", 22, notMoved},
-	{"methods of engine.box", 101, notMoved},
-	{"fields of engine.box", 33, notMoved},
+	{"methods of engine.box", 86, notMoved},
+	{"fields of engine.box", 32, notMoved},
 	{"fields of engine.state", 21, notMoved},
 	{"lines of engine/pipeline", 4994, notMoved},
 	{"feedback edges of engine/pipeline", 50, notMoved},

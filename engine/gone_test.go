@@ -29,7 +29,7 @@ func last(uid types.UID, deleted bool, finalizers ...string) *unstructured.Unstr
 }
 
 // It may have been let go since it was last seen, and its children are to stay then.
-func TestWhatWentUnseenHasNotVanished(t *testing.T) {
+func TestWhatWentUnseenIsNotLost(t *testing.T) {
 	g := NewWithT(t)
 	e := idle(t, nil)
 	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
@@ -37,10 +37,10 @@ func TestWhatWentUnseenHasNotVanished(t *testing.T) {
 	b.queue.Open()
 	held := last("held", false, v1alpha1.Finalizer)
 	b.events().Missed(held)
-	g.Expect(b.vanished.of(keyOf(held))).To(BeEmpty())
+	g.Expect(b.owners.Pending()).To(BeEmpty())
 	g.Expect(b.queue.Len()).To(Equal(1), "it is forgotten")
 	b.events().Delete(held)
-	g.Expect(b.vanished.of(keyOf(held))).To(ConsistOf(held))
+	g.Expect(b.owners.Pending()).To(HaveKey(keyOf(held)))
 }
 
 // A process that does not lead sees all that comes and goes, and nobody works there.
@@ -65,13 +65,12 @@ func TestAFollowerKeepsNothingOfWhatIsGone(t *testing.T) {
 		clk.Step(time.Second)
 	}
 	g.Expect(b.queue.Len()).To(BeZero())
-	g.Expect(b.remains.all).To(BeEmpty())
 	g.Expect(b.states.all).To(BeEmpty())
 	g.Expect(b.states.orphans).To(BeEmpty())
-	g.Expect(len(b.vanished.all)).To(BeNumerically("<=", 62), "those of the last minute: should this process take over, it cleans up after them")
+	g.Expect(len(b.owners.Pending())).To(BeNumerically("<=", 62), "those of the last minute: should this process take over, it cleans up after them")
 
 	b.startQueue()
-	g.Expect(b.queue.Len()).To(Equal(len(b.vanished.all)))
+	g.Expect(b.queue.Len()).To(Equal(len(b.owners.Pending())))
 }
 
 func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
@@ -88,25 +87,4 @@ func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
 	s.note(obj) // no look has come to it
 	s.forget(keyOf(obj))
 	g.Expect(s.orphans).To(BeEmpty())
-}
-
-func TestOnlyWhatWasHeldAndNotDeletedHasVanished(t *testing.T) {
-	g := NewWithT(t)
-	key := types.NamespacedName{Namespace: "team-a", Name: "web"}
-	var v vanished
-	now := time.Now()
-	v.note(last("cleaned up", true, v1alpha1.Finalizer), now)
-	v.note(last("released", false), now)
-	v.note(last("held by others", false, "example.com/other"), now)
-	g.Expect(v.of(key)).To(BeEmpty())
-
-	v.note(last("first", false, v1alpha1.Finalizer), now)
-	v.note(last("second", false, v1alpha1.Finalizer, "example.com/other"), now)
-	g.Expect(v.of(types.NamespacedName{Namespace: "team-b", Name: "web"})).To(BeEmpty())
-	g.Expect(v.of(key)).To(HaveLen(2), "one that was made again may vanish too")
-	v.done(key, "first")
-	g.Expect(v.of(key)).To(ConsistOf(HaveField("GetUID()", types.UID("second"))))
-	v.done(key, "second")
-	v.done(key, "second")
-	g.Expect(v.all).To(BeEmpty(), "nothing is kept of what is cleaned up")
 }

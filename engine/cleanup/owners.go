@@ -1,0 +1,248 @@
+// Package cleanup deletes the children of owners that went otherwise than they should.
+//
+// A resource goes in an orderly way by the stage deletion, which holds it until its children are gone. Two ways lead past
+// that. An owner is lost where the API server removed it although our finalizer held it: it does so when the deletion was under
+// way as the first finalizer was added. And the garbage collector misses the children of an owner that was deleted and made
+// again under its name while its watch was broken: what it lists then looks like a change of one object. Whichever way it was,
+// the owner is remembered here, and each cycle at its name cleans up after it until nothing is left.
+package cleanup
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+const (
+	// lostInterval is the time between two tries to clean up after a lost owner.
+	lostInterval = time.Second
+	// backlogDelay is how long the garbage collector has for the children of an owner that is gone. It mostly takes a second.
+	backlogDelay = time.Minute
+	// otherCleansUp is how long a process that does not lead remembers what was lost: the one that leads has cleaned up by
+	// then, or another leads.
+	otherCleansUp = time.Minute
+)
+
+// Inventory is what there is of the children of a box.
+type Inventory interface {
+	// Kinds are all kinds that the box watches, in a fixed order.
+	Kinds() []schema.GroupVersionKind
+	// Owned gives the children of a resource that the box may have made for it.
+	Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured
+	// WrittenFor gives what says that it was written for a resource, wherever it is.
+	WrittenFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured
+	// Made gives the children of a kind that the box has.
+	Made(kind schema.GroupVersionKind) []*unstructured.Unstructured
+}
+
+// Writer deletes children. apply.Writer does.
+type Writer interface {
+	// Delete deletes a child, unless it changed since it was read.
+	Delete(ctx context.Context, child *unstructured.Unstructured) error
+	// Orphan takes labels and owner references off a child and leaves it.
+	Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
+	// Gone asks the API server, past every cache, whether a resource no longer exists.
+	Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error)
+	// ResolveUnconfirmed finds the children of an owner of which it is not known whether they were made.
+	ResolveUnconfirmed(ctx context.Context, owner types.UID) error
+}
+
+// Owners are the resources of one box that went, and after which it has to clean up. It is safe for concurrent use.
+type Owners struct {
+	// Box that made the children.
+	Box string
+	// Inventory of the box.
+	Inventory Inventory
+	// Writer deletes.
+	Writer Writer
+	// Clock tells the time.
+	Clock clock.PassiveClock
+
+	mu  sync.Mutex
+	all map[types.NamespacedName][]*owner // guarded by mu, and so are the times of each
+}
+
+// owner is one that went.
+type owner struct {
+	// resource is its last state where it was lost; else an owner stub.
+	resource *unstructured.Unstructured
+	// lost says that our finalizer held it. Otherwise its children are in the backlog of the garbage collector.
+	lost bool
+	// due is when its children are looked at next, and delay how long that was away when it was set.
+	due   time.Time
+	delay time.Duration
+	since time.Time
+}
+
+func nameOf(obj *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// Lost takes in the last state of a resource that is gone, if our finalizer held it. One that was deleted as it should be had
+// a deletion time, and was cleaned up; one without our finalizer was let go.
+func (o *Owners) Lost(resource *unstructured.Unstructured) {
+	if resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
+		o.add(&owner{resource: resource, lost: true})
+	}
+}
+
+// Deleted takes in a resource that is gone after it was deleted: its children are the garbage collector's to take.
+func (o *Owners) Deleted(resource *unstructured.Unstructured) {
+	if resource.GetDeletionTimestamp() != nil {
+		o.add(&owner{resource: stub(resource.GroupVersionKind(), nameOf(resource), resource.GetUID()), delay: backlogDelay})
+	}
+}
+
+// stub is an owner of which nothing is known but its kind, name and UID.
+func stub(kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	obj.SetUID(uid)
+	return obj
+}
+
+func (o *Owners) add(one *owner) {
+	one.since = o.Clock.Now()
+	one.due = one.since.Add(one.delay)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = map[types.NamespacedName][]*owner{}
+	}
+	key := nameOf(one.resource)
+	o.all[key] = append(o.all[key], one)
+}
+
+// Expire forgets lost owners that another process has cleaned up after by now. One that does not lead calls it.
+func (o *Owners) Expire() {
+	now := o.Clock.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key := range o.all {
+		o.keepLocked(key, func(one *owner) bool { return !now.After(one.since.Add(otherCleansUp)) })
+	}
+}
+
+// keepLocked drops those owners of a name that are not to be kept.
+func (o *Owners) keepLocked(key types.NamespacedName, keep func(*owner) bool) {
+	o.all[key] = slices.DeleteFunc(o.all[key], func(one *owner) bool { return !keep(one) })
+	if len(o.all[key]) == 0 {
+		delete(o.all, key)
+	}
+}
+
+// Pending are the names that have to be cleaned up after, and how long each has.
+func (o *Owners) Pending() map[types.NamespacedName]time.Duration {
+	o.mu.Lock()
+	names := slices.Collect(maps.Keys(o.all))
+	o.mu.Unlock()
+	pending := make(map[types.NamespacedName]time.Duration, len(names))
+	for _, key := range names {
+		if next, ok := o.next(key); ok {
+			pending[key] = next
+		}
+	}
+	return pending
+}
+
+// dueOf gives the owners of a name whose time has come. A clock that was set back counts as time that is over: looking early
+// does no harm.
+func (o *Owners) dueOf(key types.NamespacedName) (due []*owner) {
+	now := o.Clock.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.all[key] {
+		if left := one.due.Sub(now); left <= 0 || left > one.delay {
+			due = append(due, one)
+		}
+	}
+	return due
+}
+
+// again sets when an owner is looked at next.
+func (o *Owners) again(one *owner) {
+	now := o.Clock.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.delay = backlogDelay
+	if one.lost {
+		one.delay = lostInterval
+	}
+	one.due = now.Add(one.delay)
+}
+
+// done ends the clean-up after an owner.
+func (o *Owners) done(done *owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keepLocked(nameOf(done.resource), func(one *owner) bool { return one != done })
+}
+
+// next is how long the next owner of a name has; ok is false where there is none.
+func (o *Owners) next(key types.NamespacedName) (next time.Duration, ok bool) {
+	now := o.Clock.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, one := range o.all[key] {
+		if left := max(0, one.due.Sub(now)); i == 0 || left < next {
+			next = left
+		}
+	}
+	return next, len(o.all[key]) > 0
+}
+
+// CleanUp deletes what the owners of a name have left, and says after which time it must be called again; zero: nothing is
+// left. Mostly there is nothing, and nothing is sent. Every cycle at a name calls it, since it may have used up the one that
+// was queued for this.
+func (o *Owners) CleanUp(ctx context.Context, key types.NamespacedName) time.Duration {
+	for _, one := range o.dueOf(key) {
+		if o.cleanUp(ctx, one) {
+			o.done(one)
+		} else {
+			o.again(one)
+		}
+	}
+	next, ok := o.next(key)
+	if !ok {
+		return 0
+	}
+	return max(next, time.Nanosecond)
+}
+
+// cleanUp says whether nothing is left of an owner's children.
+func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
+	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
+	if !one.lost {
+		if err := o.collect(ctx, one.resource); err != nil {
+			logger.Error(err, "Children that the garbage collector has left could not be deleted")
+			return false
+		}
+		return true
+	}
+	err := o.Writer.ResolveUnconfirmed(ctx, one.resource.GetUID())
+	left := false
+	if err == nil {
+		left, err = o.DeleteChildren(ctx, one.resource)
+	}
+	if err != nil {
+		logger.Error(err, "Children of a resource that vanished could not be deleted")
+	}
+	if err != nil || left {
+		return false
+	}
+	logger.Info("Cleaned up after a resource that vanished although it was held")
+	return true
+}

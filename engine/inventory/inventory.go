@@ -1,0 +1,176 @@
+// Package inventory is what a box has made: the kinds of children that it watches, and the children of each resource, as the
+// watch caches show them.
+package inventory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/watch"
+)
+
+// Schemas learn how the objects of a kind are made up.
+type Schemas interface {
+	// Learn reads the schema of a kind that Kubernetes itself does not have.
+	Learn(ctx context.Context, kind schema.GroupVersionKind) error
+	// Knows says that nothing is left to be learned of a kind.
+	Knows(kind schema.GroupVersionKind) bool
+}
+
+// Inventory is that of one box. It is safe for concurrent use.
+type Inventory struct {
+	box      string
+	plan     func() *pipeline.Plan
+	children *watch.Children
+	schemas  Schemas
+	timeout  time.Duration
+	kinds    atomic.Pointer[[]schema.GroupVersionKind]
+}
+
+var _ pipeline.Inventory = (*Inventory)(nil)
+
+// New gives the inventory of a box, which has no kinds yet: see Set. plan gives the plan that the box runs; timeout is how
+// long one cycle waits for a kind that is not known yet.
+func New(box string, plan func() *pipeline.Plan, children *watch.Children, schemas Schemas, timeout time.Duration) *Inventory {
+	i := &Inventory{box: box, plan: plan, children: children, schemas: schemas, timeout: timeout}
+	i.kinds.Store(&[]schema.GroupVersionKind{})
+	return i
+}
+
+// Set says which kinds of children the box watches: those of its plan, and those that it has made children of before. It lets
+// go of those that it no longer needs.
+func (i *Inventory) Set(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
+	kinds := slices.Clone(plan.ChildKinds)
+	for _, k := range managed {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	i.kinds.Store(&kinds)
+	for _, k := range i.children.Acquired(i.box) {
+		if !slices.Contains(watched(plan, kinds), k) {
+			i.children.Release(i.box, k)
+		}
+	}
+}
+
+// watched are the kinds of which a plan needs an informer: those of children, and that of snapshots.
+func watched(plan *pipeline.Plan, children []schema.GroupVersionKind) []schema.GroupVersionKind {
+	if plan.Rollback == nil || slices.Contains(children, rollback.Kind) {
+		return children
+	}
+	return append(slices.Clone(children), rollback.Kind)
+}
+
+// Counts says whether a change of an object of that kind may be one of a child. Snapshots have an informer, and are none.
+func (i *Inventory) Counts(kind schema.GroupVersionKind) bool {
+	return kind != rollback.Kind || slices.Contains(i.Kinds(), kind)
+}
+
+// Kinds implements pipeline.Inventory.
+func (i *Inventory) Kinds() []schema.GroupVersionKind { return *i.kinds.Load() }
+
+// Owned implements pipeline.Inventory. An object that has the label but was never written by Orkestra is a copy that
+// somebody made of a child, and one where the box makes none was forged: neither is taken for a child, let alone deleted.
+func (i *Inventory) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
+	plan := i.plan()
+	return slices.DeleteFunc(i.WrittenFor(kind, resource.GetUID()), func(child *unstructured.Unstructured) bool {
+		return !plan.MayHaveMade(resource, child)
+	})
+}
+
+// WrittenFor gives what says that it was written for a resource, wherever it is.
+func (i *Inventory) WrittenFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured {
+	return slices.DeleteFunc(i.children.Owned(kind, resource), func(child *unstructured.Unstructured) bool {
+		return !watch.OursByFields(child) || rollback.Is(child)
+	})
+}
+
+// Made gives the children of a kind that the box has, in no order.
+func (i *Inventory) Made(kind schema.GroupVersionKind) []*unstructured.Unstructured {
+	return i.children.MadeBy(kind, i.box)
+}
+
+// Unused gives the kinds that the plan does not make, and of which neither this box nor a former one has left a child of one
+// of the resources.
+func (i *Inventory) Unused(resources []*unstructured.Unstructured) []schema.GroupVersionKind {
+	plan := i.plan()
+	return slices.DeleteFunc(slices.Clone(i.Kinds()), func(kind schema.GroupVersionKind) bool {
+		return slices.Contains(plan.ChildKinds, kind) || i.children.OfBox(kind, i.box) > 0 ||
+			slices.ContainsFunc(resources, func(r *unstructured.Unstructured) bool { return len(i.Owned(kind, r)) > 0 })
+	})
+}
+
+// Known says that all children of all kinds are known.
+func (i *Inventory) Known() bool {
+	return !slices.ContainsFunc(i.Kinds(), func(kind schema.GroupVersionKind) bool { return !i.children.Settled(i.box, kind) })
+}
+
+// Fill begins to watch all kinds, and waits for each. One that is not there holds nothing back: it is asked for again by the
+// resource that needs it.
+func (i *Inventory) Fill(ctx context.Context) {
+	for _, kind := range watched(i.plan(), i.Kinds()) {
+		if err := i.acquire(ctx, kind); err != nil {
+			log.FromContext(ctx).V(1).Info(notWatched, "gvk", kind.String(), "reason", err.Error())
+		}
+	}
+}
+
+const notWatched = "Kind can't be watched yet"
+
+// Refill asks again for kinds that were not there before. An error is one of the API server: what children there are is not
+// known then, and nothing may be decided without them.
+func (i *Inventory) Refill(ctx context.Context) error {
+	for _, kind := range watched(i.plan(), i.Kinds()) {
+		if i.children.Settled(i.box, kind) && i.schemas.Knows(kind) {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, i.timeout)
+		err := i.acquire(bounded, kind)
+		cancel()
+		switch {
+		case err == nil:
+		case meta.IsNoMatchError(err), errors.Is(err, watch.ErrNotServed):
+			// The step that needs the kind says so to the user.
+			log.FromContext(ctx).V(1).Info(notWatched, "gvk", kind.String(), "reason", err.Error())
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// Add has kinds watched besides those of the plan that runs, and says whether there were new ones: what is made of them must
+// be found again.
+func (i *Inventory) Add(kinds []schema.GroupVersionKind) bool {
+	known := i.Kinds()
+	missing := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return slices.Contains(known, k) })
+	if len(missing) == 0 {
+		return false
+	}
+	all := slices.Concat(known, missing)
+	i.kinds.Store(&all)
+	return true
+}
+
+// acquire has a kind watched for the box, and learns how its lists are matched.
+func (i *Inventory) acquire(ctx context.Context, kind schema.GroupVersionKind) error {
+	if err := i.children.Acquire(ctx, i.box, kind); err != nil {
+		return err
+	}
+	return i.schemas.Learn(ctx, kind)
+}
+
+// Release lets go of everything: the box ends.
+func (i *Inventory) Release() { i.children.Release(i.box) }

@@ -226,13 +226,15 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 	case pipeline.BackOf(run.Stored).Tells(run.Plan, run.Stored):
 	case after.Reason == v1alpha1.ReasonReconcileError:
 		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonReconcileError, "Reconcile", "%s", after.Message)
+	case after.Reason == v1alpha1.ReasonChildFailed:
+		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonChildFailed, "Reconcile", "%s", after.Message)
 	}
-	happened := merged(run.Events)
-	if slices.Equal(happened, st.happened) {
-		return
-	}
+	happened, told := merged(run.Events), st.happened
 	st.happened = happened
 	for _, e := range happened {
+		if slices.Contains(told, e) {
+			continue // it goes on
+		}
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning
@@ -243,6 +245,8 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 			recorder.Eventf(box, run.Stored, kind, e.Reason, "Reconcile", "%s", e.Message)
 		case e.About.Name != "":
 			recorder.Eventf(&e.About, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+		case e.Related.Name != "":
+			recorder.Eventf(run.Stored, &e.Related, kind, e.Reason, "Reconcile", "%s", e.Message)
 		default:
 			recorder.Eventf(run.Stored, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
 		}
@@ -264,6 +268,9 @@ func merged(all []pipeline.Event) []pipeline.Event {
 			continue
 		}
 		out[at].Message += "; " + e.Message
+		if out[at].Related != e.Related {
+			out[at].Related = corev1.ObjectReference{}
+		}
 	}
 	for i := range out {
 		if m := out[i].Message; len(m) > maxNote {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,6 +18,7 @@ import (
 
 func TestMerged(t *testing.T) {
 	long := strings.Repeat("é", maxNote)
+	one, other := corev1.ObjectReference{Name: "one"}, corev1.ObjectReference{Name: "other"}
 	cases := map[string]struct{ in, want []pipeline.Event }{
 		"none": {nil, nil},
 		"one reason": {
@@ -26,6 +28,14 @@ func TestMerged(t *testing.T) {
 		"a warning is another event": {
 			[]pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y", Warning: true}},
 			[]pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y", Warning: true}},
+		},
+		"one other object that it is about": {
+			[]pipeline.Event{{Reason: "A", Message: "x", Related: one}, {Reason: "B", Message: "y", Related: one}, {Reason: "B", Message: "z", Related: one}},
+			[]pipeline.Event{{Reason: "A", Message: "x", Related: one}, {Reason: "B", Message: "y; z", Related: one}},
+		},
+		"several others": {
+			[]pipeline.Event{{Reason: "A", Message: "x", Related: one}, {Reason: "A", Message: "y", Related: other}},
+			[]pipeline.Event{{Reason: "A", Message: "x; y"}},
 		},
 		"as long as may be": {
 			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("x", maxNote)}},

@@ -83,6 +83,7 @@ const (
 	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
+	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
 	// An annotation that people set has a value that says nothing.
 	ReasonAnnotationIgnored = "AnnotationIgnored"
 )

@@ -147,6 +147,7 @@ func (r *Run) settle(writes []*pending) error {
 			continue
 		}
 		r.note(w.outcome.Object, w.outcome.Action)
+		r.tellPutBack(w)
 		switch w.outcome.Action {
 		case apply.Replaced:
 			r.awaitsReplaced(w.of, w.child.Object.GetKind(), w.child.Object.GetName())

@@ -60,21 +60,30 @@ func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
 	}
 }
 
-// fromTo gives the values of a field that can't be changed, where people may read them. What stands on the child may be of a former
-// declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
+// fromTo gives the values of a field that can't be changed, where people may read them.
 func fromTo(d *declare.Declaration, f drift.Difference) string {
-	if !d.MayShowContent() || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
-		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
-		return ""
-	}
+	from, to := valuesOf(d, f)
 	text := ""
-	if from := scalarText(f.Live); from != "" && !d.Kind.GVK.Empty() {
+	if from != "" {
 		text = " from " + from
 	}
-	if to := scalarText(f.Wanted); to != "" {
+	if to != "" {
 		text += " to " + to
 	}
 	return text
+}
+
+// valuesOf gives the live and the wanted value of a field, as JSON; "" where there is none, and where people may not read it. What stands
+// on the child may be of a former declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
+func valuesOf(d *declare.Declaration, f drift.Difference) (live, wanted string) {
+	if !d.MayShowContent() || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
+		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
+		return "", ""
+	}
+	if !d.Kind.GVK.Empty() {
+		live = scalarText(f.Live)
+	}
+	return live, scalarText(f.Wanted)
 }
 
 // scalarText writes a value as JSON; "" where it is none, or no scalar.

@@ -7,7 +7,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -117,6 +119,38 @@ var _ = Describe("Drift", func() {
 				memory := d.Spec.Template.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory]
 				g.Expect(memory.String()).To(Equal("1Gi"))
 			})
+	})
+
+	It("tells of what it puts back, from what to what and who had set it, and not of what we ourselves change", func(ctx context.Context) {
+		w.website(ctx, "web", `{image: "nginx:1", replicas: 2}`)
+		w.settled(ctx, "web")
+		d := &appsv1.Deployment{}
+		w.child(ctx, Default, d, "web")
+		Expect(kube.SubResource("scale").Update(ctx, d, client.WithSubResourceBody(&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}),
+			client.FieldOwner("kubectl"))).To(Succeed())
+		Eventually(func(g Gomega) {
+			w.child(ctx, g, d, "web")
+			g.Expect(d.Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+		}).WithContext(ctx).Should(Succeed())
+		nothingSent(ctx, w, "web")
+
+		By("changing what is content")
+		c := &corev1.ConfigMap{}
+		corrected(ctx, c, "web", func() { c.Data["key"] = "hidden" }, func(g Gomega) { g.Expect(c.Data).To(HaveKeyWithValue("key", "value")) })
+		told := func(kind, note string) OmegaMatcher {
+			return And(HaveField("Type", corev1.EventTypeNormal), HaveField("Related.Kind", kind), HaveField("Note", note))
+		}
+		Eventually(func(g Gomega) {
+			var put []eventsv1.Event
+			for _, e := range w.eventsOf(ctx, g, "web") {
+				if e.Reason == v1alpha1.ReasonPutBack {
+					put = append(put, e)
+				}
+			}
+			g.Expect(put).To(ConsistOf(
+				told("Deployment", "put back Deployment/web spec.replicas 5→2, set by kubectl"),
+				told("ConfigMap", "put back ConfigMap/web data.key, set by e2e.test")))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	It("leaves alone what it does not declare", func(ctx context.Context) {

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,15 @@ status: {ready: `+ready+`}
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonChildFailed, message)
 		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonChildFailed, message)
 		w.computed(ctx, "web", status.FailedStatus)
+		Eventually(func(g Gomega) {
+			var warned []eventsv1.Event
+			for _, e := range w.eventsOf(ctx, g, "web") {
+				if e.Reason == v1alpha1.ReasonChildFailed {
+					warned = append(warned, e)
+				}
+			}
+			g.Expect(warned).To(ConsistOf(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Note", HavePrefix(`Job "web-migrate": DeadlineExceeded: `)))))
+		}).WithContext(ctx).Should(Succeed())
 		healthShows(ctx, name, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Failing: 1}))
 			g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "no reconcile has failed")

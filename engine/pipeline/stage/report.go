@@ -52,6 +52,8 @@ type Event struct {
 	OfBox bool
 	// About is another object that the event is about; empty: it is about the resource.
 	About corev1.ObjectReference
+	// Related is the other object that the event is about, beside the resource; empty: there is none, or there are several.
+	Related corev1.ObjectReference
 }
 
 // Written is one write to a child.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -134,6 +135,22 @@ func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err err
 	return r.Ports.Applier.Apply(ctx, r.Owner, w.child)
 }
 
+// putBack is the event of a child that others had changed: they may wonder where the change went. What our own declaration changes is no
+// such thing.
+func (w *pending) putBack(name string) (e stage.Event, tells bool) {
+	if w.outcome.Action != apply.Corrected || len(w.outcome.Drift) == 0 {
+		return e, false
+	}
+	child := w.outcome.Object
+	return stage.Event{
+		Reason:  v1alpha1.ReasonPutBack,
+		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.of.PutBack(w.outcome.Drift)),
+		Related: corev1.ObjectReference{
+			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: child.GetNamespace(), Name: child.GetName(), UID: child.GetUID(),
+		},
+	}, true
+}
+
 // settle notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
 func (r *Run) settle(writes []*pending) error {
 	var errs []error
@@ -147,7 +164,9 @@ func (r *Run) settle(writes []*pending) error {
 			continue
 		}
 		r.note(w.outcome.Object, w.outcome.Action)
-		r.tellPutBack(w)
+		if e, tells := w.putBack(r.ChildName(w.outcome.Object)); tells {
+			r.Events = append(r.Events, e)
+		}
 		switch w.outcome.Action {
 		case apply.Replaced:
 			r.awaitsReplaced(w.of, w.child.Object.GetKind(), w.child.Object.GetName())

@@ -1,0 +1,96 @@
+package declare
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// maxPutBack is how many fields of a child an event names.
+const maxPutBack = 5
+
+// FromTo gives the values of a field that can't be changed, where people may read them.
+func (d *Declaration) FromTo(f drift.Difference) string {
+	from, to := d.valuesOf(f)
+	text := ""
+	if from != "" {
+		text = " from " + from
+	}
+	if to != "" {
+		text += " to " + to
+	}
+	return text
+}
+
+// valuesOf gives the live and the wanted value of a field, as JSON; "" where there is none, and where people may not read it. What stands
+// on the child may be of a former declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
+func (d *Declaration) valuesOf(f drift.Difference) (live, wanted string) {
+	if !d.MayShowContent() || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
+		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
+		return "", ""
+	}
+	if !d.Kind.GVK.Empty() {
+		live = scalarText(f.Live)
+	}
+	return live, scalarText(f.Wanted)
+}
+
+// scalarText writes a value as JSON; "" where it is none, or no scalar.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case drift.InWords:
+		return string(v)
+	case nil, map[string]any, []any:
+		return ""
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+}
+
+// PutBack says which fields were put back, from what to what, and who had set them: "spec.replicas 5→2, set by kubectl".
+func (d *Declaration) PutBack(all []apply.Correction) string {
+	var b strings.Builder
+	for i, c := range all {
+		if i == maxPutBack {
+			fmt.Fprintf(&b, ", and %d more", len(all)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(c.Path)
+		b.WriteString(d.change(c))
+		if last := i+1 == len(all) || i+1 == maxPutBack; c.SetBy != "" && (last || all[i+1].SetBy != c.SetBy) {
+			b.WriteString(", set by " + c.SetBy)
+		}
+	}
+	return b.String()
+}
+
+// change gives the values of a field before and after, where people may read them. Annotations hold what anybody likes.
+func (d *Declaration) change(c apply.Correction) string {
+	if d.GVK == compile.SecretKind || drift.IsBelow(c.Path, "metadata.annotations") {
+		return ""
+	}
+	from, to := d.valuesOf(c.Difference)
+	from, to = value.Shorten(from), value.Shorten(to)
+	switch {
+	case from != "" && to != "":
+		return " " + from + "→" + to
+	case to != "":
+		return " to " + to
+	case from != "":
+		return " from " + from
+	default:
+		return ""
+	}
+}

@@ -223,7 +223,7 @@ func (b *box) sendEvents(run *pipeline.Run, result status.Result, before metav1.
 	case after.Status == metav1.ConditionTrue:
 		reason, note := b.wentWell(before, result)
 		recorder.Eventf(run.Stored, nil, corev1.EventTypeNormal, reason, "Reconcile", "%s", note)
-	case pipeline.BackOf(run.Stored).Tells(run.Plan, run.Stored):
+	case pipeline.BackOf(run.Stored).Tells(run.Plan.Revision, run.Stored):
 	case after.Reason == v1alpha1.ReasonReconcileError:
 		recorder.Eventf(run.Stored, nil, corev1.EventTypeWarning, v1alpha1.ReasonReconcileError, "Reconcile", "%s", after.Message)
 	case after.Reason == v1alpha1.ReasonChildFailed:

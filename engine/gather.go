@@ -35,7 +35,7 @@ func (b *box) gather(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.mustGoBack(editionOf(plan, stored), rule, b.tracker.Degraded())
 		f.RollbackTried = st.attempts.tried
-		if back := pipeline.BackOf(stored); back != nil && back.Stands(plan, stored) {
+		if back := pipeline.BackOf(stored); back != nil && back.Stands(plan.Revision, stored) {
 			f.RolledBack, f.AttemptDue = true, back.MustRetry(plan.Runtime.Resync, now)
 		}
 	}

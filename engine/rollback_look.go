@@ -60,7 +60,7 @@ func (b *box) goBack(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 		Since: metav1.NewTime(b.engine.config.Clock.Now()), Count: 1, Trigger: a.due,
 	}
 	mark.Failed(a.failure)
-	if before != nil && before.Stands(plan, stored) {
+	if before != nil && before.Stands(plan.Revision, stored) {
 		mark.Count = before.Count + 1
 	}
 	a.announce = a.announce || a.touched || before == nil

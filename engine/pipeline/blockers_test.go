@@ -12,47 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/status"
 )
-
-// blocking makes a blocker whose message is its name.
-func blocking(of weight, name string, needs ...string) blocker {
-	return blocker{Wait: Wait{Message: name, Of: name}, weight: of, gives: name, needs: needs}
-}
-
-func TestRootOf(t *testing.T) {
-	failed, troubled, late := blocking(childFailed, "failed"), blocking(childTroubled, "troubled"), blocking(childOnItsWay, "late")
-	unmet := blocker{Wait: Wait{Message: "unmet"}, weight: notReadyYet}
-	cases := map[string]struct {
-		all    []blocker
-		want   string
-		others int
-	}{
-		"one":                               {[]blocker{late}, "late", 0},
-		"a failed child before a wait":      {[]blocker{blocking(waiting, "gate"), failed}, "failed", 1},
-		"and before one that is on its way": {[]blocker{late, failed}, "failed", 1},
-		"of two that failed, the first":     {[]blocker{failed, blocking(childFailed, "also")}, "failed", 1},
-		"a complaint before a wait":         {[]blocker{blocking(waiting, "gate"), late, troubled}, "troubled", 2},
-		"a failed child before it":          {[]blocker{troubled, failed}, "failed", 1},
-		"a wait before what is late":        {[]blocker{late, blocking(waiting, "gate", "late")}, "gate", 1},
-		"the gate that others wait for":     {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "b", "a"), blocking(waiting, "a", "there")}, "a", 2},
-		"of several such, the first":        {[]blocker{blocking(waiting, "c", "b"), blocking(waiting, "a"), blocking(waiting, "b")}, "a", 2},
-		"of a ring, the first":              {[]blocker{blocking(waiting, "a", "b"), blocking(waiting, "b", "a")}, "a", 1},
-		"one that waits for itself":         {[]blocker{blocking(waiting, "a", "a"), blocking(waiting, "b", "a")}, "a", 1},
-		"several that are late":             {[]blocker{late, blocking(childOnItsWay, "later"), unmet}, "late", 2},
-		"readyWhen last":                    {[]blocker{unmet, late}, "late", 1},
-		"two blockers about one thing":      {[]blocker{blocking(waiting, "a"), {Wait: Wait{Message: "again", Of: "a"}, weight: childTroubled, gives: "a"}}, "again", 0},
-		"two blockers about nobody says":    {[]blocker{{Wait: Wait{Message: "a"}, weight: waiting}, {Wait: Wait{Message: "b"}, weight: waiting}}, "a", 1},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			g := gomega.NewWithT(t)
-			root, others := rootOf(tc.all)
-			g.Expect(root.Message).To(gomega.Equal(tc.want))
-			g.Expect(others).To(gomega.Equal(tc.others))
-		})
-	}
-}
 
 // migration is a Job, a Deployment that waits for it, and a StatefulSet.
 const migration = `
@@ -196,18 +158,10 @@ func TestNothingIsPrunedBesideAFailedChild(t *testing.T) {
 	g.Expect(p.done()).NotTo(gomega.ContainElement("delete ConfigMap/data"))
 }
 
-func TestALongMessageKeepsItsCount(t *testing.T) {
-	g := gomega.NewWithT(t)
-	long := blocking(waiting, strings.Repeat("x", 300))
-	_, message := told([]blocker{long, blocking(waiting, "b")})
-	g.Expect(message).To(gomega.HaveLen(256 + len("…") - 1))
-	g.Expect(message).To(gomega.HaveSuffix("x… (and 1 more)"))
-}
-
 func TestWhatARollbackWaitsForIsTheRoot(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	r := planOf(t, migration).NewRun(website(t, `{image: a}`), now, p.ports())
 	g.Expect(r.Plan.Execute(context.Background(), r)).To(gomega.Succeed())
-	g.Expect(r.awaited()).To(gomega.And(gomega.HavePrefix("web: {{ jobSucceeded .children.migrate }}: wanted equals true"), gomega.HaveSuffix(" (and 1 more)")))
+	g.Expect(outcome.Awaited(r.Cycle, r.children)).To(gomega.And(gomega.HavePrefix("web: {{ jobSucceeded .children.migrate }}: wanted equals true"), gomega.HaveSuffix(" (and 1 more)")))
 }

@@ -76,7 +76,7 @@ func TestEmptyListsAndMapsSayNothing(t *testing.T) {
 			for _, empty := range []any{nil, place.empty} {
 				other := w.spec(t, place, empty, false)
 				g.Expect(boxspec.Revision(other)).To(gomega.Equal(boxspec.Revision(absent)), "%v", empty)
-				g.Expect(outcome(t, other)).To(gomega.Equal(outcome(t, absent)), "%v", empty)
+				g.Expect(outcomeOf(t, other)).To(gomega.Equal(outcomeOf(t, absent)), "%v", empty)
 				g.Expect(boxspec.Revision(stored(t, schema, other))).To(gomega.Equal(boxspec.Revision(stored(t, schema, absent))), "%v, as the API server stores it", empty)
 			}
 			if around, ok := w.around(place); ok {
@@ -300,8 +300,8 @@ func (w *emptyWalk) parent(tree map[string]any, p place) map[string]any {
 	return at
 }
 
-// outcome is what is wrong with a box, or what a run of it writes.
-func outcome(tb testing.TB, box *v1alpha1.OperatorBox) []string {
+// outcomeOf is what is wrong with a box, or what a run of it writes.
+func outcomeOf(tb testing.TB, box *v1alpha1.OperatorBox) []string {
 	tb.Helper()
 	plan, errs := Compile(box, Env{CRD: websites(tb)})
 	if plan == nil {

@@ -244,3 +244,17 @@ func (c *children) ReadersOf(ctx context.Context, sources []compile.Outside) []s
 	}
 	return readers
 }
+
+// Unsettled gives the children that have not settled, or have failed.
+func (c *children) Unsettled(ctx context.Context) ([]stage.Blocker, error) {
+	return c.run.unsettled(ctx)
+}
+
+// Blocker gives what is known of something that waits.
+func (c *children) Blocker(w stage.Wait, of stage.Weight) stage.Blocker {
+	b := stage.Blocker{Wait: w, Weight: of, Gives: w.Of}
+	if d := c.run.Plan.declared.Named(w.Of); d != nil {
+		b.Gives, b.Needs = d.ID, d.Needs
+	}
+	return b
+}

@@ -19,9 +19,9 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
-	"github.com/orkspace/orkestra/engine/status"
 )
 
 // The defaults of a box's runtime, for boxes that did not pass through an API server.
@@ -60,7 +60,8 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.finalizers()
 	c.commonMarks()
 	c.declarations()
-	c.status()
+	c.plan.outcome = outcome.Compile(c.Box)
+	c.plan.Status = c.plan.outcome.Writer
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
@@ -227,23 +228,5 @@ func (c *compiler) declarations() {
 		if !c.Installed(kind) {
 			c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("%s has no kind %s on this API server yet: its children are made when it is installed", kind.GroupVersion(), kind.Kind))
 		}
-	}
-}
-
-// status compiles status.fields and the writer of the resource's status.
-func (c *compiler) status() {
-	w, err := status.NewWriter(c.Env.CRD.Schema, c.Env.CRD.HasStatus)
-	if err != nil {
-		c.Fail(field.Invalid(field.NewPath("spec", "crd"), c.Env.CRD.Name, err.Error()))
-		return
-	}
-	c.plan.Status = w
-	c.plan.readyPolicy = v1alpha1.ReadyReconciled
-	if s := c.Spec.Status; s != nil {
-		if s.Ready != "" {
-			c.plan.readyPolicy = s.Ready
-		}
-		c.statusFields(s.Fields)
-		c.readyWhen(s.ReadyWhen, field.NewPath("spec", "status", "readyWhen"))
 	}
 }

@@ -23,6 +23,9 @@ const lifeTimeField = "ttlSecondsAfterFinished"
 // fieldStatus is the status of an object, and of a condition.
 const fieldStatus = "status"
 
+// statusConditions is where conditions stand in a status.
+const statusConditions = "conditions"
+
 // fieldData is where a Secret holds its content.
 const fieldData = "data"
 

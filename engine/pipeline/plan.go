@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -40,13 +40,11 @@ type Plan struct {
 	// CleanupOnly plans serve deletions and nothing else.
 	CleanupOnly bool
 
-	stages      []Stage
-	declared    *declare.Set
-	goingBack   []Stage // those of a cycle that goes back to a snapshot
-	onRollback  Stage   // the groups of onRollback; nil: there are none
-	fields      []*statusField
-	readyWhen   *declare.Ready // nil: nothing but the ready policy
-	readyPolicy v1alpha1.ReadyPolicy
+	stages     []Stage
+	declared   *declare.Set
+	goingBack  []Stage // those of a cycle that goes back to a snapshot
+	onRollback Stage   // the groups of onRollback; nil: there are none
+	outcome    *outcome.Plan
 }
 
 // Selection says which resources a box looks at.

@@ -72,12 +72,12 @@ func (r *Run) mayGoBack(ctx context.Context) bool {
 	if len(r.Waits) > 0 {
 		return true
 	}
-	left, err := r.blockers(ctx)
+	left, err := r.Plan.outcome.Blockers(ctx, r.Cycle, r.children)
 	if err != nil {
 		return true // it ends the cycle when its result is put together
 	}
-	return len(left) > 0 && r.Plan.readyPolicy == v1alpha1.ReadyCurrent ||
-		slices.ContainsFunc(left, func(b blocker) bool { return b.weight == childFailed })
+	return len(left) > 0 && r.Plan.outcome.Ready == v1alpha1.ReadyCurrent ||
+		slices.ContainsFunc(left, func(b stage.Blocker) bool { return b.Weight == stage.ChildFailed })
 }
 
 // discard deletes a child, or lets it go where its declaration said so.

@@ -2,12 +2,9 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
@@ -15,58 +12,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
-
-// ChildFailure is what a cycle came to that left a child behind which has failed, and goes no further; nil: there is none. It is no
-// error of the cycle, and counts as none, but it is a reason to go back.
-func ChildFailure(ready metav1.Condition) *StepError {
-	if ready.Reason != v1alpha1.ReasonChildFailed {
-		return nil
-	}
-	return &StepError{Step: stage.StepChildren, Class: Refused, Reason: v1alpha1.ReasonChildFailed, Err: errors.New(ready.Message)}
-}
-
-// readyWhen compiles status.readyWhen.
-func (c *compiler) readyWhen(list []v1alpha1.Condition, at *field.Path) {
-	c.plan.readyWhen = declare.CompileReady(c.Box, list, c.Scope, at)
-}
-
-// blockers gives what is left to do after a cycle without error. A resource that is being deleted waits for nothing but its clean-up.
-func (r *Run) blockers(ctx context.Context) ([]blocker, error) {
-	left := make([]blocker, 0, len(r.Waits))
-	for _, w := range r.Waits {
-		left = append(left, r.blocker(w, waiting))
-	}
-	if r.Deleting {
-		return left, nil
-	}
-	children, err := r.unsettled(ctx)
-	if err != nil {
-		return nil, err
-	}
-	left = append(left, children...)
-	ready := r.Plan.readyWhen
-	if ready == nil {
-		return left, nil
-	}
-	res, err := ready.Gate.Eval(ctx, r.Data(ready.UsesChildren), r.Now)
-	if err != nil {
-		return nil, stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
-	}
-	r.ReconcileAt(res.NextFlip)
-	if !res.Open {
-		left = append(left, blocker{weight: notReadyYet, Wait: Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: "readyWhen: " + res.Message()}})
-	}
-	return left, nil
-}
-
-// blocker gives what is known of something that waits.
-func (r *Run) blocker(w Wait, of weight) blocker {
-	b := blocker{Wait: w, weight: of, gives: w.Of}
-	if d := r.Plan.declared.Named(w.Of); d != nil {
-		b.gives, b.needs = d.ID, d.Needs
-	}
-	return b
-}
 
 // unsettled gives the children that have not settled, or have failed. One that is about to be pruned is neither: it is what an earlier
 // spec made.
@@ -90,7 +35,7 @@ func (r *Run) unsettled(ctx context.Context) ([]blocker, error) {
 			reason = v1alpha1.ReasonChildFailed
 		}
 		why = fmt.Sprintf("%s %q: %s", child.GetKind(), r.ChildName(child), why)
-		left = append(left, r.blocker(Wait{Reason: reason, Message: why, Of: idOf(child)}, of))
+		left = append(left, r.children.Blocker(Wait{Reason: reason, Message: why, Of: idOf(child)}, of))
 	}
 	return left, nil
 }

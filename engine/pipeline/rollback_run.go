@@ -2,13 +2,17 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
@@ -53,12 +57,12 @@ func (p *Plan) NewRunTo(s rollback.Snapshot, stored *unstructured.Unstructured, 
 // error is always a *StepError.
 func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	for _, s := range p.goingBack {
-		outcome, err := s.Run(ctx, r)
+		next, err := s.Run(ctx, r)
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}
-		if outcome != stage.Next && len(r.Waits) > 0 {
-			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(r.awaited())}
+		if next != stage.Next && len(r.Waits) > 0 {
+			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(outcome.Awaited(r.Cycle, r.children))}
 		}
 	}
 	return nil
@@ -79,4 +83,35 @@ func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) e
 		return stage.Classify(stage.StepOnRollback, err)
 	}
 	return nil
+}
+
+// WriteBack puts the mark on the resource of a run.
+func (r *Run) WriteBack(ctx context.Context, m *rollback.Mark) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding what is rolled back: %w", err)
+	}
+	return r.MarkWith(ctx, v1alpha1.AnnotationRolledBack, string(text))
+}
+
+// settle ends a cycle that left nothing to go back from: the mark is taken off, if there is one.
+type settle struct{}
+
+func compileSettle(c *compiler) Stage {
+	if c.plan.Rollback == nil {
+		return nil
+	}
+	return settle{}
+}
+
+// Name implements Stage.
+func (settle) Name() string { return stage.StepSettle }
+
+// Run implements Stage.
+func (settle) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	r.Completed = true
+	if r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack] == "" {
+		return stage.Next, nil
+	}
+	return stage.Next, r.Mark(ctx)
 }

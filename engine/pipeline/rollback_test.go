@@ -5,12 +5,8 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
-	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 func TestRollbackCompiles(t *testing.T) {
@@ -88,66 +84,4 @@ rollback: {onRollback: {configmaps: [{name: a, data: {a: "{{ .children.own.data.
 	g.Expect(p.declared.Named("own").Phase).To(gomega.Equal(declare.OnRollback))
 	g.Expect(p.declared.Named("own").OwnerReference).To(gomega.BeTrue())
 	g.Expect(p.declared.Named("own").Once).To(gomega.BeFalse())
-}
-
-func markOf(m *RolledBack) *unstructured.Unstructured {
-	resource := &unstructured.Unstructured{Object: map[string]any{}}
-	resource.SetGeneration(m.Generation)
-	return resource
-}
-
-func TestMarkStandsUntilSomethingChanges(t *testing.T) {
-	g := gomega.NewWithT(t)
-	m := &RolledBack{Generation: 4, Revision: "a", ReconcileAt: "x", Snapshot: "s"}
-	resource := markOf(m)
-	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "x"})
-	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeTrue())
-	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "b"}}, resource)).To(gomega.BeFalse())
-	resource.SetAnnotations(nil)
-	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeFalse())
-	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "x"})
-	resource.SetGeneration(5)
-	g.Expect(m.Stands(&Plan{Plan: stage.Plan{Revision: "a"}}, resource)).To(gomega.BeFalse())
-}
-
-func TestRetriesBecomeRare(t *testing.T) {
-	g := gomega.NewWithT(t)
-	since := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	for name, tc := range map[string]struct {
-		class  Class
-		count  int
-		resync time.Duration
-		want   time.Duration
-	}{
-		"refused, first":                  {Refused, 1, time.Minute, time.Minute},
-		"refused, second":                 {Refused, 2, time.Minute, 2 * time.Minute},
-		"permanent, fourth":               {Permanent, 4, time.Minute, 8 * time.Minute},
-		"refused, at most":                {Refused, 1000, time.Minute, maxRetryDelay},
-		"refused, a longer resync":        {Refused, 1000, time.Hour, time.Hour},
-		"transient, first":                {Transient, 1, 24 * time.Hour, 10 * time.Second},
-		"transient, third":                {Transient, 3, 24 * time.Hour, 40 * time.Second},
-		"transient, at most":              {Transient, 1000, 24 * time.Hour, maxRetryDelay},
-		"transient, a shorter resync":     {Transient, 1, time.Second, time.Second},
-		"permission, what may be granted": {Permission, 1, time.Hour, 10 * time.Second},
-		"panic":                           {Panic, 2, time.Hour, 20 * time.Second},
-	} {
-		mark := &RolledBack{Since: since, Count: tc.count, Class: tc.class}
-		g.Expect(mark.Retry(tc.resync).Sub(since.Time)).To(gomega.Equal(tc.want), name)
-	}
-	g.Expect((&RolledBack{Since: since, Held: true}).Retry(time.Minute)).To(gomega.BeZero())
-
-	mark := &RolledBack{Since: since, Count: 1, Class: Refused}
-	g.Expect(mark.MustRetry(time.Minute, since.Add(59*time.Second))).To(gomega.BeFalse())
-	g.Expect(mark.MustRetry(time.Minute, since.Add(time.Minute))).To(gomega.BeTrue())
-	g.Expect(mark.MustRetry(time.Minute, since.Add(-time.Hour))).To(gomega.BeTrue(), "the clock was set back")
-	g.Expect((&RolledBack{Since: since, Held: true}).MustRetry(time.Minute, since.Add(-time.Hour))).To(gomega.BeFalse())
-}
-
-func TestBrokenMarksAreNone(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `"x"`, "{}", `{"snapshot": "a"}`, `{"generation": "4", "snapshot": "a", "revision": "b"}`} {
-		resource := &unstructured.Unstructured{Object: map[string]any{}}
-		resource.SetAnnotations(map[string]string{v1alpha1.AnnotationRolledBack: text})
-		gomega.NewWithT(t).Expect(BackOf(resource)).To(gomega.BeNil(), text)
-		gomega.NewWithT(t).Expect(BackOf(resource).Why()).To(gomega.BeEmpty())
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // Run is one reconcile of one resource: the cycle that all stages share, and what the groups make in it.
@@ -40,11 +41,11 @@ func (p *Plan) newRun(cycle *stage.Cycle) *Run {
 func (p *Plan) Execute(ctx context.Context, r *Run) error {
 	r.WarnMisread(r.Stored.GetAnnotations())
 	for _, s := range p.stages {
-		outcome, err := s.Run(ctx, r)
+		next, err := s.Run(ctx, r)
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}
-		if outcome != stage.Next {
+		if next != stage.Next {
 			return nil
 		}
 	}
@@ -65,3 +66,18 @@ func (r *Run) Read() *unstructured.Unstructured { return r.Began }
 
 // LookAt has the resource reconciled again at a moment, or earlier. It is called before the next reconcile is queued.
 func (r *Run) LookAt(t time.Time) { r.ReconcileAt(t) }
+
+// Result says what the resource shows after the cycle that ended with err (nil: success).
+func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
+	return r.Plan.outcome.Result(ctx, r.Cycle, r.children, err)
+}
+
+// Unstorable gives the result of a cycle whose declared fields the API server refuses to store.
+func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
+	return r.Plan.outcome.Unstorable(r.Cycle, res, err, refused)
+}
+
+// ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete.
+func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.Result {
+	return r.Plan.outcome.RolledBack(ctx, r.Cycle, m, err)
+}

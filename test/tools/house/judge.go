@@ -37,9 +37,9 @@ var exceptions = []exception{
 	{"methods of engine.box", 86, notMoved},
 	{"fields of engine.box", 32, notMoved},
 	{"fields of engine.state", 21, notMoved},
-	{"lines of engine/pipeline", 4994, notMoved},
-	{"feedback edges of engine/pipeline", 50, notMoved},
-	{"methods of engine/pipeline.Run", 72, notMoved},
+	{"lines of engine/pipeline", 4328, notMoved},
+	{"feedback edges of engine/pipeline", 44, notMoved},
+	{"methods of engine/pipeline.Run", 65, notMoved},
 	{"methods of engine/pipeline.compiler", 47, notMoved},
 	{"files below 50 lines", 41, notMoved},
 }

@@ -1,4 +1,4 @@
-package pipeline
+package outcome
 
 import (
 	"errors"
@@ -29,11 +29,11 @@ func ownCondition(path string) (kind string, is bool) {
 	return m[1] + m[2] + m[3], true
 }
 
-func (c *compiler) checkCondition(kind string) error {
+func (p *Plan) checkCondition(kind string) error {
 	if err := status.CheckType(kind); err != nil {
 		return err
 	}
-	if !c.plan.Status.KeepsConditions() {
+	if !p.Writer.KeepsConditions() {
 		return errors.New("the CRD's schema does not know status.conditions")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package pipeline
+package outcome
 
 import (
 	"context"
@@ -19,6 +19,9 @@ import (
 	"github.com/orkspace/orkestra/engine/when"
 )
 
+// errNotKnown says that a cycle ended, or held, before it came to what is read.
+var errNotKnown = errors.New("not known in this cycle")
+
 // statusField is one path of a resource's status, with the values that it may get: the first one whose gate holds.
 type statusField struct {
 	path       expr.Path // below status; empty for a condition
@@ -37,16 +40,13 @@ type statusCandidate struct {
 // reservedStatus are fields of the status that Orkestra itself writes.
 var reservedStatus = map[string]bool{statusConditions: true, "observedGeneration": true}
 
-// errNotKnown says that a cycle ended, or held, before it came to what is read.
-var errNotKnown = errors.New("not known in this cycle")
-
-func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
+func (p *Plan) compileFields(b *compile.Box, fields []v1alpha1.StatusField) {
 	at := field.NewPath("spec", "status", "fields")
 	byPath := map[string]*statusField{}
 	gated := map[string]bool{}
 	for i := range fields {
 		where := at.Index(i)
-		in, candidate, ok := c.statusField(&fields[i], where)
+		in, candidate, ok := p.field(b, &fields[i], where)
 		if !ok {
 			continue
 		}
@@ -54,70 +54,70 @@ func (c *compiler) statusFields(fields []v1alpha1.StatusField) {
 		f := byPath[key]
 		if f == nil {
 			f = in
-			c.overwritten(f, fields[i].Path)
+			p.overwritten(b, f, fields[i].Path)
 			byPath[key], gated[key] = f, true
-			c.plan.fields = append(c.plan.fields, f)
+			p.fields = append(p.fields, f)
 		}
 		gated[key] = gated[key] && candidate.gate != nil
 		f.candidates = append(f.candidates, candidate)
 		if len(f.candidates) > 1 && !gated[key] {
-			c.Fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: where.Child("path").String(), BadValue: fields[i].Path,
+			b.Fail(&field.Error{Type: field.ErrorTypeDuplicate, Field: where.Child("path").String(), BadValue: fields[i].Path,
 				Detail: "several fields write this path; give each of them a gate (when or anyOf): the first that holds is written"})
 		}
 	}
 }
 
 // overwritten reports a field that takes with it what an earlier one has written below it.
-func (c *compiler) overwritten(f *statusField, written string) {
-	for _, other := range c.plan.fields {
+func (p *Plan) overwritten(b *compile.Box, f *statusField, written string) {
+	for _, other := range p.fields {
 		if n := len(f.path); n > 0 && len(other.path) > n && slices.Equal(other.path[:n], f.path) {
-			c.Fail(field.Invalid(f.at.Child("path"), written, fmt.Sprintf(
+			b.Fail(field.Invalid(f.at.Child("path"), written, fmt.Sprintf(
 				"it is written after %s, and as a whole: the value of %s would be lost; put it in front of that", other.label(), other.at.Child("path"))))
 		}
 	}
 }
 
-// statusField compiles one entry: its path, or the condition that it stands for, and its value.
-func (c *compiler) statusField(in *v1alpha1.StatusField, at *field.Path) (*statusField, statusCandidate, bool) {
+// field compiles one entry: its path, or the condition that it stands for, and its value.
+func (p *Plan) field(b *compile.Box, in *v1alpha1.StatusField, at *field.Path) (*statusField, statusCandidate, bool) {
 	f := &statusField{at: at}
 	var err error
 	if kind, is := ownCondition(in.Path); is {
-		f.condition, err = kind, c.checkCondition(kind)
+		f.condition, err = kind, p.checkCondition(kind)
 	} else {
-		f.path, err = c.statusPath(in.Path)
+		f.path, err = statusPath(b, in.Path)
 	}
 	if err != nil {
-		c.Fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
+		b.Fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
 		return nil, statusCandidate{}, false
 	}
-	tree, ok := c.JSON(&in.Value, at.Child("value"))
+	tree, ok := b.JSON(&in.Value, at.Child("value"))
 	if !ok {
 		return nil, statusCandidate{}, false
 	}
-	value, errs := c.Scope.CompileValue(tree, at.Child("value"))
-	gate, gateErrs := when.CompileGate(in.Gate, c.Scope, at)
-	c.Fail(errs...)
-	c.Fail(gateErrs...)
+	value, errs := b.Scope.CompileValue(tree, at.Child("value"))
+	gate, gateErrs := when.CompileGate(in.Gate, b.Scope, at)
+	b.Fail(errs...)
+	b.Fail(gateErrs...)
 	if len(errs)+len(gateErrs) > 0 {
 		return nil, statusCandidate{}, false
 	}
 	if f.condition != "" {
 		err = checkOwn(f.condition, tree)
 	} else if literal, ok := value.Literal(); ok {
-		_, err = c.plan.Status.Fit(f.path, literal)
+		_, err = p.Writer.Fit(f.path, literal)
 	}
 	if err != nil {
-		c.Fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
+		b.Fail(field.Invalid(at.Child("value"), string(in.Value.Raw), err.Error()))
 	}
 	paths := value.Paths()
 	if gate != nil {
 		paths = append(paths, gate.Paths()...)
 	}
-	return f, statusCandidate{value: value, gate: gate, usesChildren: c.Reads(paths), outside: c.Outside(paths)}, true
+	return f, statusCandidate{value: value, gate: gate, usesChildren: b.Reads(paths), outside: b.Outside(paths)}, true
 }
 
 // statusPath reads the path of a field, below status.
-func (c *compiler) statusPath(written string) (expr.Path, error) {
+func statusPath(b *compile.Box, written string) (expr.Path, error) {
 	p, err := value.ParsePath("status." + written)
 	if err != nil {
 		return nil, err
@@ -129,28 +129,28 @@ func (c *compiler) statusPath(written string) (expr.Path, error) {
 		}
 		return nil, errors.New("Orkestra writes this field itself" + hint)
 	}
-	if _, err = c.Scope.SchemaAt(p); err != nil {
+	if _, err = b.Scope.SchemaAt(p); err != nil {
 		if rest, twice := strings.CutPrefix(written, "status."); twice {
 			return nil, fmt.Errorf("the path is below status already: leave out \"status.\", and write %q", rest)
 		}
 		return nil, err
 	}
 	for i := 2; i < len(p); i++ {
-		if node, err := c.Scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
+		if node, err := b.Scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
 			return nil, fmt.Errorf("%s is a list, which is written as a whole", p[:i])
 		}
 	}
 	return p[1:], nil
 }
 
-// statusFields evaluates the fields against what the children are now. Those that can be evaluated are given, and the first
+// evaluate gives the fields against what the children are now. Those that can be evaluated are given, and the first
 // error.
-func (p *Plan) statusFields(ctx context.Context, r *Run) (fields []status.Field, conditions []status.Own, first error) {
-	if r.Deleting {
+func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle) (fields []status.Field, conditions []status.Own, first error) {
+	if c.Deleting {
 		return nil, nil, nil
 	}
 	for _, f := range p.fields {
-		value, found, err := f.evaluate(ctx, r)
+		value, found, err := f.evaluate(ctx, p.Writer, c)
 		if errors.Is(err, errNotKnown) {
 			continue // what is stored stays
 		}
@@ -176,20 +176,20 @@ func (p *Plan) statusFields(ctx context.Context, r *Run) (fields []status.Field,
 
 // evaluate gives the value of the first candidate whose gate holds. A value that reads something absent is left out. The error is
 // errNotKnown where a candidate reads what this cycle has not come to.
-func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bool, err error) {
-	for _, c := range f.candidates {
-		if !r.Outside.Knows(c.outside) {
+func (f *statusField) evaluate(ctx context.Context, w *status.Writer, c *stage.Cycle) (value any, found bool, err error) {
+	for _, one := range f.candidates {
+		if !c.Outside.Knows(one.outside) {
 			return nil, false, errNotKnown
 		}
-		data := r.Data(c.usesChildren)
-		open, err := r.IsOpen(ctx, c.gate, data)
+		data := c.Data(one.usesChildren)
+		open, err := c.IsOpen(ctx, one.gate, data)
 		if err != nil {
 			return nil, false, err
 		}
 		if !open {
 			continue
 		}
-		v, err := c.value.Eval(ctx, data)
+		v, err := one.value.Eval(ctx, data)
 		if _, absent := errors.AsType[*roots.AbsentError](err); absent {
 			return nil, false, nil
 		}
@@ -199,8 +199,8 @@ func (f *statusField) evaluate(ctx context.Context, r *Run) (value any, found bo
 		if f.condition != "" {
 			return v, v != nil, nil
 		}
-		fitted, err := r.Plan.Status.Fit(f.path, v)
-		if misfit, ok := errors.AsType[*status.FieldError](err); ok && expr.MayShow(c.value.Paths()) {
+		fitted, err := w.Fit(f.path, v)
+		if misfit, ok := errors.AsType[*status.FieldError](err); ok && expr.MayShow(one.value.Paths()) {
 			err = misfit.WithValue()
 		}
 		if err != nil {

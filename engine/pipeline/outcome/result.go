@@ -1,4 +1,4 @@
-package pipeline
+package outcome
 
 import (
 	"context"
@@ -12,52 +12,52 @@ import (
 )
 
 // Result says what the resource shows after the cycle that ended with err (nil: success).
-func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
+func (p *Plan) Result(ctx context.Context, c *stage.Cycle, children Children, err error) (status.Result, error) {
 	// What the stages gave may have used the limit up: the status says so nevertheless.
 	ctx, giveBack := budget.WithCycle(ctx, nil)
 	defer giveBack()
-	res := status.Result{Generation: r.Stored.GetGeneration()}
-	fields, conditions, fieldsErr := r.Plan.statusFields(ctx, r)
+	res := status.Result{Generation: c.Stored.GetGeneration()}
+	fields, conditions, fieldsErr := p.evaluate(ctx, c)
 	if err == nil && fieldsErr != nil {
 		err = stage.Classify(stage.StepStatus, fieldsErr)
 	}
 	res.Fields, res.Conditions = fields, conditions
-	var left []blocker
+	var left []stage.Blocker
 	if err == nil {
 		var unknown error
-		if left, unknown = r.blockers(ctx); unknown != nil {
+		if left, unknown = p.Blockers(ctx, c, children); unknown != nil {
 			err = stage.Classify(stage.StepStatus, unknown)
 		}
 	}
-	r.conditions(&res, err, left)
-	stage.ShowMisread(&res.Ready, r.Stored.GetAnnotations())
-	res.Conditions = append(res.Conditions, r.backCondition(err, res.Ready)...)
+	p.conditions(c, &res, err, left)
+	stage.ShowMisread(&res.Ready, c.Stored.GetAnnotations())
+	res.Conditions = append(res.Conditions, rolledBack(c, err, res.Ready)...)
 	return res, err
 }
 
 // Unstorable gives the result of a cycle whose declared fields the API server refuses to store: all else, and the refusal
 // where err is nil. The CRD's schema says more than Compile can check, such as enums and patterns.
-func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
+func (p *Plan) Unstorable(c *stage.Cycle, res status.Result, err, refused error) (status.Result, error) {
 	res.Fields, res.Conditions = nil, nil
 	if err == nil {
 		err = stage.Classify(stage.StepStatus, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("fields: %w", refused)))
-		r.conditions(&res, err, nil)
+		p.conditions(c, &res, err, nil)
 	}
 	return res, err
 }
 
-func (r *Run) conditions(res *status.Result, err error, left []blocker) {
+func (p *Plan) conditions(c *stage.Cycle, res *status.Result, err error, left []stage.Blocker) {
 	res.Stalled = status.NotStalled()
 	switch {
 	case err != nil:
-		step := AsStepError(err)
+		step := stage.AsStepError(err)
 		res.Ready = status.Failed(step.Error())
 		res.Reconciling = status.Progressing(v1alpha1.ReasonRetrying, step.Error())
 		if step.Stalls() {
 			res.Reconciling = status.Settled()
 			res.Stalled = status.StalledBy(step.Reason, step.Error())
 		}
-	case r.Deleting:
+	case c.Deleting:
 		message := "cleaning up"
 		if len(left) > 0 {
 			_, message = told(left)
@@ -65,9 +65,9 @@ func (r *Run) conditions(res *status.Result, err error, left []blocker) {
 		res.Ready = status.NotReady(v1alpha1.ReasonDeleting, message)
 		res.Reconciling = status.Progressing(v1alpha1.ReasonDeleting, message)
 	case len(left) > 0:
-		r.blocked(res, left)
+		p.blocked(c, res, left)
 	default:
-		res.Ready = status.Succeeded(r.Notes...)
+		res.Ready = status.Succeeded(c.Notes...)
 		res.Reconciling = status.Settled()
 	}
 }
@@ -75,42 +75,23 @@ func (r *Run) conditions(res *status.Result, err error, left []blocker) {
 // blocked says what stands in the way. A child that has failed ends it, whatever else is under way: nothing comes of that until somebody
 // mends the child. Otherwise something is under way, and the resource may be Ready nevertheless. What does not meet status.readyWhen is
 // always under way: tools would otherwise take a resource that is not Ready for one that never will be.
-func (r *Run) blocked(res *status.Result, left []blocker) {
+func (p *Plan) blocked(c *stage.Cycle, res *status.Result, left []stage.Blocker) {
 	root, message := told(left)
-	unmet := slices.IndexFunc(left, func(b blocker) bool { return b.weight == notReadyYet })
+	unmet := slices.IndexFunc(left, func(b stage.Blocker) bool { return b.Weight == stage.NotReadyYet })
 	res.Reconciling = status.Progressing(root.Reason, message)
 	switch {
-	case root.weight == childFailed:
+	case root.Weight == stage.ChildFailed:
 		res.Reconciling = status.Settled()
 		if len(left) > 1 {
 			res.Reconciling = status.NotProgressing(root.Reason, message)
 		}
 		res.Stalled = status.StalledBy(root.Reason, message)
 		res.Ready = status.NotReady(root.Reason, message)
-	case r.AwaitsDependency, r.Plan.readyPolicy == v1alpha1.ReadyCurrent:
+	case c.AwaitsDependency, p.Ready == v1alpha1.ReadyCurrent:
 		res.Ready = status.NotReady(root.Reason, message)
 	case unmet >= 0:
 		res.Ready = status.NotReady(left[unmet].Reason, left[unmet].Message)
 	default:
-		res.Ready = status.Succeeded(r.Notes...)
+		res.Ready = status.Succeeded(c.Notes...)
 	}
-}
-
-// awaited says what the cycle waits for.
-func (r *Run) awaited() string {
-	left := make([]blocker, 0, len(r.Waits))
-	for _, w := range r.Waits {
-		left = append(left, r.blocker(w, waiting))
-	}
-	_, message := told(left)
-	return message
-}
-
-// told gives the root of what stands in the way, and what a condition says of it.
-func told(left []blocker) (root blocker, message string) {
-	root, others := rootOf(left)
-	if others == 0 {
-		return root, root.Message
-	}
-	return root, status.WithEnd(root.Message, fmt.Sprintf(" (and %d more)", others))
 }

@@ -144,7 +144,7 @@ func (w *pending) putBack(name string) (e stage.Event, tells bool) {
 	child := w.outcome.Object
 	return stage.Event{
 		Reason:  v1alpha1.ReasonPutBack,
-		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.of.PutBack(w.outcome.Drift)),
+		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.of.Disclosure().PutBack(w.outcome.Drift)),
 		Related: corev1.ObjectReference{
 			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: child.GetNamespace(), Name: child.GetName(), UID: child.GetUID(),
 		},

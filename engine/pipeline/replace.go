@@ -32,7 +32,7 @@ func unchangeable(w *pending, err error) error {
 			said = append(said, fmt.Sprintf("and %d more", len(fixed.Fields)-i))
 			break
 		}
-		said = append(said, f.Path+" can't be changed"+w.of.FromTo(f))
+		said = append(said, f.Path+" can't be changed"+w.of.Disclosure().FromTo(f))
 	}
 	kind := w.child.Object.GetKind()
 	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying %s %q: %s; %s",

@@ -7,16 +7,27 @@ import (
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
-	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
 // maxPutBack is how many fields of a child an event names.
 const maxPutBack = 5
 
+// Disclosure says which values of fields that differ messages may show.
+type Disclosure struct {
+	content bool // what the declaration is made of may be shown
+	known   bool // the kind is one whose fields are known
+	secret  bool // the object is a Secret
+}
+
+// Disclosure of the object of a declaration.
+func (d *Declaration) Disclosure() Disclosure {
+	return Disclosure{content: d.MayShowContent(), known: !d.Kind.GVK.Empty(), secret: d.IsSecret()}
+}
+
 // FromTo gives the values of a field that can't be changed, where people may read them.
-func (d *Declaration) FromTo(f drift.Difference) string {
-	from, to := d.valuesOf(f)
+func (s Disclosure) FromTo(f drift.Difference) string {
+	from, to := s.valuesOf(f)
 	text := ""
 	if from != "" {
 		text = " from " + from
@@ -29,12 +40,12 @@ func (d *Declaration) FromTo(f drift.Difference) string {
 
 // valuesOf gives the live and the wanted value of a field, as JSON; "" where there is none, and where people may not read it. What stands
 // on the child may be of a former declaration that did read a Secret: it is shown of fields alone that hold none in kinds that are known.
-func (d *Declaration) valuesOf(f drift.Difference) (live, wanted string) {
-	if !d.MayShowContent() || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
+func (s Disclosure) valuesOf(f drift.Difference) (live, wanted string) {
+	if !s.content || strings.HasPrefix(f.Path, "data") || strings.HasPrefix(f.Path, "binaryData") ||
 		strings.Contains(f.Path, "emplate.") && !strings.HasSuffix(f.Path, "].image") {
 		return "", ""
 	}
-	if !d.Kind.GVK.Empty() {
+	if s.known {
 		live = scalarText(f.Live)
 	}
 	return live, scalarText(f.Wanted)
@@ -57,7 +68,7 @@ func scalarText(v any) string {
 }
 
 // PutBack says which fields were put back, from what to what, and who had set them: "spec.replicas 5→2, set by kubectl".
-func (d *Declaration) PutBack(all []apply.Correction) string {
+func (s Disclosure) PutBack(all []apply.Correction) string {
 	var b strings.Builder
 	for i, c := range all {
 		if i == maxPutBack {
@@ -68,7 +79,7 @@ func (d *Declaration) PutBack(all []apply.Correction) string {
 			b.WriteString(", ")
 		}
 		b.WriteString(c.Path)
-		b.WriteString(d.change(c))
+		b.WriteString(s.change(c))
 		if last := i+1 == len(all) || i+1 == maxPutBack; c.SetBy != "" && (last || all[i+1].SetBy != c.SetBy) {
 			b.WriteString(", set by " + c.SetBy)
 		}
@@ -77,11 +88,11 @@ func (d *Declaration) PutBack(all []apply.Correction) string {
 }
 
 // change gives the values of a field before and after, where people may read them. Annotations hold what anybody likes.
-func (d *Declaration) change(c apply.Correction) string {
-	if d.GVK == compile.SecretKind || drift.IsBelow(c.Path, "metadata.annotations") {
+func (s Disclosure) change(c apply.Correction) string {
+	if s.secret || drift.IsBelow(c.Path, "metadata.annotations") {
 		return ""
 	}
-	from, to := d.valuesOf(c.Difference)
+	from, to := s.valuesOf(c.Difference)
 	from, to = value.Shorten(from), value.Shorten(to)
 	switch {
 	case from != "" && to != "":

@@ -123,7 +123,7 @@ func causesOf(answer apierrors.APIStatus) []string {
 }
 
 // wouldMake asks the API server whether it would make a child if there were none. nil: it finds nothing wrong but that the name is
-// taken, which it looks at last.
+// taken, which it checks last.
 func (c *Client) wouldMake(ctx context.Context, wanted *unstructured.Unstructured) error {
 	dry := *c
 	dry.dryRun = []string{metav1.DryRunAll}

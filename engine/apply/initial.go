@@ -17,7 +17,7 @@ import (
 // that manager holds is written in an annotation, in the same apply: the cache keeps no managed fields.
 //
 // Server-side apply removes a field that nobody applies any more, and the API server then fills in its default: a Deployment
-// would go to one replica. So whoever takes a field over applies it, with the value that it has, before the other lets go.
+// would go to one replica. So the manager that takes a field over applies it, with the value that it has, before the other lets go.
 // Each step can be the last one of a process: the next cycle goes on from what the annotation says.
 
 // initialFields is the manager of initial fields.

@@ -12,7 +12,7 @@ type comparison struct {
 	differences []Difference
 }
 
-// compare looks at one value and everything below it. Where a whole branch is absent, the branch is one difference.
+// compare goes over one value and everything below it. Where a whole branch is absent, the branch is one difference.
 func (c *comparison) compare(e *expectation, live any) {
 	switch e.form {
 	case formObject:
@@ -100,7 +100,7 @@ func (c *comparison) compareByIdentity(e *expectation, live any) {
 	}
 }
 
-// entries gives the live entries where both sides have to be looked at one by one.
+// entries gives the live entries where both sides have to be compared one by one.
 func (c *comparison) entries(e *expectation, live any) (entries []any, ok bool) {
 	entries, ok = live.([]any)
 	switch {
@@ -126,7 +126,7 @@ type finder struct {
 	index   map[string][]int
 }
 
-// entry looks in the wanted position first: nearly always it is there.
+// entry tries the wanted position first: nearly always it is there.
 func (f *finder) entry(wanted *expectation) (entry any, found bool) {
 	if i := wanted.index; wanted.occurrence == 0 && i < len(f.entries) && f.matches(f.entries[i], wanted) {
 		return f.entries[i], true

@@ -80,7 +80,7 @@ func (c *Comparer) Prepare(desired *unstructured.Unstructured) *Prepared {
 }
 
 // Differences lists the fields that the rendered object sets and the live object has otherwise, sorted by path; none where
-// the live object is as declared. Fields that the rendered object does not set, or sets to null, are not looked at.
+// the live object is as declared. Fields that the rendered object does not set, or sets to null, are not compared.
 func (c *Comparer) Differences(p *Prepared, live *unstructured.Unstructured) []Difference {
 	if p == nil {
 		return nil

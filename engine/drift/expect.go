@@ -127,7 +127,7 @@ func (e *expectation) expectList(entries []any, p *place) {
 	}
 }
 
-// formOf says how a list is compared. A list that does not look as its schema says is compared by position.
+// formOf says how a list is compared. A list that is not as its schema says is compared by position.
 func (e *expectation) formOf(entries []any) form {
 	switch e.place.list {
 	case listByKeys:

@@ -74,34 +74,34 @@ func (p *place) rekeyList(declared, live []any) (restored []any, changed bool) {
 			restored[i], changed = value, true
 		}
 	}
-	var foreign []int
+	var unclaimed []int
 	for i := range live {
 		if !known[i] {
-			foreign = append(foreign, i)
+			unclaimed = append(unclaimed, i)
 		}
 	}
 	for _, entry := range missing {
-		if i := counterpart(entry, live, foreign, len(missing)); i >= 0 {
+		if i := counterpart(entry, live, unclaimed, len(missing)); i >= 0 {
 			restored[i], changed = p.overlaid(live[i], entry), true
-			foreign = slices.DeleteFunc(foreign, func(f int) bool { return f == i })
+			unclaimed = slices.DeleteFunc(unclaimed, func(f int) bool { return f == i })
 		}
 	}
 	return restored, changed
 }
 
 // counterpart is the place of the entry that has lost the key of a declared one; -1 where that can't be told.
-func counterpart(declared any, live []any, foreign []int, missing int) int {
+func counterpart(declared any, live []any, unclaimed []int, missing int) int {
 	d, _ := declared.(map[string]any)
 	if name, ok := d["name"].(string); ok && name != "" {
-		for _, i := range foreign {
+		for _, i := range unclaimed {
 			if l, ok := live[i].(map[string]any); ok && l["name"] == name {
 				return i
 			}
 		}
 		return -1
 	}
-	if missing == 1 && len(foreign) == 1 {
-		return foreign[0]
+	if missing == 1 && len(unclaimed) == 1 {
+		return unclaimed[0]
 	}
 	return -1
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
-// gotForeign is what shape.FieldError.Got says of a field that someone else sets.
-const gotForeign = "not for a declaration to set"
+// gotReserved is what shape.FieldError.Got says of a field that someone else sets.
+const gotReserved = "not for a declaration to set"
 
-// foreignMetadata are the metadata fields that the API server or Orkestra sets.
-var foreignMetadata = []string{
+// reservedMetadata are the metadata fields that the API server or Orkestra sets.
+var reservedMetadata = []string{
 	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generateName", "generation", "managedFields",
 	"ownerReferences", "resourceVersion", "selfLink", "uid",
 }
@@ -68,16 +68,16 @@ func missingHead(name string, v any) *shape.FieldError {
 // metadataType is what all manifests have, whatever their kind: names, labels, annotations.
 var metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 
-// foreignFields finds what a manifest sets although it is not its to set.
-func foreignFields(manifest map[string]any) []*shape.FieldError {
+// reservedFields finds what a manifest sets although it is not its to set.
+func reservedFields(manifest map[string]any) []*shape.FieldError {
 	var out []*shape.FieldError
 	if manifest[nameStatus] != nil {
-		out = append(out, &shape.FieldError{Path: shape.JoinPath(nameManifest, nameStatus), Got: gotForeign})
+		out = append(out, &shape.FieldError{Path: shape.JoinPath(nameManifest, nameStatus), Got: gotReserved})
 	}
 	metadata := shape.Object(manifest[nameMetadata])
-	for _, name := range foreignMetadata {
+	for _, name := range reservedMetadata {
 		if metadata[name] != nil {
-			out = append(out, &shape.FieldError{Path: shape.JoinPath(shape.JoinPath(nameManifest, nameMetadata), name), Got: gotForeign})
+			out = append(out, &shape.FieldError{Path: shape.JoinPath(shape.JoinPath(nameManifest, nameMetadata), name), Got: gotReserved})
 		}
 	}
 	return out
@@ -106,7 +106,7 @@ func checkManifest(c *shape.Checker) {
 		c.AddError(err)
 		return
 	}
-	for _, e := range foreignFields(manifest) {
+	for _, e := range reservedFields(manifest) {
 		c.Add(e)
 	}
 	s, problem := builtIn(gvk)
@@ -140,8 +140,8 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	object := shape.Object(short[nameManifest])
-	if foreign := foreignFields(object); len(foreign) > 0 {
-		return nil, foreign[0]
+	if reserved := reservedFields(object); len(reserved) > 0 {
+		return nil, reserved[0]
 	}
 	s, problem := builtIn(gvk)
 	if problem != nil {

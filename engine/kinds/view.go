@@ -64,9 +64,9 @@ func View(obj *unstructured.Unstructured) map[string]any {
 	return view
 }
 
-// ViewAll is View with what a Secret holds, for templates whose result nobody reads but the API server. The same goes for
+// ViewWithSecrets is View with what a Secret holds, for templates whose result nobody reads but the API server. The same goes for
 // the object.
-func ViewAll(obj *unstructured.Unstructured) map[string]any {
+func ViewWithSecrets(obj *unstructured.Unstructured) map[string]any {
 	if obj != nil && obj.GroupVersionKind().GroupKind() == secretKind {
 		return obj.Object
 	}

@@ -93,7 +93,7 @@ func (c *children) View() map[string]any {
 // viewWithSecrets is View with what Secrets hold.
 func (c *children) viewWithSecrets() map[string]any {
 	if c.withSecrets == nil || !c.loaded {
-		c.withSecrets = c.treeOf(kinds.ViewAll)
+		c.withSecrets = c.treeOf(kinds.ViewWithSecrets)
 	}
 	return c.withSecrets
 }

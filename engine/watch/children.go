@@ -20,10 +20,10 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// ErrStopped is returned by whoever waits for an informer that is stopped meanwhile, or was before.
+// ErrStopped is what waiting for an informer comes to that is stopped meanwhile, or was before.
 var ErrStopped = errors.New("the informer is stopped")
 
-// ErrNotServed is returned by whoever waits for an informer of a kind that the API server does not know, though it did once:
+// ErrNotServed is what waiting for an informer comes to of a kind that the API server does not know, though it did once:
 // its CRD is gone. Nothing is there to be read; the informer goes on asking, and follows the kind when it comes back.
 var ErrNotServed = errors.New("the API server does not serve the kind")
 

@@ -46,7 +46,7 @@ func (o *overlay) wrote(obj *unstructured.Unstructured) {
 	if found && (!newer(next.version, last.version) || last.gone && last.obj.GetUID() == obj.GetUID()) {
 		return // answers may come late
 	}
-	o.put(key, next)
+	o.putLocked(key, next)
 }
 
 // gone keeps that an object was deleted. It takes the object over.
@@ -61,13 +61,13 @@ func (o *overlay) gone(obj *unstructured.Unstructured) {
 		}
 		next.version = last.version
 	}
-	o.put(key, next)
+	o.putLocked(key, next)
 }
 
-// put needs the lock.
-func (o *overlay) put(key string, e entry) {
+// putLocked lays an entry over the store.
+func (o *overlay) putLocked(key string, e entry) {
 	if o.superseded(key, e) {
-		o.forget(key, e)
+		o.forgetLocked(key, e)
 		return
 	}
 	o.entries[key] = e
@@ -118,7 +118,7 @@ func (o *overlay) entry(key string) (entry, bool) {
 	defer o.mu.Unlock()
 	e, found := o.entries[key]
 	if found && o.superseded(key, e) {
-		o.forget(key, e)
+		o.forgetLocked(key, e)
 		return entry{}, false
 	}
 	return e, found
@@ -134,7 +134,7 @@ func (o *overlay) all() map[string]entry {
 	left := make(map[string]entry, len(o.entries))
 	for key, e := range o.entries {
 		if o.superseded(key, e) {
-			o.forget(key, e)
+			o.forgetLocked(key, e)
 			continue
 		}
 		left[key] = e
@@ -142,8 +142,8 @@ func (o *overlay) all() map[string]entry {
 	return left
 }
 
-// forget drops an entry that is superseded. It needs the lock.
-func (o *overlay) forget(key string, e entry) {
+// forgetLocked drops an entry that is superseded.
+func (o *overlay) forgetLocked(key string, e entry) {
 	delete(o.entries, key)
 	if stored := o.store.get(key); !e.gone && (stored == nil || stored.GetUID() != e.obj.GetUID()) {
 		o.lost = append(o.lost, e.obj)

@@ -77,7 +77,7 @@ func (d *watchdog) explained(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%s): %w", errQuiet, d.limit, err)
 }
 
-// open opens a watch that ends by itself when it tells nothing for too long: whoever reads it then lists again. A connection
+// open opens a watch that ends by itself when it tells nothing for too long: its reader then lists again. A connection
 // that is stuck looks like a kind where nothing happens. It is given up in the same time where it is not even answered.
 func (i *informer) open(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

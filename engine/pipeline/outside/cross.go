@@ -243,7 +243,7 @@ func (s *crossSource) find(ctx context.Context, c *stage.Cycle) (absent string, 
 	if obj == nil {
 		return c.Absent(stage.Describe(kind, namespace, name)), nil
 	}
-	c.Outside.Cross[s.name], c.Outside.CrossWithSecrets[s.name] = kinds.View(obj), kinds.ViewAll(obj)
+	c.Outside.Cross[s.name], c.Outside.CrossWithSecrets[s.name] = kinds.View(obj), kinds.ViewWithSecrets(obj)
 	return "", nil
 }
 
@@ -263,7 +263,7 @@ func (s *crossSource) list(ctx context.Context, c *stage.Cycle, kind schema.Grou
 	}
 	seen, all := make([]any, 0, len(objects)), make([]any, 0, len(objects))
 	for _, obj := range objects {
-		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewAll(obj))
+		seen, all = append(seen, kinds.View(obj)), append(all, kinds.ViewWithSecrets(obj))
 	}
 	c.Outside.Cross[s.name], c.Outside.CrossWithSecrets[s.name] = seen, all
 	switch {

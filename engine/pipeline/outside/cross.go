@@ -196,7 +196,7 @@ func (s *crossSource) read(ctx context.Context, c *stage.Cycle) (absent string, 
 	_, unreachable := errors.AsType[*stage.UnreachableError](err)
 	switch {
 	case unreachable && s.optional:
-		// Whoever wrote the resource could not tell a refusal from an absence otherwise.
+		// The author of the resource could not tell a refusal from an absence otherwise.
 		c.Notes = append(c.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
 		return err.Error(), nil
 	case s.optional && roots.IsAbsent(err):

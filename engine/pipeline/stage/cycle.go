@@ -74,7 +74,7 @@ type Cycle struct {
 	Marks Marks
 }
 
-// NewCycle begins a cycle of a resource. Whoever makes it sets Children before the first stage runs.
+// NewCycle begins a cycle of a resource. Children must be set before the first stage runs.
 func NewCycle(p *Plan, stored *unstructured.Unstructured, now time.Time, ports Ports) *Cycle {
 	return &Cycle{
 		Plan: p, Ports: ports, Now: now, Began: stored, Stored: stored,

@@ -20,13 +20,6 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
-// answer is an error as an API server sends it.
-func answer(code int32, reason metav1.StatusReason, message string, causes ...metav1.StatusCause) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: &metav1.StatusDetails{Causes: causes},
-	}}
-}
-
 func TestClasses(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	deployments := schema.GroupKind{Group: "apps", Kind: "Deployment"}

@@ -13,7 +13,7 @@ import (
 )
 
 // normalizeError gives the words of an error as they go into conditions: the same for the same error. Words that differ each time would
-// be written each time, and each write is an event for everybody who looks. The log has them as they came.
+// be written each time, and each write is an event for everybody who watches. The log has them as they came.
 func normalizeError(err error) string {
 	text := err.Error()
 	if request, ok := errors.AsType[*url.Error](err); ok {

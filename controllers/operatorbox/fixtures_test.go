@@ -150,14 +150,15 @@ func serving(crd *apiextensionsv1.CustomResourceDefinition, versions ...string) 
 type process struct {
 	*Reconciler
 
-	kube     client.Client
-	engine   *fakeEngine
-	reports  fakeReports
-	queue    *fakeQueue
-	events   *events.FakeRecorder
-	drained  bool
-	denied   map[string]bool // rights that the manager lacks, as `verb resource.group`
-	unlisted error           // what lists of revisions end with
+	kube      client.Client
+	engine    *fakeEngine
+	reports   fakeReports
+	queue     *fakeQueue
+	events    *events.FakeRecorder
+	drained   bool
+	denied    map[string]bool // rights that the manager lacks, as `verb resource.group`
+	unlisted  error           // what lists of revisions end with
+	unapplied error           // what applies end with
 }
 
 // Create implements access.Creator.
@@ -175,7 +176,7 @@ func newProcess(t *testing.T, objects ...client.Object) *process {
 	p := &process{
 		engine: &fakeEngine{}, reports: fakeReports{}, queue: &fakeQueue{}, events: events.NewFakeRecorder(10), denied: map[string]bool{},
 	}
-	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).
+	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -183,6 +184,12 @@ func newProcess(t *testing.T, objects ...client.Object) *process {
 					return p.unlisted
 				}
 				return c.List(ctx, list, opts...)
+			},
+			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				if p.unapplied != nil {
+					return p.unapplied
+				}
+				return c.Apply(ctx, obj, opts...)
 			},
 		}).Build()
 	p.restart()

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 func (o *overview) unknown(d *declare.Declaration) string {
 	var missing []string
 	for _, name := range d.Outside {
-		if !o.run.Outside.Knows([]compile.Outside{name}) {
+		if !o.run.Outside.Knows([]compile.Outside{name}) || o.unread(name) {
 			missing = append(missing, strings.TrimPrefix(name.ID(), "."))
 		}
 	}
@@ -162,7 +163,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 	case external:
 		return "depends on " + strings.Join(missing, ", ") + ", and no calls are made here"
 	case len(missing) > 0:
-		return "depends on " + strings.Join(missing, ", ") + ", which was not read"
+		return "depends on " + strings.Join(missing, ", ") + ", which " + cmp.Or(o.run.Ports.Unread, "was not read")
 	}
 	for _, other := range d.Reads.Children {
 		if why := o.hidden[other.GVK]; why != "" {
@@ -170,6 +171,16 @@ func (o *overview) unknown(d *declare.Declaration) string {
 		}
 	}
 	return ""
+}
+
+// unread says whether a source of cross gave nothing, although there may be something that could not be read.
+func (o *overview) unread(name compile.Outside) bool {
+	if o.run.Ports.Unread == "" || name.Root != compile.RootCross {
+		return false
+	}
+	found := o.run.Outside.Cross[name.Name]
+	list, isList := found.([]any)
+	return found == nil || isList && len(list) == 0
 }
 
 // awaited is what the cycle says of the absent sources that a declaration reads.

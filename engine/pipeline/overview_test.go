@@ -134,6 +134,21 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 	}
 }
 
+// What could not be read may be there: nobody knows what a gate that reads it says, also where the source is optional.
+func TestOverviewOfWhatCouldNotBeRead(t *testing.T) {
+	for name, selector := range map[string]string{"an object": "name: db", "objects": "matchLabels: {a: b}"} {
+		t.Run(name, func(t *testing.T) {
+			plan := planOf(t, `{cross: [{name: db, apiVersion: v1, kind: ConfigMap, optional: true, selector: {`+selector+`}}],
+				onReconcile: {configmaps: [{when: [{field: cross.db, exists: true}]}]}}`)
+			p := newPorts().ports()
+			p.Unread = "could not be read: no right"
+			all := plan.Overview(t.Context(), plan.NewRun(website(t, ""), now, p), nil)
+			gomega.NewWithT(t).Expect(all).To(gomega.ConsistOf(gomega.And(
+				gomega.HaveField("State", StateUnknown), gomega.HaveField("Reason", "depends on cross.db, which could not be read: no right"))))
+		})
+	}
+}
+
 // What is being deleted gets nothing any more: only what is left counts.
 func TestOverviewOfWhatIsBeingDeleted(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -101,6 +101,8 @@ func (f Flags) Client() (client.Client, *rest.Config, error) {
 type Cluster struct {
 	// Client reads.
 	Client client.Client
+	// Config is how the server is reached.
+	Config *rest.Config
 }
 
 // Connect fails when the API server can't be reached: kinds are looked up silently later.
@@ -113,7 +115,7 @@ func (f Flags) Connect() (*Cluster, error) {
 	if _, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		return nil, fmt.Errorf("asking %s for its kinds: %w", config.Host, err)
 	}
-	return &Cluster{Client: c}, nil
+	return &Cluster{Client: c, Config: config}, nil
 }
 
 // Get gives an object, or nil where there is none of this name.

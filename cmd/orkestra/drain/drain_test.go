@@ -60,7 +60,7 @@ func TestDrainWithoutACluster(t *testing.T) {
 func TestDrainWithoutTheKind(t *testing.T) {
 	for _, mode := range []string{"--force=false", "--force"} {
 		g := NewWithT(t)
-		stdout, stderr, code := shared.Run(t, NewCommand(), "", "drain", mode, "--kubeconfig", shared.APIServer(t, "../validate/testdata/website.crd.yaml", http.StatusOK), "--context", "test")
+		stdout, stderr, code := shared.Run(t, NewCommand(), "", "drain", mode, "--kubeconfig", (&shared.APIServer{}).Start(t), "--context", "test")
 		g.Expect(code).To(BeZero(), stderr)
 		g.Expect(stdout).To(Equal("The cluster has no OperatorBoxes: there is nothing to let go of.\n"))
 	}

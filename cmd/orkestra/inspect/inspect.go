@@ -56,7 +56,7 @@ type Inspector struct {
 
 // New finds the API server, and reads its kinds and boxes.
 func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
-	c, config, err := f.server.Client()
+	connected, err := f.server.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,14 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 	if f.Namespace != "" {
 		namespace = f.Namespace
 	}
+	c, config := connected.Client, connected.Config
 	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
 	cached := memory.NewMemCacheClient(server)
 	i := &Inspector{
-		cluster: &cluster.Cluster{Client: c}, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
+		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
 		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// What the manager's flags allow is not known here. Nothing is written, so that everything may be compiled.

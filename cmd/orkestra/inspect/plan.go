@@ -22,10 +22,6 @@ import (
 
 func crdOf(box *v1alpha1.OperatorBox) string { return crds.NameOf(box) }
 
-func cmpKind(a, b schema.GroupVersionKind) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
-}
-
 // planOf compiles what runs for a resource: the revision that it was rolled back to, or the one that the status of its box names.
 func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*pipeline.Plan, error) {
 	of := revision.Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}

@@ -29,6 +29,8 @@ type reader struct {
 	owned    map[schema.GroupVersionKind][]*unstructured.Unstructured
 	// hidden says of the kinds whose children could not be read why.
 	hidden map[schema.GroupVersionKind]string
+	// notes are the same for people to read.
+	notes []string
 	// refused is the first error of what the box reads of others.
 	refused error
 }
@@ -45,7 +47,11 @@ func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource
 		switch {
 		case meta.IsNoMatchError(err): // there are none then
 		case err != nil:
-			r.hidden[kind] = reason(err)
+			r.hidden[kind] = "you may not read objects of this kind"
+			if !apierrors.IsForbidden(err) {
+				r.hidden[kind] = "objects of this kind could not be read"
+			}
+			r.notes = append(r.notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, oneLine(message(err))))
 		}
 		for _, child := range all {
 			if !rollback.Is(child) && plan.MayHaveMade(resource, child) {
@@ -80,14 +86,6 @@ func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) ([
 		all = append(all, found...)
 	}
 	return all, nil
-}
-
-// reason is an error of the API server without what the reader knows already.
-func reason(err error) string {
-	if apierrors.IsForbidden(err) {
-		return "you may not read them: " + oneLine(message(err))
-	}
-	return "they could not be read: " + oneLine(message(err))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,8 +70,9 @@ type Declaration struct {
 
 // Gate is what the conditions of a declaration say.
 type Gate struct {
-	// State is "open", "closed" or "unknown".
-	State string `json:"state"`
+	// State is "open", "closed" or "unknown"; empty where none is asked: for a child of no declaration, or of a resource that is
+	// being deleted.
+	State string `json:"state,omitempty"`
 	// Field, Wanted and Actual are those of the first condition that does not hold.
 	Field  string `json:"field,omitempty"`
 	Wanted string `json:"wanted,omitempty"`
@@ -156,9 +156,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))
 	}
-	for _, kind := range slices.SortedFunc(maps.Keys(r.hidden), func(a, b schema.GroupVersionKind) int { return cmpKind(a, b) }) {
-		res.Notes = append(res.Notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, r.hidden[kind]))
-	}
+	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
 }
 
@@ -218,6 +216,8 @@ func declarationOf(s pipeline.DeclarationStatus) Declaration {
 		Gate: Gate{State: "closed", Field: s.Gate.Field, Wanted: s.Gate.Wanted, Actual: s.Gate.Actual},
 	}
 	switch {
+	case s.Gate.Known && !s.Gate.Open && s.Gate.Field == "":
+		d.Gate.State = "" // a child that no gate is asked for
 	case s.Gate.Open:
 		d.Gate.State = "open"
 	case !s.Gate.Known:

@@ -42,6 +42,22 @@ func read(g Gomega, name string) string {
 	return string(b)
 }
 
+// apiServer has the CRD of the websites, the kind Region, which is cluster-scoped, and a ConfigMap. CRDs are answered with a status.
+func apiServer(t *testing.T, status int) string {
+	t.Helper()
+	server := &shared.APIServer{Objects: shared.Objects(t, websites, boxes+"cluster.yaml"), Refuse: func(path string) int {
+		switch {
+		case strings.HasSuffix(path, "/secret"):
+			return http.StatusForbidden
+		case strings.Contains(path, "/customresourcedefinitions/") && status != http.StatusOK:
+			return status
+		default:
+			return 0
+		}
+	}}
+	return server.Start(t)
+}
+
 // TestRenderGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
 func TestRenderGolden(t *testing.T) {
 	for name, args := range map[string][]string{
@@ -129,17 +145,17 @@ func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {
 	resource := filepath.Join(t.TempDir(), "website.yaml")
 	g.Expect(os.WriteFile(resource, []byte(`{apiVersion: demo.example.com/v1, kind: Website, metadata: {name: shop, namespace: team-a}, spec: {image: a}}`), 0o600)).To(Succeed())
 	args := []string{"render", "-f", "-", "-r", resource, "--cluster", "--context", "test", "--kubeconfig"}
-	stdout, stderr, code := orkestra(t, box, append(args, shared.APIServer(t, websites, http.StatusOK))...)
+	stdout, stderr, code := orkestra(t, box, append(args, apiServer(t, http.StatusOK))...)
 	g.Expect(code).To(BeZero(), stderr)
 	g.Expect(stdout).To(And(ContainSubstring("one: blue"), ContainSubstring(`all: "1"`)))
 
 	given := filepath.Join(t.TempDir(), "settings.yaml")
 	g.Expect(os.WriteFile(given, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: team-a, labels: {a: b}}, data: {color: red}}`), 0o600)).To(Succeed())
-	stdout, stderr, code = orkestra(t, box, append(args, shared.APIServer(t, websites, http.StatusOK), "--with", given)...)
+	stdout, stderr, code = orkestra(t, box, append(args, apiServer(t, http.StatusOK), "--with", given)...)
 	g.Expect(code).To(BeZero(), stderr)
 	g.Expect(stdout).To(And(ContainSubstring("one: red"), ContainSubstring(`all: "1"`)))
 
-	_, stderr, code = orkestra(t, strings.Replace(box, "name: settings", "name: secret", 1), append(args, shared.APIServer(t, websites, http.StatusOK))...)
+	_, stderr, code = orkestra(t, strings.Replace(box, "name: settings", "name: secret", 1), append(args, apiServer(t, http.StatusOK))...)
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(ContainSubstring(`error: reading ConfigMap "team-a/secret": `))
 }

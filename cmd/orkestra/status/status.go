@@ -146,7 +146,7 @@ func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
 		if d.Name != "" {
 			child = d.Kind + "/" + d.Name
 		}
-		row := []string{d.Declaration, child, string(d.State), d.Gate.State}
+		row := []string{d.Declaration, child, string(d.State), cmp.Or(d.Gate.State, "-")}
 		if wide {
 			row = append(row, cmp.Or(d.Gate.Wanted, "-"), cmp.Or(d.Gate.Actual, "-"), age(now, d.Created), cmp.Or(d.Path, "-"), d.Reason)
 		} else {

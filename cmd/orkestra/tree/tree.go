@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,8 @@ type answer struct {
 	Notes []string `json:"notes,omitempty"`
 	// Items are the boxes.
 	Items []*node `json:"items"`
+
+	incomplete bool // resources could not be read, so that nobody knows whether they are ready
 }
 
 // NewCommand makes the command with a clock.
@@ -93,12 +96,10 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	if err := write(a); err != nil {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
-	for _, box := range a.Items {
-		for _, resource := range box.Children {
-			if resource.Ready != yes {
-				return exit.ErrNo
-			}
-		}
+	if a.incomplete || slices.ContainsFunc(a.Items, func(box *node) bool {
+		return slices.ContainsFunc(box.Children, func(resource *node) bool { return resource.Ready != yes })
+	}) {
+		return exit.ErrNo
 	}
 	return nil
 }
@@ -139,7 +140,8 @@ func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*ans
 		box := boxNode(&boxes[n])
 		resources, err := i.Resources(ctx, &boxes[n], f.Namespace)
 		if err != nil {
-			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known: %v", boxes[n].Name, err))
+			a.incomplete = true
+			a.Notes = append(a.Notes, fmt.Sprintf("The resources of OperatorBox %q are not known (-n asks for one namespace): %v", boxes[n].Name, err))
 		}
 		for _, r := range resources {
 			box.Children = append(box.Children, g.resource(ctx, r))

@@ -15,9 +15,25 @@ import (
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
+// apiServer has the CRD of the websites, the kind Region, which is cluster-scoped, and a ConfigMap. CRDs are answered with a status.
+func apiServer(t *testing.T, status int) string {
+	t.Helper()
+	server := &shared.APIServer{Objects: shared.Objects(t, websites, fixtures+"cluster.yaml"), Refuse: func(path string) int {
+		switch {
+		case strings.HasSuffix(path, "/secret"):
+			return http.StatusForbidden
+		case strings.Contains(path, "/customresourcedefinitions/") && status != http.StatusOK:
+			return status
+		default:
+			return 0
+		}
+	}}
+	return server.Start(t)
+}
+
 func TestValidateAsksTheCluster(t *testing.T) {
 	g := NewWithT(t)
-	config := shared.APIServer(t, websites, http.StatusOK)
+	config := apiServer(t, http.StatusOK)
 
 	stdout, stderr, code := orkestra(t, "", "validate", "-f", fixtures+"unknown-path.yaml", "--cluster", "--kubeconfig", config, "--context", "test")
 	g.Expect(code).To(Equal(exit.No))
@@ -32,7 +48,7 @@ func TestValidateAsksTheCluster(t *testing.T) {
 func TestValidateRefusesACRDThatTheClusterLacks(t *testing.T) {
 	g := NewWithT(t)
 	box := strings.Replace(read(g, fixtures+"valid.yaml"), "websites.demo.example.com", "websiets.demo.example.com", 1)
-	args := []string{"validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK)}
+	args := []string{"validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK)}
 	stdout, _, code := orkestra(t, box, args...)
 	g.Expect(code).To(Equal(exit.No), stdout)
 	g.Expect(stdout).To(ContainSubstring(`spec.crd.name: Invalid value: "websiets.demo.example.com": ` +
@@ -66,7 +82,7 @@ func TestValidateTakesKindsFromTheCluster(t *testing.T) {
 	box = strings.ReplaceAll(box, "rbac.authorization.k8s.io/v1, kind: Role, rules: []", "infra.example.com/v1, kind: Region")
 	stdout, _, code := orkestra(t, box, "validate", "-f", "-", "--crd", websites)
 	g.Expect(code).To(BeZero(), stdout)
-	stdout, _, code = orkestra(t, box, "validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK))
+	stdout, _, code = orkestra(t, box, "validate", "-f", "-", "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK))
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stdout).To(ContainSubstring("Region is cluster-scoped and the resources are not"))
 }
@@ -87,7 +103,7 @@ func TestValidateFailsWithoutTheCluster(t *testing.T) {
 		"no kubeconfig":        {filepath.Join(t.TempDir(), "none"), "", "finding the API server: "},
 		"an unknown context":   {shared.Kubeconfig(t, gone.URL), "other", `context "other" does not exist`},
 		"nobody answers":       {shared.Kubeconfig(t, gone.URL), "test", "asking " + gone.URL + " for its kinds: "},
-		"the CRD may not read": {shared.APIServer(t, websites, http.StatusForbidden), "test", `reading CustomResourceDefinition "websites.demo.example.com": `},
+		"the CRD may not read": {apiServer(t, http.StatusForbidden), "test", `reading CustomResourceDefinition "websites.demo.example.com": `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -103,7 +119,7 @@ func TestValidatePrefersFilesToTheCluster(t *testing.T) {
 	g := NewWithT(t)
 	other := filepath.Join(t.TempDir(), "crd.yaml")
 	g.Expect(os.WriteFile(other, []byte(strings.Replace(read(g, websites), "host: {type: string}", "hosts: {type: string}", 1)), 0o600)).To(Succeed())
-	stdout, _, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--crd", other, "--cluster", "--context", "test", "--kubeconfig", shared.APIServer(t, websites, http.StatusOK))
+	stdout, _, code := orkestra(t, "", "validate", "-f", fixtures+"valid.yaml", "--crd", other, "--cluster", "--context", "test", "--kubeconfig", apiServer(t, http.StatusOK))
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stdout).To(ContainSubstring(`spec.host: no such field in the CRD's schema, did you mean "hosts"?`))
 }

@@ -1,0 +1,232 @@
+package status
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/engine/boxspec"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+// clock stands two seconds behind the last renewal of the Lease.
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// world is a cluster with the shop "flowers", which a test changes.
+type world struct{ shared.APIServer }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{shared.APIServer{Objects: shared.Objects(t, "testdata/cluster.yaml")}}
+}
+
+// object gives an object of the cluster.
+func (w *world) object(kind, name string) *unstructured.Unstructured {
+	for _, obj := range w.Objects {
+		if obj.GetKind() == kind && obj.GetName() == name {
+			return obj
+		}
+	}
+	panic(kind + " " + name) // a mistake in a test
+}
+
+// set sets a field of an object.
+func (w *world) set(kind, name string, value any, fields ...string) {
+	if err := unstructured.SetNestedField(w.object(kind, name).Object, value, fields...); err != nil {
+		panic(err)
+	}
+}
+
+// remove takes objects out of the cluster.
+func (w *world) remove(kind string) {
+	var left []*unstructured.Unstructured
+	for _, obj := range w.Objects {
+		if obj.GetKind() != kind {
+			left = append(left, obj)
+		}
+	}
+	w.Objects = left
+}
+
+// forbid refuses to answer for paths that hold one of these.
+func (w *world) forbid(parts ...string) {
+	w.Refuse = func(path string) int {
+		for _, part := range parts {
+			if strings.Contains(path, part) {
+				return http.StatusForbidden
+			}
+		}
+		return 0
+	}
+}
+
+// status runs the command.
+func (w *world) status(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	return shared.Run(t, NewCommand(clock), "", append([]string{"status", "--kubeconfig", w.Start(t)}, args...)...)
+}
+
+// TestStatusGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
+func TestStatusGolden(t *testing.T) {
+	ready := func(w *world) {
+		w.set("Shop", "flowers", []any{
+			map[string]any{"type": "Ready", "status": "True", "reason": "ReconcileSucceeded", "message": "", "observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T03:04:05Z"},
+			map[string]any{"type": "Reconciling", "status": "True", "reason": "WaitingForGate", "message": "page: children.web.status.readyReplicas: wanted at least 1, actual absent",
+				"lastTransitionTime": "2026-01-01T03:04:05Z"},
+		}, "status", "conditions")
+	}
+	for name, tc := range map[string]struct {
+		args   []string
+		change func(*world)
+		code   int
+	}{
+		"failed":       {args: []string{"shop/flowers"}, code: exit.No},
+		"wide":         {args: []string{"shp/flowers", "-o", "wide"}, code: exit.No},
+		"json":         {args: []string{"shops.demo.example.com/flowers", "-o", "json"}, code: exit.No},
+		"yaml":         {args: []string{"Shop/flowers", "-o", "yaml"}, code: exit.No},
+		"ready":        {args: []string{"shops/flowers", "-n", "default"}, change: ready},
+		"older-status": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetGeneration(3) }, code: exit.No},
+		"manager-away": {args: []string{"shop/flowers"}, change: func(w *world) {
+			ready(w)
+			w.set("Lease", "orkestra-leader", "2026-01-02T02:59:05.000000Z", "spec", "renewTime")
+		}},
+		"manager-released": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.set("Lease", "orkestra-leader", "", "spec", "holderIdentity") }},
+		"never-installed":  {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.remove("Lease") }},
+		"no-rights": {args: []string{"shop/flowers"}, change: func(w *world) {
+			w.forbid("/secrets", "/leases", "/configmaps/settings")
+		}, code: exit.No},
+		"box-does-not-compile": {args: []string{"shop/flowers"}, change: func(w *world) {
+			w.set("OperatorBox", "shops", "shops.demo.example.com", "spec", "crd", "name")
+			w.set("OperatorBox", "shops", []any{map[string]any{"image": "a", "nonsense": "b"}}, "spec", "onReconcile", "deployments")
+			w.set("OperatorBox", "shops", []any{map[string]any{"type": "Ready", "status": "False", "reason": "CompileFailed", "message": "spec.onReconcile.deployments[0].nonsense: unknown field",
+				"lastTransitionTime": "2026-01-01T03:04:05Z"}}, "status", "conditions")
+		}, code: exit.No},
+		"deleting": {args: []string{"shop/flowers"}, change: func(w *world) {
+			w.set("Shop", "flowers", "2026-01-02T03:04:00Z", "metadata", "deletionTimestamp")
+			w.set("Secret", "flowers-token", "2026-01-02T03:04:00Z", "metadata", "deletionTimestamp")
+			w.object("Secret", "flowers-token").SetFinalizers([]string{"example.com/hold"})
+		}, code: exit.No},
+		"not-selected": {args: []string{"shop/flowers"}, change: func(w *world) {
+			ready(w)
+			w.set("OperatorBox", "shops", map[string]any{"matchLabels": map[string]any{"a": "b"}}, "spec", "selector")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			stdout, stderr, code := w.status(t, tc.args...)
+			g.Expect(code).To(Equal(tc.code), stderr)
+			g.Expect(stdout).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring("aHVudGVyMg")), "what Secrets hold is not shown")
+			got := fmt.Sprintf("$ orkestra status %s\n%s--- standard error\n%s--- exit code %d\n", strings.Join(tc.args, " "), stdout, stderr, code)
+			golden := filepath.Join("testdata", "golden", name+".txt")
+			if os.Getenv("UPDATE_GOLDEN") == "true" {
+				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
+			}
+			want, err := os.ReadFile(golden)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cmp.Diff(string(want), got)).To(BeEmpty())
+		})
+	}
+}
+
+// The declarations are those of the revision that runs, and not those that the box has now.
+func TestStatusCompilesTheRevisionThatRuns(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	former := &v1alpha1.OperatorBox{}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(w.object("OperatorBox", "shops").Object, former)).To(Succeed())
+	data, err := boxspec.Data(former)
+	g.Expect(err).NotTo(HaveOccurred())
+	revision := boxspec.RevisionOf("shops", data)
+	kept := &unstructured.Unstructured{}
+	g.Expect(kept.UnmarshalJSON([]byte(fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": %s,
+		"metadata": {"namespace": "orkestra-system", "name": %q, "labels": {%q: "shops"}}}`, data, revision, v1alpha1.LabelRevisionOf)))).To(Succeed())
+	w.Objects = append(w.Objects, kept)
+	w.set("OperatorBox", "shops", revision, "status", "revision")
+	w.set("OperatorBox", "shops", map[string]any{"configmaps": []any{map[string]any{"id": "new"}}}, "spec", "onReconcile")
+
+	stdout, stderr, code := w.status(t, "shop/flowers")
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("Box: shops, revision "+revision+"\n"), ContainSubstring("\nweb "), Not(ContainSubstring("\nnew "))))
+
+	w.remove("ControllerRevision")
+	stdout, _, _ = w.status(t, "shop/flowers")
+	g.Expect(stdout).To(ContainSubstring(fmt.Sprintf(`What the box declares is not known: revision %q of box "shops" is no longer kept`, revision)))
+}
+
+// A resource that was rolled back has the children of a snapshot.
+func TestStatusOfAResourceThatWasRolledBack(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	box := &v1alpha1.OperatorBox{}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(w.object("OperatorBox", "shops").Object, box)).To(Succeed())
+	mark := fmt.Sprintf(`{"generation": 2, "revision": "a", "snapshot": "flowers-1", "toGeneration": 1, "toRevision": %q, "since": "2026-01-01T03:04:05Z", "class": "Refused"}`, boxspec.Revision(box))
+	w.object("Shop", "flowers").SetAnnotations(map[string]string{v1alpha1.AnnotationRolledBack: mark})
+	stdout, stderr, code := w.status(t, "shop/flowers")
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(stdout).To(And(
+		ContainSubstring(`with the spec of today, not with that it was rolled back to: ControllerRevision "flowers-1" is gone`), ContainSubstring("\nweb ")))
+}
+
+func TestStatusSaysWhyThereIsNothingToSay(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, tc := range map[string]struct {
+		args   []string
+		change func(*world)
+		code   int
+		want   string
+	}{
+		"no argument":       {code: exit.Usage, want: "accepts 1 arg(s), received 0"},
+		"no name":           {args: []string{"shop"}, code: exit.Usage, want: `"shop": wanted KIND/NAME, such as website/hello`},
+		"too many slashes":  {args: []string{"a/b/c"}, code: exit.Usage, want: `"a/b/c": wanted KIND/NAME`},
+		"an unknown format": {args: []string{"shop/a", "-o", "xml"}, code: exit.Usage, want: `--output "xml": wanted json, wide or yaml`},
+		"an unknown kind":   {args: []string{"shpo/flowers"}, code: exit.No, want: `the server doesn't have a resource type "shpo", did you mean "shop"?`},
+		"an unknown group":  {args: []string{"shops.other.example.com/flowers"}, code: exit.No, want: `the server doesn't have a resource type "shops.other.example.com"`},
+		"an absent one":     {args: []string{"shop/weeds"}, code: exit.No, want: `error: shops.demo.example.com "weeds" not found in namespace "default"`},
+		"another namespace": {args: []string{"shop/flowers", "-n", "team-a"}, code: exit.No, want: `error: shops.demo.example.com "flowers" not found in namespace "team-a"`},
+		"a kind of no box":  {args: []string{"cm/settings"}, change: func(w *world) { w.add("ConfigMap", "settings") }, code: exit.No, want: `ConfigMap "settings": no OperatorBox serves configmaps`},
+		"a child": {args: []string{"cm/flowers-old"}, code: exit.No,
+			want: `ConfigMap "flowers-old" is no resource of a box, but a child: it was made by the box "shops" for "flowers"; ask for that`},
+		"a box that is gone": {args: []string{"shop/flowers"}, change: func(w *world) { w.set("OperatorBox", "shops", "others.demo.example.com", "spec", "crd", "name") }, code: exit.No,
+			want: `OperatorBox "shops", which held it, is gone: nobody keeps the resource and its children. Make a box for shops.demo.example.com, or delete the resource`},
+		"no right to the resource": {args: []string{"shop/flowers"}, change: func(w *world) { w.forbid("/shops/") }, code: exit.No, want: `error: reading Shop "default/flowers": no right`},
+		"no right to boxes":        {args: []string{"cm/flowers-page"}, change: func(w *world) { w.add("ConfigMap", "flowers-page"); w.forbid("/operatorboxes") }, code: exit.No, want: `error: listing OperatorBoxes: `},
+		"no Orkestra":              {args: []string{"cm/a"}, change: func(w *world) { w.remove("OperatorBox") }, code: exit.No, want: "has no OperatorBoxes: Orkestra is not installed there"},
+		"no kubeconfig":            {args: []string{"shop/flowers", "--kubeconfig", "none"}, code: exit.No, want: "error: "},
+		"nobody answers":           {args: []string{"shop/flowers", "--kubeconfig", shared.Kubeconfig(t, gone.URL)}, code: exit.No, want: "error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			stdout, stderr, code := w.status(t, tc.args...)
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+// add adds an object that nobody made for a resource.
+func (w *world) add(kind, name string) {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("v1")
+	obj.SetKind(kind)
+	obj.SetNamespace("default")
+	obj.SetName(name)
+	w.Objects = append(w.Objects, obj)
+}

@@ -1,0 +1,122 @@
+package tree
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+// cluster is that of the tests of `orkestra status`.
+const cluster = "../status/testdata/cluster.yaml"
+
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func forbid(parts ...string) func(string) int {
+	return func(path string) int {
+		if slices.ContainsFunc(parts, func(part string) bool { return strings.HasSuffix(path, part) }) {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+}
+
+// TestTreeGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
+func TestTreeGolden(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args   []string
+		change func(*shared.APIServer)
+		code   int
+	}{
+		"all":      {code: exit.No},
+		"resource": {args: []string{"shop/flowers"}, code: exit.No},
+		"json":     {args: []string{"-o", "json"}, code: exit.No},
+		"yaml":     {args: []string{"shop/flowers", "-o", "yaml"}, code: exit.No},
+		"no-rights": {args: []string{"-n", "default"}, code: exit.No, change: func(s *shared.APIServer) {
+			s.Refuse = forbid("/pods", "/leases/orkestra-leader", "/secrets")
+		}},
+		"no-right-to-resources": {code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/shops") }},
+		"no-resources":          {args: []string{"-n", "team-a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := &shared.APIServer{Objects: shared.Objects(t, cluster)}
+			if tc.change != nil {
+				tc.change(server)
+			}
+			stdout, stderr, code := shared.Run(t, NewCommand(clock), "", append([]string{"tree", "--kubeconfig", server.Start(t)}, tc.args...)...)
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout).NotTo(Or(ContainSubstring("hunter2"), ContainSubstring("aHVudGVyMg")), "what Secrets hold is not shown")
+			got := fmt.Sprintf("$ orkestra tree %s\n%s--- standard error\n%s--- exit code %d\n", strings.Join(tc.args, " "), stdout, stderr, code)
+			golden := filepath.Join("testdata", "golden", name+".txt")
+			if os.Getenv("UPDATE_GOLDEN") == "true" {
+				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
+			}
+			want, err := os.ReadFile(golden)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cmp.Diff(string(want), got)).To(BeEmpty())
+		})
+	}
+}
+
+func TestTreeSaysWhyThereIsNothingToSay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args   []string
+		change func(*shared.APIServer)
+		code   int
+		want   string
+	}{
+		"two arguments":      {args: []string{"a/b", "c/d"}, code: exit.Usage, want: "accepts at most 1 arg(s), received 2"},
+		"no name":            {args: []string{"shop"}, code: exit.Usage, want: `"shop": wanted KIND/NAME`},
+		"an unknown format":  {args: []string{"-o", "wide"}, code: exit.Usage, want: `--output "wide": wanted json or yaml`},
+		"an unknown kind":    {args: []string{"shpo/flowers"}, code: exit.No, want: `did you mean "shop"?`},
+		"an absent resource": {args: []string{"shop/weeds"}, code: exit.No, want: `shops.demo.example.com "weeds" not found in namespace "default"`},
+		"no boxes": {code: exit.No, want: "there are no OperatorBoxes", change: func(s *shared.APIServer) {
+			s.Objects = slices.DeleteFunc(s.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "OperatorBox" })
+			s.Objects = append(s.Objects, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "orkestra.orkspace.io/v1alpha1", "kind": "CRDHealth", "metadata": map[string]any{"name": "a"}}})
+		}},
+		"no right to boxes": {code: exit.No, want: "error: listing OperatorBoxes: ", change: func(s *shared.APIServer) { s.Refuse = forbid("/operatorboxes") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := &shared.APIServer{Objects: shared.Objects(t, cluster)}
+			if tc.change != nil {
+				tc.change(server)
+			}
+			stdout, stderr, code := shared.Run(t, NewCommand(clock), "", append([]string{"tree", "--kubeconfig", server.Start(t)}, tc.args...)...)
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+// A resource of a box may be a child of another: its own children are shown.
+func TestTreeGoesIntoResourcesOfOtherBoxes(t *testing.T) {
+	g := NewWithT(t)
+	objects := shared.Objects(t, cluster, "testdata/mall.yaml")
+	for _, obj := range objects {
+		if obj.GetKind() == "Shop" {
+			obj.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "mall", v1alpha1.LabelBox: "malls"})
+			obj.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "inner"})
+		}
+	}
+	server := &shared.APIServer{Objects: objects}
+	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "mall/north", "--kubeconfig", server.Start(t))
+	g.Expect(code).To(Equal(exit.No))
+	g.Expect(stderr).To(BeEmpty())
+	g.Expect(stdout).To(MatchRegexp(`(?s)OperatorBox/malls .*\n└─Mall/default/north .*\n  └─Shop/flowers .*\n    ├─page \(ConfigMap\) .*\n    │ └─ReplicaSet/flowers-7f47 `))
+}

@@ -106,7 +106,7 @@ func TestTargets(t *testing.T) {
 
 // TestMapNamesEveryCommand checks that the map in the README has every command of the binary.
 func TestMapNamesEveryCommand(t *testing.T) {
-	commands := regexp.MustCompile(`(?:new|\b)(\w+?)(?:Command|\.NewCommand)\(\)`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1)
+	commands := regexp.MustCompile(`(\w+)\.NewCommand\(`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1)
 	row := regexp.MustCompile("(?m)^\\| `cmd/orkestra` .*$").FindString(read(t, "README.md"))
 	if len(commands) < 6 || row == "" {
 		t.Fatalf("found %d commands and the row %q", len(commands), row)
@@ -135,6 +135,25 @@ func TestReasons(t *testing.T) {
 		t.Fatalf("found only %d reasons", len(want))
 	}
 	expectNames(t, troubleshootPage, "condition or reason", want)
+}
+
+// TestStates checks that every state that orkestra status shows is explained.
+func TestStates(t *testing.T) {
+	want := constants(t, "engine/pipeline/overview.go", func(name string) bool { return strings.HasPrefix(name, "State") })
+	if len(want) < 11 {
+		t.Fatalf("found only %d states", len(want))
+	}
+	expectNames(t, "docs/reference/cli.md", "state", want)
+}
+
+// TestCommandLine checks that the reference of the command line has every command.
+func TestCommandLine(t *testing.T) {
+	page := read(t, "docs/reference/cli.md")
+	for _, m := range regexp.MustCompile(`(\w+)\.NewCommand\(`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1) {
+		if !regexp.MustCompile("(?m)^\\| `" + m[1] + "[ `]").MatchString(page) {
+			t.Errorf("docs/reference/cli.md lacks %q", m[1])
+		}
+	}
 }
 
 // TestMetrics checks that every series is listed.

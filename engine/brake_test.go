@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -20,7 +21,7 @@ func TestTheBrakeSlowsDownWhatNeverRests(t *testing.T) {
 	now := time.Unix(0, 0)
 	var b brake
 	cycle := func(action apply.Action) *pipeline.Run {
-		run := &pipeline.Run{Cycle: &stage.Cycle{Stored: resource, Now: now, Report: stage.Report{Writes: []stage.Written{{Kind: "ConfigMap", Name: "c", Action: action}}}}}
+		run := &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{Stored: resource, Now: now, Report: stage.Report{Writes: []stage.Written{{Kind: "ConfigMap", Name: "c", Action: action}}}}}}
 		b.note(run, time.Minute)
 		return run
 	}

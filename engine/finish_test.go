@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -68,8 +69,8 @@ func TestMergedLeavesWhatItIsGiven(t *testing.T) {
 
 func TestResultOf(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(resultOf(&pipeline.Run{Cycle: &stage.Cycle{}}, &state{})).To(Equal(metrics.ResultSuccess))
-	waits := &pipeline.Run{Cycle: &stage.Cycle{Report: stage.Report{Waits: []stage.Wait{{}}}}}
+	g.Expect(resultOf(&pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}, &state{})).To(Equal(metrics.ResultSuccess))
+	waits := &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{Report: stage.Report{Waits: []stage.Wait{{}}}}}}
 	g.Expect(resultOf(waits, &state{})).To(Equal(metrics.ResultWaiting))
 	g.Expect(resultOf(waits, &state{class: pipeline.Refused})).To(Equal("refused"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -64,7 +65,7 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 		stored := &unstructured.Unstructured{Object: map[string]any{}}
 		stored.SetNamespace("ns")
 		stored.SetName("listed")
-		was := b.readyBefore(&pipeline.Run{Cycle: &stage.Cycle{Stored: stored}}, &state{})
+		was := b.readyBefore(&pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{Stored: stored}}}, &state{})
 		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))
 	}
 }

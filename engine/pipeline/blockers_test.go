@@ -163,5 +163,5 @@ func TestWhatARollbackWaitsForIsTheRoot(t *testing.T) {
 	p := newPorts()
 	r := planOf(t, migration).NewRun(website(t, `{image: a}`), now, p.ports())
 	g.Expect(r.Plan.Execute(context.Background(), r)).To(gomega.Succeed())
-	g.Expect(outcome.Awaited(r.Cycle, r.children)).To(gomega.And(gomega.HavePrefix("web: {{ jobSucceeded .children.migrate }}: wanted equals true"), gomega.HaveSuffix(" (and 1 more)")))
+	g.Expect(outcome.Awaited(r.Cycle.Cycle, r.Living)).To(gomega.And(gomega.HavePrefix("web: {{ jobSucceeded .children.migrate }}: wanted equals true"), gomega.HaveSuffix(" (and 1 more)")))
 }

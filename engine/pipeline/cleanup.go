@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -30,31 +31,31 @@ func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string
 
 // declared runs one onDelete declaration, for each of its items.
 func (d *deletion) declared(ctx context.Context, r *Run, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
-	whole := instanceOf(decl)
+	whole := children.InstanceOf(decl)
 	if decl.Loop == nil && isFinished(finished, whole) {
-		return nil, r.expireFinished(ctx, whole) // what its gate and its templates read may be gone
+		return nil, r.Jobs.ExpireFinished(ctx, whole) // what its gate and its templates read may be gone
 	}
 	if !decl.GateReadsItem {
 		// As in the other groups: what the gate waits for may be what the loop goes over.
 		open, message, err := d.enters(ctx, r, whole, finished)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.label(ctx, whole), err)
+			return nil, fmt.Errorf("%s: %w", whole.Label(ctx, r.Cycle), err)
 		}
 		if !open {
 			return nonEmpty(message), nil
 		}
 	}
-	if r.notInstalled(decl) {
+	if r.NotInstalled(decl) {
 		return nil, nil
 	}
-	instances, err := r.instances(ctx, decl)
+	instances, err := r.Instances(ctx, decl)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.label(ctx, whole), err)
+		return nil, fmt.Errorf("%s: %w", whole.Label(ctx, r.Cycle), err)
 	}
 	for _, in := range instances {
 		message, err := d.step(ctx, r, in, finished)
 		if err != nil {
-			first = cmp.Or(first, fmt.Errorf("%s: %w", r.label(ctx, in), err))
+			first = cmp.Or(first, fmt.Errorf("%s: %w", in.Label(ctx, r.Cycle), err))
 		}
 		waiting = append(waiting, nonEmpty(message)...)
 		if d.ordered && (len(waiting) > 0 || first != nil) {
@@ -72,22 +73,22 @@ func nonEmpty(message string) []string {
 }
 
 // enters asks the gate of an instance. A message says what a closed one waits for.
-func (d *deletion) enters(ctx context.Context, r *Run, in instance, finished map[string]string) (open bool, message string, err error) {
-	res, err := r.ask(ctx, in)
+func (d *deletion) enters(ctx context.Context, r *Run, in children.Instance, finished map[string]string) (open bool, message string, err error) {
+	res, err := in.Ask(ctx, r.Cycle)
 	if err != nil || res.Open || res.Choice || in.Optional {
 		return res.Open, "", err
 	}
-	message, err = d.held(ctx, r, in, finished, fmt.Sprintf("%s: %s", r.label(ctx, in), res.Message()))
+	message, err = d.held(ctx, r, in, finished, fmt.Sprintf("%s: %s", in.Label(ctx, r.Cycle), res.Message()))
 	return false, message, err
 }
 
 // held says what a closed gate that waits still holds back. What was made before it closed is seen to its end: the children that
 // the gate reads may be gone since.
-func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[string]string, why string) (string, error) {
-	all := []instance{in}
-	if in.Loop != nil && in.item == nil {
+func (d *deletion) held(ctx context.Context, r *Run, in children.Instance, finished map[string]string, why string) (string, error) {
+	all := []children.Instance{in}
+	if in.Loop != nil && in.Item == nil {
 		var err error
-		if all, err = r.instances(ctx, in.Declaration); err != nil || len(all) == 0 {
+		if all, err = r.Instances(ctx, in.Declaration); err != nil || len(all) == 0 {
 			return why, nil //nolint:nilerr // what the gate waits for may be what the loop goes over
 		}
 	}
@@ -95,8 +96,8 @@ func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[s
 		if isFinished(finished, one) {
 			continue
 		}
-		begun := r.children.find(one)
-		if len(begun) == 0 || !r.Plan.declared.OnlyOnDelete(one.id) {
+		begun := r.Living.Find(one)
+		if len(begun) == 0 || !r.Declared.OnlyOnDelete(one.ID) {
 			return why, nil
 		}
 		message, err := d.outcome(ctx, r, one, begun[0])
@@ -109,30 +110,30 @@ func (d *deletion) held(ctx context.Context, r *Run, in instance, finished map[s
 }
 
 // step runs one instance. A message says what is still waited for.
-func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[string]string) (string, error) {
+func (d *deletion) step(ctx context.Context, r *Run, in children.Instance, finished map[string]string) (string, error) {
 	if isFinished(finished, in) {
-		return "", r.expireFinished(ctx, in)
+		return "", r.Jobs.ExpireFinished(ctx, in)
 	}
 	if in.GateReadsItem {
 		if open, message, err := d.enters(ctx, r, in, finished); err != nil || !open {
 			return message, err
 		}
 	}
-	obj, err := in.render(ctx, r)
+	obj, err := in.Render(ctx, r.Cycle)
 	if err != nil {
 		return "", err
 	}
 	if err := r.Reach(ctx, obj); err != nil {
 		return "", err
 	}
-	child := in.child(obj)
+	child := in.Child(obj)
 	child.CleanUp = true
 	out, err := r.Ports.Applier.Apply(ctx, r.Owner, child)
 	if stage.InTerminatingNamespace(err) {
 		// Nor can an event be made there.
 		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
 		r.Events = append(r.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
-			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), r.label(ctx, in), obj.GetNamespace())})
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), in.Label(ctx, r.Cycle), obj.GetNamespace())})
 		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
@@ -142,7 +143,7 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 	if err != nil {
 		return "", err
 	}
-	r.note(out.Object, out.Action)
+	r.Wrote(out.Object, out.Action)
 	if out.Action == apply.Terminating {
 		return beingDeleted(r, obj), nil
 	}
@@ -157,26 +158,28 @@ func (d *deletion) step(ctx context.Context, r *Run, in instance, finished map[s
 // nothing of its clean-up, although they may have the same id.
 const cleanUpMark = "onDelete:"
 
-func isFinished(finished map[string]string, in instance) bool {
-	return finished[cleanUpMark+in.id] != ""
+func isFinished(finished map[string]string, in children.Instance) bool {
+	return finished[cleanUpMark+in.ID] != ""
 }
 
-func finish(finished map[string]string, in instance, hash string) { finished[cleanUpMark+in.id] = hash }
+func finish(finished map[string]string, in children.Instance, hash string) {
+	finished[cleanUpMark+in.ID] = hash
+}
 
 // outcome says what an object of the clean-up is still waited for. One that is no Job, and has no readyWhen, is finished when it is
 // made.
-func (d *deletion) outcome(ctx context.Context, r *Run, in instance, live *unstructured.Unstructured) (string, error) {
+func (d *deletion) outcome(ctx context.Context, r *Run, in children.Instance, live *unstructured.Unstructured) (string, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return beingDeleted(r, live), nil
 	}
 	if !in.IsJob() {
-		why, err := r.unmet(ctx, in, live)
+		why, err := in.Unmet(ctx, r.Cycle, live)
 		if why != "" {
 			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.ChildName(live), why)
 		}
 		return why, err
 	}
-	switch jobState(live) {
+	switch children.JobState(live) {
 	case batchv1.JobComplete:
 		return "", nil
 	case batchv1.JobFailed:

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -103,3 +104,6 @@ func BackOf(resource *unstructured.Unstructured) *RolledBack { return rollback.M
 
 // NoWayBack makes the error of a rollback that nothing but a change from outside can mend.
 func NoWayBack(err error) error { return rollback.Unavailable(err) }
+
+// Pruned is the action of a child that no declaration stands for.
+const Pruned = children.Pruned

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -142,7 +143,7 @@ func TestARequiredObjectThatGoesAwayStopsOnlyWhatReadsIt(t *testing.T) {
 
 	p.others = nil
 	p.edit("free", func(o *unstructured.Unstructured) {
-		o.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: idOf(o)})
+		o.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: children.IDOf(o)})
 	})
 	stored := r.Stored.DeepCopy()
 	calls := len(c.asked)

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,6 +17,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -93,13 +93,13 @@ func (d *deletion) deleteAll(ctx context.Context, r *Run) (gone bool, err error)
 		rank := slices.Max(slices.Collect(maps.Keys(left)))
 		last := left[rank]
 		if rank == former {
-			r.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), r.ChildName(last[0]), heldBy(last[0])))
+			r.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), r.ChildName(last[0]), children.HeldBy(last[0])))
 			return false, nil
 		}
 		if err := d.deleteChildren(ctx, r, last); err != nil {
 			return false, err
 		}
-		r.children.changed() // those that were let go must not be let go again
+		r.Living.Changed() // those that were let go must not be let go again
 		former = rank
 	}
 }
@@ -110,18 +110,18 @@ const allDone = "*"
 
 // cleanUp runs onDelete. It says whether all of it is finished.
 func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
-	finished := doneMarks(r.Stored)
+	finished := children.DoneMarks(r.Stored)
 	// The resource's author can write marks, too.
 	maps.DeleteFunc(finished, func(id, _ string) bool { return !r.Plan.marks(id) })
 	if _, all := finished[allDone]; all || len(d.cleanup) == 0 {
 		return true, nil
 	}
 	// Jobs that end are what is waited for: they must be among the inputs, in the versions from before the first write.
-	r.children.All()
+	r.Living.All()
 	waiting, err := d.steps(ctx, r, finished)
 	if len(waiting) > 0 || err != nil {
 		// What has finished must not run again, whatever becomes of the rest.
-		err = cmp.Or(err, r.remember(ctx, finished))
+		err = cmp.Or(err, r.Remember(ctx, finished))
 	}
 	if err != nil || len(waiting) == 0 {
 		return err == nil, err
@@ -137,31 +137,6 @@ func (d *deletion) cleanUp(ctx context.Context, r *Run) (bool, error) {
 	return false, nil
 }
 
-// jobState is the condition that ended a Job, or "".
-func jobState(job *unstructured.Unstructured) batchv1.JobConditionType {
-	// A missing or odd status is that of a Job that has not ended.
-	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	for _, c := range conditions {
-		m, ok := c.(map[string]any)
-		if !ok || m["status"] != string(metav1.ConditionTrue) {
-			continue
-		}
-		if t, _ := m[fieldType].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
-			return batchv1.JobConditionType(t)
-		}
-	}
-	return ""
-}
-
-// doneMarks reads which Jobs of a resource have completed, by declaration and hash, and what of its clean-up is finished. A mark that someone broke is no mark.
-func doneMarks(resource *unstructured.Unstructured) map[string]string {
-	marks := map[string]string{}
-	if err := json.Unmarshal([]byte(resource.GetAnnotations()[v1alpha1.AnnotationDone]), &marks); err != nil {
-		return map[string]string{}
-	}
-	return marks
-}
-
 // marks says whether what the plan declares can have left a mark of this name.
 func (p *Plan) marks(id string) bool {
 	if cleaned, ok := strings.CutPrefix(id, cleanUpMark); ok {
@@ -171,35 +146,10 @@ func (p *Plan) marks(id string) bool {
 	return id == allDone || d != nil && d.IsJob()
 }
 
-// remember marks on the resource what a restart must not forget: what has finished, and that its children are to stay.
-func (r *Run) remember(ctx context.Context, finished map[string]string) error {
-	if !maps.Equal(finished, doneMarks(r.Stored)) {
-		b, err := json.Marshal(finished)
-		if err != nil {
-			return fmt.Errorf("encoding marks: %w", err)
-		}
-		r.Marks.Annotate(v1alpha1.AnnotationDone, string(b))
-	}
-	if r.orphans() {
-		r.Marks.Annotate(v1alpha1.AnnotationOrphan, v1alpha1.True)
-	}
-	if !r.Marks.New() {
-		return nil
-	}
-	return r.Mark(ctx)
-}
-
-// orphans says whether the children are to stay (kubectl delete --cascade=orphan). The garbage collector takes its finalizer
-// off as soon as it has done its part, so it is enough to have seen it once.
-func (r *Run) orphans() bool {
-	return r.Orphan || slices.Contains(r.Stored.GetFinalizers(), metav1.FinalizerOrphanDependents) ||
-		r.Stored.GetAnnotations()[v1alpha1.AnnotationOrphan] == v1alpha1.True
-}
-
 // leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are let go.
 func (r *Run) leftChildren(ctx context.Context) (map[int][]*unstructured.Unstructured, error) {
 	left := map[int][]*unstructured.Unstructured{}
-	for _, child := range slices.Clone(r.children.All()) {
+	for _, child := range slices.Clone(r.Living.All()) {
 		switch {
 		case r.stays(child):
 			if err := r.Ports.Applier.Orphan(ctx, r.Owner, child); err != nil {
@@ -207,7 +157,7 @@ func (r *Run) leftChildren(ctx context.Context) (map[int][]*unstructured.Unstruc
 			}
 		case r.collected(child):
 		default:
-			rank := RankOf(child)
+			rank := kinds.RankOf(child.GroupVersionKind())
 			left[rank] = append(left[rank], child)
 		}
 	}
@@ -219,25 +169,25 @@ func (r *Run) stays(child *unstructured.Unstructured) bool {
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
 		return true
 	}
-	return r.orphans() && !r.Plan.declared.OnlyOnDelete(idOf(child))
+	return r.Orphans() && !r.Declared.OnlyOnDelete(children.IDOf(child))
 }
 
 // deleteChildren deletes the children of one rank.
-func (d *deletion) deleteChildren(ctx context.Context, r *Run, children []*unstructured.Unstructured) error {
+func (d *deletion) deleteChildren(ctx context.Context, r *Run, last []*unstructured.Unstructured) error {
 	if len(d.cleanup) > 0 {
-		finished := doneMarks(r.Stored)
+		finished := children.DoneMarks(r.Stored)
 		finished[allDone] = r.Plan.Revision
-		if _, marked := doneMarks(r.Stored)[allDone]; !marked {
-			if err := r.remember(ctx, finished); err != nil {
+		if _, marked := children.DoneMarks(r.Stored)[allDone]; !marked {
+			if err := r.Remember(ctx, finished); err != nil {
 				return err
 			}
 		}
 	}
-	for _, child := range slices.Backward(children) {
+	for _, child := range slices.Backward(last) {
 		if child.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if err := r.discard(ctx, child); err != nil {
+		if err := r.Discard(ctx, child); err != nil {
 			return err
 		}
 	}

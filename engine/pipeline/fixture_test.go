@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -280,18 +281,18 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 	defer w.mu.Unlock()
 	obj := child.Object.DeepCopy()
 	hash := drift.Hash(obj)
-	at := slices.IndexFunc(w.children, func(c *unstructured.Unstructured) bool { return keyOf(c) == keyOf(obj) })
+	at := slices.IndexFunc(w.children, func(c *unstructured.Unstructured) bool { return sameObject(c, obj) })
 	if at >= 0 {
 		live := w.children[at]
 		switch {
 		case live.GetDeletionTimestamp() != nil:
 			return apply.Outcome{Action: apply.Terminating, Object: live}, nil
-		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash && idOf(live) == child.ID:
+		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash && children.IDOf(live) == child.ID:
 			return apply.Outcome{Action: apply.None, Object: live}, nil
 		}
 		obj.SetUID(live.GetUID())
-		if live.Object[fieldStatus] != nil {
-			obj.Object[fieldStatus] = live.Object[fieldStatus]
+		if live.Object["status"] != nil {
+			obj.Object["status"] = live.Object["status"]
 		}
 	} else {
 		obj.SetUID(types.UID("child-" + w.next()))
@@ -442,4 +443,9 @@ func answer(code int32, reason metav1.StatusReason, message string, causes ...me
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: &metav1.StatusDetails{Causes: causes},
 	}}
+}
+
+// sameObject says whether two objects have one kind, namespace and name.
+func sameObject(a, b *unstructured.Unstructured) bool {
+	return a.GroupVersionKind() == b.GroupVersionKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }

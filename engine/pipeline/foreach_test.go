@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -24,7 +25,7 @@ func made(p *ports) []string {
 	var out []string
 	for _, c := range p.children {
 		v, _, _ := unstructured.NestedString(c.Object, "data", "v")
-		out = append(out, fmt.Sprintf("%s=%s %s", c.GetName(), v, idOf(c)))
+		out = append(out, fmt.Sprintf("%s=%s %s", c.GetName(), v, children.IDOf(c)))
 	}
 	slices.Sort(out)
 	return out
@@ -179,7 +180,7 @@ func TestAnItemWithoutANameThatIsLeftOut(t *testing.T) {
 }
 
 func TestForEachRefusesAtRunTime(t *testing.T) {
-	long := strings.Repeat("x", maxItemKey+1)
+	long := strings.Repeat("x", 253+1)
 	cases := map[string]struct{ loop, spec, reason, want string }{
 		"not a list": {
 			`{field: "{{ upper .spec.image }}"}`, `{image: x}`, v1alpha1.ReasonTemplateError,

@@ -101,7 +101,7 @@ func FuzzForEach(f *testing.F) {
 		stored := website(t, "")
 		stored.Object["spec"] = map[string]any{"any": value}
 		r := plan.NewRun(stored, now, newPorts().ports())
-		got, err := r.instances(t.Context(), plan.declared.Live[0])
+		got, err := r.Instances(t.Context(), plan.declared.Live[0])
 		want, fails := slowItems(value, keyed)
 		if fails != (err != nil) {
 			t.Fatalf("%s: wanted an error: %t, got %v", written, fails, err)
@@ -111,9 +111,9 @@ func FuzzForEach(f *testing.F) {
 		}
 		ids := make([]string, 0, len(got))
 		for _, in := range got {
-			ids = append(ids, in.place())
-			if plan.declared.Of(in.id) != plan.declared.Live[0] {
-				t.Fatalf("%s: the id %q leads to no declaration", written, in.id)
+			ids = append(ids, in.Place())
+			if plan.declared.Of(in.ID) != plan.declared.Live[0] {
+				t.Fatalf("%s: the id %q leads to no declaration", written, in.ID)
 			}
 		}
 		if !slices.Equal(ids, want) {
@@ -137,7 +137,7 @@ func slowItems(value any, keyed bool) (ids []string, fails bool) {
 			keys, items = append(keys, k), append(items, v[k])
 		}
 	case int64:
-		if v < 0 || v > maxChildren {
+		if v < 0 || v > 1000 {
 			return nil, true
 		}
 		for i := range v {
@@ -155,7 +155,7 @@ func slowItems(value any, keyed bool) (ids []string, fails bool) {
 			}
 			k = string(text)
 		}
-		if seen[k] || keyed && len(k) > maxItemKey || len(keys) > maxChildren {
+		if seen[k] || keyed && len(k) > 253 || len(keys) > 1000 {
 			return nil, true
 		}
 		seen[k] = true

@@ -29,7 +29,7 @@ type HealthCheck struct {
 func CompileHealthyWhen(list []v1alpha1.Condition, crd CRD, at *field.Path) (*HealthCheck, field.ErrorList) {
 	scope := expr.NewScope(crd.Schema).WithoutBox()
 	if len(list) == 0 {
-		if _, err := scope.SchemaAt(expr.Path{compile.RootStatus, statusConditions}); err != nil {
+		if _, err := scope.SchemaAt(expr.Path{compile.RootStatus, "conditions"}); err != nil {
 			return nil, field.ErrorList{field.Required(at, fmt.Sprintf("resources of %s have no status.conditions: say when one is healthy", crd.Name))}
 		}
 		return &HealthCheck{}, nil
@@ -62,7 +62,7 @@ func notReady(resource *unstructured.Unstructured) string {
 	list, _, _ := unstructured.NestedSlice(resource.Object, compile.RootStatus, "conditions")
 	for _, entry := range list {
 		c, ok := entry.(map[string]any)
-		if !ok || c[fieldType] != v1alpha1.ConditionReady {
+		if !ok || c["type"] != v1alpha1.ConditionReady {
 			continue
 		}
 		if c["status"] == string(metav1.ConditionTrue) {

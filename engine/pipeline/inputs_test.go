@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 )
 
 const twoChildren = `
@@ -77,7 +78,7 @@ func TestUnchanged(t *testing.T) {
 		"a child is made once again": {twoChildren, onPorts(func(p *ports) {
 			c := p.children[0]
 			p.remove("gone", c)
-			p.put(c.GroupVersionKind(), c.GetName(), idOf(c))
+			p.put(c.GroupVersionKind(), c.GetName(), children.IDOf(c))
 		}), false},
 	}
 	for name, tc := range cases {
@@ -119,7 +120,7 @@ func TestACorrectedChildIsLookedAtAgain(t *testing.T) {
 	plan := planOf(t, twoChildren)
 	r := settledRun(g, p, plan, website(t, ""))
 	p.edit("shop", func(c *unstructured.Unstructured) {
-		c.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: idOf(c), v1alpha1.AnnotationApplied: "other"})
+		c.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: children.IDOf(c), v1alpha1.AnnotationApplied: "other"})
 	})
 	r, err := p.run(plan, r.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

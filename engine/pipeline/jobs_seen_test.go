@@ -10,6 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 )
 
 // gatedOn gives a box whose Deployment waits for a Job.
@@ -238,7 +239,7 @@ func TestGoingBackDoesNotWaitForAJob(t *testing.T) {
 	l.world.edit("shop", func(o *unstructured.Unstructured) {
 		if o.GetKind() == "Deployment" {
 			l.Expect(unstructured.SetNestedField(o.Object, int64(7), "spec", "replicas")).To(gomega.Succeed())
-			o.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: idOf(o)}) // it is no more as it was applied
+			o.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: children.IDOf(o)}) // it is no more as it was applied
 		}
 	})
 	r := l.plan.NewRunTo(good, l.stored, now, l.world.ports())

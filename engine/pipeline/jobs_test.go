@@ -88,7 +88,7 @@ func TestAJobThatHasCompletedIsNotRunAgain(t *testing.T) {
 	_, did := l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"create Job/shop"}))
 	ttl := func() any {
-		v, _, _ := unstructured.NestedFieldNoCopy(l.job("shop").Object, "spec", lifeTimeField)
+		v, _, _ := unstructured.NestedFieldNoCopy(l.job("shop").Object, "spec", "ttlSecondsAfterFinished")
 		return v
 	}
 	l.Expect(ttl()).To(gomega.BeNil(), "it must not go before its end was seen")
@@ -213,7 +213,7 @@ func TestAJobThatIsMadeOnce(t *testing.T) {
 			l.world.edit("shop", func(c *unstructured.Unstructured) {
 				c.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v1alpha1.FieldManager}})
 			})
-			l.Expect(l.job("shop").Object["spec"]).NotTo(gomega.HaveKey(lifeTimeField))
+			l.Expect(l.job("shop").Object["spec"]).NotTo(gomega.HaveKey("ttlSecondsAfterFinished"))
 			l.ends("shop", batchv1.JobComplete)
 			_, did := l.cycle()
 			l.Expect(did).To(gomega.Equal([]string{"expire Job/shop 60"}))

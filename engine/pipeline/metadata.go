@@ -50,7 +50,7 @@ func (active) Name() string { return stage.StepActive }
 
 // Run implements Stage.
 func (active) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
-	if r.Marks.Active || r.notActive {
+	if r.Marks.Active || r.Incomplete {
 		return stage.Next, nil
 	}
 	r.Marks.Activate(r.Now)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,7 +99,7 @@ func TestAChildThatChangedSinceItWasReadIsPrunedByTheNextCycle(t *testing.T) {
 	plan := planOf(t, `onReconcile: {configmaps: [{name: new}]}`)
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred(), "nothing has failed")
-	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(conflictInterval)), "should nothing be on the way")
+	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(time.Second)), "should nothing be on the way")
 	p.edit(stale.GetName(), func(*unstructured.Unstructured) {})
 	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse(), "the change that was on the way is seen")
 	p.delete = p.deleteChild

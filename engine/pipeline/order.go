@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -25,9 +26,9 @@ func order() []stageEntry {
 		{stage.StepCross, func(c *compiler) Stage { return onCycle(c.cross) }},
 		{stage.StepExternal, func(c *compiler) Stage { return onCycle(c.external) }},
 		{stage.StepDryRun, compileDryRun},
-		{stage.StepOnCreate, compileOnCreate},
-		{stage.StepOnReconcile, compileOnReconcile},
-		{stage.StepPrune, compilePrune},
+		{stage.StepOnCreate, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
+		{stage.StepOnReconcile, func(c *compiler) Stage { return onGroups(children.OnReconcile(c.declared)) }},
+		{stage.StepPrune, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
 		{stage.StepSettle, compileSettle},
 		{stage.StepActive, compileActive},
 	}
@@ -47,5 +48,30 @@ func onCycle(s stage.Stage[*stage.Cycle]) Stage {
 
 // Run implements Stage.
 func (s cycleStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	return s.Stage.Run(ctx, r.Cycle.Cycle)
+}
+
+// groupStage is a stage that works on a cycle and what its declarations make.
+type groupStage struct {
+	stage.Stage[*children.Cycle]
+}
+
+func onGroups(s stage.Stage[*children.Cycle]) Stage {
+	if s == nil {
+		return nil
+	}
+	return groupStage{s}
+}
+
+// Run implements Stage.
+func (s groupStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	return s.Stage.Run(ctx, r.Cycle)
+}
+
+// compileDryRun gives a box with rollback a dry run: what it refuses ends the cycle before anything is changed.
+func compileDryRun(c *compiler) Stage {
+	if c.plan.Rollback == nil {
+		return nil
+	}
+	return onGroups(children.NewDryRun(c.declared))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -75,7 +76,7 @@ type GateStatus struct {
 // conditions and names read is evaluated, and nothing is rendered, called or written. hidden says of the kinds whose objects could not
 // be read why; what depends on them is unknown, as is what depends on external calls.
 func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]string) []DeclarationStatus {
-	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]instance{}}
+	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}}
 	for _, s := range p.stages {
 		switch s.Name() {
 		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
@@ -93,8 +94,8 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 			o.declaration(ctx, d)
 		}
 	}
-	for _, child := range r.children.All() {
-		if going || p.declared.Of(idOf(child)) == nil {
+	for _, child := range r.Living.All() {
+		if going || p.declared.Of(children.IDOf(child)) == nil {
 			o.stray(ctx, child)
 		}
 	}
@@ -106,13 +107,13 @@ type overview struct {
 	run    *Run
 	hidden map[schema.GroupVersionKind]string
 	failed error // of a stage: what stands behind it is not known
-	items  map[*declare.Declaration]map[string]instance
+	items  map[*declare.Declaration]map[string]children.Instance
 	out    []DeclarationStatus
 }
 
 // declaration adds a declaration, with what it stands for.
 func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
-	whole := instanceOf(d)
+	whole := children.InstanceOf(d)
 	if d.Phase == declare.OnCreate && d.Once && o.run.Marks.Active {
 		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
 		return
@@ -128,11 +129,11 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 	if !d.GateReadsItem && !o.open(ctx, whole) {
 		return
 	}
-	if o.run.notInstalled(d) {
+	if o.run.NotInstalled(d) {
 		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.GVK.Kind))
 		return
 	}
-	instances, err := o.run.instances(ctx, d)
+	instances, err := o.run.Instances(ctx, d)
 	if err != nil {
 		o.unevaluated(ctx, whole, err)
 		return
@@ -194,8 +195,8 @@ func (o *overview) awaited(d *declare.Declaration) string {
 }
 
 // open asks the gate of an instance. One that is closed is added.
-func (o *overview) open(ctx context.Context, in instance) bool {
-	res, err := o.run.ask(ctx, in)
+func (o *overview) open(ctx context.Context, in children.Instance) bool {
+	res, err := in.Ask(ctx, o.run.Cycle)
 	switch {
 	case err != nil:
 		o.unevaluated(ctx, in, err)
@@ -219,7 +220,7 @@ func closedBy(res when.Result) GateStatus {
 }
 
 // unevaluated adds an instance whose conditions, items or name can't be evaluated.
-func (o *overview) unevaluated(ctx context.Context, in instance, err error) {
+func (o *overview) unevaluated(ctx context.Context, in children.Instance, err error) {
 	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && len(absent.Path) > 0 && absent.Path[0] == compile.RootChildren {
 		o.children(ctx, in, GateStatus{}, StateWaiting, absent.Path.String()+" is not there yet")
 		return
@@ -228,13 +229,13 @@ func (o *overview) unevaluated(ctx context.Context, in instance, err error) {
 }
 
 // wanted adds an instance that may act.
-func (o *overview) wanted(ctx context.Context, in instance) {
+func (o *overview) wanted(ctx context.Context, in children.Instance) {
 	gate := GateStatus{Open: true, Known: true}
-	if done := doneMarks(o.run.Stored)[in.id]; in.IsJob() && done != "" {
+	if done := children.DoneMarks(o.run.Stored)[in.ID]; in.IsJob() && done != "" {
 		o.children(ctx, in, gate, StateCompleted, "")
 		return
 	}
-	same, err := in.nameplate(ctx, o.run)
+	same, err := in.Identity(ctx, o.run.Cycle)
 	switch {
 	case meta.IsNoMatchError(err):
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
@@ -242,7 +243,7 @@ func (o *overview) wanted(ctx context.Context, in instance) {
 		o.unevaluated(ctx, in, err)
 	case o.hidden[in.GVK] != "":
 		o.children(ctx, in, gate, StateUnknown, o.hidden[in.GVK])
-	case len(o.run.children.find(in)) == 0 && in.Name != nil && !in.MayShow(in.Name.Paths()):
+	case len(o.run.Living.Find(in)) == 0 && in.Name != nil && !in.MayShow(in.Name.Paths()):
 		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
 	default:
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.run.ChildName(same)))
@@ -251,12 +252,12 @@ func (o *overview) wanted(ctx context.Context, in instance) {
 
 // children adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
 // a child that is well.
-func (o *overview) children(ctx context.Context, in instance, gate GateStatus, state State, reason string) {
-	s := DeclarationStatus{Declaration: o.run.label(ctx, in), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
+func (o *overview) children(ctx context.Context, in children.Instance, gate GateStatus, state State, reason string) {
+	s := DeclarationStatus{Declaration: in.Label(ctx, o.run.Cycle), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
 	if why := o.hidden[in.GVK]; why != "" {
 		s.State, s.Reason = StateUnknown, why
 	}
-	all := o.run.children.find(in)
+	all := o.run.Living.Find(in)
 	if len(all) == 0 {
 		o.out = append(o.out, s)
 		return
@@ -273,13 +274,13 @@ func (o *overview) children(ctx context.Context, in instance, gate GateStatus, s
 
 // stateOf says how a child is.
 func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) (State, string) {
-	of, why, err := o.run.stateOf(ctx, d, child, o.items)
+	of, why, err := o.run.Living.StateOf(ctx, d, child, o.items)
 	switch {
 	case err != nil:
 		return StateError, stage.OneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
 		return StateTerminating, why
-	case of == childFailed && why != "":
+	case of == stage.ChildFailed && why != "":
 		return StateFailed, why
 	case why != "":
 		return StateProgressing, why
@@ -293,15 +294,15 @@ func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *u
 // stray adds a child of no declaration.
 func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured) {
 	s := DeclarationStatus{
-		Declaration: idOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
+		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
 	}
-	d := o.run.Plan.declared.Named(idOf(child))
+	d := o.run.Declared.Named(children.IDOf(child))
 	box := child.GetLabels()[v1alpha1.LabelBox]
 	switch {
 	case child.GetDeletionTimestamp() != nil:
-		s.State, s.Reason = StateTerminating, strings.TrimPrefix(heldBy(child), "; ")
+		s.State, s.Reason = StateTerminating, strings.TrimPrefix(children.HeldBy(child), "; ")
 	case d != nil:
-		s.Declaration, s.Group, s.Path = o.run.label(ctx, instanceOf(d)), string(d.Phase), d.Where
+		s.Declaration, s.Group, s.Path = children.InstanceOf(d).Label(ctx, o.run.Cycle), string(d.Phase), d.Where
 		s.State, s.Reason = o.stateOf(ctx, d, child)
 	case box != o.run.Plan.Box:
 		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)

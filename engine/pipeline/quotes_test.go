@@ -12,7 +12,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
 // withConditions gives a child conditions, each as type, status, reason and message.
@@ -136,17 +135,6 @@ func TestAFinalizerThatHoldsAChildIsNamed(t *testing.T) {
 			g.Expect(res.Reconciling.Message).To(gomega.Equal(tc.want))
 		})
 	}
-}
-
-// What can't be read is told by an error that quotes it.
-func TestAStatusThatCannotBeReadIsNotQuoted(t *testing.T) {
-	g := gomega.NewWithT(t)
-	child := other(gadgetKind, "team-a", "a", map[string]any{"status": map[string]any{"observedGeneration": "hunter2"}})
-	child.SetGeneration(1)
-	_, why := wordsOfChild(&declare.Declaration{}, child)
-	g.Expect(why).To(gomega.Equal("its status can't be read"))
-	_, why = wordsOfChild(&declare.Declaration{Reads: declare.Reads{Quoted: true}}, child)
-	g.Expect(why).To(gomega.ContainSubstring("hunter2"))
 }
 
 // A chain of many must not take ever longer: to look through all of them again for each would not end here.

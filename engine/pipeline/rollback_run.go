@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -31,9 +32,7 @@ func (c *compiler) stages() {
 			c.plan.goingBack = append(c.plan.goingBack, s)
 		}
 	}
-	if s := newGroup(stage.StepOnRollback, c.declared.OnRollback); s != nil {
-		c.plan.onRollback = s
-	}
+	c.plan.onRollback = onGroups(children.OnRollback(c.declared))
 }
 
 // NewRunTo gives a run that makes the children of a snapshot. The plan is that of the snapshot's revision. What says whose the
@@ -62,7 +61,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 			return stage.Classify(s.Name(), err)
 		}
 		if next != stage.Next && len(r.Waits) > 0 {
-			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(outcome.Awaited(r.Cycle, r.children))}
+			return &StepError{Step: s.Name(), Class: Transient, Err: errors.New(outcome.Awaited(r.Cycle.Cycle, r.Living))}
 		}
 	}
 	return nil

@@ -6,35 +6,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// Run is one reconcile of one resource: the cycle that all stages share, and what the groups make in it.
+// Run is one reconcile of one resource: the cycle that all stages share, with what its groups make, and the plan that runs.
 type Run struct {
-	*stage.Cycle
+	*children.Cycle
 
 	// Plan that runs.
 	Plan *Plan
-
-	children  *children
-	stands    standing
-	due       dueJobs
-	notActive bool
-	// scaleTargets are the objects that autoscalers of this box scale; nil until it is asked.
-	scaleTargets map[childKey]bool
 }
 
 // NewRun gives a run for a resource.
 func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Ports) *Run {
-	return p.newRun(stage.NewCycle(&p.Plan, stored, now, ports))
-}
-
-func (p *Plan) newRun(cycle *stage.Cycle) *Run {
-	r := &Run{Cycle: cycle, Plan: p, stands: newStanding(), due: newDueJobs()}
-	r.children = newChildren(r)
-	cycle.Children = r.children
-	return r
+	return &Run{Cycle: children.NewCycle(stage.NewCycle(&p.Plan, stored, now, ports), p.declared), Plan: p}
 }
 
 // Execute runs the stages in their order until one ends the cycle. An error is always a *StepError.
@@ -69,15 +56,15 @@ func (r *Run) LookAt(t time.Time) { r.ReconcileAt(t) }
 
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
-	return r.Plan.outcome.Result(ctx, r.Cycle, r.children, err)
+	return r.Plan.outcome.Result(ctx, r.Cycle.Cycle, r.Living, err)
 }
 
 // Unstorable gives the result of a cycle whose declared fields the API server refuses to store.
 func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
-	return r.Plan.outcome.Unstorable(r.Cycle, res, err, refused)
+	return r.Plan.outcome.Unstorable(r.Cycle.Cycle, res, err, refused)
 }
 
 // ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete.
 func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.Result {
-	return r.Plan.outcome.RolledBack(ctx, r.Cycle, m, err)
+	return r.Plan.outcome.RolledBack(ctx, r.Cycle.Cycle, m, err)
 }

@@ -294,7 +294,7 @@ func TestATerminatingObjectOfSomebodyElseIsLookedAtAgain(t *testing.T) {
 	r, err = p.run(plan, website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(r.Waits).NotTo(gomega.BeEmpty())
-	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(foreignInterval)), "nobody tells when it is gone")
+	g.Expect(r.Inputs.Expires()).To(gomega.Equal(now.Add(15*time.Second)), "nobody tells when it is gone")
 }
 
 func TestAPanicInAWriteIsAnErrorOfTheStage(t *testing.T) {

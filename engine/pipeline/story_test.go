@@ -16,6 +16,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
@@ -33,7 +34,7 @@ func sameTemplate(live, wanted *unstructured.Unstructured) bool {
 // there gives the child that is in the place of another one; nil: there is none.
 func (w *world) there(wanted *unstructured.Unstructured) *unstructured.Unstructured {
 	all := w.list(wanted.GroupVersionKind(), "u1")
-	if at := slices.IndexFunc(all, func(c *unstructured.Unstructured) bool { return keyOf(c) == keyOf(wanted) }); at >= 0 {
+	if at := slices.IndexFunc(all, func(c *unstructured.Unstructured) bool { return sameObject(c, wanted) }); at >= 0 {
 		return all[at]
 	}
 	return nil
@@ -160,7 +161,7 @@ func (s *story) goesOn(rnd *rand.Rand) {
 	case how == "":
 		s.log = append(s.log, job.GetName()+" goes")
 		s.p.remove("gone", job)
-	case jobState(job) == "":
+	case children.JobState(job) == "":
 		s.log = append(s.log, fmt.Sprintf("%s %s", job.GetName(), how))
 		s.p.edit(job.GetName(), endJob(string(how)))
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
-	size := drift.Difference{Path: claimSize, Live: "1Gi", Wanted: "500Mi"}
+	size := drift.Difference{Path: "spec.resources.requests.storage", Live: "1Gi", Wanted: "500Mi"}
 	mode := drift.Difference{Path: "spec.volumeMode", Live: "Block", Wanted: "Filesystem"}
 	const (
 		ofSize    = `PersistentVolumeClaim "shop": spec.resources.requests.storage can't be changed from "1Gi" to "500Mi"; `
@@ -45,7 +45,7 @@ func TestWhatIsSaidOfAVolumeClaimThatCannotBeChanged(t *testing.T) {
 			g := gomega.NewWithT(t)
 			world := newPorts()
 			world.apply = func(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
-				live := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{"phase": tc.phase}}}
+				live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": tc.phase}}}
 				return apply.Outcome{}, &apply.ImmutableError{Live: live, Fields: []drift.Difference{tc.field}}
 			}
 			_, err := world.run(planOf(t, "onReconcile: {pvcs: [{storage: 500Mi}]}"), website(t, `{image: a}`))

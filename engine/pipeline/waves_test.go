@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
 func TestWaves(t *testing.T) {
@@ -32,21 +34,15 @@ func TestWaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			plan := planOf(t, "onReconcile: "+tc.box)
-			for _, s := range plan.stages {
-				made, ok := s.(*group)
-				if !ok {
-					continue
+			var waves []string
+			for _, wave := range declare.Waves(plan.declared.OnReconcile) {
+				var ids []string
+				for _, d := range wave {
+					ids = append(ids, d.ID)
 				}
-				var waves []string
-				for _, wave := range made.waves {
-					var ids []string
-					for _, d := range wave {
-						ids = append(ids, d.ID)
-					}
-					waves = append(waves, strings.Join(ids, " "))
-				}
-				g.Expect(strings.Join(waves, ", ")).To(gomega.Equal(tc.want))
+				waves = append(waves, strings.Join(ids, " "))
 			}
+			g.Expect(strings.Join(waves, ", ")).To(gomega.Equal(tc.want))
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -75,7 +76,7 @@ func (m *memory) rendered() []*unstructured.Unstructured {
 		out = append(out, c.sent)
 	}
 	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(pipeline.RankOf(a), pipeline.RankOf(b)), cmp.Compare(a.GetKind(), b.GetKind()), byName(a, b))
+		return cmp.Or(cmp.Compare(kinds.RankOf(a.GroupVersionKind()), kinds.RankOf(b.GroupVersionKind())), cmp.Compare(a.GetKind(), b.GetKind()), byName(a, b))
 	})
 	return out
 }

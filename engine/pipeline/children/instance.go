@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
-// instance is what a declaration stands for in one cycle: one object, or one for each item of its forEach.
-type instance struct {
+// Instance is what a declaration stands for in one cycle: one object, or one for each item of its forEach.
+type Instance struct {
 	*declare.Declaration
 
-	id   string // the declaration's, with what its item is known by where there is one
-	item *item  // nil without forEach
+	ID   string // the declaration's, with what its item is known by where there is one
+	Item *item  // nil without forEach
 	// nameless says that nobody can tell which child is the item's, because its name can't be told now.
 	nameless bool
 }
@@ -28,32 +28,32 @@ type item struct {
 	index int64
 }
 
-// instanceOf is the declaration itself, without an item: all that it stands for.
-func instanceOf(d *declare.Declaration) instance { return instance{Declaration: d, id: d.ID} }
+// InstanceOf is the declaration itself, without an item: all that it stands for.
+func InstanceOf(d *declare.Declaration) Instance { return Instance{Declaration: d, ID: d.ID} }
 
-// place names the instance by the key of its item, or by where that stands: two items may have one child.
-func (in instance) place() string {
+// Place names the instance by the key of its item, or by where that stands: two items may have one child.
+func (in Instance) Place() string {
 	switch {
-	case in.item == nil:
-		return in.id
-	case in.item.moves, !in.ShowsKeys():
-		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.item.index, 10)
+	case in.Item == nil:
+		return in.ID
+	case in.Item.moves, !in.ShowsKeys():
+		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.Item.index, 10)
 	default:
-		return in.Declaration.ID + declare.KeyMark + in.item.key
+		return in.Declaration.ID + declare.KeyMark + in.Item.key
 	}
 }
 
 // data is what the templates of the instance read.
-func (in instance) data(r *Run) expr.Data {
+func (in Instance) data(r *Cycle) expr.Data {
 	data := r.Data(in.UsesChildren)
-	if in.item != nil {
-		in.item.give(in.Loop, data)
+	if in.Item != nil {
+		in.Item.give(in.Loop, data)
 	}
 	return data
 }
 
 // allData is data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
-func (in instance) allData(r *Run) expr.Data {
+func (in Instance) allData(r *Cycle) expr.Data {
 	data := in.data(r)
 	if !in.UsesSecrets {
 		return data
@@ -62,20 +62,20 @@ func (in instance) allData(r *Run) expr.Data {
 		data[compile.RootCross] = r.Outside.CrossWithSecrets
 	}
 	if in.UsesChildren {
-		data[compile.RootChildren] = r.children.viewWithSecrets()
+		data[compile.RootChildren] = r.Living.viewWithSecrets()
 	}
 	return data
 }
 
-// label names an instance in messages about one resource: by its id, or by the key of its kind and the name of the object.
-func (r *Run) label(ctx context.Context, in instance) string {
+// Label names an instance in messages about one resource: by its id, or by the key of its kind and the name of the object.
+func (in Instance) Label(ctx context.Context, r *Cycle) string {
 	switch {
-	case in.Explicit && in.item != nil && !in.ShowsKeys():
-		return in.place()
+	case in.Explicit && in.Item != nil && !in.ShowsKeys():
+		return in.Place()
 	case in.Explicit:
-		return in.id
+		return in.ID
 	}
-	if in.Name == nil || in.Loop != nil && in.item == nil {
+	if in.Name == nil || in.Loop != nil && in.Item == nil {
 		return in.Declaration.Label()
 	}
 	name, err := in.Name.Eval(ctx, in.data(r))

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -16,14 +16,20 @@ const fieldReplicas = "replicas"
 // replicasField is what an autoscaler sets of its target.
 var replicasField = drift.FieldPath{"spec", fieldReplicas}
 
+// scalers are the autoscalers of the box, as far as they concern a cycle.
+type scalers struct {
+	cycle   *Cycle
+	targets map[childKey]bool // the objects that they scale; nil until it is asked
+}
+
 // initialOf gives the initial fields of an object: those that its declaration names, and the replicas of what an autoscaler of
 // this box scales.
-func (r *Run) initialOf(ctx context.Context, in instance, obj *unstructured.Unstructured) []drift.FieldPath {
+func (s *scalers) initialOf(ctx context.Context, in Instance, obj *unstructured.Unstructured) []drift.FieldPath {
 	if in.Once {
 		return nil // nothing of it is ever applied again
 	}
 	initial := in.Initial
-	if len(r.Plan.declared.Scalers) == 0 || !r.scaled(ctx, obj) ||
+	if len(s.cycle.Declared.Scalers) == 0 || !s.scaled(ctx, obj) ||
 		slices.ContainsFunc(initial, func(p drift.FieldPath) bool { return declare.Overlap(p, replicasField) }) {
 		return initial
 	}
@@ -32,18 +38,18 @@ func (r *Run) initialOf(ctx context.Context, in instance, obj *unstructured.Unst
 
 // scaled says whether an autoscaler of this box scales an object. Which ones do is found out once in a cycle, before the first
 // workload is written; autoscalers come later.
-func (r *Run) scaled(ctx context.Context, obj *unstructured.Unstructured) bool {
-	if r.scaleTargets == nil {
-		r.scaleTargets = map[childKey]bool{}
-		for _, d := range r.Plan.declared.Scalers {
-			for _, scaler := range r.scalersOf(ctx, d) {
-				r.scaleTargets[scaleTarget(scaler)] = true
+func (s *scalers) scaled(ctx context.Context, obj *unstructured.Unstructured) bool {
+	if s.targets == nil {
+		s.targets = map[childKey]bool{}
+		for _, d := range s.cycle.Declared.Scalers {
+			for _, scaler := range s.of(ctx, d) {
+				s.targets[scaleTarget(scaler)] = true
 			}
 		}
 	}
 	key := keyOf(obj)
 	key.kind.Version = ""
-	return r.scaleTargets[key]
+	return s.targets[key]
 }
 
 // scaleTarget is the object that an autoscaler scales, whatever its version.
@@ -55,36 +61,36 @@ func scaleTarget(scaler *unstructured.Unstructured) childKey {
 	return childKey{kind: kind, namespace: scaler.GetNamespace(), name: ref["name"]}
 }
 
-// scalersOf gives the autoscalers of a declaration that are there when this cycle is over, as far as can be told before it: those
+// of gives the autoscalers of a declaration that are there when this cycle is over, as far as can be told before it: those
 // that it makes, and living ones that stay. An error is for the autoscaler's own turn to report; nothing is deleted then.
-func (r *Run) scalersOf(ctx context.Context, d *declare.Declaration) []*unstructured.Unstructured {
-	whole := instanceOf(d)
-	if d.Phase == declare.OnCreate && d.Once && r.Marks.Active {
-		return r.alive(whole)
+func (s *scalers) of(ctx context.Context, d *declare.Declaration) []*unstructured.Unstructured {
+	whole := InstanceOf(d)
+	if d.Phase == declare.OnCreate && d.Once && s.cycle.Marks.Active {
+		return s.alive(whole)
 	}
 	if !d.GateReadsItem {
-		if open, stays := r.scales(ctx, whole); !open {
+		if open, stays := s.scales(ctx, whole); !open {
 			return stays
 		}
 	}
-	instances, err := r.instances(ctx, d)
+	instances, err := s.cycle.Instances(ctx, d)
 	if err != nil {
-		return r.alive(whole)
+		return s.alive(whole)
 	}
 	var out []*unstructured.Unstructured
 	for _, in := range instances {
 		if d.GateReadsItem {
-			if open, stays := r.scales(ctx, in); !open {
+			if open, stays := s.scales(ctx, in); !open {
 				out = append(out, stays...)
 				continue
 			}
 		}
-		living := r.alive(in)
+		living := s.alive(in)
 		if in.Once && len(living) > 0 {
 			out = append(out, living...) // it does not follow its declaration
 			continue
 		}
-		obj, err := in.render(ctx, r)
+		obj, err := in.Render(ctx, s.cycle)
 		if err != nil {
 			out = append(out, living...)
 			continue
@@ -95,15 +101,15 @@ func (r *Run) scalersOf(ctx context.Context, d *declare.Declaration) []*unstruct
 }
 
 // scales asks the gate of an autoscaler. stays are the living ones that a false gate leaves.
-func (r *Run) scales(ctx context.Context, in instance) (open bool, stays []*unstructured.Unstructured) {
-	res, err := r.ask(ctx, in)
+func (s *scalers) scales(ctx context.Context, in Instance) (open bool, stays []*unstructured.Unstructured) {
+	res, err := in.Ask(ctx, s.cycle)
 	if err == nil && (res.Open || !in.KeepsOn(res)) {
 		return res.Open, nil
 	}
-	return false, r.alive(in)
+	return false, s.alive(in)
 }
 
 // alive gives the children of an instance that are not being deleted.
-func (r *Run) alive(in instance) []*unstructured.Unstructured {
-	return slices.DeleteFunc(r.children.find(in), func(c *unstructured.Unstructured) bool { return c.GetDeletionTimestamp() != nil })
+func (s *scalers) alive(in Instance) []*unstructured.Unstructured {
+	return slices.DeleteFunc(s.cycle.Living.Find(in), func(c *unstructured.Unstructured) bool { return c.GetDeletionTimestamp() != nil })
 }

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -17,7 +19,7 @@ import (
 
 // awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
 // for this declaration alone: what it waits for may be made by the next.
-func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
+func (in Instance) awaitsChild(ctx context.Context, r *Cycle, err error) bool {
 	if r.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
@@ -25,26 +27,26 @@ func (r *Run) awaitsChild(ctx context.Context, in instance, err error) bool {
 	if !ok || len(absent.Path) == 0 || absent.Path[0] != compile.RootChildren {
 		return false
 	}
-	r.stands.hold(in)
-	r.postpone(ctx, in)
+	r.applied.hold(in)
+	r.Jobs.postpone(ctx, in)
 	if !in.Optional {
-		r.Wait(in.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", r.label(ctx, in), absent.Path))
-		r.notActive = r.notActive || in.Phase == declare.OnCreate
+		r.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, r), absent.Path))
+		r.Incomplete = r.Incomplete || in.Phase == declare.OnCreate
 	}
 	return true
 }
 
 // open asks the gate of an instance, and does what a false one asks for.
-func (r *Run) open(ctx context.Context, in instance) (bool, error) {
-	res, err := r.ask(ctx, in)
+func (in Instance) open(ctx context.Context, r *Cycle) (bool, error) {
+	res, err := in.Ask(ctx, r)
 	if err == nil && !res.Open {
-		r.closed(ctx, in, res)
+		in.closed(ctx, r, res)
 	}
 	return res.Open, err
 }
 
-// ask evaluates the gate of an instance.
-func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
+// Ask evaluates the gate of an instance.
+func (in Instance) Ask(ctx context.Context, r *Cycle) (when.Result, error) {
 	res, err := in.Gate.Eval(ctx, in.data(r), r.Now)
 	if err != nil {
 		return when.Result{}, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
@@ -55,13 +57,13 @@ func (r *Run) ask(ctx context.Context, in instance) (when.Result, error) {
 
 // closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
-	existing := r.children.find(d)
+func (d Instance) closed(ctx context.Context, r *Cycle, res when.Result) {
+	existing := r.Living.Find(d)
 	keep := d.KeepsOn(res)
 	if keep || len(existing) == 0 && !d.nameless {
-		r.stands.hold(d)
+		r.applied.hold(d)
 	}
-	r.postpone(ctx, d)
+	r.Jobs.postpone(ctx, d)
 	if res.Choice || d.Optional {
 		return
 	}
@@ -69,6 +71,24 @@ func (r *Run) closed(ctx context.Context, d instance, res when.Result) {
 	if len(existing) > 0 && keep {
 		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.ChildName(existing[0]))
 	}
-	r.Wait(d.id, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", r.label(ctx, d), message))
-	r.notActive = r.notActive || d.Phase == declare.OnCreate
+	r.Wait(d.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", d.Label(ctx, r), message))
+	r.Incomplete = r.Incomplete || d.Phase == declare.OnCreate
+}
+
+// Unmet gives the first condition of an instance's readyWhen that its object does not meet; "" when all are met, or there are none.
+func (in Instance) Unmet(ctx context.Context, r *Cycle, child *unstructured.Unstructured) (string, error) {
+	if in.ReadyWhen == nil {
+		return "", nil
+	}
+	data := r.Data(in.ReadyWhen.UsesChildren)
+	if in.Item != nil {
+		in.Item.give(in.Loop, data)
+	}
+	data[compile.RootObject] = kinds.View(child)
+	res, err := in.ReadyWhen.Gate.Eval(ctx, data, r.Now)
+	if err != nil {
+		return "", stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
+	}
+	r.ReconcileAt(res.NextFlip)
+	return res.Message(), nil
 }

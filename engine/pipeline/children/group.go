@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -31,12 +31,22 @@ type group struct {
 	waves [][]*declare.Declaration
 }
 
-func compileOnCreate(c *compiler) Stage { return newGroup(stage.StepOnCreate, c.declared.OnCreate) }
-func compileOnReconcile(c *compiler) Stage {
-	return newGroup(stage.StepOnReconcile, c.declared.OnReconcile)
+// OnCreate gives the stage that makes what onCreate declares; nil where it declares nothing.
+func OnCreate(declared *declare.Set) stage.Stage[*Cycle] {
+	return newGroup(stage.StepOnCreate, declared.OnCreate)
 }
 
-func newGroup(name string, declarations []*declare.Declaration) Stage {
+// OnReconcile gives the stage that makes what onReconcile declares; nil where it declares nothing.
+func OnReconcile(declared *declare.Set) stage.Stage[*Cycle] {
+	return newGroup(stage.StepOnReconcile, declared.OnReconcile)
+}
+
+// OnRollback gives the stage that makes what onRollback declares; nil where it declares nothing.
+func OnRollback(declared *declare.Set) stage.Stage[*Cycle] {
+	return newGroup(stage.StepOnRollback, declared.OnRollback)
+}
+
+func newGroup(name string, declarations []*declare.Declaration) stage.Stage[*Cycle] {
 	if len(declarations) == 0 {
 		return nil
 	}
@@ -47,7 +57,7 @@ func newGroup(name string, declarations []*declare.Declaration) Stage {
 func (g *group) Name() string { return g.name }
 
 // Run implements Stage.
-func (g *group) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+func (g *group) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
 	for _, wave := range g.waves {
 		if err := r.runWave(ctx, wave); err != nil {
 			return stage.Hold, err
@@ -58,7 +68,7 @@ func (g *group) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 
 // pending is a rendered child that is about to be written.
 type pending struct {
-	of      instance
+	of      Instance
 	child   apply.Child
 	live    *unstructured.Unstructured // of an instance that acts once: what it has made
 	job     bool
@@ -67,32 +77,32 @@ type pending struct {
 }
 
 // runWave renders the declarations of one wave, then writes them at the same time.
-func (r *Run) runWave(ctx context.Context, wave []*declare.Declaration) error {
+func (r *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error {
 	// The versions that the gates are about to read must be noted before the first write.
-	r.children.All()
+	r.Living.All()
 	var writes []*pending
 	for _, d := range wave {
 		instances, err := r.expand(ctx, d)
-		if r.awaitsChild(ctx, instanceOf(d), err) {
+		if InstanceOf(d).awaitsChild(ctx, r, err) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.label(ctx, instanceOf(d)), err)
+			return fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, r), err)
 		}
 		for _, in := range instances {
 			w, err := r.prepare(ctx, in)
-			if r.awaitsChild(ctx, in, err) {
+			if in.awaitsChild(ctx, r, err) {
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", r.label(ctx, in), err)
+				return fmt.Errorf("%s: %w", in.Label(ctx, r), err)
 			}
 			if w != nil {
 				writes = append(writes, w)
 			}
 		}
 	}
-	r.children.rendered()
+	r.Living.rendered()
 	// The garbage collector deletes the children that name their owner, and nobody but us the others.
 	ours := func(w *pending) bool { return w.live == nil && !r.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
@@ -119,11 +129,11 @@ func (r *Run) runWave(ctx context.Context, wave []*declare.Declaration) error {
 	if err := eg.Wait(); err != nil {
 		return err
 	}
-	return r.settle(writes)
+	return r.record(writes)
 }
 
 // write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
-func (r *Run) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
+func (r *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
@@ -151,8 +161,8 @@ func (w *pending) putBack(name string) (e stage.Event, tells bool) {
 	}, true
 }
 
-// settle notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
-func (r *Run) settle(writes []*pending) error {
+// record notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
+func (r *Cycle) record(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
 		w.err = unchangeable(w, w.err)
@@ -163,20 +173,20 @@ func (r *Run) settle(writes []*pending) error {
 			errs = append(errs, w.unexpandable(w.err))
 			continue
 		}
-		r.note(w.outcome.Object, w.outcome.Action)
+		r.Wrote(w.outcome.Object, w.outcome.Action)
 		if e, tells := w.putBack(r.ChildName(w.outcome.Object)); tells {
 			r.Events = append(r.Events, e)
 		}
 		switch w.outcome.Action {
 		case apply.Replaced:
-			r.awaitsReplaced(w.of, w.child.Object.GetKind(), w.child.Object.GetName())
+			w.of.awaitsReplaced(r, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
-			r.Wait(w.of.id, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
-				w.child.Object.GetKind(), w.child.Object.GetName(), heldBy(w.outcome.Object)))
+			r.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
+				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.Stored.GetUID()) {
 				r.ReconcileAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
-			r.notActive = r.notActive || w.of.Phase == declare.OnCreate
+			r.Incomplete = r.Incomplete || w.of.Phase == declare.OnCreate
 		default:
 		}
 	}
@@ -186,51 +196,51 @@ func (r *Run) settle(writes []*pending) error {
 	return nil
 }
 
-// note counts a write; what was read of the children is out of date then.
-func (r *Run) note(child *unstructured.Unstructured, action apply.Action) {
+// Wrote counts a write; what was read of the children is out of date then.
+func (r *Cycle) Wrote(child *unstructured.Unstructured, action apply.Action) {
 	if action == apply.None || action == apply.Terminating {
 		return
 	}
 	r.Writes = append(r.Writes, stage.Written{Kind: child.GetKind(), Name: r.ChildName(child), Action: action})
-	r.children.changed()
-	r.Inputs.Wrote(child, action == apply.Created && !r.children.viewed)
+	r.Living.Changed()
+	r.Inputs.Wrote(child, action == apply.Created && !r.Living.viewed)
 }
 
 // expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
 // what it waits for may be what the loop goes over.
-func (r *Run) expand(ctx context.Context, d *declare.Declaration) ([]instance, error) {
-	whole := instanceOf(d)
-	r.due.told[d] = true
-	r.foresee(ctx, d.Children)
+func (r *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
+	whole := InstanceOf(d)
+	r.Jobs.told[d] = true
+	r.Jobs.foresee(ctx, d.Children)
 	if d.Phase == declare.OnCreate && d.Once && r.Marks.Active {
-		r.stands.hold(whole)
+		r.applied.hold(whole)
 		return nil, r.keep(ctx, whole)
 	}
 	if r.Outside.Lacks(d.Outside) {
-		r.stands.hold(whole)
-		r.postpone(ctx, whole)
-		r.notActive = r.notActive || d.Phase == declare.OnCreate
+		r.applied.hold(whole)
+		r.Jobs.postpone(ctx, whole)
+		r.Incomplete = r.Incomplete || d.Phase == declare.OnCreate
 		return nil, nil
 	}
 	if !d.GateReadsItem {
-		if open, err := r.open(ctx, whole); err != nil || !open {
+		if open, err := whole.open(ctx, r); err != nil || !open {
 			return nil, err
 		}
 	}
-	if r.notInstalled(d) {
-		r.stands.hold(whole)
+	if r.NotInstalled(d) {
+		r.applied.hold(whole)
 		return nil, nil
 	}
-	instances, err := r.instances(ctx, d)
+	instances, err := r.Instances(ctx, d)
 	if err == nil {
-		r.stands.meet(d, instances)
+		r.applied.meet(d, instances)
 	}
 	return instances, err
 }
 
-// notInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
+// NotInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
 // kind is installed, so it is asked for again at the next resync.
-func (r *Run) notInstalled(d *declare.Declaration) bool {
+func (r *Cycle) NotInstalled(d *declare.Declaration) bool {
 	if !d.Optional || !d.Kind.GVK.Empty() {
 		return false
 	}
@@ -243,14 +253,14 @@ func (r *Run) notInstalled(d *declare.Declaration) bool {
 }
 
 // prepare renders an instance. nil: it does not act.
-func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
+func (r *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 	if in.GateReadsItem {
-		if open, err := r.open(ctx, in); err != nil || !open {
+		if open, err := in.open(ctx, r); err != nil || !open {
 			return nil, err
 		}
 	}
 	if r.Restoring && in.IsJob() {
-		r.stands.hold(in) // what it did can't be undone, and is not done again
+		r.applied.hold(in) // what it did can't be undone, and is not done again
 		return nil, nil
 	}
 	if in.Once {
@@ -258,37 +268,37 @@ func (r *Run) prepare(ctx context.Context, in instance) (*pending, error) {
 			return w, err
 		}
 	}
-	obj, err := in.render(ctx, r)
+	obj, err := in.Render(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if in.IsJob() {
-		return r.prepareJob(ctx, in, obj)
+		return r.Jobs.prepare(ctx, in, obj)
 	}
-	w := &pending{of: in, child: in.child(obj)}
-	w.child.Initial = r.initialOf(ctx, in, obj)
+	w := &pending{of: in, child: in.Child(obj)}
+	w.child.Initial = r.scalers.initialOf(ctx, in, obj)
 	for _, left := range in.Kind.Leftovers(obj) {
 		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: drift.InWords(left.Wanted)})
 	}
-	return w, r.stands.add(obj, in)
+	return w, r.applied.add(obj, in)
 }
 
 // keep lets the children of a declaration that does not act any more follow a change of how the box owns its children.
-func (r *Run) keep(ctx context.Context, d instance) error {
-	for _, child := range r.children.find(d) {
+func (r *Cycle) keep(ctx context.Context, d Instance) error {
+	for _, child := range r.Living.Find(d) {
 		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
 			continue
 		}
-		in := instance{Declaration: d.Declaration, id: idOf(child)} // its item may be gone from the loop
-		out, err := r.Ports.Applier.Keep(ctx, r.Owner, in.child(nil), child)
+		in := Instance{Declaration: d.Declaration, ID: IDOf(child)} // its item may be gone from the loop
+		out, err := r.Ports.Applier.Keep(ctx, r.Owner, in.Child(nil), child)
 		if err != nil {
 			return err
 		}
-		r.note(out.Object, out.Action)
-		if !d.IsJob() || r.Restoring || r.siblingNoted(in, out.Object) {
+		r.Wrote(out.Object, out.Action)
+		if !d.IsJob() || r.Restoring || r.Jobs.siblingNoted(in, out.Object) {
 			continue
 		}
-		if err := r.finishKept(ctx, in, out.Object); err != nil {
+		if err := r.Jobs.finishKept(ctx, in, out.Object); err != nil {
 			return err
 		}
 	}

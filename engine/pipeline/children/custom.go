@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
 // types do for built-in kinds (design: api.md, "Templates").
-func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
+func (d Instance) convertCustom(r *Cycle, obj *unstructured.Unstructured) error {
 	if !d.Kind.GVK.Empty() {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (d instance) convertCustom(r *Run, obj *unstructured.Unstructured) error {
 }
 
 // misfit says where a manifest does not fit its schema, and what stands there, if that may be shown.
-func (d instance) misfit(name string, err error) error {
+func (d Instance) misfit(name string, err error) error {
 	where := "manifest." + name
 	misfit, ok := errors.AsType[*value.MisfitError](err)
 	if !ok {

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"cmp"
@@ -18,85 +18,86 @@ import (
 // What reads a Job reads the Job that is declared now. One that ran with something else, and is to run again, is not there for templates
 // and gates: what waits for a migration would go out before it otherwise, answered by the migration of an earlier spec.
 
-// dueJobs are the Jobs that are to run as they are declared now.
-type dueJobs struct {
-	runs    map[string]string             // by id; "": it can't be told yet with what
+// Jobs are the Jobs of a resource in one cycle: what has completed, and which are to run as they are declared now.
+type Jobs struct {
+	cycle   *Cycle
+	runs    map[string]string             // those that are to run, by id; "": it can't be told yet with what
 	unnamed map[*declare.Declaration]bool // loops whose items can't be told yet
 	told    map[*declare.Declaration]bool // whose turn has come, or was foreseen
 }
 
-func newDueJobs() dueJobs {
-	return dueJobs{runs: map[string]string{}, unnamed: map[*declare.Declaration]bool{}, told: map[*declare.Declaration]bool{}}
+func newJobs(c *Cycle) Jobs {
+	return Jobs{cycle: c, runs: map[string]string{}, unnamed: map[*declare.Declaration]bool{}, told: map[*declare.Declaration]bool{}}
 }
 
 // outdated says whether a Job that ran with something is to run again, with something else. Earlier versions did not note with what.
-func (r *Run) outdated(id, ran string) bool {
-	run, due := r.due.runs[id]
-	return due && ran != "" && ran != run || r.due.unnamed[r.Plan.declared.Of(id)]
+func (j *Jobs) outdated(id, ran string) bool {
+	run, due := j.runs[id]
+	return due && ran != "" && ran != run || j.unnamed[j.cycle.Declared.Of(id)]
 }
 
 // declareRun notes what a Job is to have run with. One that is left as it is, or is corrected in place, counts as it is.
-func (r *Run) declareRun(in instance, live *unstructured.Unstructured, done, run string) {
+func (j *Jobs) declareRun(in Instance, live *unstructured.Unstructured, done, run string) {
 	kept := jobNameOf(done) == jobNameOf(run) || live != nil
-	delete(r.due.runs, in.id)
+	delete(j.runs, in.ID)
 	if in.Replace || !kept {
-		r.due.runs[in.id] = run
+		j.runs[in.ID] = run
 	}
-	r.children.unsee()
+	j.cycle.Living.unsee()
 }
 
 // postpone notes that a Job, or each Job of a loop, does not act now, though it is to run before what reads it. What has completed counts
 // only where it is what is declared now.
-func (r *Run) postpone(ctx context.Context, in instance) {
-	if !in.IsJob() || in.Once || r.Restoring {
+func (j *Jobs) postpone(ctx context.Context, in Instance) {
+	if !in.IsJob() || in.Once || j.cycle.Restoring {
 		return
 	}
-	if in.Loop != nil && in.item == nil {
-		instances, err := r.instances(ctx, in.Declaration)
-		r.due.unnamed[in.Declaration] = err != nil
-		r.children.unsee()
+	if in.Loop != nil && in.Item == nil {
+		instances, err := j.cycle.Instances(ctx, in.Declaration)
+		j.unnamed[in.Declaration] = err != nil
+		j.cycle.Living.unsee()
 		for _, each := range instances {
-			r.postpone(ctx, each)
+			j.postpone(ctx, each)
 		}
 		return
 	}
-	if res, err := r.ask(ctx, in); err == nil && !res.Open && res.Choice {
+	if res, err := in.Ask(ctx, j.cycle); err == nil && !res.Open && res.Choice {
 		return // it is not to run
 	}
-	same, err := in.nameplate(ctx, r)
-	if err == nil && !in.Replace && (r.children.at(keyOf(same)) != nil || jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same)) {
+	same, err := in.Identity(ctx, j.cycle)
+	if err == nil && !in.Replace && (j.cycle.Living.at(keyOf(same)) != nil || jobNameOf(DoneMarks(j.cycle.Stored)[in.ID]) == j.cycle.ChildName(same)) {
 		return // it is left as it is, or corrected in place
 	}
 	run := ""
-	if obj, err := in.render(ctx, r); err == nil {
+	if obj, err := in.Render(ctx, j.cycle); err == nil {
 		takeLifeTime(obj)
-		run = r.runOf(obj)
+		run = j.runOf(obj)
 	}
-	r.due.runs[in.id] = run
-	r.children.unsee()
+	j.runs[in.ID] = run
+	j.cycle.Living.unsee()
 }
 
 // foresee does so for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
-func (r *Run) foresee(ctx context.Context, read []*declare.Declaration) {
+func (j *Jobs) foresee(ctx context.Context, read []*declare.Declaration) {
 	for _, d := range read {
-		if !d.IsJob() || r.due.told[d] {
+		if !d.IsJob() || j.told[d] {
 			continue
 		}
-		r.due.told[d] = true
-		r.foresee(ctx, d.Children)
-		r.postpone(ctx, instanceOf(d))
+		j.told[d] = true
+		j.foresee(ctx, d.Children)
+		j.postpone(ctx, InstanceOf(d))
 	}
 }
 
 // seen gives the children that templates see: all that live, but for Jobs that are to run again; and stand-ins for Jobs that have
 // completed and are gone, as their life time asks for: what waits for their end must not close again.
-func (c *children) seen() []*unstructured.Unstructured {
-	r := c.run
-	marks := doneMarks(r.Stored)
+func (l *Living) seen() []*unstructured.Unstructured {
+	r := l.cycle
+	marks := DoneMarks(r.Stored)
 	var out []*unstructured.Unstructured
-	for _, child := range c.All() {
-		id := idOf(child)
-		if d := r.Plan.declared.Of(id); d == nil || !d.IsJob() {
+	for _, child := range l.All() {
+		id := IDOf(child)
+		if d := r.Declared.Of(id); d == nil || !d.IsJob() {
 			out = append(out, child)
 			continue
 		}
@@ -104,24 +105,24 @@ func (c *children) seen() []*unstructured.Unstructured {
 			continue // it had completed when the snapshot was taken, and is not run again
 		}
 		delete(marks, id)
-		if !r.outdated(id, child.GetAnnotations()[v1alpha1.AnnotationRun]) {
+		if !r.Jobs.outdated(id, child.GetAnnotations()[v1alpha1.AnnotationRun]) {
 			out = append(out, child)
 		}
 	}
 	living := len(out)
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if d := r.Plan.declared.Of(id); d != nil && d.IsJob() && !r.outdated(id, marks[id]) {
-			out = append(out, r.endedJob(d, id, jobNameOf(marks[id])))
+		if d := r.Declared.Of(id); d != nil && d.IsJob() && !r.Jobs.outdated(id, marks[id]) {
+			out = append(out, r.Jobs.ended(d, id, jobNameOf(marks[id])))
 		}
 	}
 	if len(out) > living {
-		slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(c.place(a), c.place(b)) })
+		slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(l.place(a), l.place(b)) })
 	}
 	return out
 }
 
-// endedJob is what templates see of a Job that has completed and is gone.
-func (r *Run) endedJob(d *declare.Declaration, id, name string) *unstructured.Unstructured {
+// ended is what templates see of a Job that has completed and is gone.
+func (j *Jobs) ended(d *declare.Declaration, id, name string) *unstructured.Unstructured {
 	job := &unstructured.Unstructured{Object: map[string]any{fieldStatus: map[string]any{
 		"succeeded":      int64(1),
 		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
@@ -132,7 +133,7 @@ func (r *Run) endedJob(d *declare.Declaration, id, name string) *unstructured.Un
 		job.SetNamespace(namespace)
 		job.SetName(rest)
 	} else {
-		job.SetNamespace(r.Stored.GetNamespace())
+		job.SetNamespace(j.cycle.Stored.GetNamespace())
 		job.SetName(name)
 	}
 	return job

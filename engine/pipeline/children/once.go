@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -11,29 +11,29 @@ import (
 // kept looks for what an instance that acts once has made already. found says that there is nothing to make; w is then the living
 // child, or nil where it is a Job that has completed and is gone. Only the name is rendered: all else would be drawn and
 // evaluated for nothing, and may not even be possible any more.
-func (r *Run) kept(ctx context.Context, in instance) (w *pending, found bool, err error) {
-	same, err := in.nameplate(ctx, r)
+func (r *Cycle) kept(ctx context.Context, in Instance) (w *pending, found bool, err error) {
+	same, err := in.Identity(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
-	live := r.children.at(keyOf(same))
+	live := r.Living.at(keyOf(same))
 	switch {
 	case live != nil && apply.ManagedByUs(live):
-		w = &pending{of: in, child: in.child(same), live: live}
-	case live == nil && in.IsJob() && jobNameOf(doneMarks(r.Stored)[in.id]) == r.ChildName(same):
+		w = &pending{of: in, child: in.Child(same), live: live}
+	case live == nil && in.IsJob() && jobNameOf(DoneMarks(r.Stored)[in.ID]) == r.ChildName(same):
 	default:
 		return nil, false, nil
 	}
 	if w != nil && in.IsJob() {
-		if err := r.finishKept(ctx, in, live); err != nil {
+		if err := r.Jobs.finishKept(ctx, in, live); err != nil {
 			return nil, false, err
 		}
 	}
-	return w, true, r.stands.add(same, in)
+	return w, true, r.applied.add(same, in)
 }
 
-// nameplate is the object of an instance, with nothing but its kind and its name.
-func (in instance) nameplate(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+// Identity is the object of an instance, with nothing but its kind and its name.
+func (in Instance) Identity(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
 	data := in.data(r)
 	same := &unstructured.Unstructured{Object: map[string]any{}}
 	same.SetGroupVersionKind(in.GVK)
@@ -51,7 +51,7 @@ func (in instance) nameplate(ctx context.Context, r *Run) (*unstructured.Unstruc
 }
 
 // writeKept leaves a child alone that is made once, but for what says whose it is.
-func (r *Run) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
+func (r *Cycle) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
 	if w.live.GetDeletionTimestamp() != nil {
 		return apply.Outcome{Action: apply.Terminating, Object: w.live}, nil
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -26,9 +27,6 @@ const fieldStatus = "status"
 // statusConditions is where conditions stand in a status.
 const statusConditions = "conditions"
 
-// fieldData is where a Secret holds its content.
-const fieldData = "data"
-
 // fieldType is the name of the field that tells conditions apart, and Secrets and Services of several types.
 const fieldType = "type"
 
@@ -44,8 +42,8 @@ func takeLifeTime(job *unstructured.Unstructured) any {
 const runMark = " "
 
 // runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
-func (r *Run) runOf(job *unstructured.Unstructured) string {
-	return drift.Hash(job) + runMark + r.ChildName(job)
+func (j *Jobs) runOf(job *unstructured.Unstructured) string {
+	return drift.Hash(job) + runMark + j.cycle.ChildName(job)
 }
 
 // jobNameOf gives the object of a run, as childName does. A Job under another name is another Job.
@@ -54,21 +52,21 @@ func jobNameOf(run string) string {
 	return name
 }
 
-// prepareJob decides what becomes of a rendered Job. nil: nothing.
-func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Unstructured) (*pending, error) {
+// prepare decides what becomes of a rendered Job. nil: nothing.
+func (j *Jobs) prepare(ctx context.Context, in Instance, obj *unstructured.Unstructured) (*pending, error) {
 	seconds := takeLifeTime(obj)
-	run := r.runOf(obj)
+	run := j.runOf(obj)
 	annotate(obj, v1alpha1.AnnotationRun, run)
-	if err := r.stands.add(obj, in); err != nil {
+	if err := j.cycle.applied.add(obj, in); err != nil {
 		return nil, err
 	}
-	live := r.children.at(keyOf(obj))
-	done, err := r.completion(ctx, in, live, run)
+	live := j.cycle.Living.at(keyOf(obj))
+	done, err := j.completion(ctx, in, live, run)
 	if err != nil {
 		return nil, err
 	}
-	r.declareRun(in, live, done, run)
-	w := &pending{of: in, child: in.child(obj), job: true}
+	j.declareRun(in, live, done, run)
+	w := &pending{of: in, child: in.Child(obj), job: true}
 	ran := ""
 	if live != nil {
 		ran = live.GetAnnotations()[v1alpha1.AnnotationRun]
@@ -86,7 +84,7 @@ func (r *Run) prepareJob(ctx context.Context, in instance, obj *unstructured.Uns
 	case jobNameOf(done) == jobNameOf(run) && !in.Replace:
 		return nil, nil // it is left as it is, and is not run again
 	case in.Replace && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
-		return nil, r.replaceJob(ctx, in, live)
+		return nil, j.replace(ctx, in, live)
 	default:
 		return w, nil
 	}
@@ -116,57 +114,57 @@ func giveLifeTime(job *unstructured.Unstructured, seconds any) {
 
 // completion gives the run with which a Job has completed, and notes it on the resource when it is seen for the first time. It is
 // "" for one that has not.
-func (r *Run) completion(ctx context.Context, in instance, live *unstructured.Unstructured, run string) (string, error) {
-	marks := doneMarks(r.Stored)
-	if live == nil || jobState(live) != batchv1.JobComplete {
-		return marks[in.id], nil
+func (j *Jobs) completion(ctx context.Context, in Instance, live *unstructured.Unstructured, run string) (string, error) {
+	marks := DoneMarks(j.cycle.Stored)
+	if live == nil || JobState(live) != batchv1.JobComplete {
+		return marks[in.ID], nil
 	}
 	ran := cmp.Or(live.GetAnnotations()[v1alpha1.AnnotationRun], run)
-	if marks[in.id] == ran {
+	if marks[in.ID] == ran {
 		return ran, nil
 	}
-	marks[in.id] = ran
-	return ran, r.remember(ctx, marks)
+	marks[in.ID] = ran
+	return ran, j.cycle.Remember(ctx, marks)
 }
 
-// replaceJob deletes a Job that runs, or ran, with something else than what is declared now. It is made again when it is gone.
-func (r *Run) replaceJob(ctx context.Context, in instance, live *unstructured.Unstructured) error {
-	if err := r.Ports.Applier.Delete(ctx, live); err != nil {
+// replace deletes a Job that runs, or ran, with something else than what is declared now. It is made again when it is gone.
+func (j *Jobs) replace(ctx context.Context, in Instance, live *unstructured.Unstructured) error {
+	if err := j.cycle.Ports.Applier.Delete(ctx, live); err != nil {
 		return err
 	}
-	r.note(live, apply.Replaced)
-	r.awaitsReplaced(in, live.GetKind(), r.ChildName(live))
+	j.cycle.Wrote(live, apply.Replaced)
+	in.awaitsReplaced(j.cycle, live.GetKind(), j.cycle.ChildName(live))
 	return nil
 }
 
 // finishKept does for a living Job that is made once what its end asks for: it is noted, and then it gets its life time.
-func (r *Run) finishKept(ctx context.Context, in instance, live *unstructured.Unstructured) error {
-	if live.GetDeletionTimestamp() != nil || jobState(live) != batchv1.JobComplete {
+func (j *Jobs) finishKept(ctx context.Context, in Instance, live *unstructured.Unstructured) error {
+	if live.GetDeletionTimestamp() != nil || JobState(live) != batchv1.JobComplete {
 		return nil
 	}
-	if _, err := r.completion(ctx, in, live, r.runOf(live)); err != nil {
+	if _, err := j.completion(ctx, in, live, j.runOf(live)); err != nil {
 		return err
 	}
-	return r.expire(ctx, live)
+	return j.expire(ctx, live)
 }
 
 // siblingNoted says whether the end of another living Job of an instance is noted: one of each has room in the mark, and which of them it
 // is must not change with every cycle. There are two where the name has changed before the resource was Active.
-func (r *Run) siblingNoted(in instance, job *unstructured.Unstructured) bool {
-	noted := jobNameOf(doneMarks(r.Stored)[in.id])
-	return noted != r.ChildName(job) && slices.ContainsFunc(r.children.find(in), func(other *unstructured.Unstructured) bool {
-		return r.ChildName(other) == noted
+func (j *Jobs) siblingNoted(in Instance, job *unstructured.Unstructured) bool {
+	noted := jobNameOf(DoneMarks(j.cycle.Stored)[in.ID])
+	return noted != j.cycle.ChildName(job) && slices.ContainsFunc(j.cycle.Living.Find(in), func(other *unstructured.Unstructured) bool {
+		return j.cycle.ChildName(other) == noted
 	})
 }
 
-// expireFinished gives what onDelete has finished, and noted, its life time.
-func (r *Run) expireFinished(ctx context.Context, in instance) error {
+// ExpireFinished gives what onDelete has finished, and noted, its life time.
+func (j *Jobs) ExpireFinished(ctx context.Context, in Instance) error {
 	if !in.IsJob() {
 		return nil
 	}
-	for _, live := range r.children.find(in) {
-		if live.GetDeletionTimestamp() == nil && jobState(live) == batchv1.JobComplete {
-			if err := r.expire(ctx, live); err != nil {
+	for _, live := range j.cycle.Living.Find(in) {
+		if live.GetDeletionTimestamp() == nil && JobState(live) == batchv1.JobComplete {
+			if err := j.expire(ctx, live); err != nil {
 				return err
 			}
 		}
@@ -175,7 +173,7 @@ func (r *Run) expireFinished(ctx context.Context, in instance) error {
 }
 
 // expire gives a Job that is made once, and whose end is noted, the life time that it was made with.
-func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error {
+func (j *Jobs) expire(ctx context.Context, live *unstructured.Unstructured) error {
 	text, promised := live.GetAnnotations()[v1alpha1.AnnotationLifeTime]
 	if _, found, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", lifeTimeField); found || !promised {
 		return nil
@@ -183,34 +181,50 @@ func (r *Run) expire(ctx context.Context, live *unstructured.Unstructured) error
 	seconds, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("annotation %s of Job %q: wanted seconds, got %q: remove it, or mend it",
-			v1alpha1.AnnotationLifeTime, r.ChildName(live), text))
+			v1alpha1.AnnotationLifeTime, j.cycle.ChildName(live), text))
 	}
-	out, err := r.Ports.Applier.Expire(ctx, live, seconds)
+	out, err := j.cycle.Ports.Applier.Expire(ctx, live, seconds)
 	if err != nil {
 		return err
 	}
-	r.note(out.Object, out.Action)
+	j.cycle.Wrote(out.Object, out.Action)
 	return nil
 }
 
 // forget drops the marks of Jobs whose declaration, or item, is gone. It runs in cycles without error only.
-func (r *Run) forget(ctx context.Context) error {
-	if r.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" || r.Restoring {
+func (j *Jobs) forget(ctx context.Context) error {
+	if j.cycle.Stored.GetAnnotations()[v1alpha1.AnnotationDone] == "" || j.cycle.Restoring {
 		return nil
 	}
-	marks := doneMarks(r.Stored)
+	marks := DoneMarks(j.cycle.Stored)
 	before := len(marks)
 	for id := range marks {
-		d := r.Plan.declared.Of(id)
-		if d == nil || !d.IsJob() || d.Loop != nil && r.stands.expanded[d] && !r.stands.met[id] {
+		d := j.cycle.Declared.Of(id)
+		if d == nil || !d.IsJob() || d.Loop != nil && j.cycle.applied.expanded[d] && !j.cycle.applied.met[id] {
 			delete(marks, id)
 		}
 	}
 	if len(marks) == before {
 		return nil
 	}
-	if r.children.viewed {
-		r.ReconcileAt(r.Now) // what was seen of their Jobs is no longer so, and no event tells
+	if j.cycle.Living.viewed {
+		j.cycle.ReconcileAt(j.cycle.Now) // what was seen of their Jobs is no longer so, and no event tells
 	}
-	return r.remember(ctx, marks)
+	return j.cycle.Remember(ctx, marks)
+}
+
+// JobState is the condition that ended a Job, or "".
+func JobState(job *unstructured.Unstructured) batchv1.JobConditionType {
+	// A missing or odd status is that of a Job that has not ended.
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["status"] != string(metav1.ConditionTrue) {
+			continue
+		}
+		if t, _ := m[fieldType].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
+			return batchv1.JobConditionType(t)
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -25,10 +25,10 @@ const (
 	maxItemKey = 253
 )
 
-// instances gives what the declaration stands for now. An absent or null field has no items.
-func (r *Run) instances(ctx context.Context, d *declare.Declaration) ([]instance, error) {
+// Instances gives what the declaration stands for now. An absent or null field has no items.
+func (r *Cycle) Instances(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
 	if d.Loop == nil {
-		return []instance{instanceOf(d)}, nil
+		return []Instance{InstanceOf(d)}, nil
 	}
 	data := r.Data(d.UsesChildren)
 	value, err := d.Loop.Field.Eval(ctx, data)
@@ -50,8 +50,8 @@ func (r *Run) instances(ctx context.Context, d *declare.Declaration) ([]instance
 }
 
 // keyed gives each item the key that its child is known by.
-func (r *Run) keyed(ctx context.Context, d *declare.Declaration, data expr.Data, items []item) ([]instance, error) {
-	out := make([]instance, 0, len(items))
+func (r *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Data, items []item) ([]Instance, error) {
+	out := make([]Instance, 0, len(items))
 	seen := make(map[string]int64, len(items))
 	for i := range items {
 		it := &items[i]
@@ -67,7 +67,7 @@ func (r *Run) keyed(ctx context.Context, d *declare.Declaration, data expr.Data,
 				"forEach: items %d and %d of %s both have %s; give `key` a template that tells them apart", other, it.index, d.Loop.Written, same))
 		}
 		seen[it.key] = it.index
-		in := instance{Declaration: d, id: d.ID + declare.KeyMark + it.key, item: it}
+		in := Instance{Declaration: d, ID: d.ID + declare.KeyMark + it.key, Item: it}
 		if it.moves && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
 			r.recognize(ctx, &in)
 		}
@@ -79,25 +79,25 @@ func (r *Run) keyed(ctx context.Context, d *declare.Declaration, data expr.Data,
 // recognize gives an item of a list that has no key the id of its child, since where the item stands may change with every edit. The
 // child is the one with its name. It keeps the mark that it was made with, and a Job that is gone the mark of its end: earlier versions
 // put the place of the item there.
-func (r *Run) recognize(ctx context.Context, in *instance) {
-	same, err := in.nameplate(ctx, r)
+func (r *Cycle) recognize(ctx context.Context, in *Instance) {
+	same, err := in.Identity(ctx, r)
 	if err != nil {
 		in.nameless = true // the error, if it is one, comes up again when the object is rendered
 		return
 	}
 	name := r.ChildName(same)
-	if live := r.children.at(keyOf(same)); live != nil && r.Plan.declared.Named(idOf(live)) == in.Declaration {
-		in.id = idOf(live)
+	if live := r.Living.at(keyOf(same)); live != nil && r.Declared.Named(IDOf(live)) == in.Declaration {
+		in.ID = IDOf(live)
 		return
 	}
-	in.id = in.Declaration.ID + declare.KeyMark + name
+	in.ID = in.Declaration.ID + declare.KeyMark + name
 	if !in.IsJob() {
 		return
 	}
-	marks := doneMarks(r.Stored)
+	marks := DoneMarks(r.Stored)
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if r.Plan.declared.Named(id) == in.Declaration && jobNameOf(marks[id]) == name {
-			in.id = id
+		if r.Declared.Named(id) == in.Declaration && jobNameOf(marks[id]) == name {
+			in.ID = id
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"fmt"
@@ -36,29 +36,29 @@ var complaints = []complaint{
 }
 
 // wordsOfChild says why a child has not settled, by kstatus, and in its own words where it has some; "" where it has settled.
-func wordsOfChild(d *declare.Declaration, child *unstructured.Unstructured) (weight, string) {
+func wordsOfChild(d *declare.Declaration, child *unstructured.Unstructured) (stage.Weight, string) {
 	res, err := status.Compute(child)
 	switch {
 	case err != nil:
 		if !d.Quoted {
-			return childOnItsWay, "its status can't be read"
+			return stage.ChildOnItsWay, "its status can't be read"
 		}
-		return childOnItsWay, "its status can't be read: " + stage.OneLine(err.Error())
+		return stage.ChildOnItsWay, "its status can't be read: " + stage.OneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
-		return childOnItsWay, res.Message + heldBy(child)
-	case res.Status == status.CurrentStatus && (!d.IsJob() || jobState(child) != ""):
+		return stage.ChildOnItsWay, res.Message + HeldBy(child)
+	case res.Status == status.CurrentStatus && (!d.IsJob() || JobState(child) != ""):
 		// To kstatus, a Job is as it should be as soon as it has begun.
-		return childOnItsWay, ""
+		return stage.ChildOnItsWay, ""
 	}
-	of, why := childOnItsWay, stage.OneLine(res.Message)
+	of, why := stage.ChildOnItsWay, stage.OneLine(res.Message)
 	if c, complains := saidBy(child, res); c != nil {
 		why = wordsOfCondition(c, d.Quoted)
 		if complains {
-			of = childTroubled
+			of = stage.ChildTroubled
 		}
 	}
 	if res.Status == status.FailedStatus {
-		of = childFailed
+		of = stage.ChildFailed
 	}
 	return of, why
 }
@@ -91,8 +91,8 @@ func wordsOfCondition(c *status.BasicCondition, quoted bool) string {
 	return stage.Steady(strings.Trim(c.Reason+": "+c.Message, ": "))
 }
 
-// heldBy names the finalizers that hold an object which is being deleted. Those of the garbage collector go by themselves.
-func heldBy(obj *unstructured.Unstructured) string {
+// HeldBy names the finalizers that hold an object which is being deleted. Those of the garbage collector go by themselves.
+func HeldBy(obj *unstructured.Unstructured) string {
 	var names []string
 	for _, f := range obj.GetFinalizers() {
 		if f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {

@@ -1,23 +1,24 @@
-package pipeline
+package children
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // dryRun runs the groups once against the API server's dry run, before a cycle of a box with rollback changes anything: what it
 // refuses ends the cycle.
-type dryRun struct{ groups []Stage }
+type dryRun struct {
+	groups []stage.Stage[*Cycle]
+}
 
-func compileDryRun(c *compiler) Stage {
-	if c.plan.Rollback == nil {
-		return nil
-	}
+// NewDryRun gives the stage that tries the groups of a box.
+func NewDryRun(declared *declare.Set) stage.Stage[*Cycle] {
 	var s dryRun
-	for _, group := range []Stage{compileOnCreate(c), compileOnReconcile(c)} {
+	for _, group := range []stage.Stage[*Cycle]{OnCreate(declared), OnReconcile(declared)} {
 		if group != nil {
 			s.groups = append(s.groups, group)
 		}
@@ -29,12 +30,12 @@ func compileDryRun(c *compiler) Stage {
 func (dryRun) Name() string { return stage.StepDryRun }
 
 // Run implements Stage.
-func (s dryRun) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+func (s dryRun) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
 	if r.Ports.DryRun == nil {
 		return stage.Next, nil
 	}
-	r.children.All() // their versions from before the dry run are what it has seen
-	probe := r.Plan.newRun(r.Probe())
+	r.Living.All() // their versions from before the dry run are what it has seen
+	probe := NewCycle(r.Probe(), r.Declared)
 	ctx, giveBack := budget.WithCycle(ctx, nil) // what is only tried is not what is rendered
 	defer giveBack()
 	for _, group := range s.groups {

@@ -1,4 +1,4 @@
-package pipeline
+package children
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // errQuietFail stands for what a template says that fails by itself.
 var errQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
 
-// render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
-func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+// Render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
+func (d Instance) Render(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
 	obj, err := d.build(ctx, r)
 	if _, said := errors.AsType[*functions.FailError](err); said && d.UsesSecrets {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
@@ -30,7 +30,7 @@ func (d instance) render(ctx context.Context, r *Run) (*unstructured.Unstructure
 }
 
 // build is render with errors as they are.
-func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured, error) {
+func (d Instance) build(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
 	data := d.allData(r)
 	in := kinds.Declared{Instance: r.Owner.Label, WithTTL: true}
 	var err error
@@ -76,7 +76,7 @@ func (d instance) build(ctx context.Context, r *Run) (*unstructured.Unstructured
 }
 
 // defaults looks up the workload and the Service that the kind's defaults are taken from.
-func (d instance) defaults(ctx context.Context, r *Run, in *kinds.Declared) error {
+func (d Instance) defaults(ctx context.Context, r *Cycle, in *kinds.Declared) error {
 	if d.Workload() != nil {
 		name, short, err := d.face(ctx, r, d.Workload())
 		if err != nil {
@@ -108,10 +108,10 @@ func (d instance) defaults(ctx context.Context, r *Run, in *kinds.Declared) erro
 
 // face is what the instance sees of another declaration: its object's name and its ports. Of one that goes over the same
 // items it is the object of this item. Ports may come from a Secret, as in the content of the other object.
-func (d instance) face(ctx context.Context, r *Run, of *declare.Declaration) (name string, short map[string]any, err error) {
-	other := instanceOf(of)
+func (d Instance) face(ctx context.Context, r *Cycle, of *declare.Declaration) (name string, short map[string]any, err error) {
+	other := InstanceOf(of)
 	if of.Loop != nil {
-		other.item = d.item // the compiler has seen that both go over the same items
+		other.Item = d.Item // the compiler has seen that both go over the same items
 	}
 	data := other.allData(r)
 	if name, err = other.objectName(ctx, r, data); err != nil {
@@ -121,7 +121,7 @@ func (d instance) face(ctx context.Context, r *Run, of *declare.Declaration) (na
 	return name, short, err
 }
 
-func (d instance) objectName(ctx context.Context, r *Run, data expr.Data) (string, error) {
+func (d Instance) objectName(ctx context.Context, r *Cycle, data expr.Data) (string, error) {
 	if d.Name == nil {
 		return r.Stored.GetName(), nil
 	}
@@ -139,7 +139,7 @@ func (d instance) objectName(ctx context.Context, r *Run, data expr.Data) (strin
 
 // objectNamespace is where the object goes. A template may not lead a namespaced resource's author into another namespace
 // (design: security.md); one that the box names literally is the box author's decision.
-func (d instance) objectNamespace(ctx context.Context, r *Run, data expr.Data) (string, error) {
+func (d Instance) objectNamespace(ctx context.Context, r *Cycle, data expr.Data) (string, error) {
 	namespaced, err := d.namespaced(r)
 	if err != nil {
 		return "", err
@@ -172,16 +172,16 @@ func (d instance) objectNamespace(ctx context.Context, r *Run, data expr.Data) (
 	return ns, r.MayReach(ctx, "namespace", ns, show)
 }
 
-func (d instance) namespaced(r *Run) (bool, error) {
+func (d Instance) namespaced(r *Cycle) (bool, error) {
 	if !d.Kind.GVK.Empty() {
 		return !d.Kind.ClusterScoped, nil
 	}
 	return r.Ports.Kinds.Namespaced(d.GVK)
 }
 
-// child says how a rendered object is to be written.
-func (d instance) child(obj *unstructured.Unstructured) apply.Child {
+// Child says how a rendered object is to be written.
+func (d Instance) Child(obj *unstructured.Unstructured) apply.Child {
 	return apply.Child{
-		Object: obj, ID: d.id, Once: d.Once, Adopt: d.Adopt, Orphan: d.Orphan, OwnerReference: d.OwnerReference, Replace: d.Replace,
+		Object: obj, ID: d.ID, Once: d.Once, Adopt: d.Adopt, Orphan: d.Orphan, OwnerReference: d.OwnerReference, Replace: d.Replace,
 	}
 }

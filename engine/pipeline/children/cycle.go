@@ -1,0 +1,48 @@
+package children
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// Cycle is one reconcile of a resource, with what the declarations of its box stand for in it.
+type Cycle struct {
+	*stage.Cycle
+
+	// Declared are the declarations of the box.
+	Declared *declare.Set
+	// Living are the children that the resource has.
+	Living *Living
+	// Incomplete says that something of onCreate is not made yet, so that the resource is not Active after this cycle.
+	Incomplete bool
+
+	applied appliedSet
+	Jobs    Jobs
+	scalers scalers
+}
+
+// NewCycle gives a cycle its children.
+func NewCycle(shared *stage.Cycle, declared *declare.Set) *Cycle {
+	c := &Cycle{Cycle: shared, Declared: declared, applied: newAppliedSet()}
+	c.Living, c.Jobs, c.scalers = &Living{cycle: c}, newJobs(c), scalers{cycle: c}
+	shared.Children = c.Living
+	return c
+}
+
+func IDOf(child *unstructured.Unstructured) string {
+	return child.GetAnnotations()[v1alpha1.AnnotationDeclaration]
+}
+
+// childKey names an object.
+type childKey struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+}
+
+func keyOf(obj *unstructured.Unstructured) childKey {
+	return childKey{kind: obj.GroupVersionKind(), namespace: obj.GetNamespace(), name: obj.GetName()}
+}

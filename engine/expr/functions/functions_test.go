@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,34 @@ func evaluate(t *testing.T, text string) (any, error) {
 		t.Fatalf("compiling %q: %v", text, err)
 	}
 	return c.Eval(t.Context(), sample())
+}
+
+// expectGiven evaluates expressions, and compares what they give as JSON; floats say so, since 2.0 is 2 in JSON. Where an error is expected, it stands
+// behind an exclamation mark, without the expression.
+func expectGiven(t *testing.T, cases map[string]string) {
+	t.Helper()
+	for text, want := range cases {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			message, wantsError := strings.CutPrefix(want, "! ")
+			c, err := randomScope().Compile("{{ " + text + " }}")
+			var v any
+			if err == nil {
+				v, err = c.Eval(t.Context(), sample())
+			}
+			if wantsError {
+				g.Expect(err).To(MatchError(HaveSuffix(message)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := value.JSON(v, "")
+			g.Expect(err).NotTo(HaveOccurred())
+			if _, isFloat := v.(float64); isFloat {
+				got += " as a float"
+			}
+			g.Expect(got).To(Equal(want))
+		})
+	}
 }
 
 // randomScope allows the random functions too.

@@ -1,0 +1,45 @@
+package functions_test
+
+import "testing"
+
+func TestRegexFuncs(t *testing.T) {
+	expectGiven(t, map[string]string{
+		`regexMatch "^a+$" "aaa"`:                                `true`,
+		`regexMatch "^a+$" "ab"`:                                 `false`,
+		`regexMatch "(" "a"`:                                     `! regexMatch: the pattern is not valid: missing closing )`,
+		`regexMatch "(?i)A" "a"`:                                 `true`,
+		`regexMatch "a(?=b)" "ab"`:                               `! regexMatch: the pattern is not valid: invalid or unsupported Perl syntax`,
+		`regexMatch "" ""`:                                       `true`,
+		`regexFind "b+" "abbc"`:                                  `"bb"`,
+		`regexFind "x" "abc"`:                                    `""`,
+		`regexFind "[" "a"`:                                      `! regexFind: the pattern is not valid: missing closing ]`,
+		`regexFindAll "a." "abacad" -1`:                          `["ab","ac","ad"]`,
+		`regexFindAll "a." "abacad" 2`:                           `["ab","ac"]`,
+		`regexFindAll "a." "abacad" 0`:                           `[]`,
+		`regexFindAll "x" "abc" -1`:                              `[]`,
+		`regexFindAll "" "ab" -1`:                                `["","",""]`,
+		`regexSplit "," "a,b,c" -1`:                              `["a","b","c"]`,
+		`regexSplit "," "a,b,c" 2`:                               `["a","b,c"]`,
+		`regexSplit "," "a,b,c" 0`:                               `[]`,
+		`regexSplit "x" "abc" -1`:                                `["abc"]`,
+		`regexReplaceAll "(a)(b)" "ab-ab" "$2$1"`:                `"ba-ba"`,
+		`regexReplaceAll "(?P<x>a)" "a" "<${x}>"`:                `"<a>"`,
+		`regexReplaceAll "a" "a" "$9"`:                           `""`,
+		`regexReplaceAll "a" "b" "c"`:                            `"b"`,
+		`regexReplaceAll "(" "a" "b"`:                            `! regexReplaceAll: the pattern is not valid: missing closing )`,
+		`regexReplaceAllLiteral "a" "aba" "$1"`:                  `"$1b$1"`,
+		`regexReplaceAllLiteral "" "ab" "-"`:                     `"-a-b-"`,
+		`regexQuoteMeta "a.b*[c]"`:                               `"a\\.b\\*\\[c\\]"`,
+		`regexQuoteMeta ""`:                                      `""`,
+		`regexFindGroups "(a)(b)?" "xac"`:                        `["a","a",""]`,
+		`regexFindGroups "x" "a"`:                                `[]`,
+		`regexFindGroups "(" "a"`:                                `! regexFindGroups: the pattern is not valid: missing closing )`,
+		`regexFindAllGroups "(a)(.)" -1 "abac"`:                  `[["ab","a","b"],["ac","a","c"]]`,
+		`regexFindAllGroups "(a)(.)" 1 "abac"`:                   `[["ab","a","b"]]`,
+		`regexFindAllGroups "(" 1 "a"`:                           `! regexFindAllGroups: the pattern is not valid: missing closing )`,
+		`regexFindNamed "(?P<h>[a-z]+):(?P<p>\\d+)" "web:80"`:    `{"h":"web","p":"80"}`,
+		`regexFindNamed "(?P<h>x)" "a"`:                          `{}`,
+		`regexFindAllNamed "(?P<k>\\w)=(?P<v>\\w)" -1 "a=1 b=2"`: `[{"k":"a","v":"1"},{"k":"b","v":"2"}]`,
+		`regexFindAllNamed "(" -1 "a"`:                           `! regexFindAllNamed: the pattern is not valid: missing closing )`,
+	})
+}

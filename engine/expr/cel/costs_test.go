@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	. "github.com/onsi/gomega"
+
+	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
 // Every function of CEL that is enabled has a cost, or only reads the text that it is given: a new one must be looked at.
@@ -29,3 +33,84 @@ isLinkLocalMulticast isGlobalUnicast isGreaterThan isIP isInteger isLessThan isL
 labelSelector last lowerAscii major masked minor name namespace optional.none optional.of optional.ofNonZeroValue optional.unwrap or
 orValue patch path prefixLength reason resource semver serviceAccount sign size startsWith string strings.quote sub subresource substring
 string timestamp trim type uint unwrapOpt upperAscii url value`
+
+// text gives a text of so many bytes.
+func text(n int) ref.Val { return types.String(strings.Repeat("a", n)) }
+
+// listOfTexts gives a list of n texts, each of so many bytes.
+func listOfTexts(n, bytes int) ref.Val {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = strings.Repeat("a", bytes)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(all)
+}
+
+// A call is charged before it is made, for what it may read and make: an element, or ten bytes, is a unit.
+func TestCostOf(t *testing.T) {
+	over := budget.MaxCost + 1
+	number := types.Int(5)
+	object := types.DefaultTypeAdapter.NativeToValue(map[string]string{"a": strings.Repeat("b", 100)})
+	for name, tc := range map[string]struct {
+		function string
+		args     []ref.Val
+		want     int
+	}{
+		"what reads its text":                {"startsWith", []ref.Val{text(100), text(20)}, 13},
+		"what reads no text":                 {"getHours", []ref.Val{number}, 1},
+		"a function that nobody knows":       {"unknown", []ref.Val{text(10)}, 2},
+		"equal numbers":                      {"_==_", []ref.Val{number, number}, 1},
+		"equal texts":                        {"_==_", []ref.Val{text(100), text(100)}, 11},
+		"a long text and a short one":        {"_==_", []ref.Val{text(1000), text(10)}, 2},
+		"lists":                              {"_==_", []ref.Val{listOfTexts(10, 20), listOfTexts(10, 20)}, 31},
+		"maps":                               {"_!=_", []ref.Val{object, object}, 13},
+		"a sum of numbers":                   {"_+_", []ref.Val{number, number}, 1},
+		"a sum of texts":                     {"_+_", []ref.Val{text(100), text(100)}, 21},
+		"a sum of lists":                     {"_+_", []ref.Val{listOfTexts(10, 1), listOfTexts(5, 1)}, 30},
+		"in a list":                          {"@in", []ref.Val{text(1), listOfTexts(10, 20)}, 31},
+		"in a map":                           {"@in", []ref.Val{text(100), object}, 11},
+		"indexOf in a text":                  {"indexOf", []ref.Val{text(100), text(9)}, 100},
+		"indexOf in a list":                  {"indexOf", []ref.Val{listOfTexts(10, 20), text(9)}, 31},
+		"replace that makes it longer":       {"replace", []ref.Val{text(10), text(1), text(100)}, 112},
+		"replace of what is not there":       {"replace", []ref.Val{text(100), types.String("b"), text(100)}, 30},
+		"split":                              {"split", []ref.Val{types.String("a,b,c"), types.String(",")}, 13},
+		"split into letters":                 {"split", []ref.Val{text(10), types.String("")}, 42},
+		"join":                               {"join", []ref.Val{listOfTexts(10, 20)}, 31},
+		"join with a separator":              {"join", []ref.Val{listOfTexts(10, 20), text(10)}, 41},
+		"format":                             {"format", []ref.Val{types.String("%s"), listOfTexts(1, 10)}, 4},
+		"format that asks for digits":        {"format", []ref.Val{types.String("%.100f"), listOfTexts(1, 10)}, 15},
+		"lists.range":                        {"lists.range", []ref.Val{types.Int(100)}, 200},
+		"lists.range of nothing":             {"lists.range", []ref.Val{types.Int(-5)}, 0},
+		"a quantity":                         {"quantity", []ref.Val{types.String("1Gi")}, 1},
+		"a quantity with an exponent":        {"quantity", []ref.Val{types.String("1e99")}, 1},
+		"a quantity that would fill memory":  {"quantity", []ref.Val{types.String("1e999999999")}, over},
+		"a quantity that is too long":        {"isQuantity", []ref.Val{text(300)}, over},
+		"a pattern":                          {"matches", []ref.Val{text(100), types.String("a")}, 60},
+		"a pattern that can't be read":       {"matches", []ref.Val{text(100), types.String("(")}, 30},
+		"a pattern that is too large":        {"matches", []ref.Val{text(1), types.String("(" + strings.Repeat("a", 100) + "){900}")}, over},
+		"all matches in a short text":        {"findAll", []ref.Val{text(100), types.String("a")}, 60},
+		"all matches in a long text":         {"findAll", []ref.Val{text(1024), types.String("a")}, 732},
+		"sort":                               {"sort", []ref.Val{listOfTexts(8, 1)}, 36},
+		"reverse":                            {"reverse", []ref.Val{listOfTexts(8, 1)}, 9},
+		"distinct compares with every other": {"distinct", []ref.Val{listOfTexts(10, 1)}, 220},
+		"sets":                               {"sets.contains", []ref.Val{listOfTexts(10, 1), listOfTexts(2, 1)}, 140},
+		"a format of Kubernetes":             {"validate", []ref.Val{text(10)}, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(costOf(tc.function, tc.args)).To(Equal(tc.want))
+		})
+	}
+}
+
+// Weighing stops above the limit, so that lists which hold one another many times are cheap to refuse.
+func TestWeightStops(t *testing.T) {
+	g := NewWithT(t)
+	list := listOfTexts(2, 1)
+	for range 200 {
+		list = types.DefaultTypeAdapter.NativeToValue([]ref.Val{list, list})
+	}
+	g.Expect(weight(list, 1000, 0)).To(BeNumerically(">", 1000))
+	g.Expect(weight(listOfTexts(10, 100), 1000, 0)).To(Equal(111))
+	g.Expect(weight(types.OptionalOf(types.Int(1)), 10, 0)).To(Equal(2))
+	g.Expect(weight(types.OptionalNone, 10, 0)).To(Equal(1))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/deletion"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -17,7 +18,7 @@ type stageEntry struct {
 // read stands before it, status and health after it: they run whatever the stages answer, and belong to the engine.
 func order() []stageEntry {
 	return []stageEntry{
-		{stage.StepDeletion, compileDeletion},
+		{stage.StepDeletion, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared)) }},
 		{stage.StepMetadata, compileMetadata},
 		{stage.StepDependencies, compileDependencies},
 		{stage.StepNormalize, compileNormalize},

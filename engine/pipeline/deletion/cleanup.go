@@ -1,4 +1,4 @@
-package pipeline
+package deletion
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 
 // steps runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
 // first error is the one that people read.
-func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string) (waiting []string, first error) {
+func (d *deletion) steps(ctx context.Context, c *children.Cycle, finished map[string]string) (waiting []string, first error) {
 	for _, decl := range d.cleanup {
-		messages, err := d.declared(ctx, r, decl, finished)
+		messages, err := d.declared(ctx, c, decl, finished)
 		waiting, first = append(waiting, messages...), cmp.Or(first, err)
 		if d.ordered && (len(waiting) > 0 || first != nil) {
 			break
@@ -30,32 +30,32 @@ func (d *deletion) steps(ctx context.Context, r *Run, finished map[string]string
 }
 
 // declared runs one onDelete declaration, for each of its items.
-func (d *deletion) declared(ctx context.Context, r *Run, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
+func (d *deletion) declared(ctx context.Context, c *children.Cycle, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
 	whole := children.InstanceOf(decl)
 	if decl.Loop == nil && isFinished(finished, whole) {
-		return nil, r.Jobs.ExpireFinished(ctx, whole) // what its gate and its templates read may be gone
+		return nil, c.Jobs.ExpireFinished(ctx, whole) // what its gate and its templates read may be gone
 	}
 	if !decl.GateReadsItem {
 		// As in the other groups: what the gate waits for may be what the loop goes over.
-		open, message, err := d.enters(ctx, r, whole, finished)
+		open, message, err := d.enters(ctx, c, whole, finished)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", whole.Label(ctx, r.Cycle), err)
+			return nil, fmt.Errorf("%s: %w", whole.Label(ctx, c), err)
 		}
 		if !open {
 			return nonEmpty(message), nil
 		}
 	}
-	if r.NotInstalled(decl) {
+	if c.NotInstalled(decl) {
 		return nil, nil
 	}
-	instances, err := r.Instances(ctx, decl)
+	instances, err := c.Instances(ctx, decl)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", whole.Label(ctx, r.Cycle), err)
+		return nil, fmt.Errorf("%s: %w", whole.Label(ctx, c), err)
 	}
 	for _, in := range instances {
-		message, err := d.step(ctx, r, in, finished)
+		message, err := d.step(ctx, c, in, finished)
 		if err != nil {
-			first = cmp.Or(first, fmt.Errorf("%s: %w", in.Label(ctx, r.Cycle), err))
+			first = cmp.Or(first, fmt.Errorf("%s: %w", in.Label(ctx, c), err))
 		}
 		waiting = append(waiting, nonEmpty(message)...)
 		if d.ordered && (len(waiting) > 0 || first != nil) {
@@ -73,22 +73,22 @@ func nonEmpty(message string) []string {
 }
 
 // enters asks the gate of an instance. A message says what a closed one waits for.
-func (d *deletion) enters(ctx context.Context, r *Run, in children.Instance, finished map[string]string) (open bool, message string, err error) {
-	res, err := in.Ask(ctx, r.Cycle)
+func (d *deletion) enters(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (open bool, message string, err error) {
+	res, err := in.Ask(ctx, c)
 	if err != nil || res.Open || res.Choice || in.Optional {
 		return res.Open, "", err
 	}
-	message, err = d.held(ctx, r, in, finished, fmt.Sprintf("%s: %s", in.Label(ctx, r.Cycle), res.Message()))
+	message, err = d.held(ctx, c, in, finished, fmt.Sprintf("%s: %s", in.Label(ctx, c), res.Message()))
 	return false, message, err
 }
 
 // held says what a closed gate that waits still holds back. What was made before it closed is seen to its end: the children that
 // the gate reads may be gone since.
-func (d *deletion) held(ctx context.Context, r *Run, in children.Instance, finished map[string]string, why string) (string, error) {
+func (d *deletion) held(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string, why string) (string, error) {
 	all := []children.Instance{in}
 	if in.Loop != nil && in.Item == nil {
 		var err error
-		if all, err = r.Instances(ctx, in.Declaration); err != nil || len(all) == 0 {
+		if all, err = c.Instances(ctx, in.Declaration); err != nil || len(all) == 0 {
 			return why, nil //nolint:nilerr // what the gate waits for may be what the loop goes over
 		}
 	}
@@ -96,11 +96,11 @@ func (d *deletion) held(ctx context.Context, r *Run, in children.Instance, finis
 		if isFinished(finished, one) {
 			continue
 		}
-		begun := r.Living.Find(one)
-		if len(begun) == 0 || !r.Declared.OnlyOnDelete(one.ID) {
+		begun := c.Living.Find(one)
+		if len(begun) == 0 || !c.Declared.OnlyOnDelete(one.ID) {
 			return why, nil
 		}
-		message, err := d.outcome(ctx, r, one, begun[0])
+		message, err := d.outcome(ctx, c, one, begun[0])
 		if err != nil || message != "" {
 			return message, err
 		}
@@ -110,30 +110,30 @@ func (d *deletion) held(ctx context.Context, r *Run, in children.Instance, finis
 }
 
 // step runs one instance. A message says what is still waited for.
-func (d *deletion) step(ctx context.Context, r *Run, in children.Instance, finished map[string]string) (string, error) {
+func (d *deletion) step(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (string, error) {
 	if isFinished(finished, in) {
-		return "", r.Jobs.ExpireFinished(ctx, in)
+		return "", c.Jobs.ExpireFinished(ctx, in)
 	}
 	if in.GateReadsItem {
-		if open, message, err := d.enters(ctx, r, in, finished); err != nil || !open {
+		if open, message, err := d.enters(ctx, c, in, finished); err != nil || !open {
 			return message, err
 		}
 	}
-	obj, err := in.Render(ctx, r.Cycle)
+	obj, err := in.Render(ctx, c)
 	if err != nil {
 		return "", err
 	}
-	if err := r.Reach(ctx, obj); err != nil {
+	if err := c.Reach(ctx, obj); err != nil {
 		return "", err
 	}
 	child := in.Child(obj)
 	child.CleanUp = true
-	out, err := r.Ports.Applier.Apply(ctx, r.Owner, child)
+	out, err := c.Ports.Applier.Apply(ctx, c.Owner, child)
 	if stage.InTerminatingNamespace(err) {
 		// Nor can an event be made there.
-		ofBox := obj.GetNamespace() == r.Stored.GetNamespace()
-		r.Events = append(r.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
-			"clean-up of %s/%s skips %s: namespace %q is being deleted", r.Stored.GetNamespace(), r.Stored.GetName(), in.Label(ctx, r.Cycle), obj.GetNamespace())})
+		ofBox := obj.GetNamespace() == c.Stored.GetNamespace()
+		c.Events = append(c.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", c.Stored.GetNamespace(), c.Stored.GetName(), in.Label(ctx, c), obj.GetNamespace())})
 		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
@@ -143,11 +143,11 @@ func (d *deletion) step(ctx context.Context, r *Run, in children.Instance, finis
 	if err != nil {
 		return "", err
 	}
-	r.Wrote(out.Object, out.Action)
+	c.Wrote(out.Object, out.Action)
 	if out.Action == apply.Terminating {
-		return beingDeleted(r, obj), nil
+		return beingDeleted(c, obj), nil
 	}
-	message, err := d.outcome(ctx, r, in, out.Object)
+	message, err := d.outcome(ctx, c, in, out.Object)
 	if err == nil && message == "" {
 		finish(finished, in, drift.Hash(obj))
 	}
@@ -168,14 +168,14 @@ func finish(finished map[string]string, in children.Instance, hash string) {
 
 // outcome says what an object of the clean-up is still waited for. One that is no Job, and has no readyWhen, is finished when it is
 // made.
-func (d *deletion) outcome(ctx context.Context, r *Run, in children.Instance, live *unstructured.Unstructured) (string, error) {
+func (d *deletion) outcome(ctx context.Context, c *children.Cycle, in children.Instance, live *unstructured.Unstructured) (string, error) {
 	if live.GetDeletionTimestamp() != nil {
-		return beingDeleted(r, live), nil
+		return beingDeleted(c, live), nil
 	}
 	if !in.IsJob() {
-		why, err := in.Unmet(ctx, r.Cycle, live)
+		why, err := in.Unmet(ctx, c, live)
 		if why != "" {
-			why = fmt.Sprintf("%s %q: %s", live.GetKind(), r.ChildName(live), why)
+			why = fmt.Sprintf("%s %q: %s", live.GetKind(), c.ChildName(live), why)
 		}
 		return why, err
 	}
@@ -188,12 +188,12 @@ func (d *deletion) outcome(ctx context.Context, r *Run, in children.Instance, li
 		}
 		return "", stage.NewPermanent(v1alpha1.ReasonCleanupFailed, fmt.Errorf(
 			"clean-up Job %q failed and holds the deletion: mend the cause and delete the Job to run it again, or set the annotation %s: \"true\" on the resource",
-			r.ChildName(live), v1alpha1.AnnotationSkipCleanup))
+			c.ChildName(live), v1alpha1.AnnotationSkipCleanup))
 	default:
-		return fmt.Sprintf("waiting for clean-up Job %q to finish", r.ChildName(live)), nil
+		return fmt.Sprintf("waiting for clean-up Job %q to finish", c.ChildName(live)), nil
 	}
 }
 
-func beingDeleted(r *Run, child *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), r.ChildName(child))
+func beingDeleted(c *children.Cycle, child *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %q is being deleted", child.GetKind(), c.ChildName(child))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const (
@@ -78,7 +79,7 @@ func checkAutoscaler(c *shape.Checker) {
 func badTarget(kind string) *shape.FieldError {
 	return &shape.FieldError{
 		Path: shape.JoinPath(nameTarget, nameKind), Want: shape.OneOf(scaleTargetKinds) + " (others: spec.scaleTargetRef)",
-		Got: shape.TypeString, Value: shape.Excerpt(kind),
+		Got: value.TypeString, Value: shape.Excerpt(kind),
 	}
 }
 

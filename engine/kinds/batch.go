@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // defaultBackoffLimit is the number of retries of a Job that does not name one.
@@ -71,7 +72,7 @@ func JobOptions(short map[string]any) (failurePolicy v1alpha1.JobFailurePolicy, 
 
 func badFailurePolicy(text string) *shape.FieldError {
 	return &shape.FieldError{
-		Path: nameFailurePolicy, Got: shape.TypeName(text), Value: shape.Excerpt(text),
+		Path: nameFailurePolicy, Got: value.TypeName(text), Value: shape.Excerpt(text),
 		Want: fmt.Sprintf("%s or %s", v1alpha1.JobFailureBlock, v1alpha1.JobFailureContinue),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // builtIn gives the shape of a kind that comes with Kubernetes; nil for all others, whose manifests are taken as they are.
@@ -17,7 +18,7 @@ func builtIn(gvk schema.GroupVersionKind) (*shape.Shape, *shape.FieldError) {
 	}
 	s := shape.Of(t)
 	if !isObject(s) {
-		return nil, &shape.FieldError{Path: shape.JoinPath(nameManifest, nameKind), Want: "kind of a single object", Got: shape.TypeString, Value: gvk.Kind}
+		return nil, &shape.FieldError{Path: shape.JoinPath(nameManifest, nameKind), Want: "kind of a single object", Got: value.TypeString, Value: gvk.Kind}
 	}
 	return s, nil
 }

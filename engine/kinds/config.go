@@ -8,6 +8,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // configKinds are what pods use: configuration, and accounts.
@@ -47,7 +48,7 @@ func buildSecret(short map[string]any) (map[string]any, error) {
 		for key, v := range texts {
 			text, ok := v.(string)
 			if !ok {
-				return nil, &shape.FieldError{Path: shape.JoinPath(nameData, "["+key+"]"), Want: shape.TypeString, Got: shape.TypeName(v)}
+				return nil, &shape.FieldError{Path: shape.JoinPath(nameData, "["+key+"]"), Want: value.TypeString, Got: value.TypeName(v)}
 			}
 			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // typeDoc is what the comments of a type of the API say.
@@ -58,7 +59,7 @@ func (k Kind) CommonFields() []FieldDoc {
 		case k.spec != nil:
 			f.of, f.Type = k.spec, shape.Words(k.spec)
 		case k.GVK.Empty():
-			f.Type = shape.TypeObject
+			f.Type = value.TypeObject
 		default:
 			continue
 		}

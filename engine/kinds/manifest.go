@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // gotReserved is what shape.FieldError.Got says of a field that someone else sets.
@@ -35,7 +36,7 @@ func manifestKinds() []Kind {
 func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	manifest, ok := short[nameManifest].(map[string]any)
 	if !ok {
-		return schema.GroupVersionKind{}, &shape.FieldError{Path: nameManifest, Want: shape.TypeObject, Got: shape.TypeOrNothing(short[nameManifest])}
+		return schema.GroupVersionKind{}, &shape.FieldError{Path: nameManifest, Want: value.TypeObject, Got: shape.TypeOrNothing(short[nameManifest])}
 	}
 	apiVersion, ok := manifest[nameAPIVersion].(string)
 	if !ok || apiVersion == "" {
@@ -48,7 +49,7 @@ func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || gv.Version == "" {
 		return schema.GroupVersionKind{}, &shape.FieldError{
-			Path: shape.JoinPath(nameManifest, nameAPIVersion), Want: "group/version or version", Got: shape.TypeName(apiVersion), Value: shape.Excerpt(apiVersion),
+			Path: shape.JoinPath(nameManifest, nameAPIVersion), Want: "group/version or version", Got: value.TypeName(apiVersion), Value: shape.Excerpt(apiVersion),
 		}
 	}
 	return gv.WithKind(kind), nil

@@ -3,6 +3,8 @@ package shape
 import (
 	"math"
 	"reflect"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Convert turns a rendered JSON tree into what a Go type wants, and gives a new tree: "3" becomes 3 where an integer is
@@ -83,7 +85,7 @@ func (w *walker) value(s *Shape, v any) any {
 			return out
 		}
 	}
-	w.fail(&FieldError{Want: s.word(), Got: TypeName(v), Value: Excerpt(v)})
+	w.fail(&FieldError{Want: s.word(), Got: value.TypeName(v), Value: Excerpt(v)})
 	return nil
 }
 
@@ -168,7 +170,7 @@ func (w *walker) anything(v any) any {
 			return v
 		}
 	}
-	w.fail(&FieldError{Want: words[FormAnything], Got: TypeName(v), Value: Excerpt(v)})
+	w.fail(&FieldError{Want: words[FormAnything], Got: value.TypeName(v), Value: Excerpt(v)})
 	return nil
 }
 

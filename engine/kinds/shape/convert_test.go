@@ -66,7 +66,7 @@ func TestConvertScalars(t *testing.T) {
 		"text from true":                    {true, text, "true"},
 		"text from a JSON number":           {json.Number("7"), text, "7"},
 		"number from a JSON number":         {json.Number("1.5"), number, 1.5},
-		"number from a JSON number of none": {json.Number("x"), number, bad{"number", "json.Number"}},
+		"number from a JSON number of none": {json.Number("x"), number, bad{"number", "string"}},
 		"number from a large unsigned":      {uint64(math.MaxUint64), number, float64(math.MaxUint64)},
 		"number from a small float":         {float32(0.5), number, 0.5},
 		"number from true":                  {true, number, bad{"number", "boolean"}},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // FieldError says which field of a declaration is wrong, and why.
@@ -29,16 +30,6 @@ type FieldError struct {
 	// Near is the valid name that an unknown field most likely stands for, or empty.
 	Near string
 }
-
-// The types of JSON, as messages and conditions call them.
-const (
-	TypeArray   = "array"
-	TypeBoolean = "boolean"
-	TypeNull    = "null"
-	TypeNumber  = "number"
-	TypeObject  = "object"
-	TypeString  = "string"
-)
 
 // The values of Got that are not types.
 const (
@@ -201,26 +192,6 @@ func JoinPath(parent, child string) string {
 	return parent + "." + child
 }
 
-// TypeName is the name that JSON has for the type of v.
-func TypeName(v any) string {
-	switch v.(type) {
-	case nil:
-		return TypeNull
-	case string:
-		return TypeString
-	case bool:
-		return TypeBoolean
-	case int64, float64:
-		return TypeNumber
-	case map[string]any:
-		return TypeObject
-	case []any:
-		return TypeArray
-	default:
-		return fmt.Sprintf("%T", v)
-	}
-}
-
 // Excerpt is the beginning of a scalar, for messages.
 func Excerpt(v any) string {
 	switch v.(type) {
@@ -239,12 +210,12 @@ func Excerpt(v any) string {
 	return text
 }
 
-// TypeOrNothing is TypeName, and says of what is absent that it is missing.
+// TypeOrNothing is value.TypeName, and says of what is absent that it is missing.
 func TypeOrNothing(v any) string {
 	if v == nil {
 		return GotNothing
 	}
-	return TypeName(v)
+	return value.TypeName(v)
 }
 
 // OneOf lists valid values in words: "a, b or c".

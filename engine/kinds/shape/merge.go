@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Merge puts a rendered overlay over a spec of the same shape by Kubernetes' strategic merge: objects are merged,
@@ -29,7 +31,7 @@ func Merge(s *Shape, base, overlay map[string]any, at string) (map[string]any, e
 	merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(base, patch, strategicpatch.PatchMetaFromStruct{T: s.GoType})
 	if err != nil {
 		// The library's own words hold values, which may be secret, and come in no fixed order.
-		return nil, &FieldError{Path: at, Want: "an overlay that can be merged", Got: TypeName(overlay)}
+		return nil, &FieldError{Path: at, Want: "an overlay that can be merged", Got: value.TypeName(overlay)}
 	}
 	for _, o := range orders {
 		o.restore()

@@ -21,7 +21,8 @@ func scalar(s *Shape, v any) (any, bool) {
 		out, ok := value.Decimal(v)
 		return out, ok
 	case FormBoolean:
-		return boolean(v)
+		out, ok := value.Boolean(v)
+		return out, ok
 	case FormInteger, FormUnsigned:
 		out, ok := integer(v, s)
 		return out, ok
@@ -45,36 +46,10 @@ func scalar(s *Shape, v any) (any, bool) {
 	}
 }
 
-func boolean(v any) (any, bool) {
-	switch v {
-	case true, "true":
-		return true, true
-	case false, "false":
-		return false, true
-	default:
-		return nil, false
-	}
-}
-
 // integer reads a whole number that a shape of integers can hold.
 func integer(v any, s *Shape) (int64, bool) {
-	var n int64
-	switch v := v.(type) {
-	case int64:
-		n = v
-	case float64:
-		// 2^63 is the first float that no int64 holds; every integral float below it converts exactly.
-		if v != math.Trunc(v) || v < math.MinInt64 || v >= math.MaxInt64 {
-			return 0, false
-		}
-		n = int64(v)
-	case string:
-		parsed, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			return 0, false
-		}
-		n = parsed
-	default:
+	n, ok := wholeNumber(v)
+	if !ok {
 		return 0, false
 	}
 	if s.Form == FormUnsigned {
@@ -82,6 +57,16 @@ func integer(v any, s *Shape) (int64, bool) {
 	}
 	limit := int64(1) << (s.Bits - 1)
 	return n, s.Bits == 64 || (n >= -limit && n < limit)
+}
+
+// wholeNumber reads a number that is whole, or a text that is one in decimal digits.
+func wholeNumber(v any) (int64, bool) {
+	if text, isText := v.(string); isText {
+		return value.Integer(text)
+	}
+	n, _ := value.Comparable(v) // nil where it is no number
+	whole, ok := n.(int64)
+	return whole, ok
 }
 
 // Int32 reads a value that may not have been converted yet.
@@ -141,7 +126,7 @@ func Plain(v any) any {
 		if f, err := v.Float64(); err == nil {
 			return f
 		}
-		return v
+		return v.String()
 	case []byte:
 		return base64.StdEncoding.EncodeToString(v)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // schemas holds the schema of every Go type that was asked for, by its shape: Deployments and Jobs share that of their pods. It fills
@@ -32,24 +34,24 @@ func schemaOf(s *Shape, around map[*Shape]bool) apiextensionsv1.JSONSchemaProps 
 	props := anything()
 	switch s.Form {
 	case FormObject:
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeObject, Properties: make(map[string]apiextensionsv1.JSONSchemaProps, len(s.Members))}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: make(map[string]apiextensionsv1.JSONSchemaProps, len(s.Members))}
 		for name, m := range s.Members {
 			props.Properties[name] = schemaOf(m.Shape, around)
 		}
 	case FormDictionary:
 		values := schemaOf(s.Elem, around)
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &values}}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &values}}
 	case FormList:
 		elements := schemaOf(s.Elem, around)
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &elements}}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &elements}}
 	case FormText, FormTime, FormDuration, FormBytes:
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeString}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
 	case FormInteger, FormUnsigned:
-		props = apiextensionsv1.JSONSchemaProps{Type: typeInteger}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeInteger}
 	case FormNumber:
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeNumber}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeNumber}
 	case FormBoolean:
-		props = apiextensionsv1.JSONSchemaProps{Type: TypeBoolean}
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeBoolean}
 	case FormAnything, FormQuantity, FormIntOrString:
 	}
 	schemas.Store(s, props)

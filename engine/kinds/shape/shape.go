@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Shape is what a Go type says of the JSON it reads: everything that conversion and merging ask a type, so that
@@ -70,20 +71,17 @@ const (
 	FormBytes
 )
 
-// typeInteger is the word for whole numbers, which JSON has no type for.
-const typeInteger = "integer"
-
 // words name each form in messages.
 var words = map[Form]string{
 	FormAnything:    "any JSON value",
-	FormObject:      TypeObject,
-	FormDictionary:  TypeObject,
-	FormList:        TypeArray,
-	FormText:        TypeString,
-	FormInteger:     typeInteger,
+	FormObject:      value.TypeObject,
+	FormDictionary:  value.TypeObject,
+	FormList:        value.TypeArray,
+	FormText:        value.TypeString,
+	FormInteger:     value.TypeInteger,
 	FormUnsigned:    "integer that is not negative",
-	FormNumber:      TypeNumber,
-	FormBoolean:     TypeBoolean,
+	FormNumber:      value.TypeNumber,
+	FormBoolean:     value.TypeBoolean,
 	FormQuantity:    "quantity",
 	FormIntOrString: "integer or string",
 	FormTime:        "RFC 3339 time",

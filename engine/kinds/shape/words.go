@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // ElemOf is what a type is made of: the elements of lists and maps.
@@ -47,7 +49,7 @@ func Words(of reflect.Type) string {
 	case of.Kind() == reflect.Struct:
 		return of.Name()
 	case of.Kind() == reflect.Map:
-		return TypeObject
+		return value.TypeObject
 	default:
 		return words[Of(of).Form] // without its size, which only errors are about
 	}

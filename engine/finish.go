@@ -25,7 +25,6 @@ const statusTimeout = 5 * time.Second
 
 // finish does what is done after every cycle, whatever it came to: status, health, events, and the next look.
 func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err error) {
-	st.brake.note(run, run.Plan.Runtime.Resync)
 	missing, err := confirmDenial(ctx, b.engine.config.Rights, err)
 	result, err := run.Result(ctx, err)
 	before := b.readyBefore(run, st)

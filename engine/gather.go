@@ -23,7 +23,7 @@ func (b *box) gather(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 		Released:       st.released,
 		Paused:         paused(stored),
 		CleanupOnly:    plan.CleanupOnly,
-		Throttled:      st.brake.left(stored, now),
+		Throttled:      st.writes.Delay(stored, now),
 	}
 	if cycle.Decide(f).Action != cycle.Reconcile {
 		return f // nothing else would change that

@@ -143,8 +143,10 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st)
 	var asked []interest
+	st.writes.Begin(stored, began)
 	ports := pipeline.Ports{
-		Inventory: b.inventory, Applier: b.patience(stored, st, began, plan.Runtime.Resync), Marker: b.writer, Kinds: b.engine,
+		Inventory: b.inventory, Applier: st.writes.Applier(b.writer, b.engine.children, stored, began, plan.Runtime.Resync),
+		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine,
 		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
 		Former: b.formerFinalizers,
 	}

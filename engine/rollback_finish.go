@@ -18,7 +18,6 @@ import (
 // finishBack does what is done after a look at a resource that is rolled back: it is neither a success nor a failure.
 func (b *box) finishBack(ctx context.Context, look *rollingBack, run *pipeline.Run, err error) {
 	st, mark := look.st, look.mark
-	st.brake.note(run, run.Plan.Runtime.Resync)
 	missing, err := confirmDenial(ctx, b.engine.config.Rights, err)
 	result := run.ResultBack(ctx, mark, err)
 	run.Inputs.ExpireAt(mark.Retry(run.Plan.Runtime.Resync))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/contention"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -36,9 +37,9 @@ type state struct {
 	happened []pipeline.Event // those that were sent, so that each is sent once
 	shown    metav1.Condition // Ready as it was last found
 	released bool
-	brake    brake
-	version  string   // of the resource after the last cycle
-	attempts attempts // of a box with rollback
+	writes   contention.Guard // what keeps its children from being written without end
+	version  string           // of the resource after the last cycle
+	attempts attempts         // of a box with rollback
 }
 
 // maxEchoes is how many status writes in a row may lead to a further cycle of a box that reads the status it writes. One that

@@ -3,32 +3,17 @@ package apply
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// Foe names the field manager of others that has written one of the fields, as Drift names them, of a living object, and the
-// field. It costs one read of metadata. The manager is empty where it can't be told: one that takes fields away leaves no
-// trace, and neither does any after our next apply.
-func (w *Writer) Foe(ctx context.Context, obj *unstructured.Unstructured, fields []string) (manager, field string, err error) {
-	live, err := w.client.metadata(ctx, targetOf(obj))
-	if err != nil {
-		return "", "", fmt.Errorf("reading who changed %s %q: %w", obj.GetKind(), obj.GetName(), err)
-	}
-	manager, field = foeOf(live.GetManagedFields(), fields)
-	return manager, field, nil
-}
-
-// foeOf gives the manager that was the last to write one of the fields, and the field; of several fields the first.
-func foeOf(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field string) {
+// conflictingManager gives the manager that was the last to write one of the fields, and the field; of several fields the first.
+func conflictingManager(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field string) {
 	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "status" || e.FieldsV1 == nil || v1alpha1.IsFieldManager(e.Manager)
 	})
@@ -65,7 +50,7 @@ func corrections(before, left []drift.Difference, entries []metav1.ManagedFields
 		if slices.ContainsFunc(left, d.Equal) {
 			continue
 		}
-		manager, _ := foeOf(entries, []string{d.Path})
+		manager, _ := conflictingManager(entries, []string{d.Path})
 		out = append(out, Correction{Difference: d, SetBy: manager})
 	}
 	return out

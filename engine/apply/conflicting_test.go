@@ -15,7 +15,7 @@ func managed(manager string, second int64, fields string) metav1.ManagedFieldsEn
 	return metav1.ManagedFieldsEntry{Manager: manager, Time: new(metav1.Unix(second, 0)), FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
-func TestFoeOf(t *testing.T) {
+func TestConflictingManager(t *testing.T) {
 	const image = "spec.template.spec.containers[name=main].image"
 	ours := managed(v1alpha1.FieldManager, 9, `{"f:data":{"f:a":{}}}`)
 	cases := map[string]struct {
@@ -43,7 +43,7 @@ func TestFoeOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			manager, field := foeOf(tc.entries, tc.fields)
+			manager, field := conflictingManager(tc.entries, tc.fields)
 			g.Expect(manager).To(Equal(tc.wantManager))
 			g.Expect(field).To(Equal(tc.wantField))
 		})

@@ -8,6 +8,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,6 +72,10 @@ type Outcome struct {
 	Object *unstructured.Unstructured
 	// Drift is what others had changed, sorted by path, when Action is Corrected.
 	Drift []Correction
+	// Contention says who keeps changing the child, so that it is corrected less often; empty: nobody does. A Writer knows of none.
+	Contention string
+	// ReconcileAt is when to reconcile again because of Contention.
+	ReconcileAt time.Time
 }
 
 // DriftPaths are the fields that others had changed, when Action is Corrected.

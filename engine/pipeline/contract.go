@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/access"
-	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -69,6 +68,9 @@ const (
 	Panic      = stage.Panic
 )
 
+// Pruned is the action of a child that is deleted because no declaration stands for it.
+const Pruned = stage.Pruned
+
 // NewCRD picks a version of a CRD: the wanted one, or the storage version. ok is false when it is not served.
 func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (picked CRD, ok bool) {
 	return stage.NewCRD(crd, version)
@@ -104,6 +106,3 @@ func BackOf(resource *unstructured.Unstructured) *RolledBack { return rollback.M
 
 // NoWayBack makes the error of a rollback that nothing but a change from outside can mend.
 func NoWayBack(err error) error { return rollback.Unavailable(err) }
-
-// Pruned is the action of a child that no declaration stands for.
-const Pruned = children.Pruned

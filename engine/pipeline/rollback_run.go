@@ -55,6 +55,7 @@ func (p *Plan) NewRunTo(s rollback.Snapshot, stored *unstructured.Unstructured, 
 // not made, Jobs are left as they are, and nothing is marked. What it has to wait for is an error too: it has not gone back then. An
 // error is always a *StepError.
 func (p *Plan) GoBack(ctx context.Context, r *Run) error {
+	defer r.CountWrites()
 	for _, s := range p.goingBack {
 		next, err := s.Run(ctx, r)
 		if err != nil {
@@ -70,6 +71,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 // RunOnRollback runs the groups of onRollback for the resource as it is stored, with a snapshot as .previous. Nothing is pruned.
 // An error is always a *StepError.
 func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) error {
+	defer r.CountWrites()
 	previous := map[string]any{"metadata": runtime.DeepCopyJSON(s.Metadata)}
 	if s.Spec != nil {
 		previous["spec"] = runtime.DeepCopyJSON(s.Spec)

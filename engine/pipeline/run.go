@@ -26,6 +26,7 @@ func (p *Plan) NewRun(stored *unstructured.Unstructured, now time.Time, ports Po
 
 // Execute runs the stages in their order until one ends the cycle. An error is always a *StepError.
 func (p *Plan) Execute(ctx context.Context, r *Run) error {
+	defer r.CountWrites()
 	r.WarnMisread(r.Stored.GetAnnotations())
 	for _, s := range p.stages {
 		next, err := s.Run(ctx, r)

@@ -177,6 +177,10 @@ func (r *Cycle) record(writes []*pending) error {
 		if e, tells := w.putBack(r.ChildName(w.outcome.Object)); tells {
 			r.Events = append(r.Events, e)
 		}
+		if w.outcome.Contention != "" {
+			r.Contend(w.outcome.Contention)
+			r.ReconcileAt(w.outcome.ReconcileAt)
+		}
 		switch w.outcome.Action {
 		case apply.Replaced:
 			w.of.awaitsReplaced(r, w.child.Object.GetKind(), w.child.Object.GetName())

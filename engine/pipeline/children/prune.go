@@ -10,13 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
-
-// Pruned is the action of a child that no declaration stands for.
-const Pruned apply.Action = "pruned"
 
 // conflictInterval is the time to the next try where a child could not be deleted because it has changed.
 const conflictInterval = time.Second
@@ -95,7 +91,7 @@ func (r *Cycle) Discard(ctx context.Context, child *unstructured.Unstructured) e
 		return nil
 	}
 	if err == nil {
-		r.Wrote(child, Pruned)
+		r.Wrote(child, stage.Pruned)
 	}
 	return err
 }

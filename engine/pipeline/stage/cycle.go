@@ -127,6 +127,16 @@ func (c *Cycle) Data(usesChildren bool) expr.Data {
 // ReconcileAt has the resource reconciled again at a moment, or earlier; zero: nothing changes.
 func (c *Cycle) ReconcileAt(t time.Time) { c.Inputs.ExpireAt(t) }
 
+// CountWrites has the writes of the cycle counted. It is called when all of them were made.
+func (c *Cycle) CountWrites() {
+	if c.Ports.LoopGuard == nil {
+		return
+	}
+	if message := c.Ports.LoopGuard.Count(c.Writes, c.Now, c.Plan.Runtime.Resync); message != "" {
+		c.Wait("", v1alpha1.ReasonRetrying, message)
+	}
+}
+
 // NextRead is when what changes outside is read again without being asked: once per resync. It is a little early, and
 // resources that were made together do not read together.
 func (c *Cycle) NextRead() time.Time {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,6 +70,12 @@ type Observer interface {
 	Standing(name string) DependencyState
 }
 
+// LoopGuard remembers how often cycles write children of the resource.
+type LoopGuard interface {
+	// Count counts the writes of one cycle. The message says of what there is too much, so that cycles are slowed down; empty: of nothing.
+	Count(writes []Written, now time.Time, resync time.Duration) (message string)
+}
+
 // Caller calls HTTP services.
 type Caller interface {
 	// Call sends a request, or gives an answer that was kept. Failures of the call are *external.Error.
@@ -93,6 +100,8 @@ type Reader interface {
 type Ports struct {
 	Inventory Inventory
 	Applier   Applier
+	// LoopGuard counts what is written; nil: nobody does.
+	LoopGuard LoopGuard
 	Marker    Marker
 	Kinds     Kinds
 	Observer  Observer

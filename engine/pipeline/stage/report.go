@@ -1,8 +1,11 @@
 package stage
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 )
 
@@ -56,6 +59,9 @@ type Event struct {
 	Related corev1.ObjectReference
 }
 
+// Pruned is the action of a child that is deleted because no declaration stands for it.
+const Pruned apply.Action = "pruned"
+
 // Written is one write to a child.
 type Written struct {
 	// Kind of the child.
@@ -69,6 +75,15 @@ type Written struct {
 // Wait notes what is waited for. of is what waits: the id of a child, or the name of what is read.
 func (r *Report) Wait(of, reason, message string) {
 	r.Waits = append(r.Waits, Wait{Reason: reason, Message: message, Of: of})
+}
+
+// Contend notes who keeps changing a child. What somebody has to end stands before what comes by itself.
+func (r *Report) Contend(message string) {
+	at := slices.IndexFunc(r.Waits, func(w Wait) bool { return w.Reason != v1alpha1.ReasonFighting || w.Message > message })
+	if at < 0 {
+		at = len(r.Waits)
+	}
+	r.Waits = slices.Insert(r.Waits, at, Wait{Reason: v1alpha1.ReasonFighting, Message: message})
 }
 
 // Warn notes a warning for the resource.

@@ -1,0 +1,71 @@
+package contention
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// Cache reads children from the watch cache.
+type Cache interface {
+	Get(kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
+}
+
+// throttled writes the children of one resource in one cycle, and leaves alone for a while what others keep changing. What it leaves
+// alone has an outcome that says so.
+type throttled struct {
+	stage.Applier
+
+	cache  Cache
+	guard  *Guard
+	home   string // namespace of the resource
+	now    time.Time
+	resync time.Duration
+}
+
+// Apply implements stage.Applier.
+func (a *throttled) Apply(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+	name := nameOf(child.Object)
+	c := a.guard.of(name)
+	if c != nil {
+		before := c.throttled()
+		if live, may := a.mayHold(c, child.Object); may && c.holds(live, a.now) {
+			if !before {
+				log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.home))
+			}
+			return apply.Outcome{Action: apply.None, Object: child.Object, Contention: c.message(name, a.home), ReconcileAt: c.next(live)}, nil
+		}
+	}
+	out, err := a.Applier.Apply(ctx, owner, child)
+	if err != nil || out.Action != apply.Corrected {
+		return out, err
+	}
+	if c == nil {
+		c = a.guard.add(name)
+	}
+	c.corrected(child.Object, out, a.now, a.resync)
+	if c.throttled() {
+		out.Contention, out.ReconcileAt = c.message(name, a.home), c.next(c.version)
+	}
+	return out, nil
+}
+
+// mayHold gives the version of a child in the watch cache. may is false where the child is written in any case: it is gone, or
+// declared otherwise now.
+func (a *throttled) mayHold(c *contention, declared *unstructured.Unstructured) (live string, may bool) {
+	if drift.Hash(declared) != c.content {
+		return "", false
+	}
+	obj, found := a.cache.Get(declared.GroupVersionKind(), declared.GetNamespace(), declared.GetName())
+	if found && obj.GetDeletionTimestamp() == nil {
+		return obj.GetResourceVersion(), true
+	}
+	return "", c.lacksLabels()
+}

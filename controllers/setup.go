@@ -114,7 +114,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := dependencies.SetupWithManager(mgr, told.standings.Source()); err != nil {
 		return err
 	}
-	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Engine: eng}
+	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Monitors: eng.Monitors()}
 	health := &crdhealth.Reconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
 	if err := health.SetupWithManager(mgr, told.healths.Source()); err != nil {
 		return err

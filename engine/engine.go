@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/monitor"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
@@ -37,21 +38,21 @@ const maxInFlight = 128
 
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
-	config     Config
-	dynamic    dynamic.Interface
-	http       http.RoundTripper
-	children   *watch.Children
-	observed   *watch.Observed
-	comparer   *drift.Comparer
-	schemas    schemas
-	standings  standings
-	foreigners foreigners
-	calls      *calls
-	requests   flowcontrol.RateLimiter // the cap over all boxes
-	inFlight   chan struct{}           // one per request that may be under way, over all boxes
-	slots      chan struct{}           // one per reconcile that may run, over all boxes
-	memory     *budget.Pool            // what the templates of all boxes may make at the same time
-	leading    chan struct{}           // closed when this process leads
+	config    Config
+	dynamic   dynamic.Interface
+	http      http.RoundTripper
+	children  *watch.Children
+	observed  *watch.Observed
+	comparer  *drift.Comparer
+	schemas   schemas
+	standings standings
+	monitors  *monitor.Monitors
+	calls     *calls
+	requests  flowcontrol.RateLimiter // the cap over all boxes
+	inFlight  chan struct{}           // one per request that may be under way, over all boxes
+	slots     chan struct{}           // one per reconcile that may run, over all boxes
+	memory    *budget.Pool            // what the templates of all boxes may make at the same time
+	leading   chan struct{}           // closed when this process leads
 
 	lead   sync.Once
 	mu     sync.Mutex
@@ -89,6 +90,9 @@ func New(config Config) (*Engine, error) {
 	e.comparer = drift.NewComparer(e.schemas.of)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
+	e.monitors = monitor.New(monitor.Config{
+		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.HealthChanged, Panicked: e.panicked,
+	})
 	return e, nil
 }
 
@@ -110,18 +114,20 @@ func (e *Engine) Start(ctx context.Context) error {
 	var errs [2]error
 	informers.Go(func() { e.guard(func() { errs[0] = e.children.Run(watching) }) })
 	informers.Go(func() { e.guard(func() { errs[1] = e.observed.Run(watching) }) })
-	<-ctx.Done()
+	e.monitors.Run(ctx)
 	e.mu.Lock()
 	e.closed = true
 	boxes := e.boxes
 	e.boxes = map[string]*box{}
 	e.mu.Unlock()
 	e.stopAll(boxes)
-	e.untrackAll()
 	unwatch()
 	informers.Wait()
 	return errors.Join(errs[:]...)
 }
+
+// Monitors are the CRDs of other operators that are looked at while the engine runs.
+func (e *Engine) Monitors() *monitor.Monitors { return e.monitors }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Engine) NeedLeaderElection() bool { return false }

@@ -199,7 +199,7 @@ func (e *Engine) servedBy(boxes []string) []schema.GroupVersionKind {
 
 // observedChanged queues the resources that have read an object that changed, or that its name or labels select now.
 func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
-	e.foreignChanged(kind, old, obj)
+	e.monitors.Changed(kind, old, obj)
 	for _, b := range e.all() {
 		for _, key := range b.interests.of(kind, old, obj) {
 			b.queue.Enqueue(0, key)

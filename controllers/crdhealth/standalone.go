@@ -18,9 +18,9 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/words"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/monitor"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -35,8 +35,8 @@ type Standalones struct {
 	CRDs *crds.Store
 	// Rights says what the manager may do.
 	Rights *access.Reviews
-	// Engine looks at the resources.
-	Engine *engine.Engine
+	// Monitors look at the resources.
+	Monitors *monitor.Monitors
 
 	mu     sync.Mutex
 	checks map[string]compiledCheck // by CRDHealth; guarded by mu
@@ -45,7 +45,7 @@ type Standalones struct {
 // compiledCheck is what a spec compiled to, so that it is not compiled at every look.
 type compiledCheck struct {
 	revision string
-	check    *pipeline.HealthCheck
+	check    *monitor.Check
 	errs     field.ErrorList
 }
 
@@ -66,12 +66,12 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 		return Outlook{}, err
 	}
 	if crd == nil {
-		s.Engine.Untrack(h.Name)
+		s.Monitors.Untrack(h.Name)
 		return Outlook{Report: report, Known: true}, nil
 	}
 	checked := s.compile(h, crd)
 	if len(checked.errs) > 0 {
-		s.Engine.Untrack(h.Name)
+		s.Monitors.Untrack(h.Name)
 		return pending(h, v1alpha1.ReasonCompileFailed, words.Mistakes(checked.errs), 0), nil
 	}
 	missing, err := s.Rights.Missing(ctx, []rbacv1.PolicyRule{{
@@ -81,21 +81,21 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 		return Outlook{}, err
 	}
 	if len(missing) > 0 {
-		s.Engine.Untrack(h.Name)
+		s.Monitors.Untrack(h.Name)
 		return pending(h, v1alpha1.ReasonForbidden, access.Sentence(missing), access.RetryInterval), nil
 	}
 	return s.track(h, crd, checked)
 }
 
 func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked compiledCheck) (Outlook, error) {
-	err := s.Engine.Track(engine.Foreign{Name: h.Name, CRD: *crd, Check: checked.check, Revision: checked.revision, Health: h.Status})
-	if errors.Is(err, engine.ErrNotStarted) {
+	err := s.Monitors.Track(monitor.MonitoredCRD{Name: h.Name, CRD: *crd, Check: checked.check, Revision: checked.revision, Health: h.Status})
+	if errors.Is(err, monitor.ErrNotStarted) {
 		return Outlook{Again: staleDelay}, nil
 	}
 	if err != nil {
 		return Outlook{}, fmt.Errorf("looking at the resources of CRDHealth %q: %w", h.Name, err)
 	}
-	report, ok := s.Engine.Tracked(h.Name)
+	report, ok := s.Monitors.Report(h.Name)
 	if !ok {
 		return Outlook{Again: staleDelay}, nil
 	}
@@ -107,7 +107,7 @@ func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked co
 
 // Forget ends the looking for a name.
 func (s *Standalones) Forget(name string) {
-	s.Engine.Untrack(name)
+	s.Monitors.Untrack(name)
 	s.CRDs.Forget(crdUser(name))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipelin
 
 // pending is what a look comes to at a CRDHealth whose resources can't be looked at.
 func pending(h *v1alpha1.CRDHealth, reason, message string, again time.Duration) Outlook {
-	report := health.Report{Phase: health.Pending, Reason: reason, Message: message, CRD: h.Spec.CRD.Name, Foreign: true}
+	report := health.Report{Phase: health.Pending, Reason: reason, Message: message, CRD: h.Spec.CRD.Name, Monitored: true}
 	return Outlook{Report: report, Known: true, Again: again}
 }
 
@@ -155,7 +155,7 @@ func (s *Standalones) compile(h *v1alpha1.CRDHealth, crd *pipeline.CRD) compiled
 		return known
 	}
 	checked := compiledCheck{revision: revision}
-	checked.check, checked.errs = pipeline.CompileHealthyWhen(h.Spec.HealthyWhen, *crd, field.NewPath("spec", "healthyWhen"))
+	checked.check, checked.errs = monitor.Compile(h.Spec.HealthyWhen, *crd, field.NewPath("spec", "healthyWhen"))
 	if s.checks == nil {
 		s.checks = map[string]compiledCheck{}
 	}

@@ -45,7 +45,7 @@ func conditions(
 	old []metav1.Condition, generation int64, r Report, next v1alpha1.CRDHealthStatus, now time.Time,
 ) []metav1.Condition {
 	why := summary(old, r, next)
-	stalled := stalling[r.Reason] || next.State == v1alpha1.HealthDegraded && !r.Foreign // its own operator may be at work
+	stalled := stalling[r.Reason] || next.State == v1alpha1.HealthDegraded && !r.Monitored // its own operator may be at work
 	reconciling := !stalled && (next.State == v1alpha1.HealthPending || next.State == v1alpha1.HealthStarting ||
 		(next.State == v1alpha1.HealthStopped && awaited[r.Reason]))
 	healthy := next.State == v1alpha1.HealthHealthy
@@ -109,7 +109,7 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 // away since, and some resources may fail while others succeed.
 func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	switch {
-	case r.Foreign:
+	case r.Monitored:
 		return "every resource is healthy"
 	case stalling[r.Reason]:
 	case r.Awaits != "":
@@ -125,7 +125,7 @@ func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource)
 // degraded names the threshold, and no running count: a message that changes with every retry would be written with every retry.
 func degraded(r Report) string {
 	switch threshold := positive(r.FailureThreshold); {
-	case r.Foreign:
+	case r.Monitored:
 		return "not every resource is healthy"
 	case threshold == 1:
 		return "a reconcile failed"

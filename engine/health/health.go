@@ -97,8 +97,8 @@ type Report struct {
 	Awaits string
 	// Stuck says why nothing of a running box is reconciled; empty: it is.
 	Stuck string
-	// Foreign says that another operator runs the CRD: its resources are looked at, and nothing else.
-	Foreign bool
+	// Monitored says that another operator runs the CRD: its resources are looked at, and nothing else.
+	Monitored bool
 	// RollsBack says that the box has rollback.
 	RollsBack bool
 	// CRD is the CRD's name; empty: not known yet.

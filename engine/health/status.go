@@ -19,7 +19,7 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 	next.ObservedGeneration = generation
 	next.State = State(r.Phase, r.Snapshot.Degraded || r.Stuck != "")
 	next.StartedAt, next.ClaimedAt = since(old.StartedAt, r.StartedAt), since(old.ClaimedAt, r.ClaimedAt)
-	if r.FailureThreshold > 0 || r.Foreign { // a box without a plan keeps that of its last one
+	if r.FailureThreshold > 0 || r.Monitored { // a box without a plan keeps that of its last one
 		next.FailureThreshold = r.FailureThreshold
 	}
 	next.Workers, next.QueueDepth = r.Workers, r.QueueDepth

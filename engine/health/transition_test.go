@@ -48,7 +48,7 @@ func TestABoxWithoutAPlanKeepsItsThreshold(t *testing.T) {
 	old := v1alpha1.CRDHealthStatus{FailureThreshold: 3}
 	g.Expect(Status(old, 1, Report{Phase: Pending}, start).FailureThreshold).To(BeEquivalentTo(3))
 	g.Expect(Status(old, 1, Report{Phase: Running, FailureThreshold: 4}, start).FailureThreshold).To(BeEquivalentTo(4))
-	g.Expect(Status(old, 1, Report{Phase: Running, Foreign: true}, start).FailureThreshold).To(BeZero(), "another operator has its own")
+	g.Expect(Status(old, 1, Report{Phase: Running, Monitored: true}, start).FailureThreshold).To(BeZero(), "another operator has its own")
 }
 
 func TestDependenciesAreShownAtOnce(t *testing.T) {
@@ -69,11 +69,11 @@ func TestDependenciesAreShownAtOnce(t *testing.T) {
 	g.Expect(Wait(after, Status(after, 1, met, start), FlapInterval)).To(BeZero())
 }
 
-func TestForeign(t *testing.T) {
-	foreign := func(failing ...v1alpha1.FailingResource) Report {
+func TestMonitored(t *testing.T) {
+	monitored := func(failing ...v1alpha1.FailingResource) Report {
 		s := Snapshot{Resources: v1alpha1.ResourceCounts{Total: 3, Ready: 3}, Failing: failing, Degraded: len(failing) > 0}
 		s.Resources.Failing = int32(len(failing))
-		return Report{Foreign: true, Phase: Running, StartedAt: start, Snapshot: s, CRD: "databases.example.com"}
+		return Report{Monitored: true, Phase: Running, StartedAt: start, Snapshot: s, CRD: "databases.example.com"}
 	}
 	type shown struct {
 		state                                        v1alpha1.HealthState
@@ -85,19 +85,19 @@ func TestForeign(t *testing.T) {
 		report Report
 		want   shown
 	}{
-		"all is well": {foreign(), shown{v1alpha1.HealthHealthy, yes, no, no, yes, yes, "every resource is healthy"}},
-		"one is not": {foreign(failing("main")...), shown{
+		"all is well": {monitored(), shown{v1alpha1.HealthHealthy, yes, no, no, yes, yes, "every resource is healthy"}},
+		"one is not": {monitored(failing("main")...), shown{
 			v1alpha1.HealthDegraded, no, no, no, yes, no, "not every resource is healthy; databases default/main: validation: replicas of main",
 		}},
 		"a mistake": {
-			Report{Foreign: true, Phase: Pending, Reason: v1alpha1.ReasonCompileFailed, Message: "m"},
+			Report{Monitored: true, Phase: Pending, Reason: v1alpha1.ReasonCompileFailed, Message: "m"},
 			shown{v1alpha1.HealthPending, no, no, yes, no, no, "m"},
 		},
 		"no CRD": {
-			Report{Foreign: true, Phase: Stopped, Reason: v1alpha1.ReasonCRDMissing, Message: "m"},
+			Report{Monitored: true, Phase: Stopped, Reason: v1alpha1.ReasonCRDMissing, Message: "m"},
 			shown{v1alpha1.HealthStopped, no, yes, no, no, no, "m"},
 		},
-		"caches are filling": {Report{Foreign: true, Phase: Starting}, shown{v1alpha1.HealthStarting, no, yes, no, no, no, "caches are filling"}},
+		"caches are filling": {Report{Monitored: true, Phase: Starting}, shown{v1alpha1.HealthStarting, no, yes, no, no, no, "caches are filling"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,16 +14,16 @@ func RolledBack(s metav1.ConditionStatus, reason, message string) Own {
 
 // HasCondition says whether a resource shows a condition of that type.
 func HasCondition(stored *unstructured.Unstructured, kind string) bool {
-	return conditionOf(stored, kind) != nil
+	return ConditionOf(stored, kind) != nil
 }
 
 // IsTrue says whether a resource shows a condition of that type whose status is True.
 func IsTrue(stored *unstructured.Unstructured, kind string) bool {
-	return conditionOf(stored, kind)["status"] == string(metav1.ConditionTrue)
+	return ConditionOf(stored, kind)["status"] == string(metav1.ConditionTrue)
 }
 
-// conditionOf gives a condition as it is stored; nil where there is none.
-func conditionOf(stored *unstructured.Unstructured, kind string) map[string]any {
+// ConditionOf gives a condition as it is stored; nil where there is none.
+func ConditionOf(stored *unstructured.Unstructured, kind string) map[string]any {
 	list, _ := storedStatus(stored)[fieldConditions].([]any)
 	for _, entry := range list {
 		if m, ok := entry.(map[string]any); ok && m[fieldType] == kind {

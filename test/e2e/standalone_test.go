@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/monitor"
 )
 
 // standalone makes a CRDHealth of the world's CRD that belongs to no box, and gives its name. It is gone when the spec ends.
@@ -231,18 +230,18 @@ var _ = Describe("A CRDHealth without a box", func() {
 		}
 		e := newEngine(w)
 		crd := w.plan(ctx, w.id, `{}`).CRD
-		check, errs := pipeline.CompileHealthyWhen(nil, crd, field.NewPath("spec", "healthyWhen"))
+		check, errs := monitor.Compile(nil, crd, field.NewPath("spec", "healthyWhen"))
 		Expect(errs).To(BeEmpty())
-		is := engine.Foreign{Name: w.id, CRD: crd, Check: check, Revision: "1"}
+		is := monitor.MonitoredCRD{Name: w.id, CRD: crd, Check: check, Revision: "1"}
 		round := func() {
-			Eventually(func() error { return e.Track(is) }).WithContext(ctx).Should(Succeed())
+			Eventually(func() error { return e.Monitors().Track(is) }).WithContext(ctx).Should(Succeed())
 			Eventually(func(g Gomega) {
-				report, ok := e.Tracked(w.id)
+				report, ok := e.Monitors().Report(w.id)
 				g.Expect(ok).To(BeTrue())
 				g.Expect(report.Snapshot.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 3, Failing: 3}))
 				g.Expect(report.Phase).To(Equal(health.Running))
 			}).WithContext(ctx).Should(Succeed())
-			e.Untrack(w.id)
+			e.Monitors().Untrack(w.id)
 		}
 		for range 3 { // connections and lazy parts of libraries stay
 			round()
@@ -250,8 +249,8 @@ var _ = Describe("A CRDHealth without a box", func() {
 		known := goleak.IgnoreCurrent()
 		for i := range 50 {
 			if i%3 == 0 { // ended at once, while it begins
-				Expect(e.Track(is)).To(Succeed())
-				e.Untrack(w.id)
+				Expect(e.Monitors().Track(is)).To(Succeed())
+				e.Monitors().Untrack(w.id)
 				continue
 			}
 			round()

@@ -1,4 +1,4 @@
-package pipeline
+package monitor
 
 import (
 	"context"
@@ -7,12 +7,40 @@ import (
 
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// websites is the CRD of another operator.
+func websites(t *testing.T) stage.CRD {
+	t.Helper()
+	var s apiextensionsv1.JSONSchemaProps
+	if err := yaml.UnmarshalStrict([]byte(`
+type: object
+properties:
+  spec:
+    type: object
+    properties: {replicas: {type: integer}}
+  status:
+    type: object
+    properties:
+      phase: {type: string}
+      replicas: {type: integer}
+      message: {type: string}
+      conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`), &s); err != nil {
+		t.Fatal(err)
+	}
+	return stage.CRD{Name: "websites.demo.example.com", Schema: &s, Kind: schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}}
+}
 
 func conditionsOf(t *testing.T, list string) []v1alpha1.Condition {
 	t.Helper()
@@ -31,7 +59,7 @@ func TestMistakesOfHealthyWhen(t *testing.T) {
 	unknown := websites(t)
 	unknown.Schema = nil
 	cases := map[string]struct {
-		crd  CRD
+		crd  stage.CRD
 		list string
 		want []string
 	}{
@@ -47,8 +75,11 @@ func TestMistakesOfHealthyWhen(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			check, errs := CompileHealthyWhen(conditionsOf(t, tc.list), tc.crd, field.NewPath("spec", "healthyWhen"))
-			got := messages(errs)
+			check, errs := Compile(conditionsOf(t, tc.list), tc.crd, field.NewPath("spec", "healthyWhen"))
+			var got []string
+			for _, e := range errs {
+				got = append(got, e.Error())
+			}
 			g.Expect(got).To(gomega.HaveLen(len(tc.want)), "%v", got)
 			for i := range tc.want {
 				g.Expect(got[i]).To(gomega.HavePrefix(tc.want[i]))
@@ -84,9 +115,9 @@ func TestHealthyWhen(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			check, errs := CompileHealthyWhen(conditionsOf(t, tc.list), websites(t), field.NewPath("spec", "healthyWhen"))
+			check, errs := Compile(conditionsOf(t, tc.list), websites(t), field.NewPath("spec", "healthyWhen"))
 			g.Expect(errs).To(gomega.BeEmpty())
-			resource := website(t, `{replicas: 3}`)
+			resource := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(3)}}}
 			var status any
 			g.Expect(yaml.Unmarshal([]byte(tc.status), &status)).To(gomega.Succeed())
 			if status != nil {

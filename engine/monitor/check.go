@@ -1,4 +1,4 @@
-package pipeline
+package monitor
 
 import (
 	"context"
@@ -15,41 +15,42 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
-// HealthCheck says whether a resource that another operator runs is healthy. It is immutable and safe for concurrent use.
-type HealthCheck struct {
+// Check says whether a resource that another operator runs is healthy. It is immutable and safe for concurrent use.
+type Check struct {
 	gate *when.Gate // nil: the condition Ready must be True
 }
 
-// CompileHealthyWhen checks the conditions of a CRDHealth without a box against the schema of its CRD; at is where they stand.
+// Compile checks the conditions of a CRDHealth without a box against the schema of its CRD; at is where they stand.
 // Without conditions, the check is for Ready=True, which the schema must then have room for. It says everything that is wrong;
 // the check is nil then.
-func CompileHealthyWhen(list []v1alpha1.Condition, crd CRD, at *field.Path) (*HealthCheck, field.ErrorList) {
+func Compile(list []v1alpha1.Condition, crd stage.CRD, at *field.Path) (*Check, field.ErrorList) {
 	scope := expr.NewScope(crd.Schema).WithoutBox()
 	if len(list) == 0 {
 		if _, err := scope.SchemaAt(expr.Path{compile.RootStatus, "conditions"}); err != nil {
 			return nil, field.ErrorList{field.Required(at, fmt.Sprintf("resources of %s have no status.conditions: say when one is healthy", crd.Name))}
 		}
-		return &HealthCheck{}, nil
+		return &Check{}, nil
 	}
 	gate, errs := when.CompileAll(list, scope, at)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	return &HealthCheck{gate: gate}, nil
+	return &Check{gate: gate}, nil
 }
 
 // Check says what a resource lacks; "" when it is healthy. again is when that changes with the time alone; zero: never. What
 // can't be evaluated for this resource is lacking too.
-func (h *HealthCheck) Check(ctx context.Context, resource *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
-	if h.gate == nil {
+func (c *Check) Check(ctx context.Context, resource *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
+	if c.gate == nil {
 		return notReady(resource), time.Time{}
 	}
 	data := expr.Data{}
 	maps.Copy(data, resource.Object)
-	res, err := h.gate.Eval(ctx, data, now)
+	res, err := c.gate.Eval(ctx, data, now)
 	if err != nil {
 		return stage.OneLine(err.Error()), time.Time{}
 	}
@@ -58,23 +59,18 @@ func (h *HealthCheck) Check(ctx context.Context, resource *unstructured.Unstruct
 
 // notReady says why the condition Ready of a resource is not True; "" where it is.
 func notReady(resource *unstructured.Unstructured) string {
-	// A status of another shape has no conditions.
-	list, _, _ := unstructured.NestedSlice(resource.Object, compile.RootStatus, "conditions")
-	for _, entry := range list {
-		c, ok := entry.(map[string]any)
-		if !ok || c["type"] != v1alpha1.ConditionReady {
-			continue
-		}
-		if c["status"] == string(metav1.ConditionTrue) {
-			return ""
-		}
-		said := []string{fmt.Sprintf("Ready: wanted True, actual %v", c["status"])}
-		for _, detail := range []any{c["reason"], c["message"]} {
-			if text, ok := detail.(string); ok && text != "" {
-				said = append(said, stage.OneLine(text))
-			}
-		}
-		return strings.Join(said, ": ")
+	c := status.ConditionOf(resource, v1alpha1.ConditionReady)
+	switch {
+	case c == nil:
+		return "Ready: wanted True, actual absent"
+	case c["status"] == string(metav1.ConditionTrue):
+		return ""
 	}
-	return "Ready: wanted True, actual absent"
+	said := []string{fmt.Sprintf("Ready: wanted True, actual %v", c["status"])}
+	for _, detail := range []any{c["reason"], c["message"]} {
+		if text, ok := detail.(string); ok && text != "" {
+			said = append(said, stage.OneLine(text))
+		}
+	}
+	return strings.Join(said, ": ")
 }

@@ -1,0 +1,250 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/status"
+)
+
+// The pauses between two tries to watch a kind: the first, which doubles, and the longest.
+const firstDelay, maxDelay = 250 * time.Millisecond, 15 * time.Second
+
+// monitor looks at the resources of one CRD. It owns one goroutine.
+type monitor struct {
+	config  Config
+	name    string
+	user    string // of the shared informer
+	kind    schema.GroupVersionKind
+	tracker *health.Tracker
+	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	is       MonitoredCRD
+	started  time.Time // when all resources were known; zero: they are not yet
+	problem  string    // why they are not
+	verdicts map[types.NamespacedName]verdict
+}
+
+// verdict is what a resource was found to lack, and in what it was found.
+type verdict struct {
+	version, revision string
+	unmet             string
+	again             time.Time // when it may change with the time alone
+}
+
+func newMonitor(config Config, is MonitoredCRD) *monitor {
+	m := &monitor{
+		config: config, name: is.Name, user: "crdhealth/" + is.Name, kind: is.CRD.Kind, is: is,
+		queue:    workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		verdicts: map[types.NamespacedName]verdict{},
+	}
+	m.tracker = health.NewTracker(config.Clock, 0, func(urgent bool) { config.Changed(is.Name, urgent) })
+	m.tracker.Restore(is.Health)
+	return m
+}
+
+func (m *monitor) serves(is MonitoredCRD) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.is.CRD.UID == is.CRD.UID && m.is.CRD.Resource == is.CRD.Resource && m.kind == is.CRD.Kind
+}
+
+// change takes another check, and looks at all resources if there is one.
+func (m *monitor) change(is MonitoredCRD) {
+	m.mu.Lock()
+	same := m.is.Revision == is.Revision
+	m.is = is
+	m.mu.Unlock()
+	if !same {
+		m.enqueue(m.resources()...)
+	}
+}
+
+// enqueue has resources looked at; nil ones are left out.
+func (m *monitor) enqueue(resources ...*unstructured.Unstructured) {
+	for _, obj := range resources {
+		if obj != nil {
+			m.queue.Add(keyOf(obj))
+		}
+	}
+}
+
+func (m *monitor) resources() []*unstructured.Unstructured {
+	return m.config.Informers.Select(m.kind, "", labels.Everything())
+}
+
+func (m *monitor) start(parent context.Context) {
+	ctx, cancel := context.WithCancel(parent)
+	m.cancel = cancel
+	m.working.Go(func() {
+		defer cancel()
+		defer m.queue.ShutDown()
+		defer func() {
+			if value := recover(); value != nil {
+				m.config.Panicked(value, debug.Stack())
+			}
+		}()
+		m.run(ctx)
+	})
+}
+
+// stop waits for all of it.
+func (m *monitor) stop() {
+	m.cancel()
+	m.working.Wait()
+	m.config.Informers.Release(m.user)
+}
+
+// run gets to know all resources, and looks at those that change until ctx ends.
+func (m *monitor) run(ctx context.Context) {
+	if !m.fill(ctx) {
+		return
+	}
+	for _, obj := range m.resources() {
+		m.judge(ctx, keyOf(obj))
+	}
+	m.tracker.Retain(func(name types.NamespacedName) bool { return m.get(name) != nil })
+	m.mu.Lock()
+	m.started, m.problem = m.config.Clock.Now(), ""
+	m.mu.Unlock()
+	m.config.Changed(m.name, true)
+	defer context.AfterFunc(ctx, m.queue.ShutDown)()
+	for {
+		key, over := m.queue.Get()
+		if over {
+			return
+		}
+		m.judge(ctx, key)
+		m.queue.Done(key)
+	}
+}
+
+// fill waits until all resources are known. It says false where ctx ends before.
+func (m *monitor) fill(ctx context.Context) bool {
+	for delay := firstDelay; ; delay = min(2*delay, maxDelay) {
+		err := m.acquire(ctx)
+		if err == nil {
+			return true
+		}
+		m.stuck(err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-m.config.Clock.After(delay):
+		}
+	}
+}
+
+// acquire waits for the informer for a while.
+func (m *monitor) acquire(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.config.Timeout)
+	defer cancel()
+	return m.config.Informers.Acquire(ctx, m.user, m.kind)
+}
+
+func (m *monitor) stuck(err error) {
+	m.mu.Lock()
+	said := m.problem
+	m.problem = "resources can't be watched: " + err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		m.problem = "" // it takes its time
+	}
+	changed := said != m.problem
+	m.mu.Unlock()
+	if changed {
+		m.config.Changed(m.name, true)
+	}
+}
+
+func (m *monitor) get(key types.NamespacedName) *unstructured.Unstructured {
+	return m.config.Informers.Get(m.kind, key.Namespace, key.Name)
+}
+
+// judge looks at one resource, and counts what it finds. What was found in the same version is not counted again.
+func (m *monitor) judge(ctx context.Context, key types.NamespacedName) {
+	obj := m.get(key)
+	now := m.config.Clock.Now()
+	m.mu.Lock()
+	is, before, first := m.is, m.verdicts[key], m.started.IsZero()
+	if obj == nil {
+		delete(m.verdicts, key)
+	}
+	m.mu.Unlock()
+	if obj == nil {
+		m.tracker.Forget(key)
+		return
+	}
+	found := verdict{version: string(obj.GetUID()) + "/" + obj.GetResourceVersion(), revision: is.Revision}
+	due := !before.again.IsZero() && !now.Before(before.again)
+	if before.version == found.version && before.revision == found.revision && !due {
+		return
+	}
+	found.unmet, found.again = m.check(ctx, is.Check, obj, now)
+	m.mu.Lock()
+	m.verdicts[key] = found
+	m.mu.Unlock()
+	if !found.again.IsZero() {
+		m.queue.AddAfter(key, found.again.Sub(now))
+	}
+	waiting := status.IsTrue(obj, v1alpha1.ConditionReconciling)
+	news := !first || !said(is.Health, key, found.unmet)
+	m.tracker.Observe(health.Observation{
+		Resource: key, Ready: found.unmet == "" && !waiting, Waiting: waiting, Counts: news, Failed: found.unmet != "", Message: found.unmet,
+	})
+}
+
+// said says whether what a resource lacks, or that it lacks nothing, is what was last written of it. Messages are cut there.
+func said(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet string) bool {
+	for _, f := range written.Failing {
+		if f.Namespace == key.Namespace && f.Name == key.Name {
+			return unmet != "" && strings.HasPrefix(unmet, f.Message)
+		}
+	}
+	return unmet == ""
+}
+
+// check runs the check. A panic is what this resource lacks.
+func (m *monitor) check(ctx context.Context, check *Check, obj *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			m.config.Log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "crdhealth", m.name, "stack", string(debug.Stack()))
+			unmet, again = fmt.Sprintf("panic: %v", p), time.Time{}
+		}
+	}()
+	return check.Check(ctx, obj, now)
+}
+
+func (m *monitor) report() health.Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := health.Report{
+		Phase: health.Starting, Message: m.problem, Snapshot: m.tracker.Snapshot(), CRD: m.is.CRD.Name, Monitored: true,
+	}
+	if !m.started.IsZero() {
+		r.Phase, r.StartedAt = health.Running, m.started
+	}
+	// Its own operator reconciles: what is counted here is how often it was looked.
+	r.Snapshot.ConsecutiveFailures, r.Snapshot.SuccessCount, r.Snapshot.FailureCount = 0, 0, 0
+	r.Snapshot.Degraded = r.Snapshot.Resources.Failing > 0
+	return r
+}
+
+func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

@@ -59,7 +59,7 @@ func (s appliedSet) meet(d *declare.Declaration, instances []Instance) {
 
 // hold notes that an instance, or a declaration as a whole, does not act this time, and that its children stay.
 func (s appliedSet) hold(in Instance) {
-	if in.Loop != nil && (in.Item == nil || in.nameless) {
+	if in.ForAll() || in.nameless {
 		s.loops[in.Declaration] = true
 		return
 	}
@@ -67,9 +67,9 @@ func (s appliedSet) hold(in Instance) {
 }
 
 // covers says whether a declaration stands for a living child.
-func (r *Cycle) covers(child *unstructured.Unstructured) bool {
+func (c *Cycle) covers(child *unstructured.Unstructured) bool {
 	id := IDOf(child)
-	return r.applied.held[id] || r.applied.rendered[keyOf(child)] == id && id != "" || r.applied.loops[r.Declared.Of(id)]
+	return c.applied.held[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.loops[c.Declared.Of(id)]
 }
 
 // namespaces are those of what was rendered.

@@ -15,11 +15,11 @@ import (
 
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
 // types do for built-in kinds (design: api.md, "Templates").
-func (d Instance) convertCustom(r *Cycle, obj *unstructured.Unstructured) error {
+func (d Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error {
 	if !d.Kind.GVK.Empty() {
 		return nil
 	}
-	props := r.Ports.Kinds.Schema(d.GVK)
+	props := c.Ports.Kinds.Schema(d.GVK)
 	if props == nil {
 		return nil
 	}

@@ -19,9 +19,10 @@ type Cycle struct {
 	Living *Living
 	// Incomplete says that something of onCreate is not made yet, so that the resource is not Active after this cycle.
 	Incomplete bool
+	// Jobs are the Jobs among the children.
+	Jobs Jobs
 
 	applied appliedSet
-	Jobs    Jobs
 	scalers scalers
 }
 
@@ -33,6 +34,7 @@ func NewCycle(shared *stage.Cycle, declared *declare.Set) *Cycle {
 	return c
 }
 
+// IDOf is the id that a child was made by: that of an instance.
 func IDOf(child *unstructured.Unstructured) string {
 	return child.GetAnnotations()[v1alpha1.AnnotationDeclaration]
 }

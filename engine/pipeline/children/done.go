@@ -23,26 +23,26 @@ func DoneMarks(resource *unstructured.Unstructured) map[string]string {
 }
 
 // Remember marks on the resource what a restart must not forget: what has finished, and that its children are to stay.
-func (r *Cycle) Remember(ctx context.Context, finished map[string]string) error {
-	if !maps.Equal(finished, DoneMarks(r.Stored)) {
+func (c *Cycle) Remember(ctx context.Context, finished map[string]string) error {
+	if !maps.Equal(finished, DoneMarks(c.Stored)) {
 		b, err := json.Marshal(finished)
 		if err != nil {
 			return fmt.Errorf("encoding marks: %w", err)
 		}
-		r.Marks.Annotate(v1alpha1.AnnotationDone, string(b))
+		c.Marks.Annotate(v1alpha1.AnnotationDone, string(b))
 	}
-	if r.Orphans() {
-		r.Marks.Annotate(v1alpha1.AnnotationOrphan, v1alpha1.True)
+	if c.Orphans() {
+		c.Marks.Annotate(v1alpha1.AnnotationOrphan, v1alpha1.True)
 	}
-	if !r.Marks.New() {
+	if !c.Marks.New() {
 		return nil
 	}
-	return r.Mark(ctx)
+	return c.Mark(ctx)
 }
 
 // Orphans says whether the children are to stay (kubectl delete --cascade=orphan). The garbage collector takes its finalizer
 // off as soon as it has done its part, so it is enough to have seen it once.
-func (r *Cycle) Orphans() bool {
-	return r.Orphan || slices.Contains(r.Stored.GetFinalizers(), metav1.FinalizerOrphanDependents) ||
-		r.Stored.GetAnnotations()[v1alpha1.AnnotationOrphan] == v1alpha1.True
+func (c *Cycle) Orphans() bool {
+	return c.Orphan || slices.Contains(c.Stored.GetFinalizers(), metav1.FinalizerOrphanDependents) ||
+		c.Stored.GetAnnotations()[v1alpha1.AnnotationOrphan] == v1alpha1.True
 }

@@ -30,21 +30,21 @@ func NewDryRun(declared *declare.Set) stage.Stage[*Cycle] {
 func (dryRun) Name() string { return stage.StepDryRun }
 
 // Run implements Stage.
-func (s dryRun) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
-	if r.Ports.DryRun == nil {
+func (s dryRun) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
+	if c.Ports.DryRun == nil {
 		return stage.Next, nil
 	}
-	r.Living.All() // their versions from before the dry run are what it has seen
-	probe := NewCycle(r.Probe(), r.Declared)
+	c.Living.All() // their versions from before the dry run are what it has seen
+	probe := NewCycle(c.Probe(), c.Declared)
 	ctx, giveBack := budget.WithCycle(ctx, nil) // what is only tried is not what is rendered
 	defer giveBack()
 	for _, group := range s.groups {
 		_, err := group.Run(ctx, probe)
-		r.Inputs.Take(probe.Inputs)
+		c.Inputs.Take(probe.Inputs)
 		if err != nil {
 			return stage.Hold, fmt.Errorf("%s: %w", group.Name(), err)
 		}
 	}
-	r.DryRunPassed = true
+	c.DryRunPassed = true
 	return stage.Next, nil
 }

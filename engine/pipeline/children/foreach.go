@@ -26,11 +26,11 @@ const (
 )
 
 // Instances gives what the declaration stands for now. An absent or null field has no items.
-func (r *Cycle) Instances(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
+func (c *Cycle) Instances(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
 	if d.Loop == nil {
 		return []Instance{InstanceOf(d)}, nil
 	}
-	data := r.Data(d.UsesChildren)
+	data := c.Data(d.UsesChildren)
 	value, err := d.Loop.Field.Eval(ctx, data)
 	if roots.IsAbsent(err) {
 		return nil, nil
@@ -46,11 +46,11 @@ func (r *Cycle) Instances(ctx context.Context, d *declare.Declaration) ([]Instan
 		return nil, stage.NewPermanent(v1alpha1.ReasonBudgetExceeded,
 			fmt.Errorf("forEach: %s has more than %d items, which is as many children as a resource may have", d.Loop.Written, maxChildren))
 	}
-	return r.keyed(ctx, d, data, items)
+	return c.keyed(ctx, d, data, items)
 }
 
 // keyed gives each item the key that its child is known by.
-func (r *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Data, items []item) ([]Instance, error) {
+func (c *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Data, items []item) ([]Instance, error) {
 	out := make([]Instance, 0, len(items))
 	seen := make(map[string]int64, len(items))
 	for i := range items {
@@ -67,9 +67,9 @@ func (r *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Dat
 				"forEach: items %d and %d of %s both have %s; give `key` a template that tells them apart", other, it.index, d.Loop.Written, same))
 		}
 		seen[it.key] = it.index
-		in := Instance{Declaration: d, ID: d.ID + declare.KeyMark + it.key, Item: it}
+		in := Instance{Declaration: d, ID: d.ID + declare.KeyMark + it.key, item: it}
 		if it.moves && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
-			r.recognize(ctx, &in)
+			c.recognize(ctx, &in)
 		}
 		out = append(out, in)
 	}
@@ -79,14 +79,14 @@ func (r *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Dat
 // recognize gives an item of a list that has no key the id of its child, since where the item stands may change with every edit. The
 // child is the one with its name. It keeps the mark that it was made with, and a Job that is gone the mark of its end: earlier versions
 // put the place of the item there.
-func (r *Cycle) recognize(ctx context.Context, in *Instance) {
-	same, err := in.Identity(ctx, r)
+func (c *Cycle) recognize(ctx context.Context, in *Instance) {
+	same, err := in.Identity(ctx, c)
 	if err != nil {
 		in.nameless = true // the error, if it is one, comes up again when the object is rendered
 		return
 	}
-	name := r.ChildName(same)
-	if live := r.Living.at(keyOf(same)); live != nil && r.Declared.Named(IDOf(live)) == in.Declaration {
+	name := c.ChildName(same)
+	if live := c.Living.at(keyOf(same)); live != nil && c.Declared.Named(IDOf(live)) == in.Declaration {
 		in.ID = IDOf(live)
 		return
 	}
@@ -94,9 +94,9 @@ func (r *Cycle) recognize(ctx context.Context, in *Instance) {
 	if !in.IsJob() {
 		return
 	}
-	marks := DoneMarks(r.Stored)
+	marks := DoneMarks(c.Stored)
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if r.Declared.Named(id) == in.Declaration && jobNameOf(marks[id]) == name {
+		if c.Declared.Named(id) == in.Declaration && jobNameOf(marks[id]) == name {
 			in.ID = id
 			return
 		}

@@ -57,9 +57,9 @@ func newGroup(name string, declarations []*declare.Declaration) stage.Stage[*Cyc
 func (g *group) Name() string { return g.name }
 
 // Run implements Stage.
-func (g *group) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
+func (g *group) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
 	for _, wave := range g.waves {
-		if err := r.runWave(ctx, wave); err != nil {
+		if err := c.runWave(ctx, wave); err != nil {
 			return stage.Hold, err
 		}
 	}
@@ -77,36 +77,36 @@ type pending struct {
 }
 
 // runWave renders the declarations of one wave, then writes them at the same time.
-func (r *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error {
+func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error {
 	// The versions that the gates are about to read must be noted before the first write.
-	r.Living.All()
+	c.Living.All()
 	var writes []*pending
 	for _, d := range wave {
-		instances, err := r.expand(ctx, d)
-		if InstanceOf(d).awaitsChild(ctx, r, err) {
+		instances, err := c.expand(ctx, d)
+		if InstanceOf(d).awaitsChild(ctx, c, err) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, r), err)
+			return fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
 		}
 		for _, in := range instances {
-			w, err := r.prepare(ctx, in)
-			if in.awaitsChild(ctx, r, err) {
+			w, err := c.prepare(ctx, in)
+			if in.awaitsChild(ctx, c, err) {
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", in.Label(ctx, r), err)
+				return fmt.Errorf("%s: %w", in.Label(ctx, c), err)
 			}
 			if w != nil {
 				writes = append(writes, w)
 			}
 		}
 	}
-	r.Living.rendered()
+	c.Living.rendered()
 	// The garbage collector deletes the children that name their owner, and nobody but us the others.
-	ours := func(w *pending) bool { return w.live == nil && !r.Owner.References(w.child) }
+	ours := func(w *pending) bool { return w.live == nil && !c.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
-		if err := r.EnsureOwnerExists(ctx); err != nil {
+		if err := c.EnsureOwnerExists(ctx); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (r *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	for _, w := range writes {
 		objects = append(objects, w.child.Object)
 	}
-	if err := r.Reach(ctx, objects...); err != nil {
+	if err := c.Reach(ctx, objects...); err != nil {
 		return err
 	}
 	var eg errgroup.Group
@@ -122,27 +122,27 @@ func (r *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	for _, w := range writes {
 		eg.Go(func() error {
 			// Not the group's error: all that are in flight finish, and the first one declared is reported.
-			w.outcome, w.err = r.write(ctx, w)
+			w.outcome, w.err = c.write(ctx, w)
 			return nil
 		})
 	}
 	if err := eg.Wait(); err != nil {
 		return err
 	}
-	return r.record(writes)
+	return c.record(writes)
 }
 
 // write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
-func (r *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
+func (c *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	if w.live != nil {
-		return r.writeKept(ctx, w)
+		return c.writeKept(ctx, w)
 	}
-	return r.Ports.Applier.Apply(ctx, r.Owner, w.child)
+	return c.Ports.Applier.Apply(ctx, c.Owner, w.child)
 }
 
 // putBack is the event of a child that others had changed: they may wonder where the change went. What our own declaration changes is no
@@ -162,7 +162,7 @@ func (w *pending) putBack(name string) (e stage.Event, tells bool) {
 }
 
 // record notes what was written. Of several errors the first one declared is reported, so that messages are the same twice.
-func (r *Cycle) record(writes []*pending) error {
+func (c *Cycle) record(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
 		w.err = unchangeable(w, w.err)
@@ -173,9 +173,9 @@ func (r *Cycle) record(writes []*pending) error {
 			errs = append(errs, w.unexpandable(w.err))
 			continue
 		}
-		r.Wrote(w.outcome.Object, w.outcome.Action)
-		if e, tells := w.putBack(r.ChildName(w.outcome.Object)); tells {
-			r.Events = append(r.Events, e)
+		c.Wrote(w.outcome.Object, w.outcome.Action)
+		if e, tells := w.putBack(c.ChildName(w.outcome.Object)); tells {
+			c.Events = append(c.Events, e)
 		}
 		if w.outcome.Contention != "" {
 			r.Contend(w.outcome.Contention)
@@ -183,14 +183,14 @@ func (r *Cycle) record(writes []*pending) error {
 		}
 		switch w.outcome.Action {
 		case apply.Replaced:
-			w.of.awaitsReplaced(r, w.child.Object.GetKind(), w.child.Object.GetName())
+			w.of.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
-			r.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
+			c.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
-			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(r.Stored.GetUID()) {
-				r.ReconcileAt(r.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
+			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {
+				c.ReconcileAt(c.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
 			}
-			r.Incomplete = r.Incomplete || w.of.Phase == declare.OnCreate
+			c.Incomplete = c.Incomplete || w.of.Phase == declare.OnCreate
 		default:
 		}
 	}
@@ -201,108 +201,108 @@ func (r *Cycle) record(writes []*pending) error {
 }
 
 // Wrote counts a write; what was read of the children is out of date then.
-func (r *Cycle) Wrote(child *unstructured.Unstructured, action apply.Action) {
+func (c *Cycle) Wrote(child *unstructured.Unstructured, action apply.Action) {
 	if action == apply.None || action == apply.Terminating {
 		return
 	}
-	r.Writes = append(r.Writes, stage.Written{Kind: child.GetKind(), Name: r.ChildName(child), Action: action})
-	r.Living.Changed()
-	r.Inputs.Wrote(child, action == apply.Created && !r.Living.viewed)
+	c.Writes = append(c.Writes, stage.Written{Kind: child.GetKind(), Name: c.ChildName(child), Action: action})
+	c.Living.Changed()
+	c.Inputs.Wrote(child, action == apply.Created && !c.Living.viewed)
 }
 
 // expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
 // what it waits for may be what the loop goes over.
-func (r *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
+func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
 	whole := InstanceOf(d)
-	r.Jobs.told[d] = true
-	r.Jobs.foresee(ctx, d.Children)
-	if d.Phase == declare.OnCreate && d.Once && r.Marks.Active {
-		r.applied.hold(whole)
-		return nil, r.keep(ctx, whole)
+	c.Jobs.told[d] = true
+	c.Jobs.foresee(ctx, d.Children)
+	if d.Phase == declare.OnCreate && d.Once && c.Marks.Active {
+		c.applied.hold(whole)
+		return nil, c.keep(ctx, whole)
 	}
-	if r.Outside.Lacks(d.Outside) {
-		r.applied.hold(whole)
-		r.Jobs.postpone(ctx, whole)
-		r.Incomplete = r.Incomplete || d.Phase == declare.OnCreate
+	if c.Outside.Lacks(d.Outside) {
+		c.applied.hold(whole)
+		c.Jobs.postpone(ctx, whole)
+		c.Incomplete = c.Incomplete || d.Phase == declare.OnCreate
 		return nil, nil
 	}
 	if !d.GateReadsItem {
-		if open, err := whole.open(ctx, r); err != nil || !open {
+		if open, err := whole.open(ctx, c); err != nil || !open {
 			return nil, err
 		}
 	}
-	if r.NotInstalled(d) {
-		r.applied.hold(whole)
+	if c.NotInstalled(d) {
+		c.applied.hold(whole)
 		return nil, nil
 	}
-	instances, err := r.Instances(ctx, d)
+	instances, err := c.Instances(ctx, d)
 	if err == nil {
-		r.applied.meet(d, instances)
+		c.applied.meet(d, instances)
 	}
 	return instances, err
 }
 
 // NotInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
 // kind is installed, so it is asked for again at the next resync.
-func (r *Cycle) NotInstalled(d *declare.Declaration) bool {
+func (c *Cycle) NotInstalled(d *declare.Declaration) bool {
 	if !d.Optional || !d.Kind.GVK.Empty() {
 		return false
 	}
 	// Any other error comes up again when the child is written.
-	if _, err := r.Ports.Kinds.Namespaced(d.GVK); !meta.IsNoMatchError(err) {
+	if _, err := c.Ports.Kinds.Namespaced(d.GVK); !meta.IsNoMatchError(err) {
 		return false
 	}
-	r.ReconcileAt(r.NextRead())
+	c.ReconcileAt(c.NextRead())
 	return true
 }
 
 // prepare renders an instance. nil: it does not act.
-func (r *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
+func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 	if in.GateReadsItem {
-		if open, err := in.open(ctx, r); err != nil || !open {
+		if open, err := in.open(ctx, c); err != nil || !open {
 			return nil, err
 		}
 	}
-	if r.Restoring && in.IsJob() {
-		r.applied.hold(in) // what it did can't be undone, and is not done again
+	if c.Restoring && in.IsJob() {
+		c.applied.hold(in) // what it did can't be undone, and is not done again
 		return nil, nil
 	}
 	if in.Once {
-		if w, found, err := r.kept(ctx, in); err != nil || found {
+		if w, found, err := c.kept(ctx, in); err != nil || found {
 			return w, err
 		}
 	}
-	obj, err := in.Render(ctx, r)
+	obj, err := in.Render(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if in.IsJob() {
-		return r.Jobs.prepare(ctx, in, obj)
+		return c.Jobs.prepare(ctx, in, obj)
 	}
 	w := &pending{of: in, child: in.Child(obj)}
-	w.child.Initial = r.scalers.initialOf(ctx, in, obj)
+	w.child.Initial = c.scalers.initialOf(ctx, in, obj)
 	for _, left := range in.Kind.Leftovers(obj) {
 		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: drift.InWords(left.Wanted)})
 	}
-	return w, r.applied.add(obj, in)
+	return w, c.applied.add(obj, in)
 }
 
 // keep lets the children of a declaration that does not act any more follow a change of how the box owns its children.
-func (r *Cycle) keep(ctx context.Context, d Instance) error {
-	for _, child := range r.Living.Find(d) {
-		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box {
+func (c *Cycle) keep(ctx context.Context, d Instance) error {
+	for _, child := range c.Living.Find(d) {
+		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box {
 			continue
 		}
 		in := Instance{Declaration: d.Declaration, ID: IDOf(child)} // its item may be gone from the loop
-		out, err := r.Ports.Applier.Keep(ctx, r.Owner, in.Child(nil), child)
+		out, err := c.Ports.Applier.Keep(ctx, c.Owner, in.Child(nil), child)
 		if err != nil {
 			return err
 		}
-		r.Wrote(out.Object, out.Action)
-		if !d.IsJob() || r.Restoring || r.Jobs.siblingNoted(in, out.Object) {
+		c.Wrote(out.Object, out.Action)
+		if !d.IsJob() || c.Restoring || c.Jobs.siblingNoted(in, out.Object) {
 			continue
 		}
-		if err := r.Jobs.finishKept(ctx, in, out.Object); err != nil {
+		if err := c.Jobs.finishKept(ctx, in, out.Object); err != nil {
 			return err
 		}
 	}

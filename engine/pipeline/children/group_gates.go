@@ -19,76 +19,76 @@ import (
 
 // awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
 // for this declaration alone: what it waits for may be made by the next.
-func (in Instance) awaitsChild(ctx context.Context, r *Cycle, err error) bool {
-	if r.Probing && meta.IsNoMatchError(err) {
+func (in Instance) awaitsChild(ctx context.Context, c *Cycle, err error) bool {
+	if c.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
 	absent, ok := errors.AsType[*roots.AbsentError](err)
 	if !ok || len(absent.Path) == 0 || absent.Path[0] != compile.RootChildren {
 		return false
 	}
-	r.applied.hold(in)
-	r.Jobs.postpone(ctx, in)
+	c.applied.hold(in)
+	c.Jobs.postpone(ctx, in)
 	if !in.Optional {
-		r.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, r), absent.Path))
-		r.Incomplete = r.Incomplete || in.Phase == declare.OnCreate
+		c.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, c), absent.Path))
+		c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 	}
 	return true
 }
 
 // open asks the gate of an instance, and does what a false one asks for.
-func (in Instance) open(ctx context.Context, r *Cycle) (bool, error) {
-	res, err := in.Ask(ctx, r)
+func (in Instance) open(ctx context.Context, c *Cycle) (bool, error) {
+	res, err := in.Ask(ctx, c)
 	if err == nil && !res.Open {
-		in.closed(ctx, r, res)
+		in.closed(ctx, c, res)
 	}
 	return res.Open, err
 }
 
 // Ask evaluates the gate of an instance.
-func (in Instance) Ask(ctx context.Context, r *Cycle) (when.Result, error) {
-	res, err := in.Gate.Eval(ctx, in.data(r), r.Now)
+func (in Instance) Ask(ctx context.Context, c *Cycle) (when.Result, error) {
+	res, err := in.Gate.Eval(ctx, in.data(c), c.Now)
 	if err != nil {
 		return when.Result{}, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
 	}
-	r.ReconcileAt(res.NextFlip)
+	c.ReconcileAt(res.NextFlip)
 	return res, nil
 }
 
 // closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (d Instance) closed(ctx context.Context, r *Cycle, res when.Result) {
-	existing := r.Living.Find(d)
+func (d Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
+	existing := c.Living.Find(d)
 	keep := d.KeepsOn(res)
 	if keep || len(existing) == 0 && !d.nameless {
-		r.applied.hold(d)
+		c.applied.hold(d)
 	}
-	r.Jobs.postpone(ctx, d)
+	c.Jobs.postpone(ctx, d)
 	if res.Choice || d.Optional {
 		return
 	}
 	message := res.Message()
 	if len(existing) > 0 && keep {
-		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), r.ChildName(existing[0]))
+		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), c.ChildName(existing[0]))
 	}
-	r.Wait(d.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", d.Label(ctx, r), message))
-	r.Incomplete = r.Incomplete || d.Phase == declare.OnCreate
+	c.Wait(d.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", d.Label(ctx, c), message))
+	c.Incomplete = c.Incomplete || d.Phase == declare.OnCreate
 }
 
 // Unmet gives the first condition of an instance's readyWhen that its object does not meet; "" when all are met, or there are none.
-func (in Instance) Unmet(ctx context.Context, r *Cycle, child *unstructured.Unstructured) (string, error) {
+func (in Instance) Unmet(ctx context.Context, c *Cycle, child *unstructured.Unstructured) (string, error) {
 	if in.ReadyWhen == nil {
 		return "", nil
 	}
-	data := r.Data(in.ReadyWhen.UsesChildren)
-	if in.Item != nil {
-		in.Item.give(in.Loop, data)
+	data := c.Data(in.ReadyWhen.UsesChildren)
+	if in.item != nil {
+		in.item.give(in.Loop, data)
 	}
 	data[compile.RootObject] = kinds.View(child)
-	res, err := in.ReadyWhen.Gate.Eval(ctx, data, r.Now)
+	res, err := in.ReadyWhen.Gate.Eval(ctx, data, c.Now)
 	if err != nil {
 		return "", stage.Evaluating("readyWhen", v1alpha1.ReasonConditionError, err)
 	}
-	r.ReconcileAt(res.NextFlip)
+	c.ReconcileAt(res.NextFlip)
 	return res.Message(), nil
 }

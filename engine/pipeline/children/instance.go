@@ -13,9 +13,11 @@ import (
 type Instance struct {
 	*declare.Declaration
 
-	ID   string // the declaration's, with what its item is known by where there is one
-	Item *item  // nil without forEach
-	// nameless says that nobody can tell which child is the item's, because its name can't be told now.
+	// ID is the declaration's, with what its item is known by where there is one.
+	ID string
+
+	item *item // nil: without a loop, or for all of its items
+	// nameless says that it is not known which child is the item's, because its name can't be evaluated now.
 	nameless bool
 }
 
@@ -28,57 +30,60 @@ type item struct {
 	index int64
 }
 
-// InstanceOf is the declaration itself, without an item: all that it stands for.
+// InstanceOf is the declaration itself: with a loop, it stands for all items.
 func InstanceOf(d *declare.Declaration) Instance { return Instance{Declaration: d, ID: d.ID} }
+
+// ForAll says whether it stands for all items of a loop.
+func (in Instance) ForAll() bool { return in.Loop != nil && in.item == nil }
 
 // Place names the instance by the key of its item, or by where that stands: two items may have one child.
 func (in Instance) Place() string {
 	switch {
-	case in.Item == nil:
+	case in.item == nil:
 		return in.ID
-	case in.Item.moves, !in.ShowsKeys():
-		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.Item.index, 10)
+	case in.item.moves, !in.ShowsKeys():
+		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.item.index, 10)
 	default:
-		return in.Declaration.ID + declare.KeyMark + in.Item.key
+		return in.Declaration.ID + declare.KeyMark + in.item.key
 	}
 }
 
 // data is what the templates of the instance read.
-func (in Instance) data(r *Cycle) expr.Data {
-	data := r.Data(in.UsesChildren)
-	if in.Item != nil {
-		in.Item.give(in.Loop, data)
+func (in Instance) data(c *Cycle) expr.Data {
+	data := c.Data(in.UsesChildren)
+	if in.item != nil {
+		in.item.give(in.Loop, data)
 	}
 	return data
 }
 
 // allData is data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
-func (in Instance) allData(r *Cycle) expr.Data {
-	data := in.data(r)
+func (in Instance) allData(c *Cycle) expr.Data {
+	data := in.data(c)
 	if !in.UsesSecrets {
 		return data
 	}
-	if r.Outside.CrossWithSecrets != nil {
-		data[compile.RootCross] = r.Outside.CrossWithSecrets
+	if c.Outside.CrossWithSecrets != nil {
+		data[compile.RootCross] = c.Outside.CrossWithSecrets
 	}
 	if in.UsesChildren {
-		data[compile.RootChildren] = r.Living.viewWithSecrets()
+		data[compile.RootChildren] = c.Living.viewWithSecrets()
 	}
 	return data
 }
 
 // Label names an instance in messages about one resource: by its id, or by the key of its kind and the name of the object.
-func (in Instance) Label(ctx context.Context, r *Cycle) string {
+func (in Instance) Label(ctx context.Context, c *Cycle) string {
 	switch {
-	case in.Explicit && in.Item != nil && !in.ShowsKeys():
+	case in.Explicit && in.item != nil && !in.ShowsKeys():
 		return in.Place()
 	case in.Explicit:
 		return in.ID
 	}
-	if in.Name == nil || in.Loop != nil && in.Item == nil {
+	if in.Name == nil || in.ForAll() {
 		return in.Declaration.Label()
 	}
-	name, err := in.Name.Eval(ctx, in.data(r))
+	name, err := in.Name.Eval(ctx, in.data(c))
 	if text, ok := name.(string); err == nil && ok && text != "" && in.MayShow(in.Name.Paths()) {
 		return in.Kind.Key + "/" + text
 	}

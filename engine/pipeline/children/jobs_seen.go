@@ -43,7 +43,7 @@ func (j *Jobs) declareRun(in Instance, live *unstructured.Unstructured, done, ru
 	if in.Replace || !kept {
 		j.runs[in.ID] = run
 	}
-	j.cycle.Living.unsee()
+	j.cycle.Living.forgetView()
 }
 
 // postpone notes that a Job, or each Job of a loop, does not act now, though it is to run before what reads it. What has completed counts
@@ -52,10 +52,10 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 	if !in.IsJob() || in.Once || j.cycle.Restoring {
 		return
 	}
-	if in.Loop != nil && in.Item == nil {
+	if in.ForAll() {
 		instances, err := j.cycle.Instances(ctx, in.Declaration)
 		j.unnamed[in.Declaration] = err != nil
-		j.cycle.Living.unsee()
+		j.cycle.Living.forgetView()
 		for _, each := range instances {
 			j.postpone(ctx, each)
 		}
@@ -74,7 +74,7 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 		run = j.runOf(obj)
 	}
 	j.runs[in.ID] = run
-	j.cycle.Living.unsee()
+	j.cycle.Living.forgetView()
 }
 
 // foresee does so for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.

@@ -32,13 +32,13 @@ func (l *Living) Changed() {
 	l.loaded, l.list, l.byKey, l.tree, l.withSecrets = false, nil, nil, nil, nil
 }
 
-// unsee forgets what templates saw: it is another thing now what the children stand for.
-func (l *Living) unsee() { l.tree, l.withSecrets = nil, nil }
+// forgetView forgets what templates saw: it is another thing now what the children stand for.
+func (l *Living) forgetView() { l.tree, l.withSecrets = nil, nil }
 
 // rendered forgets what templates saw where a declaration has got another object than the one that is there.
 func (l *Living) rendered() {
 	if slices.ContainsFunc(l.list, func(child *unstructured.Unstructured) bool { return l.cycle.applied.age(child) > 0 }) {
-		l.unsee()
+		l.forgetView()
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *Living) Find(in Instance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, child := range l.All() {
 		id := IDOf(child)
-		if id == in.ID || in.Loop != nil && in.Item == nil && l.cycle.Declared.Of(id) == in.Declaration {
+		if id == in.ID || in.ForAll() && l.cycle.Declared.Of(id) == in.Declaration {
 			out = append(out, child)
 		}
 	}

@@ -11,37 +11,37 @@ import (
 // kept looks for what an instance that acts once has made already. found says that there is nothing to make; w is then the living
 // child, or nil where it is a Job that has completed and is gone. Only the name is rendered: all else would be drawn and
 // evaluated for nothing, and may not even be possible any more.
-func (r *Cycle) kept(ctx context.Context, in Instance) (w *pending, found bool, err error) {
-	same, err := in.Identity(ctx, r)
+func (c *Cycle) kept(ctx context.Context, in Instance) (w *pending, found bool, err error) {
+	same, err := in.Identity(ctx, c)
 	if err != nil {
 		return nil, false, err
 	}
-	live := r.Living.at(keyOf(same))
+	live := c.Living.at(keyOf(same))
 	switch {
 	case live != nil && apply.ManagedByUs(live):
 		w = &pending{of: in, child: in.Child(same), live: live}
-	case live == nil && in.IsJob() && jobNameOf(DoneMarks(r.Stored)[in.ID]) == r.ChildName(same):
+	case live == nil && in.IsJob() && jobNameOf(DoneMarks(c.Stored)[in.ID]) == c.ChildName(same):
 	default:
 		return nil, false, nil
 	}
 	if w != nil && in.IsJob() {
-		if err := r.Jobs.finishKept(ctx, in, live); err != nil {
+		if err := c.Jobs.finishKept(ctx, in, live); err != nil {
 			return nil, false, err
 		}
 	}
-	return w, true, r.applied.add(same, in)
+	return w, true, c.applied.add(same, in)
 }
 
 // Identity is the object of an instance, with nothing but its kind and its name.
-func (in Instance) Identity(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
-	data := in.data(r)
+func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
+	data := in.data(c)
 	same := &unstructured.Unstructured{Object: map[string]any{}}
 	same.SetGroupVersionKind(in.GVK)
-	name, err := in.objectName(ctx, r, data)
+	name, err := in.objectName(ctx, c, data)
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := in.objectNamespace(ctx, r, data)
+	namespace, err := in.objectNamespace(ctx, c, data)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (in Instance) Identity(ctx context.Context, r *Cycle) (*unstructured.Unstru
 }
 
 // writeKept leaves a child alone that is made once, but for what says whose it is.
-func (r *Cycle) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
+func (c *Cycle) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
 	if w.live.GetDeletionTimestamp() != nil {
 		return apply.Outcome{Action: apply.Terminating, Object: w.live}, nil
 	}
-	return r.Ports.Applier.Keep(ctx, r.Owner, w.child, w.live)
+	return c.Ports.Applier.Keep(ctx, c.Owner, w.child, w.live)
 }

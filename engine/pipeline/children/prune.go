@@ -28,18 +28,18 @@ func NewPrune(shown *outcome.Plan) stage.Stage[*Cycle] { return prune{outcome: s
 func (prune) Name() string { return stage.StepPrune }
 
 // Run implements Stage.
-func (p prune) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
-	r.applied.complete = true
-	keep := p.mayGoBack(ctx, r)
-	for _, child := range r.Living.All() {
+func (p prune) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
+	c.applied.complete = true
+	keep := p.mayGoBack(ctx, c)
+	for _, child := range c.Living.All() {
 		switch {
-		case !r.Prunable(child):
-		case child.GetLabels()[v1alpha1.LabelBox] != r.Plan.Box:
+		case !c.Prunable(child):
+		case child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box:
 			// A former box made it. Whether it is still wanted is not for this one to say.
-			r.LeftBehind++
+			c.LeftBehind++
 		case keep:
 		default:
-			if err := r.Discard(ctx, child); err != nil {
+			if err := c.Discard(ctx, child); err != nil {
 				return stage.Hold, fmt.Errorf("%s: %w", IDOf(child), err)
 			}
 		}
@@ -47,23 +47,23 @@ func (p prune) Run(ctx context.Context, r *Cycle) (stage.Outcome, error) {
 	if keep {
 		return stage.Next, nil
 	}
-	if err := r.Leave(ctx, r.applied.namespaces()); err != nil {
+	if err := c.Leave(ctx, c.applied.namespaces()); err != nil {
 		return stage.Hold, err
 	}
-	return stage.Next, r.Jobs.forget(ctx)
+	return stage.Next, c.Jobs.forget(ctx)
 }
 
 // mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not
 // succeeded yet, something is waited for, a child has failed, or one has not settled that may fail. What is deleted now could be made again then,
 // but what it held would be lost.
-func (p prune) mayGoBack(ctx context.Context, r *Cycle) bool {
-	if r.Plan.Rollback == nil || r.Succeeded {
+func (p prune) mayGoBack(ctx context.Context, c *Cycle) bool {
+	if c.Plan.Rollback == nil || c.Succeeded {
 		return false
 	}
-	if len(r.Waits) > 0 {
+	if len(c.Waits) > 0 {
 		return true
 	}
-	left, err := p.outcome.Blockers(ctx, r.Cycle, r.Living)
+	left, err := p.outcome.Blockers(ctx, c.Cycle, c.Living)
 	if err != nil {
 		return true // it ends the cycle when its result is put together
 	}
@@ -72,26 +72,26 @@ func (p prune) mayGoBack(ctx context.Context, r *Cycle) bool {
 }
 
 // Prunable says whether a child is about to be pruned.
-func (r *Cycle) Prunable(child *unstructured.Unstructured) bool {
-	return r.applied.complete && child.GetDeletionTimestamp() == nil && !r.covers(child)
+func (c *Cycle) Prunable(child *unstructured.Unstructured) bool {
+	return c.applied.complete && child.GetDeletionTimestamp() == nil && !c.covers(child)
 }
 
 // Discard deletes a child, or lets it go where its declaration said so.
-func (r *Cycle) Discard(ctx context.Context, child *unstructured.Unstructured) error {
+func (c *Cycle) Discard(ctx context.Context, child *unstructured.Unstructured) error {
 	var err error
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
-		err = r.Ports.Applier.Orphan(ctx, r.Owner, child)
+		err = c.Ports.Applier.Orphan(ctx, c.Owner, child)
 	} else {
-		err = r.Ports.Applier.Delete(ctx, child)
+		err = c.Ports.Applier.Delete(ctx, child)
 	}
 	if apierrors.IsConflict(err) {
 		// It has changed since it was read. Its event is on the way, and the next cycle decides by what it is then. Should there be
 		// no event, because something between us and the API server has made the conflict up, nothing else would bring the cycle back.
-		r.ReconcileAt(r.Now.Add(conflictInterval))
+		c.ReconcileAt(c.Now.Add(conflictInterval))
 		return nil
 	}
 	if err == nil {
-		r.Wrote(child, stage.Pruned)
+		c.Wrote(child, stage.Pruned)
 	}
 	return err
 }

@@ -21,8 +21,8 @@ import (
 var errQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
 
 // Render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
-func (d Instance) Render(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
-	obj, err := d.build(ctx, r)
+func (d Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
+	obj, err := d.build(ctx, c)
 	if _, said := errors.AsType[*functions.FailError](err); said && d.UsesSecrets {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
 	}
@@ -30,14 +30,14 @@ func (d Instance) Render(ctx context.Context, r *Cycle) (*unstructured.Unstructu
 }
 
 // build is render with errors as they are.
-func (d Instance) build(ctx context.Context, r *Cycle) (*unstructured.Unstructured, error) {
-	data := d.allData(r)
-	in := kinds.Declared{Instance: r.Owner.Label, WithTTL: true}
+func (d Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
+	data := d.allData(c)
+	in := kinds.Declared{Instance: c.Owner.Label, WithTTL: true}
 	var err error
-	if in.Name, err = d.objectName(ctx, r, data); err != nil {
+	if in.Name, err = d.objectName(ctx, c, data); err != nil {
 		return nil, err
 	}
-	if in.Namespace, err = d.objectNamespace(ctx, r, data); err != nil {
+	if in.Namespace, err = d.objectNamespace(ctx, c, data); err != nil {
 		return nil, err
 	}
 	if in.Labels, err = stage.Texts(ctx, "labels", d.Labels, data); err != nil {
@@ -52,7 +52,7 @@ func (d Instance) build(ctx context.Context, r *Cycle) (*unstructured.Unstructur
 	if in.Spec, err = stage.Tree(ctx, "spec", d.Spec, data); err != nil {
 		return nil, err
 	}
-	if err = d.defaults(ctx, r, &in); err != nil {
+	if err = d.defaults(ctx, c, &in); err != nil {
 		return nil, err
 	}
 	obj, err := d.Kind.Build(in)
@@ -62,10 +62,10 @@ func (d Instance) build(ctx context.Context, r *Cycle) (*unstructured.Unstructur
 	if d.Phase == declare.OnDelete && d.IsJob() {
 		rememberLifeTime(obj, takeLifeTime(obj))
 	}
-	if err := d.convertCustom(r, obj); err != nil {
+	if err := d.convertCustom(c, obj); err != nil {
 		return nil, err
 	}
-	namespaced, err := d.namespaced(r)
+	namespaced, err := d.namespaced(c)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func (d Instance) build(ctx context.Context, r *Cycle) (*unstructured.Unstructur
 }
 
 // defaults looks up the workload and the Service that the kind's defaults are taken from.
-func (d Instance) defaults(ctx context.Context, r *Cycle, in *kinds.Declared) error {
+func (d Instance) defaults(ctx context.Context, c *Cycle, in *kinds.Declared) error {
 	if d.Workload() != nil {
-		name, short, err := d.face(ctx, r, d.Workload())
+		name, short, err := d.face(ctx, c, d.Workload())
 		if err != nil {
 			return err
 		}
@@ -88,13 +88,13 @@ func (d Instance) defaults(ctx context.Context, r *Cycle, in *kinds.Declared) er
 	if d.Service() == nil {
 		return nil
 	}
-	name, short, err := d.face(ctx, r, d.Service())
+	name, short, err := d.face(ctx, c, d.Service())
 	if err != nil {
 		return err
 	}
 	var workload *kinds.Workload
 	if d.Service().Workload() != nil {
-		wName, wShort, err := d.face(ctx, r, d.Service().Workload())
+		wName, wShort, err := d.face(ctx, c, d.Service().Workload())
 		if err != nil {
 			return err
 		}
@@ -108,22 +108,22 @@ func (d Instance) defaults(ctx context.Context, r *Cycle, in *kinds.Declared) er
 
 // face is what the instance sees of another declaration: its object's name and its ports. Of one that goes over the same
 // items it is the object of this item. Ports may come from a Secret, as in the content of the other object.
-func (d Instance) face(ctx context.Context, r *Cycle, of *declare.Declaration) (name string, short map[string]any, err error) {
+func (d Instance) face(ctx context.Context, c *Cycle, of *declare.Declaration) (name string, short map[string]any, err error) {
 	other := InstanceOf(of)
 	if of.Loop != nil {
-		other.Item = d.Item // the compiler has seen that both go over the same items
+		other.item = d.item // the compiler has seen that both go over the same items
 	}
-	data := other.allData(r)
-	if name, err = other.objectName(ctx, r, data); err != nil {
+	data := other.allData(c)
+	if name, err = other.objectName(ctx, c, data); err != nil {
 		return "", nil, err
 	}
 	short, err = stage.Tree(ctx, of.ID, of.Ports, data)
 	return name, short, err
 }
 
-func (d Instance) objectName(ctx context.Context, r *Cycle, data expr.Data) (string, error) {
+func (d Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
 	if d.Name == nil {
-		return r.Stored.GetName(), nil
+		return c.Stored.GetName(), nil
 	}
 	name, err := stage.Text(ctx, "name", d.Name, data)
 	if err == nil && name == "" {
@@ -139,12 +139,12 @@ func (d Instance) objectName(ctx context.Context, r *Cycle, data expr.Data) (str
 
 // objectNamespace is where the object goes. A template may not lead a namespaced resource's author into another namespace
 // (design: security.md); one that the box names literally is the box author's decision.
-func (d Instance) objectNamespace(ctx context.Context, r *Cycle, data expr.Data) (string, error) {
-	namespaced, err := d.namespaced(r)
+func (d Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
+	namespaced, err := d.namespaced(c)
 	if err != nil {
 		return "", err
 	}
-	own := r.Stored.GetNamespace()
+	own := c.Stored.GetNamespace()
 	if !namespaced {
 		// The compiler can't tell this of a kind that was not installed then.
 		if own != "" && !d.ReadsNamespace() {
@@ -169,14 +169,14 @@ func (d Instance) objectNamespace(ctx context.Context, r *Cycle, data expr.Data)
 	if _, literal := d.Namespace.Literal(); literal {
 		return ns, nil
 	}
-	return ns, r.MayReach(ctx, "namespace", ns, show)
+	return ns, c.MayReach(ctx, "namespace", ns, show)
 }
 
-func (d Instance) namespaced(r *Cycle) (bool, error) {
+func (d Instance) namespaced(c *Cycle) (bool, error) {
 	if !d.Kind.GVK.Empty() {
 		return !d.Kind.ClusterScoped, nil
 	}
-	return r.Ports.Kinds.Namespaced(d.GVK)
+	return c.Ports.Kinds.Namespaced(d.GVK)
 }
 
 // Child says how a rendered object is to be written.

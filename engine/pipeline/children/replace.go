@@ -12,9 +12,9 @@ import (
 )
 
 // awaitsReplaced notes that a child was deleted to be made again.
-func (in Instance) awaitsReplaced(r *Cycle, kind, name string) {
-	r.Wait(in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
-	r.Incomplete = r.Incomplete || in.Phase == declare.OnCreate
+func (in Instance) awaitsReplaced(c *Cycle, kind, name string) {
+	c.Wait(in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
+	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 }
 
 // maxFixedFields is how many fields a message names that can't be changed.

@@ -86,7 +86,7 @@ func (d *deletion) enters(ctx context.Context, c *children.Cycle, in children.In
 // the gate reads may be gone since.
 func (d *deletion) held(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string, why string) (string, error) {
 	all := []children.Instance{in}
-	if in.Loop != nil && in.Item == nil {
+	if in.ForAll() {
 		var err error
 		if all, err = c.Instances(ctx, in.Declaration); err != nil || len(all) == 0 {
 			return why, nil //nolint:nilerr // what the gate waits for may be what the loop goes over

@@ -178,8 +178,8 @@ func (c *Cycle) record(writes []*pending) error {
 			c.Events = append(c.Events, e)
 		}
 		if w.outcome.Contention != "" {
-			r.Contend(w.outcome.Contention)
-			r.ReconcileAt(w.outcome.ReconcileAt)
+			c.Contend(w.outcome.Contention)
+			c.ReconcileAt(w.outcome.ReconcileAt)
 		}
 		switch w.outcome.Action {
 		case apply.Replaced:

@@ -26,14 +26,14 @@ type DirtyQueue struct {
 
 // marks are the boxes that each controller is to look at again, for what the engine has said of them.
 type marks struct {
-	boxes, healths, standings DirtyQueue
+	boxes, healths, dependencies DirtyQueue
 }
 
 // health marks a box whose report has changed. Those that depend on it hear of it at once if it matters to them.
 func (m *marks) health(box string, urgent bool) {
 	m.healths.Mark(box, urgent)
 	if urgent {
-		m.standings.Mark(box, true)
+		m.dependencies.Mark(box, true)
 	}
 }
 

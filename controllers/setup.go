@@ -111,7 +111,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
-	if err := dependencies.SetupWithManager(mgr, told.standings.Source()); err != nil {
+	if err := dependencies.SetupWithManager(mgr, told.dependencies.Source()); err != nil {
 		return err
 	}
 	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Monitors: eng.Monitors()}

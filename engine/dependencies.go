@@ -10,40 +10,40 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// standings are how boxes stand, and CRDs that other operators run, by the names of their CRDHealths. The zero value knows none.
-type standings struct {
+// dependencies are the states of boxes, and of CRDs that other operators run, by the names of their CRDHealths. The zero value knows none.
+type dependencies struct {
 	mu  sync.RWMutex
-	all map[string]pipeline.Standing // guarded by mu
+	all map[string]pipeline.DependencyState // guarded by mu
 }
 
-func (s *standings) of(name string) pipeline.Standing {
+func (s *dependencies) of(name string) pipeline.DependencyState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.all[name]
 }
 
 // set says whether anything has changed.
-func (s *standings) set(name string, now pipeline.Standing) bool {
+func (s *dependencies) set(name string, now pipeline.DependencyState) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[name] == now {
 		return false
 	}
-	if now == (pipeline.Standing{}) {
+	if now == (pipeline.DependencyState{}) {
 		delete(s.all, name)
 		return true
 	}
 	if s.all == nil {
-		s.all = map[string]pipeline.Standing{}
+		s.all = map[string]pipeline.DependencyState{}
 	}
 	s.all[name] = now
 	return true
 }
 
-// SetStanding tells how a box stands now, or a CRD that another operator runs; the zero value: there is neither. What waits for
+// SetDependency tells the state of a box now, or of a CRD that another operator runs; the zero value: there is neither. What waits for
 // it is looked at.
-func (e *Engine) SetStanding(name string, now pipeline.Standing) {
-	if !e.standings.set(name, now) {
+func (e *Engine) SetDependency(name string, now pipeline.DependencyState) {
+	if !e.dependencies.set(name, now) {
 		return
 	}
 	for _, b := range e.all() {
@@ -55,14 +55,14 @@ func (e *Engine) SetStanding(name string, now pipeline.Standing) {
 
 // wake queues the resources that wait for a dependency. They stand behind fresh events: there may be thousands.
 func (b *box) wake(name string) {
-	for _, key := range b.interests.reading(standingOf(name)) {
+	for _, key := range b.interests.reading(dependencyOf(name)) {
 		b.queue.EnqueueLow(0, key)
 	}
 	b.engine.config.Changed(b.name)
 }
 
-// standingOf is the interest in how a box stands.
-func standingOf(name string) interest {
+// dependencyOf is the interest in the state of a box.
+func dependencyOf(name string) interest {
 	return interest{kind: v1alpha1.GroupVersion.WithKind("CRDHealth"), name: name}
 }
 
@@ -82,22 +82,22 @@ func stillAsked(run *pipeline.Run, asked []interest) []interest {
 	if !run.Active() {
 		return asked
 	}
-	return slices.DeleteFunc(asked, func(in interest) bool { return in.selector == nil && in == standingOf(in.name) })
+	return slices.DeleteFunc(asked, func(in interest) bool { return in.selector == nil && in == dependencyOf(in.name) })
 }
 
-// Standing implements pipeline.Observer.
-func (b *box) Standing(name string) pipeline.Standing { return b.engine.standings.of(name) }
+// Dependency implements pipeline.Observer.
+func (b *box) Dependency(name string) pipeline.DependencyState { return b.engine.dependencies.of(name) }
 
-// Standing implements pipeline.Observer.
-func (o observer) Standing(name string) pipeline.Standing {
-	o.note(standingOf(name))
-	return o.box.Standing(name)
+// Dependency implements pipeline.Observer.
+func (o observer) Dependency(name string) pipeline.DependencyState {
+	o.note(dependencyOf(name))
+	return o.box.Dependency(name)
 }
 
 // dependencies says which dependencies of a plan are met, and what the first one lacks that is not.
 func (b *box) dependencies(plan *pipeline.Plan) (all []v1alpha1.DependencyStatus, first string) {
 	for _, d := range plan.DependsOn {
-		unmet := d.Unmet(b.Standing(d.Name))
+		unmet := d.Unmet(b.Dependency(d.Name))
 		if first == "" {
 			first = unmet
 		}

@@ -15,7 +15,7 @@ import (
 
 var settingsKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
+func TestADependencyWakesWhatWaitsForIt(t *testing.T) {
 	g := NewWithT(t)
 	var changed []string
 	e := idle(t, func(c *Config) { c.Changed = func(box string) { changed = append(changed, box) } })
@@ -27,24 +27,24 @@ func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
 	waiting, active := types.NamespacedName{Namespace: "a", Name: "waits"}, types.NamespacedName{Namespace: "a", Name: "active"}
 	var asked []interest
 	o := observer{box: b, resource: waiting, asked: &asked}
-	g.Expect(o.Standing("db")).To(Equal(pipeline.Standing{}))
+	g.Expect(o.Dependency("db")).To(Equal(pipeline.DependencyState{}))
 	observer{box: b, resource: active, asked: &asked}.Get(settingsKind, "a", "settings")
-	g.Expect(b.interests.reading(standingOf("db"))).To(ConsistOf(waiting))
+	g.Expect(b.interests.reading(dependencyOf("db"))).To(ConsistOf(waiting))
 
-	starting := pipeline.Standing{OfBox: true, State: v1alpha1.HealthStarting}
-	e.SetStanding("db", starting)
-	g.Expect(o.Standing("db")).To(Equal(starting))
+	starting := pipeline.DependencyState{OfBox: true, State: v1alpha1.HealthStarting}
+	e.SetDependency("db", starting)
+	g.Expect(o.Dependency("db")).To(Equal(starting))
 	g.Expect(b.queue.Len()).To(Equal(1), "what waits, and nothing else")
 	item, _ := b.queue.Get()
 	g.Expect(item).To(Equal(waiting))
 	b.queue.Done(item)
 	g.Expect(changed).To(ConsistOf("website"))
 
-	e.SetStanding("db", starting)
-	e.SetStanding("nobody's", starting)
+	e.SetDependency("db", starting)
+	e.SetDependency("nobody's", starting)
 	g.Expect(b.queue.Len()).To(BeZero(), "nothing has changed for it")
 	g.Expect(changed).To(HaveLen(1))
-	e.SetStanding("queue", pipeline.Standing{State: v1alpha1.HealthHealthy, Started: true})
+	e.SetDependency("queue", pipeline.DependencyState{State: v1alpha1.HealthHealthy, Started: true})
 	g.Expect(changed).To(ConsistOf("website", "website", "other"), "what they show has changed")
 	g.Expect(b.queue.Len()+other.queue.Len()).To(BeZero(), "no resource waits for that one")
 
@@ -53,8 +53,8 @@ func TestAStandingWakesWhatWaitsForIt(t *testing.T) {
 		{Name: "db", Condition: "Started", Met: false}, {Name: "queue", Condition: "Started", Met: true},
 	}))
 	g.Expect(first).To(Equal(`box "db" is Starting, wanted Started`))
-	e.SetStanding("db", pipeline.Standing{})
-	g.Expect(e.standings.all).NotTo(HaveKey("db"))
+	e.SetDependency("db", pipeline.DependencyState{})
+	g.Expect(e.dependencies.all).NotTo(HaveKey("db"))
 	g.Expect(b.queue.Len()).To(Equal(1))
 }
 
@@ -67,7 +67,7 @@ func TestWhatIsActiveAsksForNoDependency(t *testing.T) {
 	resource.SetNamespace("a")
 	resource.SetName("web")
 	read := interest{kind: settingsKind, namespace: "a", name: "settings"}
-	asked := func() []interest { return []interest{standingOf("db"), read} }
+	asked := func() []interest { return []interest{dependencyOf("db"), read} }
 	waiting := b.plan.Load().NewRun(resource, e.config.Clock.Now(), pipeline.Ports{})
 	g.Expect(stillAsked(waiting, asked())).To(HaveLen(2))
 	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"})

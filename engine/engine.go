@@ -38,21 +38,21 @@ const maxInFlight = 128
 
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
-	config    Config
-	dynamic   dynamic.Interface
-	http      http.RoundTripper
-	children  *watch.Children
-	observed  *watch.Observed
-	comparer  *drift.Comparer
-	schemas   schemas
-	standings standings
-	monitors  *monitor.Monitors
-	calls     *calls
-	requests  flowcontrol.RateLimiter // the cap over all boxes
-	inFlight  chan struct{}           // one per request that may be under way, over all boxes
-	slots     chan struct{}           // one per reconcile that may run, over all boxes
-	memory    *budget.Pool            // what the templates of all boxes may make at the same time
-	leading   chan struct{}           // closed when this process leads
+	config       Config
+	dynamic      dynamic.Interface
+	http         http.RoundTripper
+	children     *watch.Children
+	observed     *watch.Observed
+	comparer     *drift.Comparer
+	schemas      schemas
+	dependencies dependencies
+	monitors     *monitor.Monitors
+	calls        *calls
+	requests     flowcontrol.RateLimiter // the cap over all boxes
+	inFlight     chan struct{}           // one per request that may be under way, over all boxes
+	slots        chan struct{}           // one per reconcile that may run, over all boxes
+	memory       *budget.Pool            // what the templates of all boxes may make at the same time
+	leading      chan struct{}           // closed when this process leads
 
 	lead   sync.Once
 	mu     sync.Mutex

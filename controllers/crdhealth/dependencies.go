@@ -61,13 +61,13 @@ func (r *DependencyReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	if !hasHealth {
 		known = nil
 	}
-	r.Engine.SetStanding(req.Name, r.known(req.Name, standing(hasBox, known)))
+	r.Engine.SetDependency(req.Name, r.known(req.Name, stateOf(hasBox, known)))
 	return ctrl.Result{}, nil
 }
 
 // known is how a box stands by this process's own knowledge, and as its CRDHealth says where it has none: on followers, for CRDs
 // that other operators run, and while caches fill, when what a former process has written holds.
-func (r *DependencyReconciler) known(box string, written pipeline.Standing) pipeline.Standing {
+func (r *DependencyReconciler) known(box string, written pipeline.DependencyState) pipeline.DependencyState {
 	if !written.OfBox || !r.Engine.Leading() {
 		return written
 	}
@@ -86,21 +86,21 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// standing is what a CRDHealth says; known is nil where there is none. One that a box has left behind says nothing any more, and
+// stateOf is what a CRDHealth says; known is nil where there is none. One that a box has left behind says nothing any more, and
 // the garbage collector is about to take it.
-func standing(hasBox bool, known *v1alpha1.CRDHealth) pipeline.Standing {
+func stateOf(hasBox bool, known *v1alpha1.CRDHealth) pipeline.DependencyState {
 	switch {
 	case known == nil && !hasBox:
-		return pipeline.Standing{}
+		return pipeline.DependencyState{}
 	case known == nil:
-		return pipeline.Standing{OfBox: true, State: v1alpha1.HealthPending}
+		return pipeline.DependencyState{OfBox: true, State: v1alpha1.HealthPending}
 	case !hasBox && (known.Spec.OperatorBoxRef != nil || metav1.GetControllerOf(known) != nil):
-		return pipeline.Standing{}
+		return pipeline.DependencyState{}
 	case hasBox && known.Spec.OperatorBoxRef == nil:
 		// The box is about to take over what another operator ran.
-		return pipeline.Standing{OfBox: true, State: v1alpha1.HealthPending}
+		return pipeline.DependencyState{OfBox: true, State: v1alpha1.HealthPending}
 	}
-	return pipeline.Standing{
+	return pipeline.DependencyState{
 		OfBox: hasBox, State: cmp.Or(known.Status.State, v1alpha1.HealthPending),
 		Started: meta.IsStatusConditionTrue(known.Status.Conditions, v1alpha1.ConditionStarted),
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-func TestStanding(t *testing.T) {
+func TestDependencyState(t *testing.T) {
 	own := func(ref string, state v1alpha1.HealthState, started bool, owners ...metav1.OwnerReference) *v1alpha1.CRDHealth {
 		h := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "db", OwnerReferences: owners}}
 		if ref != "" {
@@ -26,20 +26,20 @@ func TestStanding(t *testing.T) {
 	cases := map[string]struct {
 		hasBox bool
 		known  *v1alpha1.CRDHealth
-		want   pipeline.Standing
+		want   pipeline.DependencyState
 	}{
-		"nothing":                         {false, nil, pipeline.Standing{}},
-		"a box that has just been made":   {true, nil, pipeline.Standing{OfBox: true, State: pending}},
-		"its CRDHealth says nothing yet":  {true, own("db", "", false), pipeline.Standing{OfBox: true, State: pending}},
-		"a healthy box":                   {true, own("db", healthy, true), pipeline.Standing{OfBox: true, State: healthy, Started: true}},
-		"a box that is about to take one": {true, own("", healthy, true), pipeline.Standing{OfBox: true, State: pending}},
-		"left behind by a box":            {false, own("db", healthy, true), pipeline.Standing{}},
-		"one that goes with its box":      {false, own("", healthy, true, boxOwner("db", "uid")), pipeline.Standing{}},
-		"another operator's":              {false, own("", healthy, true), pipeline.Standing{State: healthy, Started: true}},
+		"nothing":                         {false, nil, pipeline.DependencyState{}},
+		"a box that has just been made":   {true, nil, pipeline.DependencyState{OfBox: true, State: pending}},
+		"its CRDHealth says nothing yet":  {true, own("db", "", false), pipeline.DependencyState{OfBox: true, State: pending}},
+		"a healthy box":                   {true, own("db", healthy, true), pipeline.DependencyState{OfBox: true, State: healthy, Started: true}},
+		"a box that is about to take one": {true, own("", healthy, true), pipeline.DependencyState{OfBox: true, State: pending}},
+		"left behind by a box":            {false, own("db", healthy, true), pipeline.DependencyState{}},
+		"one that goes with its box":      {false, own("", healthy, true, boxOwner("db", "uid")), pipeline.DependencyState{}},
+		"another operator's":              {false, own("", healthy, true), pipeline.DependencyState{State: healthy, Started: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(standing(tc.hasBox, tc.known)).To(Equal(tc.want))
+			NewWithT(t).Expect(stateOf(tc.hasBox, tc.known)).To(Equal(tc.want))
 		})
 	}
 }

@@ -23,8 +23,8 @@ type (
 	Rollback = stage.Rollback
 	// Dependency is what new resources wait for.
 	Dependency = stage.Dependency
-	// Standing is how a dependency fares.
-	Standing = stage.DependencyState
+	// DependencyState is how a dependency fares.
+	DependencyState = stage.DependencyState
 	// Ports are all side effects of a run.
 	Ports = stage.Ports
 	// Inventory reads children.

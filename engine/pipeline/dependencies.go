@@ -123,5 +123,5 @@ func (s dependencies) Run(_ context.Context, r *Run) (stage.Outcome, error) {
 
 // dependenciesMet says whether nothing of what the box depends on holds the resource back.
 func (r *Run) dependenciesMet() bool {
-	return !slices.ContainsFunc(r.Plan.DependsOn, func(d stage.Dependency) bool { return d.Unmet(r.Ports.Observer.Standing(d.Name)) != "" })
+	return !slices.ContainsFunc(r.Plan.DependsOn, func(d stage.Dependency) bool { return d.Unmet(r.Ports.Observer.Dependency(d.Name)) != "" })
 }

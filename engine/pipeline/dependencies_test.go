@@ -17,23 +17,23 @@ func TestUnmet(t *testing.T) {
 	started, healthy := Dependency{Name: "db", Condition: v1alpha1.ConditionStarted}, Dependency{Name: "db", Condition: v1alpha1.ConditionHealthy}
 	cases := map[string]struct {
 		dependency Dependency
-		standing   Standing
+		state      DependencyState
 		want       string
 	}{
-		"nothing of that name":            {started, Standing{}, `there is no box or CRDHealth "db" yet, wanted Started`},
-		"a box that starts":               {started, Standing{OfBox: true, State: v1alpha1.HealthStarting}, `box "db" is Starting, wanted Started`},
-		"a box that has started":          {started, Standing{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}, ""},
-		"one that is degraded has":        {started, Standing{OfBox: true, State: v1alpha1.HealthDegraded, Started: true}, ""},
-		"a healthy box":                   {healthy, Standing{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}, ""},
-		"a degraded box":                  {healthy, Standing{OfBox: true, State: v1alpha1.HealthDegraded, Started: true}, `box "db" is Degraded, wanted Healthy`},
-		"a suspended box":                 {healthy, Standing{OfBox: true, State: v1alpha1.HealthSuspended}, `box "db" is Suspended, wanted Healthy`},
-		"another operator's is degraded":  {healthy, Standing{State: v1alpha1.HealthDegraded, Started: true}, `CRDHealth "db" is Degraded, wanted Healthy`},
-		"another operator's is healthy":   {healthy, Standing{State: v1alpha1.HealthHealthy, Started: true}, ""},
-		"another operator's is not known": {started, Standing{State: v1alpha1.HealthPending}, `CRDHealth "db" is Pending, wanted Started`},
+		"nothing of that name":            {started, DependencyState{}, `there is no box or CRDHealth "db" yet, wanted Started`},
+		"a box that starts":               {started, DependencyState{OfBox: true, State: v1alpha1.HealthStarting}, `box "db" is Starting, wanted Started`},
+		"a box that has started":          {started, DependencyState{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}, ""},
+		"one that is degraded has":        {started, DependencyState{OfBox: true, State: v1alpha1.HealthDegraded, Started: true}, ""},
+		"a healthy box":                   {healthy, DependencyState{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}, ""},
+		"a degraded box":                  {healthy, DependencyState{OfBox: true, State: v1alpha1.HealthDegraded, Started: true}, `box "db" is Degraded, wanted Healthy`},
+		"a suspended box":                 {healthy, DependencyState{OfBox: true, State: v1alpha1.HealthSuspended}, `box "db" is Suspended, wanted Healthy`},
+		"another operator's is degraded":  {healthy, DependencyState{State: v1alpha1.HealthDegraded, Started: true}, `CRDHealth "db" is Degraded, wanted Healthy`},
+		"another operator's is healthy":   {healthy, DependencyState{State: v1alpha1.HealthHealthy, Started: true}, ""},
+		"another operator's is not known": {started, DependencyState{State: v1alpha1.HealthPending}, `CRDHealth "db" is Pending, wanted Started`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			gomega.NewWithT(t).Expect(tc.dependency.Unmet(tc.standing)).To(gomega.Equal(tc.want))
+			gomega.NewWithT(t).Expect(tc.dependency.Unmet(tc.state)).To(gomega.Equal(tc.want))
 		})
 	}
 }
@@ -110,7 +110,7 @@ onReconcile: {configmaps: [{name: config}]}
 func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p, plan := newPorts(), planOf(t, dependent)
-	p.standings = map[string]Standing{"db": {OfBox: true, State: v1alpha1.HealthDegraded, Started: true}}
+	p.dependencies = map[string]DependencyState{"db": {OfBox: true, State: v1alpha1.HealthDegraded, Started: true}}
 	r, err := p.run(plan, website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "nothing is made")
@@ -127,19 +127,19 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(res.Stalled.Status).To(gomega.Equal(metav1.ConditionFalse))
 
 	// What was heard is an input, of each dependency.
-	changes := map[string]map[string]Standing{
-		"nothing":                    p.standings,
-		"what is met stays so":       {"db": p.standings["db"]},
+	changes := map[string]map[string]DependencyState{
+		"nothing":                    p.dependencies,
+		"what is met stays so":       {"db": p.dependencies["db"]},
 		"another state of the first": {"db": {OfBox: true, State: v1alpha1.HealthSuspended}},
-		"the second one comes":       {"db": p.standings["db"], "queue": {State: v1alpha1.HealthPending}},
+		"the second one comes":       {"db": p.dependencies["db"], "queue": {State: v1alpha1.HealthPending}},
 	}
-	for name, standings := range changes {
-		p.standings = standings
+	for name, dependencies := range changes {
+		p.dependencies = dependencies
 		same := strings.HasPrefix(name, "nothing") || strings.HasPrefix(name, "what")
 		g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.Equal(same), name)
 	}
 
-	p.standings = map[string]Standing{
+	p.dependencies = map[string]DependencyState{
 		"db": {OfBox: true, State: v1alpha1.HealthHealthy, Started: true}, "queue": {State: v1alpha1.HealthDegraded, Started: true},
 	}
 	r, err = p.run(plan, r.Stored)
@@ -153,7 +153,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(waits.AwaitsDependency).To(gomega.BeTrue())
 	g.Expect(waits.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
-	q.standings = p.standings
+	q.dependencies = p.dependencies
 	q.done()
 	goes, err := q.run(plain, waits.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -163,7 +163,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 
 	// Active now: it goes on whatever becomes of them, and asks for nothing.
 	settled := settledRun(g, p, plan, r.Stored)
-	p.standings = nil
+	p.dependencies = nil
 	g.Expect(settled.Inputs.Unchanged(&plan.Plan, settled.Stored, p, now)).To(gomega.BeTrue())
 	g.Expect(r.Inputs.Observed()).To(gomega.BeZero(), "also the cycle that made it Active has forgotten them")
 	r, err = p.run(plan, settled.Stored)

@@ -123,11 +123,11 @@ func website(tb testing.TB, spec string) *unstructured.Unstructured {
 type ports struct {
 	*world
 
-	others    []*unstructured.Unstructured // what the box does not own
-	boxes     map[string]schema.GroupVersionKind
-	schemas   map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
-	missing   []string // kinds that are not installed
-	standings map[string]Standing
+	others       []*unstructured.Unstructured // what the box does not own
+	boxes        map[string]schema.GroupVersionKind
+	schemas      map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
+	missing      []string // kinds that are not installed
+	dependencies map[string]DependencyState
 
 	vanished bool // the resource
 	looks    int  // at whether it did
@@ -192,7 +192,7 @@ func (p *ports) Select(kind schema.GroupVersionKind, namespace string, selector 
 	return out
 }
 
-func (p *ports) Standing(name string) Standing           { return p.standings[name] }
+func (p *ports) Dependency(name string) DependencyState  { return p.dependencies[name] }
 func (p *ports) Box(name string) schema.GroupVersionKind { return p.boxes[name] }
 
 func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }

@@ -153,8 +153,8 @@ func (r *reader) Box(name string) schema.GroupVersionKind {
 	return picked.Kind
 }
 
-// Standing implements pipeline.Observer. An overview asks for none.
-func (*reader) Standing(string) pipeline.Standing { return pipeline.Standing{} }
+// Dependency implements pipeline.Observer. An overview asks for none.
+func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.DependencyState{} }
 
 // overview says how the declarations stand. Where something that the box reads of others could not be read, what is not there is said
 // to be not read: nobody knows whether it is there.

@@ -248,9 +248,9 @@ func (m *memory) Select(kind schema.GroupVersionKind, namespace string, selector
 	return given
 }
 
-// Standing implements pipeline.Observer. What a box depends on is there: else nothing could be shown.
-func (m *memory) Standing(string) pipeline.Standing {
-	return pipeline.Standing{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}
+// Dependency implements pipeline.Observer. What a box depends on is there: else nothing could be shown.
+func (m *memory) Dependency(string) pipeline.DependencyState {
+	return pipeline.DependencyState{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}
 }
 
 // Box implements pipeline.Observer.

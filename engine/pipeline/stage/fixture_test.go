@@ -73,7 +73,7 @@ func (c *cluster) ReadersOf(context.Context, []compile.Outside) []string        
 func (c *cluster) Kinds() []schema.GroupVersionKind                                   { return []schema.GroupVersionKind{secretKind} }
 func (c *cluster) Observe(context.Context, schema.GroupVersionKind) error             { return nil }
 func (c *cluster) Box(name string) schema.GroupVersionKind                            { return c.boxes[name] }
-func (c *cluster) Standing(name string) DependencyState                               { return c.dependencies[name] }
+func (c *cluster) Dependency(name string) DependencyState                             { return c.dependencies[name] }
 func (c *cluster) Finish(context.Context, *unstructured.Unstructured, []string) error { return nil }
 
 func (c *cluster) Owned(schema.GroupVersionKind, *unstructured.Unstructured) []*unstructured.Unstructured {

@@ -56,7 +56,7 @@ type observation struct {
 func (o *observation) now(observer Observer) string {
 	switch {
 	case o.dependency != nil:
-		return o.dependency.Unmet(observer.Standing(o.dependency.Name))
+		return o.dependency.Unmet(observer.Dependency(o.dependency.Name))
 	case o.box != "":
 		return observer.Box(o.box).String()
 	case o.selector != nil:
@@ -226,7 +226,7 @@ func (in *Inputs) Box(from Observer, name string) schema.GroupVersionKind {
 
 // Unmet says what a dependency lacks, and makes that an input.
 func (in *Inputs) Unmet(from Observer, d *Dependency) string {
-	unmet := d.Unmet(from.Standing(d.Name))
+	unmet := d.Unmet(from.Dependency(d.Name))
 	in.observed = append(in.observed, observation{dependency: d, seen: unmet})
 	return unmet
 }

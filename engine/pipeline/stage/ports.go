@@ -66,8 +66,8 @@ type Observer interface {
 	Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured
 	// Box gives the kind that another box serves; an empty one while that does not run.
 	Box(name string) schema.GroupVersionKind
-	// Standing says how a box fares, or a CRD that another operator runs.
-	Standing(name string) DependencyState
+	// Dependency says how a box fares, or a CRD that another operator runs.
+	Dependency(name string) DependencyState
 }
 
 // LoopGuard remembers how often cycles write children of the resource.

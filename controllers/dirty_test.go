@@ -70,3 +70,16 @@ func TestDirtyQueueConcurrent(t *testing.T) {
 	wg.Wait()
 	g.Expect(queue.added).To(HaveLen(800))
 }
+
+// Who depends on a box hears at once of what matters, and not of counts.
+func TestMarksOfAReport(t *testing.T) {
+	g := NewWithT(t)
+	var told marks
+	healths, dependencies := &fakeQueue{}, &fakeQueue{}
+	g.Expect(told.healths.Source().Start(t.Context(), healths)).To(Succeed())
+	g.Expect(told.dependencies.Source().Start(t.Context(), dependencies)).To(Succeed())
+	told.health("a", false)
+	told.health("b", true)
+	g.Expect(healths.added).To(Equal([]string{"a soon", "b now"}))
+	g.Expect(dependencies.added).To(Equal([]string{"b now"}))
+}

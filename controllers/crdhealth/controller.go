@@ -204,13 +204,13 @@ func (r *Reconciler) writeStatus(
 	if box != nil {
 		r.Metrics.SetState(box.Name, next.Status.State)
 	}
-	// Nobody marks a box because its queue gets shorter: look again until it is empty.
-	again := ctrl.Result{}
+	// Nobody marks a box because its queue gets shorter: it is reconciled until the queue is empty.
+	later := ctrl.Result{}
 	if next.Status.QueueDepth > 0 {
-		again.RequeueAfter = health.SlowInterval
+		later.RequeueAfter = health.SlowInterval
 	}
 	if equality.Semantic.DeepEqual(current.Status, next.Status) {
-		return again, nil
+		return later, nil
 	}
 	if wait := health.Wait(current.Status, next.Status, r.sinceWrite(current.Name)); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
@@ -222,7 +222,7 @@ func (r *Reconciler) writeStatus(
 	}
 	r.remember(base, next, true)
 	r.announce(ctx, box, &current.Status, next)
-	return again, nil
+	return later, nil
 }
 
 // read gives the object, or nil. While the cache has not seen our last write, it gives the answer to that: the next status is

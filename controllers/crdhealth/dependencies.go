@@ -15,10 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
+
+// Dependencies are told of how boxes stand. An engine.Engine has the texts.
+type Dependencies interface {
+	Leading() bool
+	SetDependency(name string, now pipeline.DependencyState)
+}
 
 // DependencyReconciler tells the engine how boxes stand, and CRDs that other operators run, as soon as that changes. It runs on
 // every replica, writes nothing and waits for nobody, so that what depends on them is let go at once.
@@ -26,7 +31,7 @@ type DependencyReconciler struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	// Engine is told.
-	Engine *engine.Engine
+	Engine Dependencies
 	// Reports says how boxes stand that this process runs: what somebody else writes into their CRDHealth lets nobody go.
 	Reports HealthReporter
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// standaloneInterval is the time between two looks at a CRDHealth without a box that nothing but time asked for: rights may have
+// standaloneInterval is the time between two reconciles of a CRDHealth without a box that nothing but time asked for: rights may have
 // been taken away.
 const standaloneInterval = time.Minute
 
@@ -36,38 +36,45 @@ type Standalones struct {
 	// Rights says what the manager may do.
 	Rights *access.Reviews
 	// Monitors look at the resources.
-	Monitors *monitor.Monitors
+	Monitors Monitors
 
 	mu     sync.Mutex
 	checks map[string]compiledCheck // by CRDHealth; guarded by mu
 }
 
-// compiledCheck is what a spec compiled to, so that it is not compiled at every look.
+// compiledCheck is what a spec compiled to, so that it is not compiled at every reconcile.
 type compiledCheck struct {
 	revision string
 	check    *monitor.Check
 	errs     field.ErrorList
 }
 
-// Outlook is what a look came to.
-type Outlook struct {
+// Monitors look at the resources of other operators. monitor.Monitors has the texts.
+type Monitors interface {
+	Report(name string) (health.Report, bool)
+	Track(crd monitor.MonitoredCRD) error
+	Untrack(name string)
+}
+
+// Observation is what is known of the resources of a CRD.
+type Observation struct {
 	// Report says how the resources fare.
 	Report health.Report
 	// Known is false where what was last written holds until more is known.
 	Known bool
-	// Again is when to look without an event.
-	Again time.Duration
+	// RequeueAfter is when to observe them again without an event.
+	RequeueAfter time.Duration
 }
 
-// Look makes sure that the resources of a CRD are looked at, if they can be, and says how they fare.
-func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook, error) {
+// Observe makes sure that the resources of a CRD are looked at, if they can be, and says how they fare.
+func (s *Standalones) Observe(ctx context.Context, h *v1alpha1.CRDHealth) (Observation, error) {
 	crd, report, err := s.find(ctx, h)
 	if err != nil {
-		return Outlook{}, err
+		return Observation{}, err
 	}
 	if crd == nil {
 		s.Monitors.Untrack(h.Name)
-		return Outlook{Report: report, Known: true}, nil
+		return Observation{Report: report, Known: true}, nil
 	}
 	checked := s.compile(h, crd)
 	if len(checked.errs) > 0 {
@@ -78,7 +85,7 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 		APIGroups: []string{crd.Resource.Group}, Resources: []string{crd.Resource.Resource}, Verbs: []string{"list", "watch"},
 	}})
 	if err != nil {
-		return Outlook{}, err
+		return Observation{}, err
 	}
 	if len(missing) > 0 {
 		s.Monitors.Untrack(h.Name)
@@ -87,25 +94,25 @@ func (s *Standalones) Look(ctx context.Context, h *v1alpha1.CRDHealth) (Outlook,
 	return s.track(h, crd, checked)
 }
 
-func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked compiledCheck) (Outlook, error) {
+func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked compiledCheck) (Observation, error) {
 	err := s.Monitors.Track(monitor.MonitoredCRD{Name: h.Name, CRD: *crd, Check: checked.check, Revision: checked.revision, Health: h.Status})
 	if errors.Is(err, monitor.ErrNotStarted) {
-		return Outlook{Again: staleDelay}, nil
+		return Observation{RequeueAfter: staleDelay}, nil
 	}
 	if err != nil {
-		return Outlook{}, fmt.Errorf("looking at the resources of CRDHealth %q: %w", h.Name, err)
+		return Observation{}, fmt.Errorf("looking at the resources of CRDHealth %q: %w", h.Name, err)
 	}
 	report, ok := s.Monitors.Report(h.Name)
 	if !ok {
-		return Outlook{Again: staleDelay}, nil
+		return Observation{RequeueAfter: staleDelay}, nil
 	}
 	// While caches fill after a restart, what the last process has seen is the best that is known.
 	filling := report.Phase == health.Starting && report.Message == ""
 	held := filling && (h.Status.State == v1alpha1.HealthHealthy || h.Status.State == v1alpha1.HealthDegraded)
-	return Outlook{Report: report, Known: !held, Again: standaloneInterval}, nil
+	return Observation{Report: report, Known: !held, RequeueAfter: standaloneInterval}, nil
 }
 
-// Forget ends the looking for a name.
+// Forget ends what is done for a name.
 func (s *Standalones) Forget(name string) {
 	s.Monitors.Untrack(name)
 	s.CRDs.Forget(crdUser(name))
@@ -141,10 +148,10 @@ func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipelin
 	return nil, pending(h, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf("CustomResourceDefinition %q serves no version", name), 0).Report, nil
 }
 
-// pending is what a look comes to at a CRDHealth whose resources can't be looked at.
-func pending(h *v1alpha1.CRDHealth, reason, message string, again time.Duration) Outlook {
+// pending is what is known of a CRDHealth whose resources can't be looked at.
+func pending(h *v1alpha1.CRDHealth, reason, message string, requeueAfter time.Duration) Observation {
 	report := health.Report{Phase: health.Pending, Reason: reason, Message: message, CRD: h.Spec.CRD.Name, Monitored: true}
-	return Outlook{Report: report, Known: true, Again: again}
+	return Observation{Report: report, Known: true, RequeueAfter: requeueAfter}
 }
 
 func (s *Standalones) compile(h *v1alpha1.CRDHealth, crd *pipeline.CRD) compiledCheck {
@@ -165,19 +172,19 @@ func (s *Standalones) compile(h *v1alpha1.CRDHealth, crd *pipeline.CRD) compiled
 
 // standalone writes how the resources of another operator's CRD fare.
 func (r *Reconciler) standalone(ctx context.Context, current *v1alpha1.CRDHealth) (ctrl.Result, error) {
-	seen, err := r.Standalones.Look(ctx, current)
+	seen, err := r.Standalones.Observe(ctx, current)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if !seen.Known && current.Status.State != "" {
-		return ctrl.Result{RequeueAfter: seen.Again}, nil
+		return ctrl.Result{RequeueAfter: seen.RequeueAfter}, nil
 	}
 	if !seen.Known {
 		seen.Report = pending(current, "", "resources are not looked at yet", 0).Report
 	}
 	result, err := r.writeStatus(ctx, nil, current, seen.Report)
-	if result.RequeueAfter == 0 || seen.Again > 0 && seen.Again < result.RequeueAfter {
-		result.RequeueAfter = seen.Again
+	if result.RequeueAfter == 0 || seen.RequeueAfter > 0 && seen.RequeueAfter < result.RequeueAfter {
+		result.RequeueAfter = seen.RequeueAfter
 	}
 	return result, err
 }

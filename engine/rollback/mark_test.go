@@ -73,3 +73,11 @@ func TestBrokenMarksAreNone(t *testing.T) {
 		gomega.NewWithT(t).Expect(MarkOf(resource).Why()).To(gomega.BeEmpty())
 	}
 }
+
+func TestWordsOfAnotherRevision(t *testing.T) {
+	g := gomega.NewWithT(t)
+	m := &Mark{Generation: 3, ToGeneration: 3, Revision: "b", ToRevision: "a", Step: "dryRun"}
+	g.Expect(m.String()).To(gomega.Equal("generation 3 under box revision b failed in dryRun; the children are those of generation 3 under a"))
+	m.OwnGroups = true
+	g.Expect(m.String()).To(gomega.Equal("generation 3 under box revision b failed in dryRun; onRollback has run, with generation 3 under a as .previous"))
+}

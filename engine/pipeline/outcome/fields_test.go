@@ -1,7 +1,6 @@
-package pipeline
+package outcome
 
 import (
-	"context"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -23,7 +22,7 @@ status:
   - {path: "conditions[Absent]", value: {status: true, message: "{{ .spec.database.name }}"}}
   - {path: "conditions[Plain]", value: "{{ eq .spec.host \"yes\" }}"}
 `)
-	_, res := shownBy(g, newPorts(), plan, website(t, `{tls: true, image: Good, replicas: 2, host: "yes"}`))
+	res := shownBy(g, plan, website(t, `{tls: true, image: Good, replicas: 2, host: "yes"}`))
 	g.Expect(res.Fields).To(gomega.BeEmpty())
 	g.Expect(res.Conditions).To(gomega.Equal([]status.Own{
 		{Condition: metav1.Condition{Type: "Available", Status: "True", Reason: "Good", Message: "2 of 3"}},
@@ -31,7 +30,7 @@ status:
 		{Condition: metav1.Condition{Type: "Absent"}, Remove: true},
 		{Condition: metav1.Condition{Type: "Plain", Status: "True", Reason: "Met"}},
 	}))
-	_, res = shownBy(g, newPorts(), plan, website(t, `{host: "no"}`))
+	res = shownBy(g, plan, website(t, `{host: "no"}`))
 	g.Expect(res.Conditions).To(gomega.Equal([]status.Own{
 		{Condition: metav1.Condition{Type: "Available", Status: "False", Reason: "NotMet"}},
 		{Condition: metav1.Condition{Type: "example.com/Gated"}, Remove: true},
@@ -43,14 +42,14 @@ status:
 func TestAConditionOfOnesOwnThatIsNone(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `status: {fields: [{path: "conditions[A]", value: {status: true, reason: "{{ .spec.host }}"}}, {path: "conditions[B]", value: true}, {path: phase, value: Up}]}`)
-	r, err := newPorts().run(plan, website(t, `{host: not a reason}`))
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	res, err := r.Result(context.Background(), nil)
-	expectStep(g, err, stage.StepStatus, Permanent, v1alpha1.ReasonTemplateError)
+	c := cycleOf(website(t, `{host: not a reason}`))
+	res, err := plan.Result(t.Context(), c, living{}, nil)
+	step := stage.AsStepError(err)
+	g.Expect([]string{step.Step, string(step.Class), step.Reason}).To(gomega.Equal([]string{stage.StepStatus, string(stage.Permanent), v1alpha1.ReasonTemplateError}))
 	g.Expect(err).To(gomega.MatchError("status: fields: status.conditions[A].reason: wanted one word in CamelCase, such as PodsReady, got another text"))
 	g.Expect(res.Conditions).To(gomega.HaveLen(1), "the others are still shown")
 	g.Expect(res.Fields).To(gomega.HaveLen(1))
-	res, _ = r.Unstorable(res, nil, err)
+	res, _ = plan.Unstorable(c, res, nil, err)
 	g.Expect(res.Conditions).To(gomega.BeEmpty())
 }
 
@@ -75,7 +74,7 @@ func TestStatusFieldMistakes(t *testing.T) {
 	properties["free"] = *properties["conditions"].Items.Schema
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, errs := Compile(boxOf(t, "status: {fields: ["+tc.fields+"]}"), Env{CRD: crd})
+			_, errs := compiled(t, crd, "status: {fields: ["+tc.fields+"]}")
 			gomega.NewWithT(t).Expect(messages(errs)).To(gomega.ConsistOf(gomega.HavePrefix(tc.want)))
 		})
 	}
@@ -85,7 +84,7 @@ func TestConditionsOfOnesOwnNeedASchemaThatKnowsConditions(t *testing.T) {
 	g := gomega.NewWithT(t)
 	crd := websites(t)
 	delete(crd.Schema.Properties["status"].Properties, "conditions")
-	_, errs := Compile(boxOf(t, `status: {fields: [{path: "conditions[A]", value: true}]}`), Env{CRD: crd})
+	_, errs := compiled(t, crd, `status: {fields: [{path: "conditions[A]", value: true}]}`)
 	g.Expect(messages(errs)).To(gomega.Equal([]string{
 		`spec.status.fields[0].path: Invalid value: "conditions[A]": the CRD's schema does not know status.conditions`,
 	}))
@@ -95,6 +94,6 @@ func TestWhatStandsBelowAFieldMayFollowIt(t *testing.T) {
 	g := gomega.NewWithT(t)
 	crd := websites(t)
 	crd.Schema = nil
-	_, errs := Compile(boxOf(t, `status: {fields: [{path: free, value: {b: 2}}, {path: free.a, value: 1}]}`), Env{CRD: crd})
+	_, errs := compiled(t, crd, `status: {fields: [{path: free, value: {b: 2}}, {path: free.a, value: 1}]}`)
 	g.Expect(messages(errs)).To(gomega.BeEmpty())
 }

@@ -12,28 +12,6 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// conflictingManager gives the manager that was the last to write one of the fields, and the field; of several fields the first.
-func conflictingManager(entries []metav1.ManagedFieldsEntry, fields []string) (manager, field string) {
-	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Subresource == "status" || e.FieldsV1 == nil || v1alpha1.IsFieldManager(e.Manager)
-	})
-	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int {
-		return cmp.Or(timeOf(b).Time.Compare(timeOf(a).Time), cmp.Compare(a.Manager, b.Manager))
-	})
-	for _, e := range others {
-		written := pathsIn(e.FieldsV1)
-		for _, f := range fields {
-			if f == LabelsPath {
-				continue // somebody took our labels off
-			}
-			if slices.ContainsFunc(written, func(p string) bool { return drift.IsBelow(f, p) || drift.IsBelow(p, f) }) {
-				return e.Manager, f
-			}
-		}
-	}
-	return "", ""
-}
-
 // Correction is a field that others had changed, and that is as it is declared again.
 type Correction struct {
 	drift.Difference
@@ -50,10 +28,26 @@ func corrections(before, left []drift.Difference, entries []metav1.ManagedFields
 		if slices.ContainsFunc(left, d.Equal) {
 			continue
 		}
-		manager, _ := conflictingManager(entries, []string{d.Path})
-		out = append(out, Correction{Difference: d, SetBy: manager})
+		out = append(out, Correction{Difference: d, SetBy: conflictingManager(entries, d.Path)})
 	}
 	return out
+}
+
+// conflictingManager gives the manager of others that was the last to write a field, which is named as Difference names it.
+func conflictingManager(entries []metav1.ManagedFieldsEntry, path string) string {
+	if path == LabelsPath {
+		return "" // somebody took our labels off
+	}
+	others := slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "status" || e.FieldsV1 == nil || v1alpha1.IsFieldManager(e.Manager) ||
+			!slices.ContainsFunc(pathsIn(e.FieldsV1), func(p string) bool { return drift.IsBelow(path, p) || drift.IsBelow(p, path) })
+	})
+	if len(others) == 0 {
+		return ""
+	}
+	return slices.MinFunc(others, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(timeOf(b).Time.Compare(timeOf(a).Time), cmp.Compare(a.Manager, b.Manager))
+	}).Manager
 }
 
 // LabelsPath is what differs on a child that lacks the label that says whose it is.

@@ -78,15 +78,6 @@ type Outcome struct {
 	ReconcileAt time.Time
 }
 
-// DriftPaths are the fields that others had changed, when Action is Corrected.
-func (o Outcome) DriftPaths() []string {
-	paths := make([]string, 0, len(o.Drift))
-	for _, c := range o.Drift {
-		paths = append(paths, c.Path)
-	}
-	return paths
-}
-
 // Writer writes children and the metadata of resources. It is safe for concurrent use.
 type Writer struct {
 	// Lives says whether there is a resource with a UID. A child of one that lives is never taken for a lost one. nil:

@@ -3,12 +3,10 @@ package pipeline
 import (
 	"crypto/rand"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
@@ -109,20 +107,6 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	return plan.ForCleanup(), nil
 }
 
-// ForCleanup gives the same plan for deletions only.
-func (p *Plan) ForCleanup() *Plan {
-	cleanup := *p
-	cleanup.CleanupOnly = true
-	return &cleanup
-}
-
-// ForGoingCRD gives the same plan for a CRD that is about to go.
-func (p *Plan) ForGoingCRD() *Plan {
-	going := *p
-	going.CRD.Going = true
-	return &going
-}
-
 func runtimeOf(s v1alpha1.RuntimeSpec) Runtime {
 	r := Runtime{Workers: defaultWorkers, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
 	if s.Workers != nil {
@@ -137,47 +121,46 @@ func runtimeOf(s v1alpha1.RuntimeSpec) Runtime {
 	return r
 }
 
+// unsupported reports every field of the box that the API has and that this version does not act on.
+func (c *compiler) unsupported() {
+	s, at := &c.Spec, field.NewPath("spec")
+	for name, set := range map[string]bool{
+		"serviceAccountRef": s.ServiceAccountRef != nil,
+		"autoscale":         s.Autoscale != nil,
+		"apiTypes":          s.APITypes != nil,
+		"providers":         s.Providers != nil,
+	} {
+		if set {
+			c.NotYet(at.Child(name))
+		}
+	}
+	if s.Queue.MaxDepth > 0 {
+		c.NotYet(at.Child("queue", "maxDepth"))
+	}
+	c.unsupportedCode(s.Reconciler, at.Child("reconciler"))
+}
+
+func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
+	if r == nil {
+		return
+	}
+	if r.Hooks != nil {
+		c.NotYet(at.Child("hooks"))
+	}
+	if r.Constructor != nil {
+		c.NotYet(at.Child("constructor"))
+	}
+	if r.Default != nil && !*r.Default && r.Constructor == nil {
+		c.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
+	}
+}
+
 // served refuses Orkestra's own kinds: a box that serves boxes would hold, mark and reconcile itself.
 func (c *compiler) served() {
 	if c.Env.CRD.Kind.Group == v1alpha1.GroupName {
 		c.Fail(field.Invalid(field.NewPath("spec", "crd"), c.Env.CRD.Name, "a box can't serve Orkestra's own kinds"))
 	}
 }
-
-// selection compiles namespaces and selector.
-func (c *compiler) selection() {
-	at := field.NewPath("spec")
-	sel := &c.plan.Selection
-	for list, patterns := range map[string][]v1alpha1.ShortString{"include": c.Spec.Namespaces.Include, "exclude": c.Spec.Namespaces.Exclude} {
-		for i, p := range patterns {
-			where := at.Child("namespaces", list).Index(i)
-			if _, err := path.Match(string(p), ""); err != nil {
-				c.Fail(field.Invalid(where, p, "not a glob pattern: use *, ? and [a-z]"))
-			} else if !hasGlob(string(p)) && len(apivalidation.IsDNS1123Label(string(p))) > 0 {
-				c.Fail(field.Invalid(where, p, "not the name of a namespace, nor a pattern of one"))
-			}
-			if list == "include" {
-				sel.include = append(sel.include, string(p))
-			} else {
-				sel.exclude = append(sel.exclude, string(p))
-			}
-		}
-	}
-	if len(sel.include)+len(sel.exclude) > 0 && c.Env.CRD.Name != "" && !c.Env.CRD.Namespaced {
-		c.Fail(field.Forbidden(at.Child("namespaces"), fmt.Sprintf("%s is cluster-scoped; select by labels", c.Env.CRD.Name)))
-	}
-	if c.Spec.Selector == nil {
-		return
-	}
-	s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector)
-	if err != nil {
-		c.Fail(field.Invalid(at.Child("selector"), c.Spec.Selector, err.Error()))
-		return
-	}
-	sel.labels = s
-}
-
-func hasGlob(pattern string) bool { return strings.ContainsAny(pattern, `*?[\`) }
 
 // finalizers checks the box's own finalizers and puts Orkestra's last: it holds the resource until all else is done.
 func (c *compiler) finalizers() {

@@ -1,12 +1,19 @@
+// Package pipeline turns a box into a plan, and runs the plan for one resource.
+//
+// Compile says everything that is wrong with a box. The Plan that it gives is immutable and safe for concurrent use. A Run is fresh for
+// each reconcile, and goes through the stages in the order of order.go. All side effects go through the ports of package stage, so that
+// the same plan runs in the cluster, in a test and on the command line.
+//
+// The rooms below hold what is compiled and what is run of one thing: check and compile, with which every part is compiled; declare, what
+// the box declares; stage, the contract of stages; outside, what is read elsewhere; children, what is made; deletion, how a resource goes;
+// outcome, what a resource shows. This package puts them together, and has the stages that need none of them: what a resource is before
+// anything is read, and whether it may be reconciled at all.
+//
+// The package may not know the engine, the watches, or how a box is scheduled.
 package pipeline
 
 import (
-	"path"
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -19,7 +26,7 @@ import (
 type Plan struct {
 	stage.Plan
 
-	// Selection says which resources are looked at.
+	// Selection says which resources are reconciled.
 	Selection Selection
 	// ChildKinds are the kinds that the plan may make, in a fixed order.
 	ChildKinds []schema.GroupVersionKind
@@ -47,33 +54,16 @@ type Plan struct {
 	outcome    *outcome.Plan
 }
 
-// Selection says which resources a box looks at.
-type Selection struct {
-	include, exclude []string
-	labels           labels.Selector
+// ForCleanup gives the same plan for deletions only.
+func (p *Plan) ForCleanup() *Plan {
+	cleanup := *p
+	cleanup.CleanupOnly = true
+	return &cleanup
 }
 
-// Selects says whether a resource is looked at.
-func (s Selection) Selects(resource *unstructured.Unstructured) bool {
-	ns := resource.GetNamespace()
-	if len(s.include) > 0 && !matchesAny(s.include, ns) || matchesAny(s.exclude, ns) {
-		return false
-	}
-	return s.labels == nil || s.labels.Matches(labels.Set(resource.GetLabels()))
-}
-
-// Namespaces are the only namespaces that hold selected resources, sorted, where all of them are named literally; else nil.
-func (s Selection) Namespaces() []string {
-	if slices.ContainsFunc(s.include, hasGlob) {
-		return nil
-	}
-	return slices.Compact(slices.Sorted(slices.Values(s.include)))
-}
-
-func matchesAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		// Patterns were checked when the box was compiled.
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
+// ForGoingCRD gives the same plan for a CRD that is about to go.
+func (p *Plan) ForGoingCRD() *Plan {
+	going := *p
+	going.CRD.Going = true
+	return &going
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -112,23 +111,6 @@ func TestAnAnswerAboutASecretIsNotQuoted(t *testing.T) {
 			_, err := p.run(planOf(t, `onReconcile: {secrets: [{data: {word: hunter2}}]}`), website(t, ""))
 			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(`Secret "shop": ` + refuser + ` refuses it; its words are not shown, because they may quote what is not the resource's own`)))
 			g.Expect(err.Error()).NotTo(gomega.ContainSubstring("hunter2"))
-		})
-	}
-}
-
-// All groups of a box have Secrets that are read by their id.
-func TestASecretOfEveryGroupIsReadByItsID(t *testing.T) {
-	for name, box := range map[string]string{
-		"onCreate":    `onCreate: {secrets: [{id: s}]}`,
-		"onReconcile": `onReconcile: {secrets: [{id: s}]}`,
-		"onDelete":    `onDelete: {secrets: [{id: s}]}`,
-		"onRollback":  `rollback: {onRollback: {secrets: [{id: s}]}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := gomega.NewWithT(t)
-			b := &compile.Box{OperatorBox: boxOf(t, box)}
-			g.Expect(b.LeadsToSecret(expr.Path{compile.RootChildren, "s"})).To(gomega.BeTrue())
-			g.Expect(b.LeadsToSecret(expr.Path{compile.RootChildren, "other"})).To(gomega.BeFalse())
 		})
 	}
 }

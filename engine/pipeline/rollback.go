@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -43,17 +42,6 @@ func (c *compiler) rollbackForm(in *v1alpha1.RollbackSpec, at *field.Path) *Roll
 		}
 	}
 	return out
-}
-
-// snapshotRule is the right to keep snapshots.
-func (p *Plan) snapshotRule() []rbacv1.PolicyRule {
-	if p.Rollback == nil {
-		return nil
-	}
-	return []rbacv1.PolicyRule{{
-		APIGroups: []string{rollback.Kind.Group}, Resources: []string{"controllerrevisions"},
-		Verbs: []string{"get", "list", "watch", "create", "delete"},
-	}}
 }
 
 // Snapshot takes one of the resource of a run.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // rules derives the rights that the plan needs.
@@ -42,4 +43,15 @@ func (c *compiler) rules() {
 		})
 	}
 	c.plan.Rules = slices.Concat(rules, c.plan.snapshotRule())
+}
+
+// snapshotRule is the right to keep snapshots.
+func (p *Plan) snapshotRule() []rbacv1.PolicyRule {
+	if p.Rollback == nil {
+		return nil
+	}
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{rollback.Kind.Group}, Resources: []string{"controllerrevisions"},
+		Verbs: []string{"get", "list", "watch", "create", "delete"},
+	}}
 }

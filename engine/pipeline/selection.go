@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// Selection says which resources a box reconciles.
+type Selection struct {
+	include, exclude []string
+	labels           labels.Selector
+}
+
+// Selects says whether a resource is reconciled.
+func (s Selection) Selects(resource *unstructured.Unstructured) bool {
+	ns := resource.GetNamespace()
+	if len(s.include) > 0 && !matchesAny(s.include, ns) || matchesAny(s.exclude, ns) {
+		return false
+	}
+	return s.labels == nil || s.labels.Matches(labels.Set(resource.GetLabels()))
+}
+
+// Namespaces are the only namespaces that hold selected resources, sorted, where all of them are named literally; else nil.
+func (s Selection) Namespaces() []string {
+	if slices.ContainsFunc(s.include, hasGlob) {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(s.include)))
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		// Patterns were checked when the box was compiled.
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// selection compiles namespaces and selector.
+func (c *compiler) selection() {
+	at := field.NewPath("spec")
+	sel := &c.plan.Selection
+	for list, patterns := range map[string][]v1alpha1.ShortString{"include": c.Spec.Namespaces.Include, "exclude": c.Spec.Namespaces.Exclude} {
+		for i, p := range patterns {
+			where := at.Child("namespaces", list).Index(i)
+			if _, err := path.Match(string(p), ""); err != nil {
+				c.Fail(field.Invalid(where, p, "not a glob pattern: use *, ? and [a-z]"))
+			} else if !hasGlob(string(p)) && len(apivalidation.IsDNS1123Label(string(p))) > 0 {
+				c.Fail(field.Invalid(where, p, "not the name of a namespace, nor a pattern of one"))
+			}
+			if list == "include" {
+				sel.include = append(sel.include, string(p))
+			} else {
+				sel.exclude = append(sel.exclude, string(p))
+			}
+		}
+	}
+	if len(sel.include)+len(sel.exclude) > 0 && c.Env.CRD.Name != "" && !c.Env.CRD.Namespaced {
+		c.Fail(field.Forbidden(at.Child("namespaces"), fmt.Sprintf("%s is cluster-scoped; select by labels", c.Env.CRD.Name)))
+	}
+	if c.Spec.Selector == nil {
+		return
+	}
+	s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector)
+	if err != nil {
+		c.Fail(field.Invalid(at.Child("selector"), c.Spec.Selector, err.Error()))
+		return
+	}
+	sel.labels = s
+}
+
+func hasGlob(pattern string) bool { return strings.ContainsAny(pattern, `*?[\`) }

@@ -2,9 +2,7 @@ package shape
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"math"
-	"reflect"
 	"strconv"
 	"time"
 
@@ -113,67 +111,10 @@ func quantity(v any) (any, bool) {
 	return text, err == nil
 }
 
-// Plain gives the form that a JSON decoder would have given v: numbers as int64 or float64, lists as []any, maps as
-// map[string]any. Values that have no such form are given as they are.
+// Plain gives the JSON value of what a Go program has for one, such as an int. What has none is given as it is.
 func Plain(v any) any {
-	switch v := v.(type) {
-	case nil, string, bool, int64, float64, map[string]any, []any:
-		return v
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-		return v.String()
-	case []byte:
-		return base64.StdEncoding.EncodeToString(v)
+	if plain, err := value.FromGo(v); err == nil {
+		return plain
 	}
-	return plainValue(v)
-}
-
-func plainValue(v any) any {
-	r := reflect.ValueOf(v)
-	switch {
-	case r.Kind() == reflect.Pointer && r.IsNil():
-		return nil
-	case r.Kind() == reflect.Pointer:
-		return Plain(r.Elem().Interface())
-	case r.CanInt():
-		return r.Int()
-	case r.CanUint():
-		if n := r.Uint(); n <= math.MaxInt64 {
-			return int64(n)
-		}
-		return float64(r.Uint())
-	case r.CanFloat():
-		return r.Float()
-	case r.Kind() == reflect.String:
-		return r.String()
-	case r.Kind() == reflect.Bool:
-		return r.Bool()
-	case r.Kind() == reflect.Slice:
-		return plainList(r)
-	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
-		return plainMap(r)
-	default:
-		return v
-	}
-}
-
-func plainList(r reflect.Value) []any {
-	out := make([]any, 0, r.Len())
-	for i := range r.Len() {
-		out = append(out, r.Index(i).Interface())
-	}
-	return out
-}
-
-func plainMap(r reflect.Value) map[string]any {
-	out := make(map[string]any, r.Len())
-	for key, v := range r.Seq2() {
-		out[key.String()] = v.Interface()
-	}
-	return out
+	return v
 }

@@ -155,3 +155,50 @@ func TestKubeFuncs(t *testing.T) {
 		g.Expect(c.Eval(t.Context(), data)).To(Equal(want), text)
 	}
 }
+
+// The same template and the same data give the same, and the data stays as it was.
+func TestFuncs_arePure(t *testing.T) {
+	for _, fn := range functions.All() {
+		if functions.Named(fn.Name).Draws() {
+			continue
+		}
+		g := NewWithT(t)
+		c, err := expr.NewScope(nil).Compile(fn.Example)
+		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
+		data := sample()
+		first, err := c.Eval(t.Context(), data)
+		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
+		again, err := c.Eval(t.Context(), data)
+		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
+		g.Expect(value.Same(first, again)).To(BeTrue(), fn.Name)
+		g.Expect(data).To(Equal(sample()), fn.Name)
+	}
+}
+
+// An alias is the same function by another name.
+func TestFuncs_aliases(t *testing.T) {
+	g := NewWithT(t)
+	aliases := 0
+	for _, fn := range functions.All() {
+		for _, alias := range fn.Aliases {
+			aliases++
+			g.Expect(functions.Named(alias)).To(BeIdenticalTo(functions.Named(fn.Name)), alias)
+		}
+	}
+	g.Expect(aliases).To(BeNumerically(">", 50))
+}
+
+// The list is the caller's: changing it changes no function.
+func TestAll_isACopy(t *testing.T) {
+	g := NewWithT(t)
+	for _, fn := range functions.All() {
+		if len(fn.Aliases) > 0 {
+			fn.Aliases[0] = "changed"
+		}
+	}
+	for _, fn := range functions.All() {
+		g.Expect(fn.Aliases).NotTo(ContainElement("changed"))
+		g.Expect(fn.Group).NotTo(BeEmpty())
+		g.Expect(fn.Usage).To(HavePrefix(fn.Name))
+	}
+}

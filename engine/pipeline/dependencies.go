@@ -65,7 +65,7 @@ func (c *compiler) notInARing(name string, at *field.Path) {
 }
 
 // ringOf gives the shortest way from a box over the first of its dependencies back to it, both ends included; nil where there
-// is none. Each box is looked at once.
+// is none. Each box is visited once.
 func ringOf(box, first string, dependsOn func(string) []string) []string {
 	from := map[string]string{first: box}
 	for next := []string{first}; len(next) > 0; next = next[1:] {

@@ -8,31 +8,51 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// stageEntry names a stage and how it is compiled. compile gives nil when the box does not use the stage.
+// stageEntry names a stage and how it is compiled.
 type stageEntry struct {
-	name    string
+	name string
+	// restores says that a cycle has the stage which makes the children of a snapshot: it makes something, or reads what that needs.
+	// Such a cycle neither marks nor validates the resource, and it lets go of nothing.
+	restores bool
+	// compile gives nil when the box does not use the stage.
 	compile func(c *compiler) Stage
 }
 
 // order is the order of the stages, and the only place that knows it (design: semantics.md, "The pipeline"). The cache
 // read stands before it, status and health after it: they run whatever the stages answer, and belong to the engine.
 func order() []stageEntry {
+	const restores = true
 	return []stageEntry{
-		{stage.StepDeletion, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared)) }},
-		{stage.StepMetadata, compileMetadata},
-		{stage.StepDependencies, compileDependencies},
-		{stage.StepNormalize, compileNormalize},
-		{stage.StepMutation, compileMutation},
-		{stage.StepValidation, compileValidation},
-		{stage.StepCross, func(c *compiler) Stage { return onCycle(c.cross) }},
-		{stage.StepExternal, func(c *compiler) Stage { return onCycle(c.external) }},
-		{stage.StepDryRun, compileDryRun},
-		{stage.StepOnCreate, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
-		{stage.StepOnReconcile, func(c *compiler) Stage { return onGroups(children.OnReconcile(c.declared)) }},
-		{stage.StepPrune, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
-		{stage.StepSettle, compileSettle},
-		{stage.StepActive, compileActive},
+		{stage.StepDeletion, !restores, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared)) }},
+		{stage.StepMetadata, !restores, compileMetadata},
+		{stage.StepDependencies, !restores, compileDependencies},
+		{stage.StepNormalize, restores, compileNormalize},
+		{stage.StepMutation, restores, compileMutation},
+		{stage.StepValidation, !restores, compileValidation},
+		{stage.StepCross, restores, func(c *compiler) Stage { return onCycle(c.cross) }},
+		{stage.StepExternal, restores, func(c *compiler) Stage { return onCycle(c.external) }},
+		{stage.StepDryRun, !restores, compileDryRun},
+		{stage.StepOnCreate, restores, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
+		{stage.StepOnReconcile, restores, func(c *compiler) Stage { return onGroups(children.OnReconcile(c.declared)) }},
+		{stage.StepPrune, restores, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
+		{stage.StepSettle, !restores, compileSettle},
+		{stage.StepActive, !restores, compileActive},
 	}
+}
+
+// stages compiles the stages in their order.
+func (c *compiler) stages() {
+	for _, entry := range order() {
+		s := entry.compile(c)
+		if s == nil {
+			continue
+		}
+		c.plan.stages = append(c.plan.stages, s)
+		if entry.restores {
+			c.plan.restoring = append(c.plan.restoring, s)
+		}
+	}
+	c.plan.onRollback = onGroups(children.OnRollback(c.declared))
 }
 
 // cycleStage is a stage that works on the cycle alone, and knows nothing of the groups.

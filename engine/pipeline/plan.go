@@ -49,7 +49,7 @@ type Plan struct {
 
 	stages     []Stage
 	declared   *declare.Set
-	goingBack  []Stage // those of a cycle that goes back to a snapshot
+	restoring  []Stage // those of a cycle that makes the children of a snapshot
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
 }

@@ -12,28 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
-
-// stages compiles the stages in their order, and which of them a cycle has that goes back: those that make something, and what
-// they read. Neither marks nor validates it, and it lets go of nothing.
-func (c *compiler) stages() {
-	for _, entry := range order() {
-		s := entry.compile(c)
-		if s == nil {
-			continue
-		}
-		c.plan.stages = append(c.plan.stages, s)
-		switch entry.name {
-		case stage.StepNormalize, stage.StepMutation, stage.StepCross, stage.StepExternal, stage.StepOnCreate, stage.StepOnReconcile, stage.StepPrune:
-			c.plan.goingBack = append(c.plan.goingBack, s)
-		}
-	}
-	c.plan.onRollback = onGroups(children.OnRollback(c.declared))
-}
 
 // NewRunTo gives a run that makes the children of a snapshot. The plan is that of the snapshot's revision. What says whose the
 // children are is the resource as it is now; what templates read of it is the snapshot.
@@ -56,7 +38,7 @@ func (p *Plan) NewRunTo(s rollback.Snapshot, stored *unstructured.Unstructured, 
 // error is always a *StepError.
 func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
-	for _, s := range p.goingBack {
+	for _, s := range p.restoring {
 		next, err := s.Run(ctx, r)
 		if err != nil {
 			return stage.Classify(s.Name(), err)

@@ -21,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/inventory"
+	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -49,7 +50,7 @@ type box struct {
 	slots     worker.Places // of reconciles
 	overdue   *worker.Overdue
 	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
-	interests interests
+	observer  *observe.Observer
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
 
@@ -86,6 +87,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, learner{e}, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: b.writer, Clock: e.config.Clock}
+	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: e, Dependencies: &e.dependencies, Timeout: RequestTimeout})
 	b.queue = worker.NewQueue()
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, func(ctx context.Context, key types.NamespacedName) {
 		b.safely(key, func() { b.look(ctx, key) })
@@ -123,7 +125,7 @@ func (b *box) serves(plan *pipeline.Plan, options Options) bool {
 func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
 	b.inventory.Set(plan, options.ManagedKinds)
-	b.setObserved(plan)
+	b.observer.Retain(plan.ObservedKinds, plan.CrossBoxes)
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
 	}
@@ -183,7 +185,7 @@ func (b *box) warmUp(ctx context.Context) error {
 	b.inventory.Fill(log.IntoContext(ctx, b.log))
 	for _, kind := range b.plan.Load().ObservedKinds {
 		// What is not there, or may not be read, is an error of the resource that needs it.
-		if err := b.Observe(ctx, kind); err != nil {
+		if err := b.observer.Observe(ctx, kind); err != nil {
 			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
 		}
 	}
@@ -230,7 +232,7 @@ func (b *box) stop(over <-chan time.Time) {
 	b.queue.ShutDown()
 	b.resources.Stop()
 	b.inventory.Release()
-	b.engine.observed.Release(b.name)
+	b.observer.Release()
 }
 
 // events queue resources as they change.

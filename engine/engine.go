@@ -25,6 +25,7 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/monitor"
+	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
@@ -45,7 +46,7 @@ type Engine struct {
 	observed     *watch.Observed
 	comparer     *drift.Comparer
 	schemas      schemas
-	dependencies dependencies
+	dependencies observe.Dependencies
 	monitors     *monitor.Monitors
 	calls        *calls
 	requests     flowcontrol.RateLimiter // the cap over all boxes

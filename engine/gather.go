@@ -30,7 +30,7 @@ func (b *box) gather(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 	}
 	f.Class, f.Due, f.ResyncOver = st.class, st.isDue(now), st.since(now) >= resyncFloor(plan.Runtime.Resync)
 	inputs := st.inputsOf(stored)
-	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reading{b.inventory, b}, now)
+	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{b.inventory, b.observer}, now)
 	f.SeenUnchanged = f.Unchanged || inputs == nil && st.version == stored.GetResourceVersion()
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.mustGoBack(editionOf(plan, stored), rule, b.tracker.Degraded())
@@ -45,8 +45,8 @@ func (b *box) gather(ctx context.Context, plan *pipeline.Plan, stored *unstructu
 	return f
 }
 
-// reading reads what the inputs of a cycle are made of, without noting that.
-type reading struct {
+// reader reads what the inputs of a cycle are made of, without noting that.
+type reader struct {
 	pipeline.Inventory
 	pipeline.Observer
 }

@@ -45,7 +45,7 @@ func (b *box) look(ctx context.Context, key types.NamespacedName) {
 		b.states.forget(key)
 		b.retries.Forget(key)
 		b.tracker.Forget(key)
-		b.interests.replace(key, nil)
+		b.observer.Forget(key)
 		b.left()
 		return
 	}
@@ -67,7 +67,7 @@ func (b *box) act(ctx context.Context, plan *pipeline.Plan, stored *unstructured
 	case cycle.Await, cycle.Ignore:
 	case cycle.Forget:
 		b.tracker.Forget(key)
-		b.interests.replace(key, nil)
+		b.observer.Forget(key)
 		b.left()
 	case cycle.Release:
 		b.letGo(ctx, plan, stored, st)
@@ -120,7 +120,7 @@ func paused(obj *unstructured.Unstructured) bool {
 func (b *box) letGo(ctx context.Context, plan *pipeline.Plan, stored *unstructured.Unstructured, st *state) {
 	key := keyOf(stored)
 	b.tracker.Forget(key)
-	b.interests.replace(key, nil)
+	b.observer.Forget(key)
 	answer, err := b.bid(ctx, stored, farewellNotSelected(b.name))
 	if err == nil {
 		st.written = answer.GetResourceVersion()
@@ -142,12 +142,12 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	began := clk.Now()
 	st.released = false
 	st.repeats = b.repeats(plan, stored, st)
-	var asked []interest
+	reading := b.observer.For(keyOf(stored))
 	st.writes.Begin(stored, began)
 	ports := pipeline.Ports{
 		Inventory: b.inventory, Applier: st.writes.Applier(b.writer, b.engine.children, stored, began, plan.Runtime.Resync),
 		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine,
-		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
+		Observer: reading, Caller: outside{next: b.engine.calls, slot: place},
 		Former: b.formerFinalizers,
 	}
 	ports.DryRun = b.dryRun(plan, stored, st)
@@ -161,7 +161,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	if err == nil {
 		err = b.execute(ctx, plan, run, place)
 	}
-	b.interests.replace(keyOf(stored), stillAsked(run, asked))
+	reading.End(run.Active())
 	// A call that ran into the deadline, or panicked, has left the place to others.
 	if !place.Take(ctx) || ctx.Err() != nil {
 		// The process stops, or no longer leads: what was not finished is neither a success nor a failure.

@@ -98,12 +98,12 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *worker.Slot
 	clk := b.engine.config.Clock
 	began := clk.Now()
 	plan, stored, st := look.plan, look.stored, look.st
-	var asked []interest
+	reading := b.observer.For(keyOf(stored))
 	st.writes.Begin(stored, began)
 	ports := pipeline.Ports{
 		Inventory: b.inventory, Applier: st.writes.Applier(b.writer, b.engine.children, stored, began, plan.Runtime.Resync),
 		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine,
-		Observer: observer{box: b, resource: keyOf(stored), asked: &asked}, Caller: outside{next: b.engine.calls, slot: place},
+		Observer: reading, Caller: outside{next: b.engine.calls, slot: place},
 	}
 	run := plan.NewRun(stored, began, ports)
 	run.Succeeded = true // what is gone back to has
@@ -114,7 +114,7 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *worker.Slot
 	if err == nil {
 		err = b.within(ctx, keyOf(stored), place, func(ctx context.Context) error { return b.back(ctx, look, run) })
 	}
-	b.interests.replace(keyOf(stored), asked)
+	reading.End(false)
 	if !place.Take(ctx) || ctx.Err() != nil {
 		return // the process stops, or no longer leads
 	}

@@ -69,7 +69,7 @@ func (b *box) report() health.Report {
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
 		RollsBack: plan.Rollback != nil,
 	}
-	r.Dependencies, r.Awaits = b.dependencies(plan)
+	r.Dependencies, r.Awaits = b.observer.Dependencies(plan.DependsOn)
 	switch {
 	case problem != "":
 		r.Phase, r.Message = health.Pending, problem

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// SetDependency tells how a box fares now, or a CRD that another operator runs; the zero value: there is neither. What waits for
+// it is reconciled.
+func (e *Engine) SetDependency(name string, now pipeline.DependencyState) {
+	if !e.dependencies.Set(name, now) {
+		return
+	}
+	for _, b := range e.all() {
+		if slices.ContainsFunc(b.plan.Load().DependsOn, func(d pipeline.Dependency) bool { return d.Name == name }) {
+			b.wake(name)
+		}
+	}
+}
+
+// wake queues the resources that wait for a dependency. They stand behind fresh events: there may be thousands.
+func (b *box) wake(dependency string) {
+	b.queue.EnqueueLow(0, b.observer.Waiting(dependency)...)
+	b.engine.config.Changed(b.name)
+}
+
+// KindOf implements observe.Boxes.
+func (e *Engine) KindOf(box string) schema.GroupVersionKind {
+	b := e.box(box)
+	if b == nil {
+		return schema.GroupVersionKind{}
+	}
+	return b.plan.Load().CRD.Kind
+}
+
+// observedChanged queues the resources that have read an object that changed, or that its name or labels select now.
+func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
+	e.monitors.Changed(kind, old, obj)
+	for _, b := range e.all() {
+		b.queue.Enqueue(0, b.observer.Readers(kind, old, obj)...)
+	}
+}
+
+// boxChanged queues the resources of the boxes that read those of a box that starts, stops, or serves another kind.
+func (e *Engine) boxChanged(name string) {
+	for _, b := range e.all() {
+		if slices.Contains(b.plan.Load().CrossBoxes, name) {
+			b.sweep()
+		}
+	}
+}

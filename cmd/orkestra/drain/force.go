@@ -40,7 +40,7 @@ func (d *drainer) force(ctx context.Context) error {
 	if err := d.nobodyLeads(ctx); err != nil {
 		return err
 	}
-	writer, err := d.writer()
+	marker, err := d.marker()
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (d *drainer) force(ctx context.Context) error {
 	for i := range boxes {
 		box := &boxes[i]
 		about := "operatorbox/" + box.Name
-		n, err := d.forceResources(ctx, writer, box)
+		n, err := d.forceResources(ctx, marker, box)
 		if err == nil {
 			err = d.forceBox(ctx, box)
 		}
@@ -109,21 +109,21 @@ func (d *drainer) nobodyLeads(ctx context.Context) error {
 	return fmt.Errorf("%s leads, and would put the finalizers back: run orkestra drain without --force, or stop the manager first", holder(now))
 }
 
-// writer is what takes the marks off, as the engine does it.
-func (d *drainer) writer() (*apply.Writer, error) {
+// marker is what takes the marks off, as the engine does it.
+func (d *drainer) marker() (apply.Marker, error) {
 	httpClient, err := rest.HTTPClientFor(d.config)
 	if err != nil {
-		return nil, fmt.Errorf("making an HTTP client: %w", err)
+		return apply.Marker{}, fmt.Errorf("making an HTTP client: %w", err)
 	}
 	c, err := apply.NewClient(d.config, httpClient, d.client.RESTMapper())
 	if err != nil {
-		return nil, err
+		return apply.Marker{}, err
 	}
-	return apply.NewWriter(c, nil, nil), nil
+	return apply.NewMarker(c), nil
 }
 
 // forceResources lets go of the resources of a box, and counts them.
-func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox) (n int, err error) {
+func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *v1alpha1.OperatorBox) (n int, err error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	name := crds.NameOf(box)
 	if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
@@ -153,7 +153,7 @@ func (d *drainer) forceResources(ctx context.Context, writer *apply.Writer, box 
 				continue
 			}
 			d.bid(ctx, last, resource)
-			if err := d.forceResource(ctx, writer, box, resource); err != nil {
+			if err := d.forceResource(ctx, marker, box, resource); err != nil {
 				return n, err
 			}
 			n++
@@ -184,7 +184,7 @@ func (d *drainer) bid(ctx context.Context, last *status.Writer, resource *unstru
 	}
 }
 
-func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *v1alpha1.OperatorBox, resource *unstructured.Unstructured) error {
+func (d *drainer) forceResource(ctx context.Context, marker apply.Marker, box *v1alpha1.OperatorBox, resource *unstructured.Unstructured) error {
 	finalizers := []string{v1alpha1.Finalizer}
 	for _, own := range box.Spec.Finalizers {
 		finalizers = append(finalizers, string(own))
@@ -196,11 +196,11 @@ func (d *drainer) forceResource(ctx context.Context, writer *apply.Writer, box *
 	if err != nil {
 		return err
 	}
-	if err = writer.Release(ctx, resource, finalizers); err == nil {
+	if err = marker.Release(ctx, resource, finalizers); err == nil {
 		return nil
 	}
 	// The marks may stay where the API server refuses to take them off. The finalizers are what holds a resource.
-	if writer.Finish(ctx, resource, finalizers) == nil {
+	if marker.Finish(ctx, resource, finalizers) == nil {
 		return nil
 	}
 	return fmt.Errorf("letting go of %s %s/%s: %w", resource.GetKind(), resource.GetNamespace(), resource.GetName(), err)

@@ -24,7 +24,7 @@ var granting = map[string][]string{
 	"apiextensions.k8s.io":         nil,
 	"apiregistration.k8s.io":       nil,
 	"certificates.k8s.io":          nil,
-	"coordination.k8s.io":          {"Lease"}, // who holds one leads, ours too
+	"coordination.k8s.io":          {"Lease"}, // the holder of a Lease leads, also among our own managers
 	v1alpha1.GroupName:             nil,
 }
 
@@ -41,7 +41,7 @@ func grantsRights(gvk schema.GroupVersionKind) bool {
 	return found && (listed == nil || slices.Contains(listed, gvk.Kind))
 }
 
-// knownToCluster says whether a cluster-scoped kind is one of Kubernetes that grants nothing. Of others nobody knows what they do.
+// knownToCluster says whether a cluster-scoped kind is one of Kubernetes that grants nothing. What other kinds do is not known.
 func knownToCluster(gvk schema.GroupVersionKind) bool {
 	k, ok := Keyed(gvk)
 	return ok && k.ClusterScoped || slices.Contains(wholeCluster[gvk.Group], gvk.Kind)
@@ -87,8 +87,8 @@ func marksOf(obj *unstructured.Unstructured) map[string]string {
 	return all
 }
 
-// GrantsRights says why an object may not be made by a box unless the operator allows it: its kind, or a part of it, grants rights, or nobody
-// knows whether a cluster-scoped kind does. It is empty where nothing is in the way. What templates make is asked again when it is rendered.
+// GrantsRights says why an object may not be made by a box unless the operator allows it: its kind, or a part of it, grants rights, or it
+// is not known whether a cluster-scoped kind does. It is empty where nothing is in the way. What templates make is asked again when it is rendered.
 func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool) string {
 	gvk := obj.GroupVersionKind()
 	switch part := grantingPart(obj); {
@@ -104,7 +104,7 @@ func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool) string {
 }
 
 // DefinitionGrants says what of a box's definition needs the operator's leave: a webhook through which every object of the kind goes,
-// and a CRD that somebody else made.
+// and the change of a CRD that the box did not make.
 func DefinitionGrants(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) *field.Error {
 	at := field.NewPath("spec", "crd")
 	switch {

@@ -22,7 +22,7 @@ import (
 // concurrentWrites is how many children of one wave are written at the same time.
 const concurrentWrites = 8
 
-// foreignInterval is how often a name is looked at again that an object of somebody else holds while it is being deleted.
+// foreignInterval is the time to the next try for a name that an object of another owner holds while it is being deleted.
 const foreignInterval = 15 * time.Second
 
 // group makes and corrects the children of onCreate or onReconcile, wave by wave.
@@ -103,7 +103,7 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 		}
 	}
 	c.Living.rendered()
-	// The garbage collector deletes the children that name their owner, and nobody but us the others.
+	// The garbage collector deletes the children that name their owner; only this process deletes the others.
 	ours := func(w *pending) bool { return w.live == nil && !c.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
 		if err := c.EnsureOwnerExists(ctx); err != nil {
@@ -132,7 +132,7 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	return c.record(writes)
 }
 
-// write applies one child. A panic would end the process from here: nobody above a goroutine catches it.
+// write applies one child. A panic is caught here, because nothing above a goroutine could catch it, and it would end the process.
 func (c *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -188,7 +188,7 @@ func (c *Cycle) record(writes []*pending) error {
 			c.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {
-				c.ReconcileAt(c.Now.Add(foreignInterval)) // nobody tells when an object goes that is not ours
+				c.ReconcileAt(c.Now.Add(foreignInterval)) // no event says when an object goes that the box does not own
 			}
 			c.Incomplete = c.Incomplete || w.of.Phase == declare.OnCreate
 		default:
@@ -242,7 +242,7 @@ func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance,
 	return instances, err
 }
 
-// NotInstalled says whether a declaration may be left out because the API server does not have its kind. Nobody tells when a
+// NotInstalled says whether a declaration may be left out because the API server does not have its kind. No event says when a
 // kind is installed, so it is asked for again at the next resync.
 func (c *Cycle) NotInstalled(d *declare.Declaration) bool {
 	if !d.Optional || !d.Kind.GVK.Empty() {

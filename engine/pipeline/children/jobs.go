@@ -210,7 +210,7 @@ func (j *Jobs) forget(ctx context.Context) error {
 		return nil
 	}
 	if j.cycle.Living.viewed {
-		j.cycle.ReconcileAt(j.cycle.Now) // what was seen of their Jobs is no longer so, and no event tells
+		j.cycle.ReconcileAt(j.cycle.Now) // templates have seen their Jobs, which are gone now, and no event says so
 	}
 	return j.cycle.Remember(ctx, marks)
 }

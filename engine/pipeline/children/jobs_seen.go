@@ -15,8 +15,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
-// What reads a Job reads the Job that is declared now. One that ran with something else, and is to run again, is not there for templates
-// and gates: what waits for a migration would go out before it otherwise, answered by the migration of an earlier spec.
+// A template or a gate that reads a Job means the Job as it is declared now. One that ran with something else, and is to run again, is
+// hidden from them: otherwise what waits for a migration would go ahead because the migration of an earlier spec has completed.
 
 // Jobs are the Jobs of a resource in one cycle: what has completed, and which are to run as they are declared now.
 type Jobs struct {

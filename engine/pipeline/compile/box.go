@@ -53,7 +53,7 @@ func (b *Box) failOnce(errs field.ErrorList) {
 
 // Mistakes gives what is wrong with the box, sorted, each once.
 func (b *Box) Mistakes() field.ErrorList {
-	// Groups are maps: without an order of their own, two compilations would speak differently of one box.
+	// Groups are maps: without an order of their own, two compilations of one box would list its mistakes differently.
 	slices.SortStableFunc(b.errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	// What stands before each declaration, such as common labels, is compiled for each of them.
 	b.errs = slices.CompactFunc(b.errs, func(a, b *field.Error) bool { return a.Error() == b.Error() })

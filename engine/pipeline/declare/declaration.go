@@ -73,7 +73,7 @@ type Mode struct {
 	Once bool
 	// Optional says that nothing waits for the object.
 	Optional bool
-	// Adopt says that an object that nobody owns is taken over.
+	// Adopt says that an existing object without an owner is taken over.
 	Adopt bool
 	// Orphan says that the object stays when its declaration goes.
 	Orphan bool

@@ -11,7 +11,7 @@ func (c *compiler) rings(all []*Declaration) {
 	needs, children := map[*Declaration][]*Declaration{}, childrenByName(all)
 	for _, d := range all {
 		for name := range childNamesIn(d.Gate.Needs()) {
-			// Of several, nobody can tell which one is meant.
+			// Of several, it is not known which one is meant.
 			if meant := children[name]; len(meant) == 1 {
 				needs[d] = append(needs[d], meant[0])
 			}

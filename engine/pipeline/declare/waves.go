@@ -25,7 +25,7 @@ func Waves(declarations []*Declaration) [][]*Declaration {
 }
 
 // unmade are the declarations that are in no wave yet, each with those that it reads. Those that are in a wave are taken off the front:
-// so all waves together look at each read once, also where everything reads everything.
+// so each read is visited once over all waves, also where everything reads everything.
 type unmade map[*Declaration][]*Declaration
 
 func (u unmade) has(d *Declaration) bool {

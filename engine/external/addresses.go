@@ -11,7 +11,7 @@ const (
 	noNetwork  = "reserved"
 )
 
-// reserved are the addresses that lead into a network of somebody's own, to the machine itself, or nowhere. What boxes call is
+// reserved are the addresses that lead into a private network, to the machine itself, or nowhere. What boxes call is
 // on the public Internet unless the operator says otherwise.
 var reserved = []struct {
 	prefix netip.Prefix

@@ -18,7 +18,7 @@ type Load struct {
 	Overdue int
 }
 
-// loads are how busy boxes are. They are asked for when somebody collects: what hangs would never report itself.
+// loads are how busy boxes are. They are read when the series are collected: what hangs would never report itself.
 type loads struct {
 	queued, workers, busy, overdue *prometheus.Desc
 
@@ -69,7 +69,7 @@ func (l *loads) DeletePartialMatch(labels prometheus.Labels) int {
 	return 1
 }
 
-// Measure has the load of a box be asked for whenever somebody collects, until the box is forgotten. load must not block.
+// Measure reads the load of a box each time that the series are collected, until the box is forgotten. load must not block.
 func (r *Recorder) Measure(box string, load func() Load) {
 	if r == nil {
 		return

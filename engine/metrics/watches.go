@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// watches are the ages of the watches that run. They are asked for when somebody collects.
+// watches are the ages of the watches that run. They are read when the series are collected.
 type watches struct {
 	age *prometheus.Desc
 

@@ -1,7 +1,7 @@
 // Package value is the one room for JSON values: the names of their types, conversion, comparison, text and paths. What reads a text as a number,
 // compares two numbers or names a type does it here, so that one spelling means the same wherever it stands.
 //
-// JSON values are nil, bool, int64 (every whole number), float64, string, []any and map[string]any. The package knows nothing of schemas,
+// JSON values are nil, bool, int64 (every whole number), float64, string, []any and map[string]any. The package knows nothing of
 // templates or the API server: where one of these promises something else, it says so itself.
 package value
 

@@ -13,15 +13,15 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
-// cost says what a call costs, in the units of maxCost: an element that is read or made, or ten bytes. It stops counting above
+// cost says what a call costs, in the units of budget.MaxCost: an element that is read or made, or ten bytes. It stops counting above
 // limit. It is asked before the call, because CEL counts a call when it is over, which is too late for one that takes all memory or
-// does not end; and again afterwards, when the cost is added up.
+// does not end.
 type cost func(args []ref.Val, limit int) int
 
 // bytesOfUnit is how many bytes of text cost as much as an element.
 const bytesOfUnit = 10
 
-// prices are the functions that may do more than read the text that they are given.
+// newCosts gives the costs of the functions that may do more than read the text that they are given.
 func newCosts() map[string]cost {
 	table := map[string]cost{
 		operators.Equals: equalCost, operators.NotEquals: equalCost, operators.Add: addCost,

@@ -174,7 +174,7 @@ func mergeWith(overwrite bool) func(*Run, map[string]any, ...map[string]any) (ma
 			if err != nil {
 				return nil, err
 			}
-			if err := run.mergeInto(to, c, overwrite); err != nil {
+			if err := mergeInto(run.Budget, to, c, overwrite); err != nil {
 				return nil, err
 			}
 		}
@@ -183,7 +183,7 @@ func mergeWith(overwrite bool) func(*Run, map[string]any, ...map[string]any) (ma
 }
 
 // mergeInto puts the fields of from into to. What is there counts, even if it is empty.
-func (run *Run) mergeInto(to map[string]any, from any, overwrite bool) error {
+func mergeInto(limits *budget.Budget, to map[string]any, from any, overwrite bool) error {
 	fields, _ := from.(map[string]any) // It is one: callers and the recursion see to it.
 	for key, v := range fields {
 		old, there := to[key]
@@ -192,11 +192,11 @@ func (run *Run) mergeInto(to map[string]any, from any, overwrite bool) error {
 		switch {
 		case isMap && alsoMap:
 			// to may share this map with the data, which must not change.
-			if err := run.AllocateMap(len(oldMap)); err != nil {
+			if err := limits.AllocateMap(len(oldMap)); err != nil {
 				return err
 			}
 			oldMap = maps.Clone(oldMap)
-			if err := run.mergeInto(oldMap, v, overwrite); err != nil {
+			if err := mergeInto(limits, oldMap, v, overwrite); err != nil {
 				return err
 			}
 			to[key] = oldMap

@@ -107,8 +107,8 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	return plan.ForCleanup(), nil
 }
 
-func runtimeOf(s v1alpha1.RuntimeSpec) Runtime {
-	r := Runtime{Workers: defaultWorkers, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
+func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
+	r := stage.Runtime{Workers: defaultWorkers, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
 	if s.Workers != nil {
 		r.Workers = int(*s.Workers)
 	}

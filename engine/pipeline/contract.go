@@ -17,8 +17,6 @@ type (
 	Stage = stage.Stage[*Run]
 	// CRD is a CRD in the version that a plan works in.
 	CRD = stage.CRD
-	// Runtime holds the limits of a sub-controller.
-	Runtime = stage.Runtime
 	// Rollback says when resources go back.
 	Rollback = stage.Rollback
 	// Dependency is what new resources wait for.
@@ -43,12 +41,8 @@ type (
 	DryRun = stage.DryRun
 	// Inputs are what a cycle read.
 	Inputs = stage.Inputs
-	// Wait is one thing that a resource waits for.
-	Wait = stage.Wait
 	// Event is something that people should see.
 	Event = stage.Event
-	// Written is one write to a child.
-	Written = stage.Written
 	// StepError is the error of one stage.
 	StepError = stage.StepError
 	// PanicError is a panic that was caught where a child was written.

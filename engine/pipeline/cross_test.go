@@ -151,7 +151,7 @@ func TestARequiredObjectThatGoesAwayStopsOnlyWhatReadsIt(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/free"}), "what does not read it is corrected, and nothing is pruned")
 	g.Expect(c.asked).To(gomega.HaveLen(calls), "what a call reads is not there")
-	g.Expect(r.Waits).To(gomega.ConsistOf(Wait{Of: ".cross.db", Reason: v1alpha1.ReasonWaitingForCross, Message: `cross db: Database "team-a/main" does not exist; ` +
+	g.Expect(r.Waits).To(gomega.ConsistOf(stage.Wait{Of: ".cross.db", Reason: v1alpha1.ReasonWaitingForCross, Message: `cross db: Database "team-a/main" does not exist; ` +
 		`waiting for it: configmaps/reads, configmaps/gated, configmaps/calls and 2 more`}))
 }
 

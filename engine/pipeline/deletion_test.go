@@ -142,7 +142,7 @@ func TestCleanUpJobs(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/note", "create Job/backup", "mark Website/shop"}))
 	g.Expect(r.Released).To(gomega.BeFalse())
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonDeleting, Message: `waiting for clean-up Job "backup" to finish`}}))
+	g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonDeleting, Message: `waiting for clean-up Job "backup" to finish`}}))
 	g.Expect(r.Stored.GetAnnotations()).To(gomega.HaveKey(v1alpha1.AnnotationDone), "a restart does not make the note again")
 
 	p.edit("backup", endJob("Complete"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 const (
@@ -148,7 +149,7 @@ func TestReplace(t *testing.T) {
 	l.edit(`{image: b}`)
 	r, did := l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"delete Job/shop"}))
-	l.Expect(r.Waits).To(gomega.ConsistOf(Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to be made again with what is declared now`, Of: "migrate"}))
+	l.Expect(r.Waits).To(gomega.ConsistOf(stage.Wait{Reason: v1alpha1.ReasonChildTerminating, Message: `Job "shop" is deleted, to be made again with what is declared now`, Of: "migrate"}))
 	r, did = l.cycle()
 	l.Expect(did).To(gomega.Equal([]string{"create Job/shop"}))
 	l.Expect(r.Waits).To(gomega.BeEmpty())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // A name that holds a path would lead the manager to another object, of any kind and in any namespace.
@@ -54,7 +55,7 @@ onReconcile:
 	r, err := p.run(plan, website(t, `{tls: false}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.BeEmpty())
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", Of: "reader"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", Of: "reader"}}))
 	_, err = p.run(plan, website(t, `{tls: false, image: there}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.Equal([]string{"reader=x reader", "source=x source"}), "the one that is read comes first")

@@ -113,7 +113,7 @@ func TestAReplacedChildIsWaitedFor(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(asked.Replace).To(gomega.BeTrue())
 			g.Expect(asked.Leftovers).To(gomega.BeEmpty(), "it is headless")
-			g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `Service "shop" is deleted, to be made again with what is declared now`, Of: "services"}}))
+			g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `Service "shop" is deleted, to be made again with what is declared now`, Of: "services"}}))
 			g.Expect(r.Writes).To(gomega.Equal([]stage.Written{{Kind: serviceKind.Kind, Name: "shop", Action: apply.Replaced}}))
 			_, active := r.Stored.GetAnnotations()[v1alpha1.AnnotationActiveSince]
 			g.Expect(active).To(gomega.Equal(group == stage.StepOnReconcile), "what is made on creation must be there first")

@@ -275,7 +275,7 @@ func TestATerminatingChildIsWaitedFor(t *testing.T) {
 	})
 	r, err := p.run(planOf(t, `onCreate: {configmaps: [{name: seed}]}`), website(t, ""))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Waits).To(gomega.Equal([]Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `ConfigMap "seed" is being deleted; it is made again when it is gone`, Of: "configmaps/seed"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonChildTerminating, Message: `ConfigMap "seed" is being deleted; it is made again when it is gone`, Of: "configmaps/seed"}}))
 	g.Expect(r.Stored.GetAnnotations()).NotTo(gomega.HaveKey(v1alpha1.AnnotationActiveSince))
 	g.Expect(r.Writes).To(gomega.BeEmpty())
 }

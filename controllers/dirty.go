@@ -24,7 +24,7 @@ type DirtyQueue struct {
 	early map[string]bool // marks from before the start, with their urgency
 }
 
-// marks are the boxes that each controller is to look at again, for what the engine has said of them.
+// marks are the boxes that each controller is to reconcile, for what the engine has said of them.
 type marks struct {
 	boxes, healths, dependencies DirtyQueue
 }
@@ -42,12 +42,12 @@ func (d *DirtyQueue) Source() source.Source {
 	return source.Func(d.start)
 }
 
-// Mark has the controller look at a box: at once where it is urgent, otherwise within a second.
+// Mark has the controller reconcile a box: at once where it is urgent, otherwise within a second.
 func (d *DirtyQueue) Mark(box string, urgent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.queue != nil {
-		d.deliver(box, urgent)
+		d.deliverLocked(box, urgent)
 		return
 	}
 	if d.early == nil {
@@ -61,14 +61,14 @@ func (d *DirtyQueue) start(_ context.Context, queue workqueue.TypedRateLimitingI
 	defer d.mu.Unlock()
 	d.queue = queue
 	for _, box := range slices.Sorted(maps.Keys(d.early)) {
-		d.deliver(box, d.early[box])
+		d.deliverLocked(box, d.early[box])
 	}
 	d.early = nil
 	return nil
 }
 
-// deliver needs the lock. Adding to a queue does not block, also when it has been shut down.
-func (d *DirtyQueue) deliver(box string, urgent bool) {
+// deliverLocked adds a box to the queue. That does not block, also when the queue has been shut down.
+func (d *DirtyQueue) deliverLocked(box string, urgent bool) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: box}}
 	if urgent {
 		d.queue.Add(request)

@@ -162,10 +162,10 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	return client.New(bounded, options)
 }
 
-// markInterval is the time between two tries of a new leader to look at every box.
+// markInterval is the time between two tries of a new leader to reconcile every box.
 const markInterval = time.Second
 
-// leader runs on the leader alone: it lets the engine's workers start, and has every box looked at once, because a follower
+// leader runs on the leader alone: it lets the engine's workers start, and has every box reconciled once, because a follower
 // has written nothing of what it saw.
 type leader struct {
 	engine *engine.Engine
@@ -179,7 +179,7 @@ func (l leader) Start(ctx context.Context) error {
 	mark := func(ctx context.Context) (bool, error) {
 		err := l.box.MarkAll(ctx)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Boxes can't be looked at yet")
+			ctrl.LoggerFrom(ctx).Error(err, "Boxes can't be reconciled yet")
 		}
 		return err == nil, nil
 	}

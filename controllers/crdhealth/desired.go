@@ -16,7 +16,7 @@ import (
 
 // desiredHealth gives the CRDHealth that a box should have, with the status that it has; current is nil where it has none. The
 // CRD's name is that of the box's spec; where the box holds a definition, that of its report, and before there is one that of
-// its status. It gives nil where nobody knows the name yet. Whoever else controls the object is dropped from its owners: an object has
+// its status. It gives nil where nobody knows the name yet. Another controller of the object is dropped from its owners: an object has
 // one controller, and this one's is the box.
 func desiredHealth(
 	box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, reported string, scheme *runtime.Scheme,

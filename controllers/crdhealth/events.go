@@ -39,7 +39,7 @@ func (r *Reconciler) announce(
 }
 
 // tell notes what people are told of a box, and gives what they were told last: by this process, or else by what stands in the
-// object. What somebody else wrote there, or that he deleted it, is no change of the box.
+// object. What somebody else wrote there, or a deletion of it, is no change of the box.
 func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,7 +28,7 @@ import (
 // been taken away.
 const standaloneInterval = time.Minute
 
-// Standalones looks after CRDHealths that belong to no box: they show the health of CRDs that other operators run. It is safe for
+// Standalones serves CRDHealths that belong to no box: they show the health of CRDs that other operators run. It is safe for
 // concurrent use, but for one name at a time.
 type Standalones struct {
 	// CRDs keeps the full CRDs.

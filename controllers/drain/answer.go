@@ -63,8 +63,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, asked source.Source) err
 	return nil
 }
 
-// Reconcile has the boxes follow, and answers, unless it has. Followers need not know: they take hold of nothing, and whoever
-// becomes the leader looks at every box.
+// Reconcile has the boxes follow, and answers, unless it has. Followers need not know: they take hold of nothing, and a
+// new leader reconciles every box.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if err := r.MarkAll(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		ctrl.LoggerFrom(ctx).Info("Drain of a former installation is over", "lease", r.Watch.lease.String())
 		change = map[string]string{"op": "remove", "path": path}
 	}
-	// Only what was seen is answered: whoever took it off meanwhile is not asked again.
+	// Only what was seen is answered: an annotation that was taken off meanwhile does not come back.
 	expected := map[string]string{"op": "test", "path": path, "value": word}
 	patch, err := json.Marshal([]map[string]string{expected, change})
 	if err != nil {

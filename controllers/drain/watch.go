@@ -10,11 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -68,17 +67,9 @@ func NewWatch(config *rest.Config, namespace string, c client.Client, changed fu
 		lease: types.NamespacedName{Namespace: namespace, Name: LeaseName}, changed: changed, account: &account{client: c},
 		refused: make(chan struct{}),
 	}
-	requests, only := metadatas.Resource(leases).Namespace(namespace), fields.OneTermEqualSelector(metav1.ObjectNameField, LeaseName).String()
-	w.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
-			return requests.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
-			return requests.Watch(ctx, o)
-		},
-	}, metadatas), &metav1.PartialObjectMetadata{}, 0, nil)
+	w.informer = metadatainformer.NewFilteredMetadataInformer(metadatas, leases, namespace, 0, nil, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, LeaseName).String()
+	}).Informer()
 	// Both only fail on an informer that was started.
 	_ = w.informer.SetWatchErrorHandlerWithContext(w.failed)
 	registration, _ := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -51,7 +51,7 @@ func (c *Claims) Take(ctx context.Context, box *v1alpha1.OperatorBox, crd string
 	return first.box, nil
 }
 
-// first finds who may claim a CRD that nobody holds: whoever held it when the last process ended, else the oldest box.
+// first finds who may claim a CRD that nobody holds: the box that held it when the last process ended, else the oldest box.
 func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd string) (claim, error) {
 	var boxes v1alpha1.OperatorBoxList
 	if err := c.client.List(ctx, &boxes); err != nil {

@@ -67,7 +67,7 @@ func (r *Reviews) Missing(ctx context.Context, rules []rbacv1.PolicyRule) ([]str
 	return missing, nil
 }
 
-// Granted says whether the manager has a right that it lacked. While the API server can't be asked, it has not: whoever waits for
+// Granted says whether the manager has a right that it lacked. While the API server can't be asked, it has not: what waits for
 // the right goes on waiting. It costs one review per right and RetryInterval, however many resources wait for it.
 func (r *Reviews) Granted(ctx context.Context, want Right) bool {
 	if r == nil {

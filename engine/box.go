@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/inventory"
@@ -75,7 +76,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	writing := rest.CopyConfig(e.config.REST)
 	writing.RateLimiter = worker.NewRateLimiter(writing, e.requests)
 	through := &http.Client{Transport: worker.NewTransport(e.http, worker.NewPlaces(e.inFlight), RequestTimeout)}
-	client, err := apply.NewClient(writing, through, ownKind{RESTMapper: e.config.Mapper, crd: plan.CRD})
+	client, err := apply.NewClient(writing, through, discovery.MapperOf(plan.CRD, e.config.Mapper))
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}
@@ -84,7 +85,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.writer = apply.NewWriter(client, e.children, e.comparer)
 	b.snapshots = b.snapshotStore()
 	b.plan.Store(plan)
-	b.inventory = inventory.New(b.name, b.plan.Load, e.children, learner{e}, RequestTimeout)
+	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: b.writer, Clock: e.config.Clock}
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: e, Dependencies: &e.dependencies, Timeout: RequestTimeout})

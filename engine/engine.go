@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
@@ -45,7 +44,7 @@ type Engine struct {
 	children     *watch.Children
 	observed     *watch.Observed
 	comparer     *drift.Comparer
-	schemas      schemas
+	kinds        *discovery.Kinds
 	dependencies observe.Dependencies
 	monitors     *monitor.Monitors
 	calls        *calls
@@ -66,7 +65,7 @@ type Engine struct {
 // New gives an engine that starts nothing until Start.
 func New(config Config) (*Engine, error) {
 	config = withDefaults(config)
-	config.Mapper = newKindMapper(config.Mapper, config.Clock)
+	config.Mapper = discovery.NewMapper(config.Mapper, config.Clock)
 	watching := rest.CopyConfig(config.REST)
 	// Lists and watches are few and long; the writing clients have bounds of their own.
 	watching.QPS = -1
@@ -88,7 +87,8 @@ func New(config Config) (*Engine, error) {
 		boxes:    map[string]*box{},
 	}
 	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
-	e.comparer = drift.NewComparer(e.schemas.of)
+	e.kinds = discovery.NewKinds(dyn, config.Mapper)
+	e.comparer = drift.NewComparer(e.kinds.Schema)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
 	e.monitors = monitor.New(monitor.Config{
@@ -307,18 +307,4 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 	for _, other := range others {
 		other.queueOwner(owner)
 	}
-}
-
-// Schema implements pipeline.Kinds.
-func (e *Engine) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
-	return e.schemas.of(kind)
-}
-
-// Namespaced implements pipeline.Kinds.
-func (e *Engine) Namespaced(kind schema.GroupVersionKind) (bool, error) {
-	m, err := e.config.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return false, fmt.Errorf("finding kind %s: %w", kind.Kind, err)
-	}
-	return m.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }

@@ -46,7 +46,7 @@ func (b *box) finish(ctx context.Context, run *pipeline.Run, st *state, err erro
 		step = pipeline.AsStepError(err)
 		st.class = step.Class
 		if step.Reason == v1alpha1.ReasonInvalidChild || step.Reason == v1alpha1.ReasonTemplateError {
-			b.engine.schemas.forget(b.inventory.Kinds())
+			b.engine.kinds.Forget(b.inventory.Kinds())
 		}
 		log.FromContext(ctx).Error(step.Err, "Reconcile failed", "stage", step.Step, "class", step.Class)
 	}

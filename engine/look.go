@@ -146,7 +146,7 @@ func (b *box) reconcile(ctx context.Context, plan *pipeline.Plan, stored *unstru
 	st.writes.Begin(stored, began)
 	ports := pipeline.Ports{
 		Inventory: b.inventory, Applier: st.writes.Applier(b.writer, b.engine.children, stored, began, plan.Runtime.Resync),
-		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine,
+		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine.kinds,
 		Observer: reading, Caller: outside{next: b.engine.calls, slot: place},
 		Former: b.formerFinalizers,
 	}

@@ -102,7 +102,7 @@ func (b *box) runBack(ctx context.Context, look *rollingBack, place *worker.Slot
 	st.writes.Begin(stored, began)
 	ports := pipeline.Ports{
 		Inventory: b.inventory, Applier: st.writes.Applier(b.writer, b.engine.children, stored, began, plan.Runtime.Resync),
-		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine,
+		LoopGuard: &st.writes, Marker: b.writer, Kinds: b.engine.kinds,
 		Observer: reading, Caller: outside{next: b.engine.calls, slot: place},
 	}
 	run := plan.NewRun(stored, began, ports)

@@ -30,9 +30,8 @@ const notMoved = "not moved yet"
 
 // What is not moved yet may not grow (docs/design/house.md). An exception goes when its wall has moved.
 var exceptions = []exception{
-	{"lines of engine", 3008, notMoved},
-	{"feedback edges of engine", 33, notMoved},
-	{"methods of engine.Engine", 33, notMoved},
+	{"lines of engine", 2823, notMoved},
+	{"methods of engine.Engine", 31, notMoved},
 	{"fields of engine.Engine", 22, notMoved},
 	{"methods of engine.box", 78, notMoved},
 	{"fields of engine.box", 32, notMoved},

@@ -1,4 +1,4 @@
-package engine
+package discovery
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // counting counts what a mapper is asked.
@@ -24,12 +24,12 @@ func (c *counting) RESTMapping(kind schema.GroupKind, versions ...string) (*meta
 	return c.RESTMapper.RESTMapping(kind, versions...)
 }
 
-func TestKindMapperRemembersWhatThereIsNot(t *testing.T) {
+func TestTheMapperRemembersWhatThereIsNot(t *testing.T) {
 	g := NewWithT(t)
 	clk := testingclock.NewFakePassiveClock(time.Unix(0, 0))
 	known := meta.NewDefaultRESTMapper(nil)
 	under := &counting{RESTMapper: known}
-	m := newKindMapper(under, clk)
+	m := NewMapper(under, clk)
 	kind := schema.GroupVersionKind{Group: "a.b", Version: "v1", Kind: "C"}
 	for range 3 {
 		_, err := m.RESTMapping(kind.GroupKind(), kind.Version)
@@ -54,7 +54,7 @@ func TestOwnKind(t *testing.T) {
 	stale := meta.NewDefaultRESTMapper(nil)
 	stale.Add(kind, meta.RESTScopeNamespace)
 	stale.Add(other, meta.RESTScopeNamespace)
-	m := ownKind{RESTMapper: stale, crd: pipeline.CRD{Kind: kind, Resource: kind.GroupVersion().WithResource("cees")}}
+	m := MapperOf(stage.CRD{Kind: kind, Resource: kind.GroupVersion().WithResource("cees")}, stale)
 	mapping, err := m.RESTMapping(kind.GroupKind(), kind.Version)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameRoot))

@@ -1,4 +1,5 @@
-package engine
+// Package discovery knows how the API server serves kinds, and which schemas custom kinds have.
+package discovery
 
 import (
 	"sync"
@@ -8,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// absence is how long a kind that is not installed is believed to be absent. Every look at a resource that waits for it
+// absence is how long a kind that is not installed is believed to be absent. Every reconcile of a resource that waits for it
 // would otherwise ask the API server twice, and there can be thousands of them.
 const absence = time.Second
 
-// kindMapper is the mapper of the process, which remembers for a moment what there is not.
-type kindMapper struct {
+// mapper remembers for a moment what there is not. It is safe for concurrent use.
+type mapper struct {
 	meta.RESTMapper
 
 	clock clock.PassiveClock
@@ -30,12 +31,13 @@ type noMatch struct {
 	until time.Time
 }
 
-func newKindMapper(mapper meta.RESTMapper, clk clock.PassiveClock) *kindMapper {
-	return &kindMapper{RESTMapper: mapper, clock: clk, absent: map[schema.GroupVersionKind]noMatch{}}
+// NewMapper gives the mapper of the process, which remembers for a second that a kind is not installed.
+func NewMapper(next meta.RESTMapper, clk clock.PassiveClock) meta.RESTMapper {
+	return &mapper{RESTMapper: next, clock: clk, absent: map[schema.GroupVersionKind]noMatch{}}
 }
 
 // RESTMapping implements meta.RESTMapper.
-func (m *kindMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if len(versions) != 1 {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
@@ -56,12 +58,17 @@ func (m *kindMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*me
 	return mapping, err
 }
 
+// MapperOf gives the mapper of a box that serves a CRD.
+func MapperOf(crd stage.CRD, next meta.RESTMapper) meta.RESTMapper {
+	return ownKind{RESTMapper: next, crd: crd}
+}
+
 // ownKind answers for the kind that a box serves as its CRD says, and asks nobody. The mapper of the process remembers what
 // it was told first, and a CRD that was deleted may come back with another scope.
 type ownKind struct {
 	meta.RESTMapper
 
-	crd pipeline.CRD
+	crd stage.CRD
 }
 
 // RESTMapping implements meta.RESTMapper.

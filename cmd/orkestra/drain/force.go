@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/controllers/crds"
 	draining "github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
@@ -57,7 +58,7 @@ func (d *drainer) force(ctx context.Context) error {
 			d.say(about, err.Error())
 			continue
 		}
-		d.say(about, fmt.Sprintf("let go of, and of %s", counted(n, "resource", "resources")))
+		d.say(about, fmt.Sprintf("let go of, and of %s", output.Count(n, "resource", "resources")))
 	}
 	if failed {
 		return exit.ErrNo

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	draining "github.com/orkspace/orkestra/controllers/drain"
 )
 
@@ -83,7 +84,7 @@ func (d *drainer) progress(ctx context.Context) (done bool, err error) {
 	if len(left) > 0 {
 		return false, nil
 	}
-	_, _ = fmt.Fprintf(d.out, "Nothing is held any more: %s.\n", counted(len(boxes.Items), "box", "boxes"))
+	_, _ = fmt.Fprintf(d.out, "Nothing is held any more: %s.\n", output.Count(len(boxes.Items), "box", "boxes"))
 	return true, nil
 }
 
@@ -120,11 +121,4 @@ func joined(lines []string) string {
 		text += "\n  " + line
 	}
 	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

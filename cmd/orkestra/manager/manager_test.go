@@ -1,10 +1,21 @@
 package manager
 
 import (
+	"crypto/tls"
+	"math"
+	"path/filepath"
+	"runtime/debug"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/controllers/drain"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -31,4 +42,99 @@ func TestNoRateByDefault(t *testing.T) {
 			g.Expect(config.Burst).To(Equal(tc.burst))
 		})
 	}
+}
+
+// given are the flags of a command line.
+func given(t *testing.T, args ...string) *flags {
+	t.Helper()
+	f, cmd := &flags{}, &cobra.Command{}
+	f.bind(cmd)
+	NewWithT(t).Expect(cmd.ParseFlags(args)).To(Succeed())
+	return f
+}
+
+func TestTheManagerRefusesWhatItDoesNotKnow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a level":       {[]string{"--log-level", "loud"}, exit.Usage, `error: --log-level "loud": wanted debug, info or error`},
+		"a format":      {[]string{"--log-format", "xml"}, exit.Usage, `error: --log-format "xml": wanted json or text`},
+		"an argument":   {[]string{"now"}, exit.Usage, `unknown command "now"`},
+		"a duration":    {[]string{"--shutdown-timeout", "5"}, exit.Usage, "--shutdown-timeout"},
+		"no kubeconfig": {[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, exit.No, "error: finding the API server: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stdout, stderr, code := shared.Run(t, NewCommand(), "", append([]string{"manager"}, tc.args...)...)
+			g.Expect(code).To(Equal(tc.code), stderr)
+			g.Expect(stdout).To(BeEmpty())
+			g.Expect(stderr).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+func TestLogLevels(t *testing.T) {
+	for args, enabled := range map[string]bool{"--log-level=debug": true, "--log-level=DEBUG": true, "--log-level=info": false, "--log-level=error": false, "--log-format=TEXT": false} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			logger, err := given(t, args).logger()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(logger.V(1).Enabled()).To(Equal(enabled))
+			g.Expect(logger.Enabled()).To(Equal(args != "--log-level=error"))
+		})
+	}
+}
+
+// What the flags say is what the manager is made with.
+func TestOptionsOfTheManager(t *testing.T) {
+	g := NewWithT(t)
+	o := given(t).options(logr.Discard())
+	g.Expect(o.LeaderElection).To(BeTrue())
+	g.Expect(o.LeaderElectionID).To(Equal(drain.LeaseName))
+	g.Expect(o.LeaderElectionNamespace).To(Equal("orkestra-system"))
+	g.Expect(o.LeaderElectionReleaseOnCancel).To(BeTrue(), "the next one need not wait")
+	g.Expect(*o.LeaseDuration).To(Equal(LeaseDuration))
+	g.Expect(*o.RenewDeadline).To(BeNumerically("<", LeaseDuration))
+	g.Expect(*o.GracefulShutdownTimeout).To(BeNumerically(">", 30*time.Second), "the workers end first")
+	g.Expect(o.Metrics.SecureServing).To(BeTrue())
+	g.Expect(o.Metrics.FilterProvider).NotTo(BeNil(), "the API server says who may read metrics")
+	g.Expect(o.HealthProbeBindAddress).To(Equal(":8081"))
+	g.Expect(o.PprofBindAddress).To(BeEmpty())
+	var served tls.Config
+	for _, change := range o.Metrics.TLSOpts {
+		change(&served)
+	}
+	g.Expect(served.NextProtos).To(Equal([]string{"http/1.1"}))
+
+	o = given(t, "--leader-elect=false", "--metrics-secure=false", "--metrics-bind-address=0", "--namespace=mine", "--shutdown-timeout=1s", "--pprof-bind-address=:6060").options(logr.Discard())
+	g.Expect(o.LeaderElection).To(BeFalse())
+	g.Expect(o.LeaderElectionNamespace).To(Equal("mine"))
+	g.Expect(o.Metrics.FilterProvider).To(BeNil())
+	g.Expect(o.Metrics.BindAddress).To(Equal("0"))
+	g.Expect(*o.GracefulShutdownTimeout).To(Equal(11 * time.Second))
+	g.Expect(o.PprofBindAddress).To(Equal(":6060"))
+}
+
+// Events about the lease are sent once there is somebody to send them.
+func TestEventsOfTheLease(t *testing.T) {
+	g := NewWithT(t)
+	lock, err := newLeaderLock(&rest.Config{Host: "https://127.0.0.1:1"}, "mine")
+	g.Expect(err).NotTo(HaveOccurred())
+	lock.RecordEvent("became leader") // nobody is told, and nothing breaks
+	recorder := events.NewFakeRecorder(1)
+	lock.events = recorder
+	lock.RecordEvent("became leader")
+	g.Expect(recorder.Events).To(Receive(Equal("Normal LeaderElection " + lock.Identity() + " became leader")))
+}
+
+func TestTheMemoryLimitIsTheProcess(t *testing.T) {
+	g := NewWithT(t)
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	debug.SetMemoryLimit(math.MaxInt64)
+	g.Expect(memoryLimit()).To(BeZero(), "none is set")
+	debug.SetMemoryLimit(1 << 40)
+	g.Expect(memoryLimit()).To(BeEquivalentTo(1 << 40))
 }

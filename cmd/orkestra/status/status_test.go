@@ -25,11 +25,11 @@ import (
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // world is a cluster with the shop "flowers", which a test changes.
-type world struct{ shared.APIServer }
+type world struct{ *shared.APIServer }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{shared.APIServer{Objects: shared.Objects(t, "testdata/cluster.yaml")}}
+	return &world{&shared.APIServer{Objects: shared.Objects(t, "testdata/cluster.yaml")}}
 }
 
 // object gives an object of the cluster.

@@ -1,0 +1,134 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr"
+)
+
+var (
+	at         = field.NewPath("x")
+	deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	service    = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	configMap  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	gadget     = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
+)
+
+// expect sees the only mistake, or none where none is wanted.
+func expect(t *testing.T, errs field.ErrorList, want string) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	if want == "" {
+		g.Expect(errs).To(gomega.BeEmpty())
+		return
+	}
+	g.Expect(errs).To(gomega.HaveLen(1))
+	g.Expect(errs[0].Error()).To(gomega.ContainSubstring(want))
+}
+
+func TestName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind          schema.GroupVersionKind
+		written, want string
+	}{
+		"good":              {deployment, "web.a", ""},
+		"capitals":          {deployment, "Web", "a Deployment can't have this name"},
+		"a dot":             {service, "web.a", "a Service can't have this name"},
+		"none":              {service, "", ""},
+		"a kind unknown":    {gadget, "Web", ""},
+		"a template":        {service, "{{ .a }}", ""},
+		"a long CronJob":    {schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "a123456789-123456789-123456789-123456789-123456789-123", "52"},
+		"a path as a Role":  {schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, "a/b", "a Role can't have this name"},
+		"a Role with colon": {schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, "a:B", ""},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, Name(tc.kind, tc.written, at), tc.want) })
+	}
+}
+
+func TestTemplatedName(t *testing.T) {
+	for written, want := range map[string]string{
+		"{{ .metadata.name }}-web": "",
+		"Web-{{ .metadata.name }}": "a Deployment can't have such a name",
+		"web":                      "",
+	} {
+		t.Run(written, func(t *testing.T) {
+			compiled, err := expr.NewScope(nil).Compile(written)
+			gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+			expect(t, TemplatedName(deployment, compiled, written, at), want)
+		})
+	}
+}
+
+func TestNamespace(t *testing.T) {
+	for written, want := range map[string]string{"": "", "team-a": "", "{{ .a }}": "", "Team": "not the name of a namespace"} {
+		t.Run(written, func(t *testing.T) { expect(t, Namespace(written, at), want) })
+	}
+}
+
+func TestRenderedNamesStayInTheirPlace(t *testing.T) {
+	g := gomega.NewWithT(t)
+	g.Expect(RenderedName("a", true)).To(gomega.Succeed())
+	g.Expect(RenderedName("a/b", true)).To(gomega.MatchError(`name: "a/b" can't name an object: it may not contain '/'`))
+	g.Expect(RenderedName("a/b", false)).To(gomega.MatchError(gomega.Not(gomega.ContainSubstring("a/b"))))
+	g.Expect(RenderedNamespace("team-a", true)).To(gomega.Succeed())
+	g.Expect(RenderedNamespace("..", true)).To(gomega.MatchError(gomega.ContainSubstring(`".." can't name a namespace`)))
+}
+
+func TestKeys(t *testing.T) {
+	expect(t, Labels(map[string]string{"a": "b", "example.com/c": "{{ .d }}"}, at), "")
+	expect(t, Labels(map[string]string{"a b": "c"}, at), "no key of labels")
+	expect(t, Labels(map[string]string{"a": "b c"}, at), "x[a]: Invalid value: \"b c\"")
+	expect(t, Annotations(map[string]string{"Example.com/A": "b c"}, at), "")
+	expect(t, Annotations(map[string]string{"a b": "c"}, at), "no key of annotations")
+	expect(t, OwnLabels(map[string]any{"orkestra.orkspace.io/owner-uid": "u", "mine": "a"}, at), "Orkestra sets this itself; remove it")
+	expect(t, DataKeys(configMap, map[string]any{"data": map[string]any{"a.txt": "", "{{ .a }}": ""}}, at), "")
+	expect(t, DataKeys(configMap, map[string]any{"data": map[string]any{"a/b": ""}}, at), "not a key that a ConfigMap takes")
+	expect(t, DataKeys(gadget, map[string]any{"data": map[string]any{"a/b": ""}}, at), "")
+}
+
+func TestScope(t *testing.T) {
+	for kind, want := range map[schema.GroupVersionKind]meta.RESTScopeName{
+		deployment:                         meta.RESTScopeNameNamespace,
+		{Version: "v1", Kind: "Namespace"}: meta.RESTScopeNameRoot,
+		{Version: "v1", Kind: "Node"}:      meta.RESTScopeNameRoot,
+		{Version: "v1", Kind: "Pod"}:       meta.RESTScopeNameNamespace,
+		gadget:                             "",
+	} {
+		t.Run(kind.String(), func(t *testing.T) { gomega.NewWithT(t).Expect(Scope(kind, nil)).To(gomega.Equal(want)) })
+	}
+}
+
+func TestGrantsRights(t *testing.T) {
+	object := func(kind schema.GroupVersionKind, fields map[string]any) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: fields}
+		obj.SetGroupVersionKind(kind)
+		return obj
+	}
+	for name, tc := range map[string]struct {
+		obj     *unstructured.Unstructured
+		cluster bool
+		want    string
+	}{
+		"nothing":                 {object(configMap, map[string]any{}), false, ""},
+		"a kind":                  {object(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, map[string]any{}), false, "Role grants rights"},
+		"a type of Secret":        {object(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, map[string]any{"type": "kubernetes.io/service-account-token"}), false, "a Secret of type"},
+		"a cluster-scoped kind":   {object(gadget, map[string]any{}), true, "Gadget is a cluster-scoped kind that may grant rights"},
+		"the same in a namespace": {object(gadget, map[string]any{}), false, ""},
+		"one of Kubernetes":       {object(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, map[string]any{}), true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			why := GrantsRights(tc.obj, tc.cluster)
+			if tc.want == "" {
+				gomega.NewWithT(t).Expect(why).To(gomega.BeEmpty())
+				return
+			}
+			gomega.NewWithT(t).Expect(why).To(gomega.And(gomega.ContainSubstring(tc.want), gomega.ContainSubstring("--allow-granting-kinds")))
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/orkspace/orkestra/controllers/crdhealth"
 	"github.com/orkspace/orkestra/controllers/crds"
@@ -103,21 +104,20 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports, Rights: rights, CRDs: store, Compiler: compiler, Claims: claims,
 		Revisions: revisions, Plans: plans, Boxes: &told.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
 	})
-	if err := box.SetupWithManager(mgr, told.boxes.Source()); err != nil {
-		return err
-	}
 	answer := &drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}
-	if err := answer.SetupWithManager(mgr, asked.Source()); err != nil {
-		return err
-	}
 	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
-	if err := dependencies.SetupWithManager(mgr, told.dependencies.Source()); err != nil {
-		return err
-	}
 	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Monitors: eng.Monitors()}
 	health := &crdhealth.Reconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
-	if err := health.SetupWithManager(mgr, told.healths.Source()); err != nil {
-		return err
+	for _, c := range []struct {
+		add    func(ctrl.Manager, source.Source) error
+		marked *DirtyQueue
+	}{
+		{box.SetupWithManager, &told.boxes}, {answer.SetupWithManager, asked},
+		{dependencies.SetupWithManager, &told.dependencies}, {health.SetupWithManager, &told.healths},
+	} {
+		if err := c.add(mgr, c.marked.Source()); err != nil {
+			return err
+		}
 	}
 	for _, add := range []manager.Runnable{eng, draining, leader{engine: eng, box: box}} {
 		if err := mgr.Add(add); err != nil {

@@ -53,5 +53,8 @@ func TestObjectFuncs(t *testing.T) {
 		`label "app" nil`:                                   `""`,
 		`annotation "a.b/c" .children.deployment`:           `"d"`,
 		`annotation "x" .children.deployment`:               `""`,
+		`rolloutComplete (dict "spec" (dict "replicas" 2) "status" (dict "replicas" 2 "updatedReplicas" 2 "availableReplicas" 1))`: `false`,
+		`rolloutComplete (dict "spec" (dict "replicas" 2) "status" (dict "replicas" 2 "updatedReplicas" 1 "availableReplicas" 2))`: `false`,
+		`rolloutComplete (dict "spec" (dict "replicas" 2) "status" (dict "replicas" 2 "updatedReplicas" 2 "availableReplicas" 2))`: `true`,
 	})
 }

@@ -35,6 +35,7 @@ func TestListFuncs(t *testing.T) {
 		`slice (list 1 2 3) 1`:              `[2,3]`,
 		`slice (list 1 2 3) 1 2`:            `[2]`,
 		`slice (list 1 2 3) 3`:              `[]`,
+		`slice (list 1 2 3) 1 4`:            `! slice: the bounds are outside the value, whose length is 3`,
 		`slice (list 1 2 3) 4`:              `! slice: the bounds are outside the value, whose length is 3`,
 		`slice (list 1 2 3) 2 1`:            `! slice: the bounds are outside the value, whose length is 3`,
 		`slice (list 1 2 3) -1`:             `! slice: the bounds are outside the value, whose length is 3`,

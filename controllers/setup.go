@@ -137,20 +137,31 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, PlanOf: plans.PlanOf,
-		FinalizersOf: plans.FinalizersOf,
-		Changed: func(name string) {
-			told.boxes.Mark(name, true)
-			told.health(name, true)
-		},
-		HealthChanged: told.health,
-		Rights:        rights,
-		Denied: func(name string, missing access.Right) {
-			if rights.Lost(missing) {
-				told.boxes.Mark(name, true)
-			}
-		},
+		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, Plans: plans,
+		Rights: rights, Notifier: notifier{told: told, rights: rights},
 	})
+}
+
+// notifier passes on what the engine has to tell: to the reconcilers of boxes and of their health.
+type notifier struct {
+	told   *marks
+	rights *access.Reviews
+}
+
+// BoxChanged implements engine.Notifier.
+func (n notifier) BoxChanged(name string) {
+	n.told.boxes.Mark(name, true)
+	n.told.health(name, true)
+}
+
+// HealthChanged implements engine.Notifier.
+func (n notifier) HealthChanged(name string, urgent bool) { n.told.health(name, urgent) }
+
+// RightDenied implements engine.Notifier.
+func (n notifier) RightDenied(name string, missing access.Right) {
+	if n.rights.Lost(missing) {
+		n.told.boxes.Mark(name, true)
+	}
 }
 
 // NewClient makes the manager's client, for ctrl.Options.NewClient. Its requests end in time: the last write of a process that

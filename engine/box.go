@@ -18,12 +18,14 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
+	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/inventory"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
@@ -38,23 +40,23 @@ type box struct {
 	resources *watch.Resources
 	queue     *worker.Queue
 	pool      *worker.Pool
-	retries   *worker.Retries
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
-	client    *apply.Client
-	writer    *apply.Writer
-	states    states
 	inventory *inventory.Inventory
 	owners    *cleanup.Owners
-	snapshots *rollback.Store
-	memory    *budget.Pool  // what its templates may make at the same time
-	slots     worker.Places // of reconciles
 	overdue   *worker.Overdue
-	wentBack  atomic.Bool // the resources in failure have been queued since the box is degraded
+	cycles    *cycle.Reconciler
+	release   release.Everything
 	observer  *observe.Observer
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
 
+	life
+	standing
+}
+
+// life is how a box begins and ends.
+type life struct {
 	cancel  context.CancelFunc // ends everything of the box
 	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
 	working sync.WaitGroup     // the goroutines of the box
@@ -62,16 +64,12 @@ type box struct {
 	begun   chan struct{}      // closed when the workers run, or never will
 	begin   sync.Once          // closes begun
 	waits   bool               // for its turn; guarded by the engine's lock
-
-	mu      sync.Mutex
-	started time.Time // when the workers started; zero: they do not run. Guarded by mu
-	problem string    // why the box can't start; guarded by mu
 }
 
 func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b := &box{
 		engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box),
-		turn: make(chan struct{}), begun: make(chan struct{}),
+		life: life{turn: make(chan struct{}), begun: make(chan struct{})},
 	}
 	writing := rest.CopyConfig(e.config.REST)
 	writing.RateLimiter = worker.NewRateLimiter(writing, e.requests)
@@ -80,31 +78,59 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}
-	b.client = client
-	b.memory = budget.NewPool(e.config.MemoryLimit/8, e.memory)
-	b.writer = apply.NewWriter(client, e.children, e.comparer)
-	b.snapshots = b.snapshotStore()
+	writer := apply.NewWriter(client, e.children, e.comparer)
+	writer.Lives = b.lives
+	// Snapshots are read from the informer of their kind, which is among those of children: asking for one costs no request.
+	snapshots := &rollback.Store{Client: client, Cache: e.children, Namespace: e.config.Namespace, Ours: watch.OursByFields}
 	b.plan.Store(plan)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
-	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: b.writer, Clock: e.config.Clock}
+	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: writer, Clock: e.config.Clock}
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: e, Dependencies: &e.dependencies, Timeout: RequestTimeout})
 	b.queue = worker.NewQueue()
-	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, func(ctx context.Context, key types.NamespacedName) {
-		b.safely(key, func() { b.look(ctx, key) })
-	}, b.panicked)
-	b.slots = worker.NewPlaces(e.slots)
-	b.overdue = worker.NewOverdue(func() { e.config.Changed(b.name) })
-	b.retries = worker.NewRetries(writing, e.config.Clock)
+	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
+	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
 		b.known.Store(options.Health)
 		b.tracker.Restore(*options.Health)
 	}
-	b.writer.Lives = b.lives
 	b.namespaces = options.Namespaces
 	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
+	b.release = release.Everything{
+		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, Former: b.formerFinalizers, Clock: e.config.Clock},
+		Cache:    b.resources, Inventory: b.inventory, Owners: b.owners, Dynamic: e.dynamic,
+	}
+	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
 	return b, nil
+}
+
+// cycleConfig is what the cycles of the box are made of.
+func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *apply.Writer, snapshots *rollback.Store) cycle.Config {
+	e := b.engine
+	return cycle.Config{
+		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
+		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, Former: b.formerFinalizers,
+		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
+		Caller:   func(slot *worker.Slot) pipeline.Caller { return outside{next: e.calls, slot: slot} },
+		Observer: b.observer, Rights: e.config.Rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
+		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
+		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,
+		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: e.config.Events, Panicked: b.panicked,
+	}
+}
+
+// reconcile runs one cycle. A panic outside of the stages, which are guarded by themselves, is an error of this resource alone, too.
+func (b *box) reconcile(ctx context.Context, key types.NamespacedName) {
+	worker.Guard(func() { b.cycles.Reconcile(ctx, key) }, func(p any, stack []byte) {
+		b.panicked(p, stack)
+		b.cycles.AfterPanic(key, p)
+	})
+}
+
+// formerFinalizers are those that the kept revisions of the box name.
+func (b *box) formerFinalizers(ctx context.Context) ([]string, error) {
+	return b.engine.config.Plans.FinalizersOf(ctx, b.name)
 }
 
 // healthChanged passes changed counts on.
@@ -112,7 +138,7 @@ func (b *box) healthChanged(urgent bool) {
 	known := b.tracker.Snapshot()
 	b.engine.config.Metrics.SetResources(b.name, known.Resources)
 	b.engine.config.Metrics.SetRolledBack(b.name, known.Rollback.Count)
-	b.engine.config.HealthChanged(b.name, urgent)
+	b.engine.config.Notifier.HealthChanged(b.name, urgent)
 }
 
 // serves says whether the running box can take a plan without a restart.
@@ -138,7 +164,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
 	b.pool.SetWorkers(plan.Runtime.Workers)
 	b.sweep()
-	b.engine.config.Changed(b.name)
+	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
 // lives says whether the resource with a UID is there.
@@ -172,7 +198,7 @@ func (b *box) run(ctx, work context.Context) {
 		}
 		return
 	}
-	b.engine.config.Changed(b.name)
+	b.engine.config.Notifier.BoxChanged(b.name)
 	if !b.awaitTurn(ctx) {
 		return
 	}
@@ -206,9 +232,7 @@ func (b *box) takeOver() {
 	plan := b.plan.Load()
 	for _, key := range b.resources.Keys() {
 		if obj, ok := b.resources.Get(key); ok && plan.Selection.Selects(obj) {
-			ready, waiting, failing := shows(obj)
-			b.tracker.Seed(key, ready, waiting, failing)
-			b.seedRolledBack(key, obj)
+			b.cycles.TakeOver(obj)
 		}
 	}
 }
@@ -240,7 +264,7 @@ func (b *box) stop(over <-chan time.Time) {
 func (b *box) events() watch.ResourceEvents {
 	return watch.ResourceEvents{
 		Add: func(obj *unstructured.Unstructured, initial bool) {
-			b.states.note(obj)
+			b.cycles.Seen(obj)
 			if initial {
 				b.queue.EnqueueLow(0, keyOf(obj))
 				return
@@ -248,7 +272,7 @@ func (b *box) events() watch.ResourceEvents {
 			b.queue.Enqueue(0, keyOf(obj))
 		},
 		Update: func(_, obj *unstructured.Unstructured) {
-			b.states.note(obj)
+			b.cycles.Seen(obj)
 			b.queue.Enqueue(0, keyOf(obj))
 		},
 		Delete: func(obj *unstructured.Unstructured) {
@@ -268,13 +292,11 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 		if !b.engine.Leading() {
 			b.owners.Expire()
 		}
-		b.states.forget(keyOf(obj))
+		b.cycles.Forget(keyOf(obj))
 		return
 	}
 	b.owners.Deleted(obj)
 	b.queue.Enqueue(0, keyOf(obj))
 }
 
-func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
+func keyOf(obj *unstructured.Unstructured) types.NamespacedName { return cycle.KeyOf(obj) }

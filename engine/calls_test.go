@@ -3,18 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
@@ -154,36 +150,4 @@ func calling(t *testing.T, e *Engine, url string) (*box, *unstructured.Unstructu
 	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "website", v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z",
 		v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"})
 	return b, resource
-}
-
-func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {
-	g := NewWithT(t)
-	arrived := make(chan struct{})
-	host := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		arrived <- struct{}{}
-		<-r.Context().Done() // the caller gives up
-	}))
-	t.Cleanup(host.Close)
-	guard, err := external.NewGuard([]string{"127.0.0.1"}, nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	e, err := New(Config{
-		REST: &rest.Config{Host: "https://127.0.0.1:1"}, Mapper: meta.NewDefaultRESTMapper(nil), MaxConcurrentReconciles: 1, Guard: guard,
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	b, resource := calling(t, e, host.URL)
-	first, second := worker.NewSlot(b.slots), worker.NewSlot(b.slots)
-	g.Expect(first.Take(patience(t))).To(BeTrue())
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer first.Leave()
-		b.reconcile(ctx, b.plan.Load(), resource, &state{}, first)
-	}()
-	g.Eventually(arrived).WithContext(patience(t)).Should(Receive())
-	g.Expect(second.Take(patience(t))).To(BeTrue())
-	cancel()
-	g.Eventually(ended).WithContext(patience(t)).Should(BeClosed())
-	g.Expect(e.slots).To(HaveLen(1), "the second one's")
 }

@@ -25,7 +25,7 @@ func (e *Engine) SetDependency(name string, now pipeline.DependencyState) {
 // wake queues the resources that wait for a dependency. They stand behind fresh events: there may be thousands.
 func (b *box) wake(dependency string) {
 	b.queue.EnqueueLow(0, b.observer.Waiting(dependency)...)
-	b.engine.config.Changed(b.name)
+	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
 // KindOf implements observe.Boxes.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -38,9 +39,6 @@ type Config struct {
 	MemoryLimit int64
 	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
 	ShutdownTimeout time.Duration
-	// Denied is told when the API server has confirmed that the manager lacks a right that a box needs. It must not block.
-	// Default: nobody is told.
-	Denied func(box string, missing access.Right)
 	// Rights says whether a right that was missing is there now. nil: the manager never gets one that it lacked.
 	Rights *access.Reviews
 	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
@@ -51,17 +49,41 @@ type Config struct {
 	ReconcileTimeout time.Duration
 	// Namespace is the manager's own: what is kept of cluster-scoped objects lives there.
 	Namespace string
-	// PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It reads from the API
-	// server unless the plan was asked for before. Errors say which revision of which box, and why it can't be had. Default: it
-	// fails, since no revisions are kept. hash is that of the whole content, where it is known.
-	PlanOf func(ctx context.Context, box, revision, hash string) (*pipeline.Plan, error)
-	// FinalizersOf gives the finalizers that the kept revisions of a box name. It reads from the API server. Default: there are none.
-	FinalizersOf func(ctx context.Context, box string) ([]string, error)
-	// Changed is told when a box's sub-controller has started or stopped. It must not block.
-	Changed func(box string)
-	// HealthChanged is told when a box's counts have changed. It must not block.
-	HealthChanged func(box string, urgent bool)
+	// Plans are those of kept revisions. Default: none are kept.
+	Plans Plans
+	// Notifier hears what the engine has to tell. Default: nobody does.
+	Notifier Notifier
 }
+
+// Notifier hears what the engine has to tell. It must not block.
+type Notifier interface {
+	cycle.Notifier
+	// HealthChanged tells that the counts of a box, or of a CRD that another operator runs, have changed.
+	HealthChanged(name string, urgent bool)
+}
+
+// Plans knows the kept revisions of boxes.
+type Plans interface {
+	cycle.Plans
+	// FinalizersOf gives the finalizers that the kept revisions of a box name. It reads from the API server.
+	FinalizersOf(ctx context.Context, box string) ([]string, error)
+}
+
+// silent tells nobody.
+type silent struct{}
+
+func (silent) BoxChanged(string)                { /* nobody listens */ }
+func (silent) HealthChanged(string, bool)       { /* nobody listens */ }
+func (silent) RightDenied(string, access.Right) { /* nobody listens */ }
+
+// unkept keeps no revisions.
+type unkept struct{}
+
+func (unkept) PlanOf(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {
+	return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
+}
+
+func (unkept) FinalizersOf(context.Context, string) ([]string, error) { return nil, nil }
 
 func withDefaults(c Config) Config {
 	if c.MaxConcurrentReconciles <= 0 {
@@ -82,22 +104,11 @@ func withDefaults(c Config) Config {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	if c.Denied == nil {
-		c.Denied = func(string, access.Right) {}
+	if c.Plans == nil {
+		c.Plans = unkept{}
 	}
-	if c.PlanOf == nil {
-		c.PlanOf = func(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {
-			return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
-		}
-	}
-	if c.FinalizersOf == nil {
-		c.FinalizersOf = func(context.Context, string) ([]string, error) { return nil, nil }
-	}
-	if c.Changed == nil {
-		c.Changed = func(string) {}
-	}
-	if c.HealthChanged == nil {
-		c.HealthChanged = func(string, bool) {}
+	if c.Notifier == nil {
+		c.Notifier = silent{}
 	}
 	return c
 }

@@ -14,10 +14,19 @@ import (
 
 var settingsKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
+// changes are the boxes that were told to have changed.
+type changes struct {
+	silent
+
+	boxes []string
+}
+
+func (c *changes) BoxChanged(box string) { c.boxes = append(c.boxes, box) }
+
 func TestADependencyThatChangesWakesWhatWaitsForIt(t *testing.T) {
 	g := NewWithT(t)
-	var changed []string
-	e := idle(t, func(c *Config) { c.Changed = func(box string) { changed = append(changed, box) } })
+	heard := &changes{}
+	e := idle(t, func(c *Config) { c.Notifier = heard })
 	nothing := func(context.Context, *box) {}
 	b := idleBox(t, e, "website", []string{"db", "queue"}, nothing)
 	other := idleBox(t, e, "other", []string{"queue"}, nothing)
@@ -36,14 +45,14 @@ func TestADependencyThatChangesWakesWhatWaitsForIt(t *testing.T) {
 	item, _ := b.queue.Get()
 	g.Expect(item).To(Equal(waiting))
 	b.queue.Done(item)
-	g.Expect(changed).To(ConsistOf("website"))
+	g.Expect(heard.boxes).To(ConsistOf("website"))
 
 	e.SetDependency("db", starting)
 	e.SetDependency("nobody's", starting)
 	g.Expect(b.queue.Len()).To(BeZero(), "nothing has changed for it")
-	g.Expect(changed).To(HaveLen(1))
+	g.Expect(heard.boxes).To(HaveLen(1))
 	e.SetDependency("queue", pipeline.DependencyState{State: v1alpha1.HealthHealthy, Started: true})
-	g.Expect(changed).To(ConsistOf("website", "website", "other"), "what they show has changed")
+	g.Expect(heard.boxes).To(ConsistOf("website", "website", "other"), "what they show has changed")
 	g.Expect(b.queue.Len()+other.queue.Len()).To(BeZero(), "no resource waits for that one")
 
 	all, first := b.observer.Dependencies(b.plan.Load().DependsOn)

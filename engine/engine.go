@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -26,6 +25,7 @@ import (
 	"github.com/orkspace/orkestra/engine/monitor"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -92,7 +92,7 @@ func New(config Config) (*Engine, error) {
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
 	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
 	e.monitors = monitor.New(monitor.Config{
-		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.HealthChanged, Panicked: e.panicked,
+		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.Notifier.HealthChanged, Panicked: e.panicked,
 	})
 	return e, nil
 }
@@ -180,7 +180,7 @@ type Options struct {
 var ErrNotStarted = errors.New("the engine does not run")
 
 // Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
-// version or namespaces changed is stopped and started. It does not wait for caches: Changed tells when they are full.
+// version or namespaces changed is stopped and started. It does not wait for caches: BoxChanged tells when they are full.
 func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	started, err := e.ensure(plan, options)
 	if started {
@@ -251,14 +251,31 @@ func (e *Engine) Plan(name string) *pipeline.Plan {
 	return nil
 }
 
-// Release lets go of all resources of a box, which say last why, and gives those that are left, sorted. It is asked again, as Changed tells, until none
-// is.
-func (e *Engine) Release(ctx context.Context, name string, how ReleaseMode, f Farewell) (left []types.NamespacedName, err error) {
+// Release lets go of all resources of a box, which say last why, and gives those that are left, sorted. It is asked again, as
+// BoxChanged tells, until none is.
+func (e *Engine) Release(ctx context.Context, name string, how release.Mode, f release.Farewell) (left []types.NamespacedName, err error) {
 	b := e.box(name)
 	if b == nil {
 		return nil, nil
 	}
-	return b.releaseAll(ctx, how, f)
+	return b.release.All(ctx, how, f)
+}
+
+// Narrow says whether a box watches more namespaces than its plan selects, and none of the others has a marked resource any
+// more: it need not watch them then.
+func (e *Engine) Narrow(name string) bool {
+	b := e.box(name)
+	return b != nil && b.running() && release.Narrow(b.plan.Load(), b.namespaces, b.resources)
+}
+
+// SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. None where the box
+// does not run.
+func (e *Engine) SnapshotRevisions(name string) []string {
+	b := e.box(name)
+	if b == nil || !b.running() {
+		return nil
+	}
+	return b.cycles.SnapshotRevisions()
 }
 
 // Unused gives the kinds that a box's plan does not make, and of which neither the box nor a former one has left a child.
@@ -267,13 +284,7 @@ func (e *Engine) Unused(name string) []schema.GroupVersionKind {
 	if b == nil || !b.running() {
 		return nil
 	}
-	var resources []*unstructured.Unstructured
-	for _, key := range b.resources.Keys() {
-		if obj, ok := b.resources.Get(key); ok {
-			resources = append(resources, obj)
-		}
-	}
-	return b.inventory.Unused(resources)
+	return b.inventory.Unused(b.resources)
 }
 
 // Report says how a box fares; ok is false when it does not run.

@@ -65,26 +65,14 @@ func TestAFollowerKeepsNothingOfWhatIsGone(t *testing.T) {
 		clk.Step(time.Second)
 	}
 	g.Expect(b.queue.Len()).To(BeZero())
-	g.Expect(b.states.all).To(BeEmpty())
-	g.Expect(b.states.orphans).To(BeEmpty())
 	g.Expect(len(b.owners.Pending())).To(BeNumerically("<=", 62), "those of the last minute: should this process take over, it cleans up after them")
 
 	b.startQueue()
 	g.Expect(b.queue.Len()).To(Equal(len(b.owners.Pending())))
 }
 
-func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
+func TestClamp(t *testing.T) {
 	g := NewWithT(t)
-	var s states
-	obj := last("first", true, metav1.FinalizerOrphanDependents)
-	s.of(keyOf(obj), "first")
-	s.note(obj)
-	g.Expect(s.orphan(keyOf(obj), "first")).To(BeTrue())
-	s.of(keyOf(obj), "second")
-	g.Expect(s.orphan(keyOf(obj), "second")).To(BeFalse())
-	s.forget(keyOf(obj))
-	g.Expect(s.orphans).To(BeEmpty())
-	s.note(obj) // no look has come to it
-	s.forget(keyOf(obj))
-	g.Expect(s.orphans).To(BeEmpty())
+	g.Expect(clamp(3)).To(Equal(int32(3)))
+	g.Expect(clamp(1 << 40)).To(Equal(int32(1<<31 - 1)))
 }

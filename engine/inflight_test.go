@@ -33,7 +33,7 @@ func asking(t *testing.T, handler http.HandlerFunc) (*Engine, func(ctx context.C
 		resource.SetGroupVersionKind(b.plan.Load().CRD.Kind)
 		resource.SetNamespace("team-a")
 		resource.SetName("shop")
-		_, err := b.client.WriteStatus(ctx, resource, []byte(`{"status":{}}`))
+		_, err := b.cycles.Client.WriteStatus(ctx, resource, []byte(`{"status":{}}`))
 		return err
 	}
 }

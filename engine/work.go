@@ -2,30 +2,26 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/metrics"
-	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // work reconciles until ctx ends, and waits for what is under way, whose context is work.
 func (b *box) work(ctx, work context.Context) {
-	b.mu.Lock()
-	b.started = b.engine.config.Clock.Now()
-	b.mu.Unlock()
+	b.begins(b.engine.config.Clock.Now())
 	b.log.Info("Box started", "workers", b.pool.Workers())
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
-	b.engine.config.Changed(b.name)
+	b.engine.config.Notifier.BoxChanged(b.name)
 	b.startQueue()
 	b.hasBegun()
 	b.pool.Run(ctx, work)
-	b.mu.Lock()
-	b.started = time.Time{}
-	b.mu.Unlock()
+	b.begins(time.Time{})
 	b.log.Info("Box stopped")
 }
 
@@ -46,24 +42,46 @@ func (b *box) startQueue() {
 
 // stuck notes why the box does not run, and tells.
 func (b *box) stuck(err error) {
-	b.mu.Lock()
-	b.problem = err.Error()
-	b.mu.Unlock()
-	b.engine.config.Changed(b.name)
+	b.fails(err)
+	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
-func (b *box) running() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.started.IsZero()
+// standing is how far a box has come. It is safe for concurrent use.
+type standing struct {
+	mu      sync.Mutex
+	started time.Time // when the workers started; zero: they do not run. Guarded by mu
+	problem string    // why the box can't start. Guarded by mu
+}
+
+// begins notes when the workers have started; zero: they have ended.
+func (s *standing) begins(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = at
+}
+
+// fails notes why the box can't start.
+func (s *standing) fails(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problem = err.Error()
+}
+
+func (s *standing) now() (started time.Time, problem string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started, s.problem
+}
+
+func (s *standing) running() bool {
+	started, _ := s.now()
+	return !started.IsZero()
 }
 
 // report says how the box fares.
 func (b *box) report() health.Report {
 	plan := b.plan.Load()
-	b.mu.Lock()
-	started, problem := b.started, b.problem
-	b.mu.Unlock()
+	started, problem := b.now()
 	r := health.Report{
 		Phase: health.Starting, Message: "caches are filling", Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
@@ -100,28 +118,5 @@ func (b *box) queueOwner(uid types.UID) {
 func (b *box) sweep() {
 	for _, key := range b.resources.Keys() {
 		b.queue.EnqueueLow(0, key)
-	}
-}
-
-// schedule queues the next look.
-func (b *box) schedule(run *pipeline.Run, st *state) {
-	key := keyOf(run.Stored)
-	if run.Released {
-		return
-	}
-	switch st.class {
-	case "":
-		st.backoff.Reset()
-		b.again(key, st, b.resync(run.Plan))
-	case pipeline.Transient, pipeline.Panic:
-		delay, look := st.backoff.Next(run.Plan.Runtime.Resync)
-		st.wait(b.engine.config.Clock.Now(), delay)
-		if look {
-			b.again(key, st, delay)
-			return
-		}
-		b.soon(key, delay)
-	default:
-		b.await(run.Plan, key, st)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/release"
 )
 
 // definition is what a box defines the websites with.
@@ -162,7 +162,7 @@ func TestTheCRDGoesWithItsBoxWhereThatIsAskedFor(t *testing.T) {
 				g.Expect(p.websites(t).DeletionTimestamp).To(BeNil())
 				return
 			}
-			g.Expect(p.engine.how).To(Equal(engine.DeleteResources))
+			g.Expect(p.engine.how).To(Equal(release.Resources))
 			const waits = `False DeletionBlocked: the box is being deleted and waits for CustomResourceDefinition "` + websitesCRD + `" to be gone`
 			g.Expect(condition(shown, v1alpha1.ConditionReady)).To(Equal(waits))
 			crd = p.websites(t)

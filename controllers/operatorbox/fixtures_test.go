@@ -28,6 +28,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
 )
 
@@ -58,8 +59,8 @@ type fakeEngine struct {
 
 	left     []types.NamespacedName // of Release
 	fails    error                  // of Release
-	how      engine.ReleaseMode
-	farewell engine.Farewell
+	how      release.Mode
+	farewell release.Farewell
 }
 
 func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
@@ -86,7 +87,7 @@ func (e *fakeEngine) Remove(box string) {
 	delete(e.plans, box)
 }
 
-func (e *fakeEngine) Release(_ context.Context, _ string, how engine.ReleaseMode, f engine.Farewell) ([]types.NamespacedName, error) {
+func (e *fakeEngine) Release(_ context.Context, _ string, how release.Mode, f release.Farewell) ([]types.NamespacedName, error) {
 	e.how, e.farewell = how, f
 	return e.left, e.fails
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
 )
 
@@ -55,7 +56,7 @@ type Engine interface {
 	Leading() bool
 	Narrow(box string) bool
 	Plan(box string) *pipeline.Plan
-	Release(ctx context.Context, box string, how engine.ReleaseMode, farewell engine.Farewell) ([]types.NamespacedName, error)
+	Release(ctx context.Context, box string, how release.Mode, farewell release.Farewell) ([]types.NamespacedName, error)
 	Remove(box string)
 	Report(box string) (health.Report, bool)
 	Settling() time.Duration

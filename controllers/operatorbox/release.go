@@ -13,9 +13,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 )
 
 // finalizeInterval is how long a deleted box waits without an event before it is reconciled again. The engine tells when a resource
@@ -125,7 +125,7 @@ func (r *releaser) free(ctx context.Context, s *scope) (waits string, err error)
 	how, farewell := r.how(s)
 	left, err := r.Engine.Release(ctx, s.box.Name, how, farewell)
 	switch {
-	case errors.Is(err, engine.ErrFilling):
+	case errors.Is(err, release.ErrFilling):
 		return "waits for its caches to fill", nil
 	case err != nil:
 		return "", fmt.Errorf("releasing the resources of OperatorBox %q: %w", s.box.Name, err)
@@ -136,17 +136,17 @@ func (r *releaser) free(ctx context.Context, s *scope) (waits string, err error)
 }
 
 // how says how the resources of a box are let go, and what they say then.
-func (r *releaser) how(s *scope) (engine.ReleaseMode, engine.Farewell) {
-	how := engine.ReleaseMarks
+func (r *releaser) how(s *scope) (release.Mode, release.Farewell) {
+	how := release.Marks
 	switch {
 	case !s.deleted:
-		return how, engine.FarewellDrained()
+		return how, release.Drained()
 	case deletesCRD(s.box, s.live):
-		how = engine.DeleteResources
+		how = release.Resources
 	case s.box.Annotations[v1alpha1.AnnotationCleanup] == v1alpha1.True:
-		how = engine.ReleaseChildren
+		how = release.Children
 	}
-	return how, engine.FarewellOf(s.box.Name, how)
+	return how, release.BoxDeleted(s.box.Name, how)
 }
 
 // awaiting names resources that are not let go yet, the first of them where there are many.

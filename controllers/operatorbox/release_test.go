@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 )
 
 // deleted deletes the box of a process.
@@ -49,7 +49,7 @@ func TestADeletedBoxGoesWhenNothingIsHeld(t *testing.T) {
 	p.serves(t, "shop")
 	g.Expect(p.engine.Plan("shop")).To(BeIdenticalTo(cleaning))
 
-	p.engine.left, p.engine.fails = nil, engine.ErrFilling
+	p.engine.left, p.engine.fails = nil, release.ErrFilling
 	box, _ = p.serves(t, "shop")
 	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False DeletionBlocked: the box is being deleted and waits for its caches to fill"))
 
@@ -61,7 +61,7 @@ func TestADeletedBoxGoesWhenNothingIsHeld(t *testing.T) {
 	box, result = p.serves(t, "shop")
 	g.Expect(box).To(BeNil())
 	g.Expect(result).To(BeZero())
-	g.Expect(p.engine.how).To(Equal(engine.ReleaseMarks))
+	g.Expect(p.engine.how).To(Equal(release.Marks))
 	g.Expect(p.engine.farewell.Reason).To(Equal(v1alpha1.ReasonBoxDeleted))
 	g.Expect(p.engine.Plan("shop")).To(BeNil())
 	g.Expect(p.reports).NotTo(HaveKey("shop"))
@@ -77,14 +77,14 @@ func TestHowADeletedBoxLetsGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   func(*v1alpha1.OperatorBox)
 		draining bool
-		want     engine.ReleaseMode
+		want     release.Mode
 		reason   string
 	}{
-		"children stay":                       {func(*v1alpha1.OperatorBox) {}, false, engine.ReleaseMarks, v1alpha1.ReasonBoxDeleted},
-		"with its children":                   {cleans, false, engine.ReleaseChildren, v1alpha1.ReasonBoxDeleted},
-		"with its CRD":                        {defines, false, engine.DeleteResources, v1alpha1.ReasonBoxDeleted},
-		"drained":                             {cleans, true, engine.ReleaseMarks, v1alpha1.ReasonDrained},
-		"drained, and it has defined its CRD": {defines, true, engine.ReleaseMarks, v1alpha1.ReasonDrained},
+		"children stay":                       {func(*v1alpha1.OperatorBox) {}, false, release.Marks, v1alpha1.ReasonBoxDeleted},
+		"with its children":                   {cleans, false, release.Children, v1alpha1.ReasonBoxDeleted},
+		"with its CRD":                        {defines, false, release.Resources, v1alpha1.ReasonBoxDeleted},
+		"drained":                             {cleans, true, release.Marks, v1alpha1.ReasonDrained},
+		"drained, and it has defined its CRD": {defines, true, release.Marks, v1alpha1.ReasonDrained},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -104,11 +104,16 @@ func (i *Inventory) Made(kind schema.GroupVersionKind) []*unstructured.Unstructu
 
 // Unused gives the kinds that the plan does not make, and of which neither this box nor a former one has left a child of one
 // of the resources.
-func (i *Inventory) Unused(resources []*unstructured.Unstructured) []schema.GroupVersionKind {
+func (i *Inventory) Unused(resources *watch.Resources) []schema.GroupVersionKind {
 	plan := i.plan()
+	has := func(kind schema.GroupVersionKind) bool {
+		return slices.ContainsFunc(resources.Keys(), func(key types.NamespacedName) bool {
+			obj, ok := resources.Get(key)
+			return ok && len(i.Owned(kind, obj)) > 0
+		})
+	}
 	return slices.DeleteFunc(slices.Clone(i.Kinds()), func(kind schema.GroupVersionKind) bool {
-		return slices.Contains(plan.ChildKinds, kind) || i.children.OfBox(kind, i.box) > 0 ||
-			slices.ContainsFunc(resources, func(r *unstructured.Unstructured) bool { return len(i.Owned(kind, r)) > 0 })
+		return slices.Contains(plan.ChildKinds, kind) || i.children.OfBox(kind, i.box) > 0 || has(kind)
 	})
 }
 

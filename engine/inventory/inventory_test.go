@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -66,7 +65,7 @@ func TestKindsAreThoseOfThePlanAndOfFormerOnes(t *testing.T) {
 	g.Expect(i.Kinds()).To(ConsistOf(configMaps))
 	i.Set(plan, []schema.GroupVersionKind{secrets, configMaps})
 	g.Expect(i.Kinds()).To(ConsistOf(configMaps, secrets))
-	g.Expect(i.Unused([]*unstructured.Unstructured{{}})).To(ConsistOf(secrets), "nothing is left of it")
+	g.Expect(i.Unused(&watch.Resources{})).To(ConsistOf(secrets), "nothing is left of it")
 	g.Expect(i.Add([]schema.GroupVersionKind{configMaps})).To(BeFalse())
 	deployments := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	g.Expect(i.Add([]schema.GroupVersionKind{configMaps, deployments})).To(BeTrue())

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -49,6 +50,12 @@ func (r *Run) Snapshot() rollback.Snapshot {
 	s := rollback.Take(r.Began, r.Plan.Box, r.Plan.Revision, stage.IsOurMark)
 	s.RevisionHash = r.Plan.RevisionHash
 	return s
+}
+
+// SnapshotFailed has the result of a run tell that its snapshot could not be kept, and the next cycle at a moment try again.
+func (r *Run) SnapshotFailed(err error, again time.Time) {
+	r.SnapshotError = err
+	r.Inputs.ExpireAt(again)
 }
 
 // ListSnapshots writes on the resource of a run which snapshots may be gone back to.

@@ -50,6 +50,18 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	return nil
 }
 
+// RollBackTo makes the children of a snapshot in a run of its own, with the plan of the snapshot's revision, and takes over what came
+// of it.
+func (r *Run) RollBackTo(ctx context.Context, to *Plan, s rollback.Snapshot) error {
+	back := to.NewRunTo(s, r.Stored, r.Now, r.Ports)
+	back.Succeeded = true // there is nothing further to go back to: what it does not declare goes, whatever is waited for
+	err := to.GoBack(ctx, back)
+	r.Writes, r.Events, r.LeftBehind = back.Writes, back.Events, back.LeftBehind
+	r.Stored = back.Stored // going back may have marked it
+	r.Inputs = back.Inputs.As(&r.Plan.Plan, r.Stored)
+	return err
+}
+
 // RunOnRollback runs the groups of onRollback for the resource as it is stored, with a snapshot as .previous. Nothing is pruned.
 // An error is always a *StepError.
 func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) error {

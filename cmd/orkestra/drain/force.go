@@ -22,9 +22,9 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/controllers/crds"
 	draining "github.com/orkspace/orkestra/controllers/drain"
-	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -174,7 +174,7 @@ func held(resource *unstructured.Unstructured) bool {
 // bid says on a resource that nobody keeps it any more. One that is being deleted says so itself. An error holds up nothing: who forces a
 // drain wants the resource free.
 func (d *drainer) bid(ctx context.Context, last *status.Writer, resource *unstructured.Unstructured) {
-	f := engine.FarewellDrained()
+	f := release.Drained()
 	patch, err := last.Unkept(resource, f.Reason, f.Message, metav1.Now())
 	if resource.GetDeletionTimestamp() != nil || err != nil || patch == nil {
 		return

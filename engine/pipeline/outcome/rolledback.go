@@ -44,6 +44,9 @@ func (p *Plan) RolledBack(ctx context.Context, c *stage.Cycle, m *rollback.Mark,
 // rolledBack is what a cycle says of RolledBack: a box without rollback takes the condition away.
 func rolledBack(c *stage.Cycle, err error, ready metav1.Condition) []status.Own {
 	switch {
+	case c.SnapshotError != nil && err == nil:
+		return []status.Own{status.RolledBack(metav1.ConditionFalse, v1alpha1.ReasonSnapshotFailed,
+			"this generation can't be gone back to, since its snapshot could not be kept: "+c.SnapshotError.Error())}
 	case ready.Reason == v1alpha1.ReasonChildFailed && c.Plan.Rollback != nil && !status.IsTrue(c.Stored, v1alpha1.ConditionRolledBack):
 		return nil // why nothing is rolled back was said when it failed
 	case c.Plan.Rollback == nil && status.HasCondition(c.Stored, v1alpha1.ConditionRolledBack):

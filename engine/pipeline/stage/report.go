@@ -31,6 +31,8 @@ type Report struct {
 	DryRunPassed bool
 	// Completed says that the cycle came to its end, so that nothing is rolled back any more. Only plans with rollback tell.
 	Completed bool
+	// SnapshotError says why the snapshot of a resource that has succeeded could not be kept; nil: it was, or none was taken.
+	SnapshotError error
 }
 
 // Wait is one thing that a resource waits for.

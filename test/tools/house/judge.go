@@ -30,11 +30,8 @@ const notMoved = "not moved yet"
 
 // What is not moved yet may not grow (docs/design/house.md). An exception goes when its wall has moved.
 var exceptions = []exception{
-	{"lines of engine", 2823, notMoved},
-	{"methods of engine.Engine", 31, notMoved},
+	{"methods of engine.Engine", 28, notMoved},
 	{"fields of engine.Engine", 22, notMoved},
-	{"methods of engine.box", 78, notMoved},
-	{"fields of engine.box", 32, notMoved},
 	{"files below 50 lines", 41, notMoved},
 }
 

@@ -1,4 +1,4 @@
-package engine
+package cycle
 
 import (
 	"time"
@@ -22,7 +22,7 @@ const (
 // attempts is what the engine remembers of the attempts at a resource of a box with rollback. All of it is of one generation, one
 // plan and one value of reconcile-at. The zero value is that of a process that knows nothing yet.
 type attempts struct {
-	of edition
+	of attemptKey
 	// failure of the last attempt; nil: it had none.
 	failure *pipeline.StepError
 	// failures are the times of those in a row that may pass by themselves, at most as many as the trigger wants.
@@ -41,26 +41,26 @@ type attempts struct {
 	announce bool
 }
 
-// edition is what an attempt is made at.
-type edition struct {
+// attemptKey is what an attempt is made at.
+type attemptKey struct {
 	generation            int64
 	revision, reconcileAt string
 }
 
-func editionOf(plan *pipeline.Plan, stored *unstructured.Unstructured) edition {
-	return edition{
+func attemptOf(plan *pipeline.Plan, stored *unstructured.Unstructured) attemptKey {
+	return attemptKey{
 		generation: stored.GetGeneration(), revision: plan.Revision, reconcileAt: stored.GetAnnotations()[v1alpha1.AnnotationReconcileAt],
 	}
 }
 
-// renew begins anew for another edition. A process that knows nothing yet does not know either whether a former one has changed
-// children since the last snapshot, if there is one: another than this edition's says that it may have.
-func (a *attempts) renew(now edition, unlike bool) {
+// renew begins anew for another attemptKey. A process that knows nothing yet does not know either whether a former one has changed
+// children since the last snapshot, if there is one: another than this attemptKey's says that it may have.
+func (a *attempts) renew(now attemptKey, unlike bool) {
 	if a.of == now {
 		return
 	}
-	// What was changed for one edition, and has not succeeded since, is still changed.
-	*a = attempts{of: now, touched: a.touched || a.of == edition{} && unlike}
+	// What was changed for one attemptKey, and has not succeeded since, is still changed.
+	*a = attempts{of: now, touched: a.touched || a.of == attemptKey{} && unlike}
 }
 
 // note notes how an attempt ended. A failure that may pass is one of at most `most` that count.
@@ -78,7 +78,7 @@ func (a *attempts) note(step *pipeline.StepError, wrote bool, now time.Time, mos
 }
 
 // mustGoBack says whether a resource goes back in its next cycle.
-func (a *attempts) mustGoBack(now edition, rule *pipeline.Rollback, degraded bool) bool {
+func (a *attempts) mustGoBack(now attemptKey, rule *pipeline.Rollback, degraded bool) bool {
 	return a.failure != nil && !a.nothing && a.of == now && (a.due != "" || rule.OnDegrade && degraded)
 }
 

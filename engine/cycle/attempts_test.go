@@ -1,4 +1,4 @@
-package engine
+package cycle
 
 import (
 	"testing"
@@ -63,14 +63,14 @@ func TestAttemptsBeginAnew(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	failed := &pipeline.StepError{Class: pipeline.Transient}
 	var a attempts
-	a.renew(edition{generation: 1, revision: "a"}, false)
+	a.renew(attemptKey{generation: 1, revision: "a"}, false)
 	g.Expect(a.touched).To(BeFalse(), "a process that knows of nothing unlike the snapshot")
 	a.note(failed, true, now, rule.Failures)
-	a.renew(edition{generation: 1, revision: "a"}, true)
-	g.Expect(a.failures).To(HaveLen(1), "the same edition goes on")
+	a.renew(attemptKey{generation: 1, revision: "a"}, true)
+	g.Expect(a.failures).To(HaveLen(1), "the same attemptKey goes on")
 
-	a.renew(edition{generation: 2, revision: "a"}, true)
-	g.Expect(a).To(Equal(attempts{of: edition{generation: 2, revision: "a"}, touched: true}), "what was changed is still changed")
+	a.renew(attemptKey{generation: 2, revision: "a"}, true)
+	g.Expect(a).To(Equal(attempts{of: attemptKey{generation: 2, revision: "a"}, touched: true}), "what was changed is still changed")
 	a.note(failed, false, now, rule.Failures)
 	g.Expect(a.trigger(rule, false, false, now)).To(BeEmpty(), "one generation's failures are not another's")
 	a.note(nil, false, now, rule.Failures)
@@ -78,6 +78,6 @@ func TestAttemptsBeginAnew(t *testing.T) {
 	g.Expect(a.trigger(rule, false, false, now)).To(BeEmpty(), "in a row")
 
 	var fresh attempts
-	fresh.renew(edition{generation: 2, revision: "a"}, true)
+	fresh.renew(attemptKey{generation: 2, revision: "a"}, true)
 	g.Expect(fresh.touched).To(BeTrue(), "a former process may have changed children since the snapshot")
 }

@@ -1,7 +1,8 @@
-package engine
+package cycle
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 func TestStates(t *testing.T) {
@@ -16,11 +18,11 @@ func TestStates(t *testing.T) {
 	var s states
 	key := types.NamespacedName{Namespace: "a", Name: "b"}
 	first := s.of(key, "u1")
-	first.written = "7"
+	first.own.version = "7"
 	g.Expect(s.of(key, "u1")).To(BeIdenticalTo(first))
 	g.Expect(s.of(types.NamespacedName{Name: "b"}, "u1")).NotTo(BeIdenticalTo(first))
-	g.Expect(s.of(key, "u2").written).To(BeEmpty(), "made again under the same name: another resource")
-	g.Expect(s.of(key, "u1").written).To(BeEmpty())
+	g.Expect(s.of(key, "u2").own.version).To(BeEmpty(), "made again under the same name: another resource")
+	g.Expect(s.of(key, "u1").own.version).To(BeEmpty())
 	s.forget(key)
 	s.forget(key)
 	g.Expect(s.all).To(HaveLen(1))
@@ -37,7 +39,7 @@ func showing(conditions ...[3]string) *unstructured.Unstructured {
 
 func TestReadyBefore(t *testing.T) {
 	g := NewWithT(t)
-	st := &state{shown: metav1.Condition{Type: "Ready", Reason: "shown"}}
+	st := &state{last: last{ready: metav1.Condition{Type: "Ready", Reason: "shown"}}}
 	g.Expect(st.readyBefore(showing([3]string{"Ready", "True", "stored"})).Reason).To(Equal("stored"))
 	g.Expect(st.readyBefore(&unstructured.Unstructured{Object: map[string]any{}}).Reason).To(Equal("shown"), "where no status can show it")
 }
@@ -66,4 +68,53 @@ func TestShows(t *testing.T) {
 			g.Expect([]bool{ready, waiting, failing}).To(Equal([]bool{tc.ready, tc.waiting, tc.failing}))
 		})
 	}
+}
+
+// gone is the last state of a resource that is gone.
+func gone(uid types.UID, deleted bool, finalizers ...string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetNamespace("team-a")
+	obj.SetName("web")
+	obj.SetUID(uid)
+	obj.SetFinalizers(finalizers)
+	if deleted {
+		obj.SetDeletionTimestamp(new(metav1.Now()))
+	}
+	return obj
+}
+
+func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
+	g := NewWithT(t)
+	var s states
+	obj := gone("first", true, metav1.FinalizerOrphanDependents)
+	s.of(KeyOf(obj), "first")
+	s.note(obj)
+	g.Expect(s.orphan(KeyOf(obj), "first")).To(BeTrue())
+	s.of(KeyOf(obj), "second")
+	g.Expect(s.orphan(KeyOf(obj), "second")).To(BeFalse())
+	s.forget(KeyOf(obj))
+	g.Expect(s.orphans).To(BeEmpty())
+	s.note(obj) // no look has come to it
+	s.forget(KeyOf(obj))
+	g.Expect(s.orphans).To(BeEmpty())
+}
+
+func TestAnotherSubControllerGoesOnWithTheBackoff(t *testing.T) {
+	g := NewWithT(t)
+	former, next, key := New(Config{}), New(Config{}), types.NamespacedName{Namespace: "team-a", Name: "web"}
+	st := former.states.of(key, "u1")
+	st.last.inputs, st.last.ready.Reason, st.own.version = &pipeline.Inputs{}, "shown", "7"
+	st.retry.backoff.Next(time.Hour)
+	former.Seen(gone("orphaned", true, metav1.FinalizerOrphanDependents))
+	next.Inherit(former)
+	g.Expect(next.states.of(key, "u1").retry.backoff).To(And(Equal(st.retry.backoff), Not(BeZero())))
+	g.Expect(next.states.of(key, "u1").last.ready.Reason).To(Equal("shown"))
+	g.Expect(next.states.of(key, "u1").last.inputs).To(BeNil(), "it is reconciled")
+	g.Expect(next.states.of(key, "u1").own.version).To(BeEmpty(), "of a cache that is no more")
+	g.Expect(next.states.of(key, "another").retry.backoff).To(BeZero(), "another resource of that name")
+	g.Expect(next.states.orphan(key, "orphaned")).To(BeTrue())
+	next.Forget(key)
+	g.Expect(next.states.all).To(BeEmpty())
+	g.Expect(next.states.orphans).To(BeEmpty())
+	g.Expect(former.states.orphan(key, "orphaned")).To(BeTrue(), "it has its own")
 }

@@ -1,4 +1,4 @@
-package engine
+package cycle
 
 import (
 	"testing"
@@ -12,8 +12,6 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
-	"github.com/orkspace/orkestra/engine/pipeline/children"
-	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // A process that ends between writing the status of a resource and that of CRDHealth leaves the two at odds.
@@ -34,10 +32,11 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 			known := v1alpha1.CRDHealthStatus{Revision: "r", Failing: []v1alpha1.FailingResource{
 				{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, ConsecutiveFailures: 2},
 			}}
-			b := &box{tracker: health.NewTracker(clock.RealClock{}, 5, nil)}
-			b.known.Store(&known)
-			b.tracker.Restore(known)
-			g.Expect(b.tracker.Fails(types.NamespacedName{Namespace: "ns", Name: "listed"})).To(BeTrue())
+			plan := &pipeline.Plan{}
+			plan.Revision = "r"
+			r := New(Config{Tracker: health.NewTracker(clock.RealClock{}, 5, nil), Known: func() *v1alpha1.CRDHealthStatus { return &known }})
+			r.Tracker.Restore(known)
+			g.Expect(r.Tracker.Fails(types.NamespacedName{Namespace: "ns", Name: "listed"})).To(BeTrue())
 
 			stored := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
 				"observedGeneration": int64(1),
@@ -46,7 +45,8 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 			stored.SetNamespace("ns")
 			stored.SetName(tc.resource)
 			stored.SetGeneration(1)
-			g.Expect(b.repeats(&pipeline.Plan{Plan: stage.Plan{Revision: "r"}}, stored, &state{})).To(Equal(tc.repeats))
+			c := &cycle{Reconciler: r, stored: stored, st: &state{}, record: &Record{Key: KeyOf(stored), Plan: plan}}
+			g.Expect(c.repeats()).To(Equal(tc.repeats))
 		})
 	}
 }
@@ -58,14 +58,16 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 		"":                         v1alpha1.ReasonReconcileError, // of a version that wrote none
 	} {
 		g := NewWithT(t)
-		b := &box{}
-		b.known.Store(&v1alpha1.CRDHealthStatus{Failing: []v1alpha1.FailingResource{
+		known := &v1alpha1.CRDHealthStatus{Failing: []v1alpha1.FailingResource{
 			{ResourceReference: v1alpha1.ResourceReference{Namespace: "ns", Name: "listed"}, Reason: reason, Message: "no room"},
-		}})
+		}}
 		stored := &unstructured.Unstructured{Object: map[string]any{}}
 		stored.SetNamespace("ns")
 		stored.SetName("listed")
-		was := b.readyBefore(&pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{Stored: stored}}}, &state{})
+		c := &cycle{
+			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: KeyOf(stored)},
+		}
+		was := c.readyBefore(stored)
 		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))
 	}
 }

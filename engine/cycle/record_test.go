@@ -1,4 +1,4 @@
-package engine
+package cycle
 
 import (
 	"strings"
@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/release"
 )
 
 func TestMerged(t *testing.T) {
@@ -69,20 +70,22 @@ func TestMergedLeavesWhatItIsGiven(t *testing.T) {
 
 func TestResultOf(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(resultOf(&pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}, &state{})).To(Equal(metrics.ResultSuccess))
+	g.Expect((&Record{}).result()).To(BeEmpty(), "nothing ran")
+	g.Expect((&Record{Decision: Decision{Action: Skip}}).result()).To(Equal(metrics.ResultSkipped))
+	g.Expect((&Record{Run: &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}}).result()).To(Equal(metrics.ResultSuccess))
 	waits := &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{Report: stage.Report{Waits: []stage.Wait{{}}}}}}
-	g.Expect(resultOf(waits, &state{})).To(Equal(metrics.ResultWaiting))
-	g.Expect(resultOf(waits, &state{class: pipeline.Refused})).To(Equal("refused"))
+	g.Expect((&Record{Run: waits}).result()).To(Equal(metrics.ResultWaiting))
+	g.Expect((&Record{Run: waits, Class: pipeline.Refused}).result()).To(Equal("refused"))
 }
 
 func TestMarkedAndPaused(t *testing.T) {
 	g := NewWithT(t)
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	g.Expect(marked(obj)).To(BeFalse())
+	g.Expect(release.Held(obj)).To(BeFalse())
 	g.Expect(paused(obj)).To(BeFalse())
 	obj.SetFinalizers([]string{"a/b", v1alpha1.Finalizer})
 	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationPaused: "true"})
-	g.Expect(marked(obj)).To(BeTrue())
+	g.Expect(release.Held(obj)).To(BeTrue())
 	g.Expect(paused(obj)).To(BeTrue())
 	obj.SetDeletionTimestamp(new(metav1.Now()))
 	g.Expect(paused(obj)).To(BeFalse(), "a pause holds no deletion back")
@@ -110,13 +113,7 @@ func TestReconciled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"status": tc.status}}
 			obj.SetGeneration(5)
-			NewWithT(t).Expect(reconciled(obj)).To(Equal(tc.want))
+			NewWithT(t).Expect(reconciledGeneration(obj)).To(Equal(tc.want))
 		})
 	}
-}
-
-func TestClamp(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(clamp(3)).To(Equal(int32(3)))
-	g.Expect(clamp(1 << 40)).To(Equal(int32(1<<31 - 1)))
 }

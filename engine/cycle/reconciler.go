@@ -1,0 +1,288 @@
+package cycle
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/cleanup"
+	"github.com/orkspace/orkestra/engine/contention"
+	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/inventory"
+	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/observe"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/release"
+	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/worker"
+)
+
+// Plans gives plans of kept revisions.
+type Plans interface {
+	// PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It reads from the API
+	// server unless the plan was asked for before. Errors say which revision of which box, and why it can't be had. hash is
+	// that of the whole content; empty: it is not known.
+	PlanOf(ctx context.Context, box, revision, hash string) (*pipeline.Plan, error)
+}
+
+// Notifier hears what a cycle has to tell. It must not block.
+type Notifier interface {
+	// BoxChanged tells that something has changed that the box's own reconciler looks at.
+	BoxChanged(box string)
+	// RightDenied tells that the API server has confirmed that the manager lacks a right that a box needs.
+	RightDenied(box string, missing access.Right)
+}
+
+// Rights says which rights there are.
+type Rights interface {
+	// Granted says whether the manager has a right now. While the API server can't be asked, it has not.
+	Granted(ctx context.Context, want access.Right) bool
+}
+
+// Config is what the cycles of one box are made of.
+type Config struct {
+	// Box is the name of the box.
+	Box string
+	// Plan gives the plan that the box runs now.
+	Plan func() *pipeline.Plan
+	// Namespaces are those that are watched; nil: all.
+	Namespaces []string
+	// Resources of the box.
+	Resources *watch.Resources
+	// Inventory of its children.
+	Inventory *inventory.Inventory
+	// Owners that went.
+	Owners *cleanup.Owners
+	// Releaser lets go of resources.
+	Releaser *release.Releaser
+	// Client writes the status of resources, and Writer their children and marks.
+	Client *apply.Client
+	Writer *apply.Writer
+	// Snapshots of the resources.
+	Snapshots *rollback.Store
+	// Plans of kept revisions.
+	Plans Plans
+	// Former gives the finalizers that the kept revisions of the box name.
+	Former apply.Former
+	// Children of all boxes, for those that find out who else writes a child.
+	Children contention.Cache
+	// Kinds resolves kinds, and ForgetSchemas has their schemas learned anew.
+	Kinds         pipeline.Kinds
+	ForgetSchemas func(kinds []schema.GroupVersionKind)
+	// Caller gives what calls HTTP services for one cycle, which leaves its slot to others meanwhile.
+	Caller func(slot *worker.Slot) pipeline.Caller
+	// Observer reads what the box does not own.
+	Observer *observe.Observer
+	// Rights of the manager.
+	Rights Rights
+	// Notifier hears what is to tell.
+	Notifier Notifier
+	// Tracker counts the health of the box. Known is what another process last wrote of it; nil: nothing.
+	Tracker *health.Tracker
+	Known   func() *v1alpha1.CRDHealthStatus
+	// Queue of the box, the Slots of its reconciles, those that are Overdue, and the budget of Retries.
+	Queue   *worker.Queue
+	Slots   worker.Places
+	Overdue *worker.Overdue
+	Retries *worker.Retries
+	// Memory is what the templates of the box may make at the same time.
+	Memory *budget.Pool
+	// Timeout of one cycle.
+	Timeout time.Duration
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// Log is where the cycles log.
+	Log logr.Logger
+	// Metrics records. nil: nothing is recorded.
+	Metrics *metrics.Recorder
+	// Events sends events about resources. nil: none are sent.
+	Events events.EventRecorder
+	// Panicked is told of a panic that was caught.
+	Panicked func(value any, stack []byte)
+}
+
+// Reconciler runs the cycles of one box. It is safe for concurrent use, but for two cycles of one resource.
+type Reconciler struct {
+	Config
+
+	states states
+	// swept says that the resources in failure have been queued since the box is degraded.
+	swept atomic.Bool
+}
+
+// New gives a reconciler that knows nothing of its resources.
+func New(config Config) *Reconciler {
+	return &Reconciler{Config: config}
+}
+
+// cycle is one reconcile of one resource, under way.
+type cycle struct {
+	*Reconciler
+
+	stored *unstructured.Unstructured // as the cycle began with it; nil: it is gone
+	st     *state
+	slot   *worker.Slot
+	record *Record
+}
+
+// Reconcile runs one cycle of a resource: it gathers the facts, decides, acts, and reports what came of it. What the process
+// did not finish, because it stops or no longer leads, is neither a success nor a failure, and not reported.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
+	c := &cycle{Reconciler: r, slot: worker.NewSlot(r.Slots), record: &Record{Key: key}}
+	if !c.slot.Take(ctx) {
+		return
+	}
+	defer c.slot.Leave()
+	ctx, giveBack := budget.WithCycle(ctx, r.Memory)
+	defer giveBack()
+	ctx = log.IntoContext(ctx, r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
+	c.record.Plan = r.Plan()
+	if c.record.Plan.CleanupOnly {
+		// What waits for resources to be let go is told of each of them.
+		defer r.Notifier.BoxChanged(r.Box)
+	}
+	stored, found := r.Resources.Get(key)
+	if next := r.Owners.CleanUp(ctx, key); next > 0 {
+		r.Queue.EnqueueLow(next, key)
+	}
+	c.record.Began = r.Clock.Now()
+	if found {
+		c.stored, c.st, c.record.Resource = stored, r.states.of(key, stored.GetUID()), stored
+	}
+	c.record.Decision = Decide(c.gather(ctx))
+	if c.act(ctx) {
+		c.record.Took = r.Clock.Since(c.record.Began)
+		reporting{c}.report(ctx)
+	}
+}
+
+// Seen takes in what a version of a resource shows that may be gone in the next one.
+func (r *Reconciler) Seen(resource *unstructured.Unstructured) { r.states.note(resource) }
+
+// Forget drops what is known of a resource that went while nobody reconciles here.
+func (r *Reconciler) Forget(key types.NamespacedName) { r.states.forget(key) }
+
+// Inherit has the cycles go on with the backoff of a former sub-controller of the same box, which has ended.
+func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.states) }
+
+// TakeOver counts a resource as its own status shows it, so that a restart neither heals nor breaks anything.
+func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
+	ready, waiting, failing := shows(resource)
+	r.Tracker.Seed(KeyOf(resource), ready, waiting, failing)
+	r.Tracker.SetRolledBack(KeyOf(resource), pipeline.BackOf(resource).Why())
+}
+
+// AfterPanic counts a cycle that panicked outside of the stages, which are guarded by themselves, and queues the next one.
+func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
+	plan := r.Plan()
+	stored, found := r.Resources.Get(key)
+	if !found {
+		r.Queue.Enqueue(plan.Runtime.Resync, key)
+		return
+	}
+	r.Tracker.Observe(health.Observation{
+		Resource: key, Counts: true, Failed: true, Reason: v1alpha1.ReasonReconcileError, Step: stepReconcile,
+		Message: panicked(value).Error(), Revision: plan.Revision,
+	})
+	st := r.states.of(key, stored.GetUID())
+	st.last.inputs, st.last.class = nil, pipeline.Panic
+	delay, _ := st.retry.backoff.Next(plan.Runtime.Resync)
+	st.retry.wait(r.Clock.Now(), delay)
+	r.Queue.Enqueue(delay, key)
+}
+
+// act does what was decided. It says whether there is something to report.
+func (c *cycle) act(ctx context.Context) bool {
+	decision := &c.record.Decision
+	if decision.Action != Await && c.st != nil {
+		c.st.resolveUnconfirmed(c.stored)
+	}
+	if decision.Action != Await && decision.Action != Retry {
+		c.Retries.Forget(c.record.Key) // it does not wait for its turn any more
+	}
+	switch decision.Action {
+	case Await, Ignore:
+		return false
+	case Forget:
+		c.forget()
+	case Release:
+		c.release(ctx)
+	case ShowPaused:
+		c.showPaused(ctx)
+	case Delay:
+		c.record.Next = &Next{After: decision.After, Low: true}
+	case Skip:
+		c.record.Next = c.st.requeueUnchanged(c.record.Plan, c.Clock.Now())
+	case RollBack:
+		return c.rollBack(ctx)
+	case KeepRolledBack:
+		return c.keepRolledBack(ctx)
+	case Retry:
+		return c.retry(ctx)
+	case Reconcile:
+		return c.execute(ctx)
+	}
+	return true
+}
+
+// retry reconciles a resource that fails and that only time asked for, as far as the box's budget of retries goes.
+func (c *cycle) retry(ctx context.Context) bool {
+	if wait := c.Retries.Admit(c.record.Key); wait > 0 {
+		c.record.Decision = Decision{Action: Skip, Why: "the box's budget of retries is used up"}
+		c.record.Next = &Next{After: min(wait, jittered(c.record.Plan)), Low: true}
+		return true
+	}
+	if !c.execute(ctx) {
+		return false
+	}
+	if c.record.Class != "" {
+		c.Retries.Charge(c.record.Requests)
+	} else {
+		c.Queue.EnqueueLow(0, c.Retries.AdmitNext()...)
+	}
+	return true
+}
+
+// forget drops what is known of a resource that is gone, or that is not the box's.
+func (c *cycle) forget() {
+	key := c.record.Key
+	c.Tracker.Forget(key)
+	c.Observer.Forget(key)
+	if c.stored == nil {
+		c.states.forget(key)
+	}
+	if release.Wide(c.record.Plan, c.Namespaces) {
+		c.Notifier.BoxChanged(c.Box) // it may wait for the last resource outside of its selection
+	}
+}
+
+// release takes the marks off a resource that left the box's selection. Its children stay.
+func (c *cycle) release(ctx context.Context) {
+	c.Tracker.Forget(c.record.Key)
+	c.Observer.Forget(c.record.Key)
+	answer, err := c.Releaser.Release(ctx, c.stored, release.NotSelected(c.Box))
+	if answer != nil {
+		c.st.own.version = answer.GetResourceVersion()
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Resource could not be released")
+		c.record.Next = c.st.requeueBackoff(c.record.Plan, c.Clock.Now())
+		return
+	}
+	*c.st = state{uid: c.st.uid, released: true}
+	log.FromContext(ctx).Info("Resource released: it left the selection")
+}

@@ -1,0 +1,233 @@
+package cycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// reporting hands on what a cycle came to.
+type reporting struct{ *cycle }
+
+// report hands the record on: to the log, metrics, whoever waits for a right, health, events and the queue, in this order. What
+// going back needs is decided once the cycle is counted, since it may have degraded the box.
+func (c reporting) report(ctx context.Context) {
+	rec := c.record
+	c.log(ctx)
+	c.measure()
+	if rec.Missing != nil {
+		c.Notifier.RightDenied(c.Box, *rec.Missing)
+	}
+	if o, counts := rec.observation(); counts {
+		c.Tracker.Observe(o)
+	}
+	switch {
+	case rec.Back != nil && rec.Back.Unavailable != "":
+		c.Tracker.SetRolledBack(rec.Key, "")
+		c.warn(rec.Resource, rec.Back.Unavailable, rec.Back.Message)
+	case rec.Back != nil:
+		c.endRollback(ctx)
+	case rec.Run != nil:
+		c.endAttempt()
+		c.tell()
+	}
+	if rec.Run != nil && !rec.Run.Released {
+		rec.Next = c.st.requeue(rec.Plan, c.Clock.Now())
+	}
+	switch {
+	case rec.Next == nil:
+	case rec.Next.Low:
+		c.Queue.EnqueueLow(rec.Next.After, rec.Key)
+	default:
+		c.Queue.Enqueue(rec.Next.After, rec.Key)
+	}
+}
+
+// log says what failed and what was written.
+func (c reporting) log(ctx context.Context) {
+	rec, logger := c.record, log.FromContext(ctx)
+	if rec.Back != nil && rec.Back.Unavailable != "" {
+		logger.Info("Nothing is rolled back", "reason", rec.Back.Unavailable, "message", rec.Back.Message)
+	}
+	if rec.Err != nil {
+		message := "Reconcile failed"
+		if rec.Back != nil {
+			message = "Rollback failed"
+		}
+		logger.Error(rec.Err.Err, message, "stage", rec.Err.Step, "class", rec.Err.Class)
+	}
+	if err := rec.Status.Err; err != nil && ctx.Err() == nil {
+		const message = "Status could not be written"
+		if apierrors.IsConflict(err) {
+			logger.V(1).Info(message, "reason", err.Error()) // the resource has changed since it was read
+		} else {
+			logger.Error(err, message, "class", rec.Class)
+		}
+	}
+	if rec.Run == nil {
+		return
+	}
+	for _, w := range rec.Run.Writes {
+		logger.Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
+	}
+}
+
+// measure counts the cycle and its writes in the metrics.
+func (c reporting) measure() {
+	if result := c.record.result(); result != "" {
+		c.Metrics.Reconciled(c.Box, result, c.record.Took)
+	}
+	if c.record.Run == nil {
+		return
+	}
+	for _, w := range c.record.Run.Writes {
+		c.Metrics.ChildWritten(c.Box, string(w.Action))
+	}
+}
+
+// observation is what health counts of the cycle; ok is false where it counts nothing.
+func (r *Record) observation() (o health.Observation, ok bool) {
+	run, after := r.Run, r.Status.After
+	o = health.Observation{Resource: r.Key, Reason: after.Ready.Reason, Message: after.Ready.Message}
+	switch {
+	case r.Decision.Action == ShowPaused:
+		// It is looked at, and so it is counted; but nothing has succeeded or failed.
+		o.Ready = after.Ready.Status == metav1.ConditionTrue
+		return o, true
+	case run == nil:
+		return o, false
+	}
+	o.LeftBehind, o.Waiting = run.LeftBehind, after.Reconciling.Status == metav1.ConditionTrue
+	if r.Back != nil { // neither a success nor a failure
+		o.Back = true
+		return o, true
+	}
+	o.Ready, o.Revision = after.Ready.Status == metav1.ConditionTrue && !o.Waiting, r.Plan.Revision
+	step := r.failure()
+	o.Counts = !r.Repeats && (step != nil || !run.AwaitsDependency)
+	if step != nil {
+		o.Failed, o.Step, o.Reason = true, step.Step, v1alpha1.ReasonReconcileError
+		o.Message = strings.TrimPrefix(step.Error(), step.Step+": ")
+	}
+	if run.Released {
+		// It is let go: what is left is its own deletion event.
+		o.Ready, o.Waiting = false, true
+	}
+	return o, true
+}
+
+// announcement is an event to send.
+type announcement struct {
+	about, related runtime.Object
+	warning        bool
+	reason, note   string
+}
+
+// transition is the event of what the resource has become; ok is false where it is what it was, or was told of otherwise.
+func (r *Record) transition(box string) (a announcement, ok bool) {
+	run, before, after := r.Run, r.Status.Before, r.Status.After.Ready
+	a = announcement{about: run.Stored, warning: true, reason: after.Reason, note: after.Message}
+	switch {
+	case run.Deleting && after.Reason != v1alpha1.ReasonReconcileError:
+	case after.Status == before.Status && after.Message == before.Message:
+	case after.Status == metav1.ConditionTrue:
+		a.warning, a.reason, a.note = false, v1alpha1.ReasonReconciled, "everything that box "+box+" declares is so"
+		if before.Reason == v1alpha1.ReasonReconcileError {
+			a.reason = v1alpha1.ReasonRecovered
+		}
+		if reconciling := r.Status.After.Reconciling; reconciling.Status == metav1.ConditionTrue {
+			a.note = "reconciled by box " + box + "; " + reconciling.Message
+		}
+		a.note = strings.ToValidUTF8(a.note[:min(len(a.note), maxNote)], "")
+		return a, true
+	case pipeline.BackOf(run.Stored).Tells(r.Plan.Revision, run.Stored):
+	case after.Reason == v1alpha1.ReasonReconcileError, after.Reason == v1alpha1.ReasonChildFailed:
+		return a, true
+	}
+	return a, false
+}
+
+// announcements are the events of a cycle but those in told, which go on. happened is what told is in the next cycle.
+func (r *Record) announcements(box string, told []pipeline.Event) (all []announcement, happened []pipeline.Event) {
+	if a, ok := r.transition(box); ok {
+		all = append(all, a)
+	}
+	happened = merged(r.Run.Events)
+	for _, e := range happened {
+		if slices.Contains(told, e) {
+			continue
+		}
+		a := announcement{about: r.Run.Stored, warning: e.Warning, reason: e.Reason, note: e.Message}
+		switch {
+		case e.OfBox:
+			a.about, a.related = &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: box, UID: r.Plan.UID}}, r.Run.Stored
+		case e.About.Name != "":
+			a.about = &e.About
+		case e.Related.Name != "":
+			a.related = &e.Related
+		}
+		all = append(all, a)
+	}
+	return all, happened
+}
+
+// tell sends what happened, on transitions only. A namespace that is going takes no events.
+func (c reporting) tell() {
+	if c.Events == nil || c.record.Err != nil && pipeline.Terminates(c.record.Run.Stored.GetNamespace(), c.record.Err) {
+		return
+	}
+	var all []announcement
+	all, c.st.told = c.record.announcements(c.Box, c.st.told)
+	for _, a := range all {
+		kind := corev1.EventTypeNormal
+		if a.warning {
+			kind = corev1.EventTypeWarning
+		}
+		c.Events.Eventf(a.about, a.related, kind, a.reason, "Reconcile", "%s", a.note)
+	}
+}
+
+// warn makes an event of what befell the rollback of a resource.
+func (c reporting) warn(about *unstructured.Unstructured, reason, message string) {
+	if c.Events != nil {
+		c.Events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Rollback", "%s", message)
+	}
+}
+
+// maxNote is what the API server accepts as the text of an event, in bytes.
+const maxNote = 1024
+
+// merged joins events of one reason: Kubernetes takes two of them about one object for the same, and drops the second text.
+func merged(all []pipeline.Event) []pipeline.Event {
+	var out []pipeline.Event
+	for _, e := range all {
+		at := slices.IndexFunc(out, func(o pipeline.Event) bool {
+			return o.Reason == e.Reason && o.Warning == e.Warning && o.About == e.About
+		})
+		if at < 0 {
+			out = append(out, e)
+			continue
+		}
+		out[at].Message += "; " + e.Message
+		if out[at].Related != e.Related {
+			out[at].Related = corev1.ObjectReference{}
+		}
+	}
+	for i := range out {
+		if m := out[i].Message; len(m) > maxNote {
+			out[i].Message = strings.ToValidUTF8(m[:maxNote-len("…")], "") + "…"
+		}
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package cycle
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/inventory"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/worker"
+)
+
+func TestWhichCyclesOnlyTimeAsksFor(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cases := map[string]struct {
+		state *state
+		due   bool
+	}{
+		"no error":                      {&state{}, false},
+		"transient, too early":          {&state{last: last{class: pipeline.Transient}, retry: retry{due: now.Add(1), pause: 1}}, false},
+		"transient":                     {&state{last: last{class: pipeline.Transient}, retry: retry{due: now}}, true},
+		"transient, a clock set back":   {&state{last: last{class: pipeline.Transient}, retry: retry{due: now.Add(time.Hour), pause: time.Second}}, true},
+		"panic":                         {&state{last: last{class: pipeline.Panic}, retry: retry{due: now}}, true},
+		"refused, just now":             {&state{last: last{class: pipeline.Refused, at: now.Add(-10 * time.Second)}}, false},
+		"refused, a clock set back":     {&state{last: last{class: pipeline.Refused, at: now.Add(10 * time.Second)}}, true},
+		"refused, a resync ago":         {&state{last: last{class: pipeline.Refused, at: now.Add(-time.Minute)}}, true},
+		"permanent":                     {&state{last: last{class: pipeline.Permanent, at: now.Add(-time.Hour)}}, false},
+		"a right that has been granted": {&state{last: last{class: pipeline.Permission, at: now.Add(-time.Hour)}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			resource := &unstructured.Unstructured{Object: map[string]any{}}
+			resource.SetName("web")
+			resource.SetResourceVersion("1")
+			plan := &pipeline.Plan{}
+			plan.Runtime.Resync = time.Minute
+			clk := testingclock.NewFakeClock(now)
+			r := New(Config{Clock: clk, Inventory: inventory.New("website", func() *pipeline.Plan { return plan }, nil, nil, 0)})
+			st := tc.state
+			st.last.inputs = plan.NewRun(resource, now, pipeline.Ports{}).Inputs
+			retries := func() bool {
+				c := &cycle{Reconciler: r, stored: resource, st: st, record: &Record{Plan: plan, Began: now}}
+				return Decide(c.gather(t.Context())).Action == Retry
+			}
+			g.Expect(retries()).To(Equal(tc.due))
+			resource.SetGeneration(2)
+			g.Expect(retries()).To(BeFalse(), "a change passes")
+			st.last.inputs, st.last.version = nil, "1"
+			g.Expect(retries()).To(Equal(tc.due), "a status that could not be written is no change")
+			resource.SetResourceVersion("2")
+			g.Expect(retries()).To(BeFalse())
+		})
+	}
+}
+
+// A box whose retries have sent all that they may has one wait that comes then, and does not ask its API server.
+func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
+	g := NewWithT(t)
+	asked := 0
+	r, resource := serving(t, v1alpha1.OperatorBoxSpec{}, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusBadRequest)
+	})
+	resource.SetFinalizers(nil) // they are refused, too
+	resource.SetAnnotations(nil)
+	clk := testingclock.NewFakeClock(time.Unix(1000, 0))
+	r.Retries, r.Clock = worker.NewRetries(&rest.Config{QPS: 1, Burst: 1}, clk), clk
+	st := &state{uid: "u1"}
+	retry := func() *Record {
+		slot := worker.NewSlot(r.Slots)
+		g.Expect(slot.Take(patience(t))).To(BeTrue())
+		defer slot.Leave()
+		c := &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{Key: KeyOf(resource), Plan: r.Plan(), Began: clk.Now()}}
+		g.Expect(c.retry(patience(t))).To(BeTrue())
+		return c.record
+	}
+	g.Expect(retry().Class).NotTo(BeEmpty())
+	g.Expect(asked).To(BeNumerically(">=", 1))
+	before := asked
+	g.Expect(retry().Decision.Action).To(Equal(Skip))
+	g.Expect(asked).To(Equal(before), "what was sent is charged, and nothing is left")
+	g.Expect(r.Retries.AdmitNext()).To(ConsistOf(KeyOf(resource)), "it waits")
+}

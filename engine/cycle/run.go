@@ -1,0 +1,221 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/observe"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/worker"
+)
+
+// execute runs a plan: that of the box, or that of a snapshot where the record says so. It says false where the process stops, or
+// no longer leads: what was not finished is neither a success nor a failure.
+func (c *cycle) execute(ctx context.Context) bool {
+	ctx, sent := worker.CountRequests(ctx)
+	c.st.released = false
+	c.record.Repeats = c.repeats()
+	reading := c.Observer.For(c.record.Key)
+	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
+	err := c.runPlan(ctx)
+	reading.End(c.record.Back == nil && c.record.Run.Active())
+	// A call that ran into the deadline, or panicked, has left the slot to others.
+	if !c.slot.Take(ctx) || ctx.Err() != nil {
+		return false
+	}
+	if v := c.record.Run.Stored.GetResourceVersion(); v != c.stored.GetResourceVersion() {
+		c.st.own.version = v
+	}
+	c.conclude(ctx, err)
+	c.record.Requests = sent.Load()
+	return true
+}
+
+// ports are what a plan acts through. One that goes back deletes nothing for good, and is asked of nobody before.
+func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
+	plan, now := c.record.Plan, c.record.Began
+	c.st.writes.Begin(c.stored, now)
+	ports := pipeline.Ports{
+		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
+		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: c.Caller(c.slot),
+	}
+	if c.record.Back == nil {
+		ports.Former, ports.DryRun = c.Former, c.dryRun()
+	}
+	return ports
+}
+
+// runPlan runs the plan once all that it looks at is known. Whatever adds a wait, an event or a mark does so here, while it runs.
+func (c *cycle) runPlan(ctx context.Context) error {
+	run, plan := c.record.Run, c.record.Plan
+	run.Orphan = c.states.orphan(c.record.Key, c.stored.GetUID())
+	run.Succeeded = c.record.Back != nil || c.succeeded() // what is gone back to has
+	if c.record.Back != nil {
+		defer func() { run.Inputs.ExpireAt(c.record.Back.Mark.Retry(plan.Runtime.Resync)) }()
+		if c.record.Back.lost != nil {
+			return c.record.Back.lost
+		}
+	}
+	if err := c.Inventory.Refill(ctx); err != nil {
+		return err
+	}
+	if c.stored.GetDeletionTimestamp() != nil {
+		if err := c.Writer.ResolveUnconfirmed(ctx, c.stored.GetUID()); err != nil {
+			return err
+		}
+	}
+	return c.within(ctx, func(ctx context.Context) error {
+		if c.record.Back != nil {
+			return c.goBack(ctx)
+		}
+		return plan.Execute(ctx, run)
+	})
+}
+
+// within runs a part of a cycle under its deadline. A panic is an error of this resource alone.
+func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	defer c.Overdue.Watch(ctx, c.record.Key, c.slot)()
+	defer func() {
+		if p := recover(); p != nil {
+			c.Panicked(p, debug.Stack())
+			err = &pipeline.StepError{Step: stepReconcile, Class: pipeline.Panic, Err: panicked(p)}
+		}
+	}()
+	err = f(ctx)
+	if p, ok := errors.AsType[*pipeline.PanicError](err); ok {
+		c.Panicked(p.Value, p.Stack)
+	}
+	return timedOut(ctx, err, c.Timeout)
+}
+
+// stepReconcile is the step of what went wrong outside of the stages.
+const stepReconcile = "reconcile"
+
+func panicked(value any) error { return fmt.Errorf("panic: %v", value) }
+
+// timedOut says of a step that the deadline has ended that this is what ended it.
+func timedOut(ctx context.Context, err error, timeout time.Duration) error {
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	step := pipeline.AsStepError(err)
+	if step.Class != pipeline.Transient {
+		return err
+	}
+	return &pipeline.StepError{Step: step.Step, Class: step.Class, Err: fmt.Errorf(
+		"the reconcile took longer than %s and was ended: %w", timeout, step.Err)}
+}
+
+// conclude finds out what a run came to, shows it on the resource, and remembers it for the next cycle.
+func (c *cycle) conclude(ctx context.Context, err error) {
+	run, st, rec := c.record.Run, c.st, c.record
+	missing, err := confirmDenial(ctx, c.Rights, err)
+	result, err := c.result(ctx, err)
+	rec.Resource, rec.Status.Before = run.Stored, c.readyBefore(run.Stored)
+	st.last = last{inputs: run.Inputs, at: run.Now, version: run.Stored.GetResourceVersion(), ready: st.last.ready}
+	var unwritten error
+	if !run.Released {
+		unwritten = c.writeStatus(ctx, run.Stored, result)
+		if apierrors.IsInvalid(unwritten) && len(result.Fields) > 0 {
+			result, err = c.unstorable(result, err, unwritten)
+			unwritten = c.writeStatus(ctx, run.Stored, result)
+		}
+	}
+	rec.Status.After, rec.Missing = result, missing
+	if err != nil {
+		rec.Err = pipeline.AsStepError(err)
+		rec.Class = rec.Err.Class
+		if rec.Err.Reason == v1alpha1.ReasonInvalidChild || rec.Err.Reason == v1alpha1.ReasonTemplateError {
+			c.ForgetSchemas(c.Inventory.Kinds()) // what they say may be out of date
+		}
+	}
+	if unwritten != nil {
+		c.statusFailed(ctx, unwritten)
+	}
+	before := rec.Status.Before
+	same := before.Status == result.Ready.Status && before.Reason == result.Ready.Reason && before.Message == result.Ready.Message
+	rec.Repeats = rec.Repeats && same && len(run.Writes) == 0 && (rec.failure() == nil || rec.failure().Stalls())
+	st.last.class, st.last.missing, st.last.ready = rec.Class, rec.Missing, result.Ready
+}
+
+// result is what the resource shows after a run that ended with err. A resource that has succeeded is gone back to later: should
+// its snapshot fail, the result tells.
+func (c *cycle) result(ctx context.Context, err error) (status.Result, error) {
+	run := c.record.Run
+	if c.record.Back != nil {
+		return run.ResultBack(ctx, c.record.Back.Mark, err), err
+	}
+	result, err := run.Result(ctx, err)
+	if err != nil || !c.keepsSnapshot(result) {
+		return result, err
+	}
+	before := run.Stored.GetResourceVersion()
+	failed := c.Snapshots.Save(ctx, run.Stored, run.Snapshot(), run.ListSnapshots)
+	if v := run.Stored.GetResourceVersion(); v != before {
+		c.st.own.version = v
+	}
+	if failed == nil {
+		return result, nil
+	}
+	log.FromContext(ctx).Error(failed, "Snapshot could not be kept")
+	run.SnapshotFailed(failed, run.Now.Add(min(snapshotInterval, run.Plan.Runtime.Resync)))
+	return run.Result(ctx, nil)
+}
+
+// snapshotInterval is the time to the next try where a snapshot could not be kept. Until then there is no way back to this generation.
+const snapshotInterval = 10 * time.Second
+
+// keepsSnapshot says whether a resource has succeeded for the first time at its generation and plan: Ready, with nothing that is
+// waited for.
+func (c *cycle) keepsSnapshot(result status.Result) bool {
+	run := c.record.Run
+	if run.Plan.Rollback == nil || !run.Settled() || len(run.Waits) > 0 || result.Ready.Status != metav1.ConditionTrue {
+		return false
+	}
+	snapshot := run.Snapshot()
+	return !c.Snapshots.Has(run.Stored, snapshot.Generation, snapshot.Revision)
+}
+
+// unstorable is the result where the API server refuses to store declared fields. One that is rolled back shows what it did
+// without them.
+func (c *cycle) unstorable(result status.Result, err, refused error) (status.Result, error) {
+	if c.record.Back != nil {
+		result.Fields = nil
+		return result, err
+	}
+	return c.record.Run.Unstorable(result, err, refused)
+}
+
+// confirmDenial finds the right that is missing where an error says that one is, and asks the API server whether it is. A 403 that
+// says so, and that a review does not confirm, is the refusal of something else.
+func confirmDenial(ctx context.Context, rights Rights, err error) (missing *access.Right, confirmed error) {
+	if err == nil {
+		return nil, nil
+	}
+	step := pipeline.AsStepError(err)
+	if step.Class != pipeline.Permission {
+		return nil, err
+	}
+	missing = pipeline.Denial(step.Err)
+	if missing != nil && !rights.Granted(ctx, *missing) {
+		return missing, step
+	}
+	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.Verb) {
+		// Nothing but rights is asked of reads, and this one has been granted meanwhile.
+		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
+	}
+	return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}
+}

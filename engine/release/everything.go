@@ -1,0 +1,129 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/orkspace/orkestra/engine/cleanup"
+	"github.com/orkspace/orkestra/engine/inventory"
+	"github.com/orkspace/orkestra/engine/pipeline"
+)
+
+// slice is how long one call of All lets go of resources, so that a large box does not keep a worker from the others.
+const slice = 2 * time.Second
+
+// ErrFilling says that the caches of a box are filling: what it would have to let go is not known yet. BoxChanged tells when
+// they are full.
+var ErrFilling = errors.New("the caches are filling")
+
+// Cache reads the resources of a box.
+type Cache interface {
+	// HasSynced says that all resources are known.
+	HasSynced() bool
+	// Keys gives the keys of all resources.
+	Keys() []types.NamespacedName
+	// Get gives a resource.
+	Get(key types.NamespacedName) (*unstructured.Unstructured, bool)
+}
+
+// Everything lets go of all resources of a box.
+type Everything struct {
+	*Releaser
+
+	// Cache has the resources.
+	Cache Cache
+	// Inventory of the box.
+	Inventory *inventory.Inventory
+	// Owners delete children.
+	Owners *cleanup.Owners
+	// Dynamic deletes resources.
+	Dynamic dynamic.Interface
+}
+
+// All lets go of every resource, or of as many as there is time for, and gives those that are left, sorted: those change by it,
+// and BoxChanged tells of each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD
+// that goes at the same time would keep it, and its caller, waiting for ever.
+func (e *Everything) All(ctx context.Context, how Mode, f Farewell) (left []types.NamespacedName, err error) {
+	if !e.Cache.HasSynced() || how == Children && !e.Inventory.Known() {
+		return nil, ErrFilling
+	}
+	var errs []error
+	var spent time.Duration
+	for _, key := range e.Cache.Keys() {
+		obj, ok := e.Cache.Get(key)
+		if !ok || !Held(obj) && how != Resources {
+			continue
+		}
+		if spent > slice {
+			left = append(left, key)
+			continue
+		}
+		began := e.Clock.Now()
+		gone, err := e.one(ctx, obj, how, f)
+		if err != nil {
+			errs = append(errs, err) // its time does not count: it may be slow each time, and must not hold up the others
+		} else {
+			spent += e.Clock.Since(began)
+		}
+		if !gone {
+			left = append(left, key)
+		}
+	}
+	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	return left, errors.Join(errs...)
+}
+
+// one says whether a resource is let go.
+func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, how Mode, f Farewell) (gone bool, err error) {
+	switch {
+	case obj.GetDeletionTimestamp() != nil:
+		return false, nil // its own events bring it to its end
+	case how == Resources:
+		return false, e.delete(ctx, obj)
+	case how == Children:
+		if left, err := e.Owners.DeleteChildren(ctx, obj); err != nil || left {
+			return false, err
+		}
+	}
+	_, err = e.Release(ctx, obj, f)
+	return err == nil, err
+}
+
+// delete deletes a resource, unless it was replaced since it was read.
+func (e *Everything) delete(ctx context.Context, obj *unstructured.Unstructured) error {
+	uid := obj.GetUID()
+	err := e.Dynamic.Resource(e.Plan().CRD.Resource).Namespace(obj.GetNamespace()).
+		Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return nil
+}
+
+// Wide says whether a box watches namespaces only to let go of their resources: more than its plan selects. nil are all.
+func Wide(plan *pipeline.Plan, watched []string) bool {
+	selected := plan.Selection.Namespaces()
+	return !plan.CleanupOnly && selected != nil && (watched == nil || len(watched) > len(selected))
+}
+
+// Narrow says whether such a box need not watch the others any more: none of them has a held resource.
+func Narrow(plan *pipeline.Plan, watched []string, cache Cache) bool {
+	if !Wide(plan, watched) {
+		return false
+	}
+	selected := plan.Selection.Namespaces()
+	return !slices.ContainsFunc(cache.Keys(), func(key types.NamespacedName) bool {
+		obj, ok := cache.Get(key)
+		return ok && Held(obj) && !slices.Contains(selected, key.Namespace)
+	})
+}

@@ -48,7 +48,7 @@ func codeOf(answer *external.Answer, err error) string {
 	}
 }
 
-// outside makes the external calls of one look. A call may wait for a host for as long as a reconcile lasts, and needs nothing
+// outside makes the external calls of one reconcile. A call may wait for a host for as long as a reconcile lasts, and needs nothing
 // of this process meanwhile, so that it leaves the slot to others: else the hosts of one box could stop all boxes.
 type outside struct {
 	next pipeline.Caller

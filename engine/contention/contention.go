@@ -21,7 +21,7 @@ const (
 	// firstPause is the first pause between two corrections of a child. Each is twice as long as the one before: up to earlyPause in the
 	// first minute, and then up to resync.
 	firstPause, earlyPause = time.Second, 2 * time.Second
-	// calm is how long a child must stay as it was put right until those who look at the resource are told no more of it.
+	// calm is how long a child must stay as it was put right until the resource says no more of it.
 	calm = 500 * time.Millisecond
 )
 

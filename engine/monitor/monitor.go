@@ -76,7 +76,7 @@ func (m *monitor) change(is MonitoredCRD) {
 	}
 }
 
-// enqueue has resources looked at; nil ones are left out.
+// enqueue has resources checked; nil ones are left out.
 func (m *monitor) enqueue(resources ...*unstructured.Unstructured) {
 	for _, obj := range resources {
 		if obj != nil {
@@ -239,7 +239,7 @@ func (m *monitor) report() health.Report {
 	if !m.started.IsZero() {
 		r.Phase, r.StartedAt = health.Running, m.started
 	}
-	// Its own operator reconciles: what is counted here is how often it was looked.
+	// Its own operator reconciles: what is counted here are checks.
 	r.Snapshot.ConsecutiveFailures, r.Snapshot.SuccessCount, r.Snapshot.FailureCount = 0, 0, 0
 	r.Snapshot.Degraded = r.Snapshot.Resources.Failing > 0
 	return r

@@ -1,4 +1,4 @@
-// Package monitor looks at the resources of CRDs that other operators run, and says how they fare. It writes nothing.
+// Package monitor checks the resources of CRDs that other operators run, and says how they fare. It writes nothing.
 package monitor
 
 import (
@@ -21,15 +21,15 @@ import (
 // ErrNotStarted says that nothing is monitored yet, or any more; the caller tries again.
 var ErrNotStarted = errors.New("monitors do not run")
 
-// MonitoredCRD is a CRD that another operator runs, and whose resources are looked at.
+// MonitoredCRD is a CRD that another operator runs, and whose resources are checked.
 type MonitoredCRD struct {
 	// Name of the CRDHealth that shows it.
 	Name string
-	// CRD in the version that is looked at.
+	// CRD in the version whose resources are checked.
 	CRD stage.CRD
 	// Check is what a resource must meet.
 	Check *Check
-	// Revision names the check: with another one, every resource is looked at again.
+	// Revision names the check: with another one, every resource is checked again.
 	Revision string
 	// Health is what was last written. It is read when the monitor begins.
 	Health v1alpha1.CRDHealthStatus
@@ -59,7 +59,7 @@ type Config struct {
 	Panicked func(value any, stack []byte)
 }
 
-// Monitors are the CRDs of other operators that are looked at, by the names of their CRDHealths. They are safe for concurrent use, but
+// Monitors are the CRDs of other operators whose resources are checked, by the names of their CRDHealths. They are safe for concurrent use, but
 // for one name at a time.
 type Monitors struct {
 	config Config
@@ -87,7 +87,7 @@ func (m *Monitors) Run(ctx context.Context) {
 	}
 }
 
-// Track looks at the resources of another operator's CRD until Untrack. It is idempotent; another check is applied to all
+// Track checks the resources of another operator's CRD until Untrack. It is idempotent; another check is applied to all
 // resources, and another kind begins anew. It does not wait: Changed is told when there is something to report.
 func (m *Monitors) Track(is MonitoredCRD) error {
 	if one := m.of(is.Name); one != nil && one.serves(is) {
@@ -117,7 +117,7 @@ func (m *Monitors) Untrack(name string) {
 	}
 }
 
-// Report says how the resources of another operator's CRD fare; ok is false where they are not looked at.
+// Report says how the resources of another operator's CRD fare; ok is false where they are not checked.
 func (m *Monitors) Report(name string) (report health.Report, ok bool) {
 	one := m.of(name)
 	if one == nil {
@@ -126,7 +126,7 @@ func (m *Monitors) Report(name string) (report health.Report, ok bool) {
 	return one.report(), true
 }
 
-// Changed takes in that objects of a kind have changed, where they are looked at.
+// Changed takes in that objects of a kind have changed, where they are checked.
 func (m *Monitors) Changed(kind schema.GroupVersionKind, objects ...*unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

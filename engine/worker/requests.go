@@ -93,7 +93,7 @@ func CountRequests(ctx context.Context) (counted context.Context, sent *atomic.I
 }
 
 // RateLimiter holds the requests of one box back where the manager has been given a rate: first by the box's own limit, then by the
-// one that all boxes share. Who has used up his own has not asked for what is shared yet, so that a busy box can't take all of it.
+// one that all boxes share. A box that has used up its own limit does not ask for what is shared, and so a busy box can't take all of it.
 // By default there is no rate: the API server's own priority and fairness says who waits, and what bounds a box is how many of its
 // requests may be in flight.
 type RateLimiter struct {

@@ -45,18 +45,18 @@ func (s *Scope) Compile(text string) (*Template, error) {
 	if IsTemplate(text) {
 		return s.compile(text, false)
 	}
-	if err := foreignTemplate(text); err != nil {
+	if err := refuseOtherSyntax(text); err != nil {
 		return nil, err
 	}
 	return &Template{text: text, literal: true}, nil
 }
 
-// foreign is an expression in the syntax of other tools. Shells have no names with dots, so that their variables are none.
-var foreign = regexp.MustCompile(`\$\{\s*\.?((?:schema|self)\.)?((?:spec|metadata|status)(?:\.\w+)+)[^}]*\}`)
+// otherSyntax is an expression in the syntax of other tools. Shells have no names with dots, so that their variables are none.
+var otherSyntax = regexp.MustCompile(`\$\{\s*\.?((?:schema|self)\.)?((?:spec|metadata|status)(?:\.\w+)+)[^}]*\}`)
 
-// foreignTemplate refuses a text that would stand in a child as it was written.
-func foreignTemplate(text string) error {
-	at := foreign.FindStringSubmatchIndex(text)
+// refuseOtherSyntax refuses a text that would stand in a child as it was written.
+func refuseOtherSyntax(text string) error {
+	at := otherSyntax.FindStringSubmatchIndex(text)
 	if at == nil {
 		return nil
 	}

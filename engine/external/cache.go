@@ -41,7 +41,7 @@ func newCache(clk clock.PassiveClock) *cache {
 func (c *cache) get(ctx context.Context, r *Request, send func() (*Answer, error)) (*Answer, error) {
 	key := cacheKey(r.identity())
 	for {
-		answer, flight, first := c.look(key)
+		answer, flight, first := c.lookup(key)
 		switch {
 		case answer != nil:
 			return answer, nil
@@ -57,8 +57,8 @@ func (c *cache) get(ctx context.Context, r *Request, send func() (*Answer, error
 	}
 }
 
-// look gives the kept answer, or the flight to wait for. first says that the caller is the one who flies.
-func (c *cache) look(key cacheKey) (answer *Answer, flight <-chan struct{}, first bool) {
+// lookup gives the kept answer, or the request in flight to wait for. first says that there is none, so that the caller sends one.
+func (c *cache) lookup(key cacheKey) (answer *Answer, flight <-chan struct{}, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.entries[key]; e != nil {

@@ -32,7 +32,7 @@ func newReader(set *roots.Set) *reader {
 // visit notes what is read at and below a place in the tree.
 func (r *reader) visit(e ast.Expr) {
 	if c := r.chain(e); c != nil {
-		r.note(c)
+		r.record(c)
 		for _, index := range c.rest {
 			r.visit(index)
 		}
@@ -171,8 +171,8 @@ func segmentOf(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// note adds a place. All of self is each of its fields.
-func (r *reader) note(c *chain) {
+// record adds a place. All of self is each of its fields.
+func (r *reader) record(c *chain) {
 	path := c.path.Known()
 	r.used[path[0]] = true
 	switch {

@@ -120,7 +120,7 @@ func numbered(limits *budget.Budget, sep string, most int, text string) (map[str
 	return m, nil
 }
 
-// trimAll looks every character at the ends up among those that are to go.
+// trimAll compares every character at the ends with those that are to go, which is what it counts.
 func trimAll(limits *budget.Budget, characters, text string) (string, error) {
 	if err := limits.Work(budget.Times(len(characters), len(text))); err != nil {
 		return "", err

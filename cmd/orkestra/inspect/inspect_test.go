@@ -1,0 +1,286 @@
+package inspect
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	shared "github.com/orkspace/orkestra/test/fixtures"
+)
+
+// clusterFile is that of the tests of `orkestra status`.
+const clusterFile = "../status/testdata/cluster.yaml"
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// inspector asks a cluster that a test may change.
+func inspector(t *testing.T, change ...func(*shared.APIServer)) *Inspector {
+	t.Helper()
+	server := &shared.APIServer{Objects: shared.Objects(t, clusterFile)}
+	for _, c := range change {
+		c(server)
+	}
+	f := &Flags{}
+	f.server.Kubeconfig = server.Start(t)
+	i, err := f.New(t.Context(), now)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return i
+}
+
+func find(s *shared.APIServer, kind string) *unstructured.Unstructured {
+	for _, obj := range s.Objects {
+		if obj.GetKind() == kind {
+			return obj
+		}
+	}
+	return nil
+}
+
+func TestSplit(t *testing.T) {
+	for arg, ok := range map[string]bool{
+		"website/hello": true, "websites.demo.example.com/hello": true, "websites.v1.demo.example.com/hello": true,
+		"": false, "website": false, "/hello": false, "website/": false, "a/b/c": false,
+	} {
+		t.Run(arg, func(t *testing.T) {
+			kind, name, err := Split(arg)
+			g := NewWithT(t)
+			g.Expect(err == nil).To(Equal(ok))
+			if ok {
+				g.Expect(kind + "/" + name).To(Equal(arg))
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring("wanted KIND/NAME")))
+			}
+		})
+	}
+}
+
+// A kind is meant by all the names that kubectl takes.
+func TestKindsAreResolvedAsKubectlDoes(t *testing.T) {
+	i := inspector(t)
+	for kind, want := range map[string]struct{ kind, crd, namespace string }{
+		"shops":                     {"Shop", "shops.demo.example.com", "default"},
+		"shop":                      {"Shop", "shops.demo.example.com", "default"},
+		"Shop":                      {"Shop", "shops.demo.example.com", "default"},
+		"shp":                       {"Shop", "shops.demo.example.com", "default"},
+		"shops.demo.example.com":    {"Shop", "shops.demo.example.com", "default"},
+		"shops.v1.demo.example.com": {"Shop", "shops.demo.example.com", "default"},
+		"deploy":                    {"Deployment", "deployments.apps", "default"},
+		"deployments.v1.apps":       {"Deployment", "deployments.apps", "default"},
+		"cm":                        {"ConfigMap", "configmaps", "default"},
+		"box":                       {"OperatorBox", "operatorboxes.orkestra.orkspace.io", ""},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			target, err := i.Resolve(kind, "a")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(target).To(And(HaveField("Kind.Kind", want.kind), HaveField("CRD", want.crd), HaveField("Namespace", want.namespace), HaveField("Name", "a")))
+		})
+	}
+	for kind, want := range map[string]string{
+		"shopp":                     `the server doesn't have a resource type "shopp", did you mean "shop"?`,
+		"wombats":                   `the server doesn't have a resource type "wombats"`,
+		"shops.v2.demo.example.com": `the server doesn't have a resource type "shops.v2.demo.example.com"`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			_, err := i.Resolve(kind, "a")
+			NewWithT(t).Expect(err).To(MatchError(HavePrefix(want)))
+		})
+	}
+}
+
+// The Lease says whether a manager is at work.
+func TestManagers(t *testing.T) {
+	lease := func(fields ...any) func(*shared.APIServer) {
+		return func(s *shared.APIServer) {
+			spec := map[string]any{}
+			for n := 0; n < len(fields); n += 2 {
+				spec[fields[n].(string)] = fields[n+1]
+			}
+			find(s, "Lease").Object["spec"] = spec
+		}
+	}
+	const holder, renewed, life = "holderIdentity", "renewTime", "leaseDurationSeconds"
+	for name, tc := range map[string]struct {
+		change        func(*shared.APIServer)
+		state, wanted string
+	}{
+		"one that renews":               {lease(holder, "m", renewed, "2026-01-02T03:04:03.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one that is about to renew":    {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one whose Lease says no life":  {lease(holder, "m", renewed, "2026-01-02T03:03:50.000000Z"), ManagerRunning, ""},
+		"one whose Lease has run out":   {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
+		"one whose Lease lives longer":  {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
+		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
+		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, "has had no holder for 2s"},
+		"one that never renewed":        {lease(holder, "m"), ManagerAway, "was never renewed"},
+		"none, ever":                    {func(s *shared.APIServer) { find(s, "Lease").SetName("other") }, ManagerAway, `No manager has ever run in namespace "orkestra-system"`},
+		"one whose Lease is not for me": {func(s *shared.APIServer) { s.Refuse = refuse("/leases/") }, ManagerUnknown, "Whether a manager is at work is not known: no right"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := inspector(t, tc.change).Manager(t.Context())
+			g.Expect(m.State).To(Equal(tc.state), m.Message)
+			g.Expect(m.Message == "").To(Equal(tc.wanted == ""), m.Message)
+			g.Expect(m.Message).To(ContainSubstring(tc.wanted))
+		})
+	}
+}
+
+func refuse(part string) func(string) int {
+	return func(path string) int {
+		if strings.Contains(path, part) {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+}
+
+// One line says what keeps a resource from being ready.
+func TestHeadlines(t *testing.T) {
+	condition := func(kind, status, reason, message string, generation int64) any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	}
+	for want, status := range map[string]any{
+		"Shop a is not ready: Unseen: no manager has looked at it yet": nil,
+		"Shop a is ready": map[string]any{"conditions": []any{condition("Ready", "True", "ReconcileSucceeded", "", 2)}},
+		"Shop a is ready; still under way: WaitingForGate: x": map[string]any{"conditions": []any{
+			condition("Ready", "True", "ReconcileSucceeded", "", 2), condition("Reconciling", "True", "WaitingForGate", "x", 2)}},
+		"Shop a is not ready: TemplateError: boom": map[string]any{"conditions": []any{
+			condition("Ready", "False", "ReconcileError", "boom", 2), condition("Stalled", "True", "TemplateError", "boom", 2)}},
+		"Shop a is not ready: ReconcileError: no answer": map[string]any{"conditions": []any{
+			condition("Ready", "False", "ReconcileError", "no answer", 2), condition("Stalled", "False", "NotStalled", "", 2)}},
+		"Shop a is not ready: BoxDeleted: gone": map[string]any{"conditions": []any{condition("Ready", "Unknown", "BoxDeleted", "gone", 2)}},
+		"Shop a is not ready: Outdated: its status is that of generation 1, and generation 2 is there": map[string]any{"conditions": []any{
+			condition("Ready", "True", "ReconcileSucceeded", "", 1)}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+			live.SetGeneration(2)
+			r := &Resource{Kind: "Shop", Name: "a"}
+			r.conditions(live)
+			g := NewWithT(t)
+			g.Expect(r.Headline()).To(Equal(want))
+			g.Expect(r.Ready).To(Equal(strings.HasPrefix(want, "Shop a is ready")))
+		})
+	}
+	broken := &Resource{Kind: "Shop", Name: "a", Namespace: "b"}
+	broken.conditions(&unstructured.Unstructured{Object: map[string]any{"status": "a word"}})
+	NewWithT(t).Expect(broken.Headline()).To(Equal("Shop b/a is not ready: Unseen: no manager has looked at it yet"), "a status of another shape says nothing")
+}
+
+// What somebody may not list everywhere is looked for where the resource has children.
+func TestChildrenInTheNamespacesOfAResource(t *testing.T) {
+	for name, annotations := range map[string]string{"its own": "", "another, too": "team-b"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var asked []string
+			i := inspector(t, func(s *shared.APIServer) {
+				if annotations != "" {
+					find(s, "Shop").SetAnnotations(map[string]string{v1alpha1.AnnotationNamespaces: annotations, v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z"})
+				}
+				s.Refuse = func(path string) int {
+					if strings.HasSuffix(path, "/secrets") {
+						asked = append(asked, path)
+					}
+					if path == "/api/v1/secrets" {
+						return http.StatusForbidden
+					}
+					return 0
+				}
+			})
+			target, err := i.Resolve("shop", "flowers")
+			g.Expect(err).NotTo(HaveOccurred())
+			r, err := i.Resource(t.Context(), target)
+			g.Expect(err).NotTo(HaveOccurred())
+			want := []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets"}
+			if annotations != "" {
+				want = append(want, "/api/v1/namespaces/team-b/secrets")
+			}
+			g.Expect(asked).To(Equal(want))
+			g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "token"), HaveField("Name", "flowers-token"))), "what may be read is there")
+			g.Expect(r.Notes).To(BeEmpty())
+		})
+	}
+}
+
+// A box may read the resources of another, by name and by labels.
+func TestWhatABoxReadsOfOthers(t *testing.T) {
+	for name, source := range map[string]map[string]any{
+		"of a box":  {"name": "other", "box": "shops", "selector": map[string]any{"name": "flowers"}},
+		"by labels": {"name": "other", "apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{"matchLabels": map[string]any{v1alpha1.LabelBox: "shops"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			i := inspector(t, func(s *shared.APIServer) {
+				s.Objects = append(s.Objects, shared.Objects(t, "../tree/testdata/mall.yaml")...)
+				for _, obj := range s.Objects {
+					if obj.GetKind() == "OperatorBox" && obj.GetName() == "malls" {
+						obj.Object["spec"] = map[string]any{"crd": map[string]any{"name": "malls.demo.example.com"}, "cross": []any{source}, "onReconcile": map[string]any{
+							"configmaps": []any{map[string]any{"id": "seen", "when": []any{map[string]any{"field": "cross.other", "exists": true}}}}}}
+					}
+				}
+			})
+			target, err := i.Resolve("mall", "north")
+			g.Expect(err).NotTo(HaveOccurred())
+			r, err := i.Resource(t.Context(), target)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Declarations).To(ConsistOf(And(HaveField("Declaration", "seen"), HaveField("State", BeEquivalentTo("Missing")), HaveField("Gate.State", "open"))), "%v", r.Notes)
+		})
+	}
+}
+
+func TestTheCRDOfABox(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*shared.APIServer)
+		want   string
+	}{
+		"may not be read": {func(s *shared.APIServer) { s.Refuse = refuse("/customresourcedefinitions/shops") }, "What the box declares is not known: no right"},
+		"serves nothing": {func(s *shared.APIServer) {
+			versions, _, _ := unstructured.NestedSlice(find(s, "CustomResourceDefinition").Object, "spec", "versions")
+			versions[0].(map[string]any)["served"] = false
+			_ = unstructured.SetNestedSlice(find(s, "CustomResourceDefinition").Object, versions, "spec", "versions")
+			unstructured.RemoveNestedField(find(s, "OperatorBox").Object, "status", "crd")
+		}, `does not serve its storage version`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			i := inspector(t, tc.change)
+			target, err := i.Resolve("shop", "flowers")
+			g.Expect(err).NotTo(HaveOccurred())
+			r, err := i.Resource(t.Context(), target)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Ready).To(BeFalse())
+			g.Expect(r.Declarations).To(BeEmpty())
+			g.Expect(r.Notes).To(ContainElement(ContainSubstring(tc.want)))
+			boxes, err := i.Boxes()
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = i.Resources(t.Context(), &boxes[0], "")
+			g.Expect(err).To(HaveOccurred())
+		})
+	}
+}
+
+// Whoever may not list boxes may still ask for a resource that names its box.
+func TestABoxThatIsKnownByItsName(t *testing.T) {
+	g := NewWithT(t)
+	i := inspector(t, func(s *shared.APIServer) {
+		s.Refuse = func(path string) int {
+			if strings.HasSuffix(path, "/operatorboxes") {
+				return http.StatusForbidden
+			}
+			return 0
+		}
+	})
+	_, err := i.Boxes()
+	g.Expect(err).To(MatchError("listing OperatorBoxes: no right"))
+	target, err := i.Resolve("shop", "flowers")
+	g.Expect(err).NotTo(HaveOccurred())
+	r, err := i.Resource(t.Context(), target)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Box).To(Equal("shops"))
+	g.Expect(r.Declarations).NotTo(BeEmpty())
+}

@@ -112,7 +112,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
 		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, Former: b.formerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
-		Caller:   func(slot *worker.Slot) pipeline.Caller { return outside{next: e.calls, slot: slot} },
+		Caller:   e.calls,
 		Observer: b.observer, Rights: e.config.Rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr/budget"
@@ -47,7 +48,7 @@ type Engine struct {
 	kinds        *discovery.Kinds
 	dependencies observe.Dependencies
 	monitors     *monitor.Monitors
-	calls        *calls
+	calls        *cycle.Calls
 	requests     flowcontrol.RateLimiter // the cap over all boxes
 	inFlight     chan struct{}           // one per request that may be under way, over all boxes
 	slots        chan struct{}           // one per reconcile that may run, over all boxes
@@ -86,7 +87,7 @@ func New(config Config) (*Engine, error) {
 		leading:  make(chan struct{}),
 		boxes:    map[string]*box{},
 	}
-	e.calls = &calls{client: external.New(config.Guard, config.Clock), clock: config.Clock, metrics: config.Metrics}
+	e.calls = &cycle.Calls{Client: external.New(config.Guard, config.Clock), Clock: config.Clock, Metrics: config.Metrics}
 	e.kinds = discovery.NewKinds(dyn, config.Mapper)
 	e.comparer = drift.NewComparer(e.kinds.Schema)
 	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
@@ -237,7 +238,7 @@ func (e *Engine) Remove(name string) {
 	e.mu.Unlock()
 	if b != nil {
 		b.stop(e.config.Clock.After(e.config.ShutdownTimeout))
-		e.calls.client.Forget(name)
+		e.calls.Client.Forget(name)
 		e.config.Metrics.Forget(name)
 		e.boxChanged(name)
 	}

@@ -105,8 +105,8 @@ func serving(t *testing.T, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFu
 		Client: client, Writer: writer, Children: children, Kinds: plain{}, ForgetSchemas: func([]schema.GroupVersionKind) {},
 		Resources: watch.NewResources(watching, plan.CRD.Resource, nil, watch.ResourceEvents{}),
 		Snapshots: &rollback.Store{Client: client, Cache: children, Ours: watch.OursByFields},
-		Caller:    func(*worker.Slot) pipeline.Caller { return nil }, Observer: observe.New("website", observe.Sources{}),
-		Rights: nobody{}, Notifier: nobody{}, Tracker: health.NewTracker(clock.RealClock{}, 5, func(bool) {}),
+		Observer:  observe.New("website", observe.Sources{}),
+		Rights:    nobody{}, Notifier: nobody{}, Tracker: health.NewTracker(clock.RealClock{}, 5, func(bool) {}),
 		Known: func() *v1alpha1.CRDHealthStatus { return nil }, Queue: queue, Slots: places, Overdue: worker.NewOverdue(func() {}),
 		Retries: worker.NewRetries(config, clock.RealClock{}), Timeout: time.Minute, Clock: clock.RealClock{}, Panicked: func(any, []byte) {},
 	})

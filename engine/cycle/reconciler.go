@@ -83,8 +83,8 @@ type Config struct {
 	// Kinds resolves kinds, and ForgetSchemas has their schemas learned anew.
 	Kinds         pipeline.Kinds
 	ForgetSchemas func(kinds []schema.GroupVersionKind)
-	// Caller gives what calls HTTP services for one cycle, which leaves its slot to others meanwhile.
-	Caller func(slot *worker.Slot) pipeline.Caller
+	// Caller calls HTTP services. A cycle leaves its slot to others meanwhile.
+	Caller pipeline.Caller
 	// Observer reads what the box does not own.
 	Observer *observe.Observer
 	// Rights of the manager.

@@ -48,7 +48,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	c.st.writes.Begin(c.stored, now)
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
-		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: c.Caller(c.slot),
+		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: outside{next: c.Caller, slot: c.slot},
 	}
 	if c.record.Back == nil {
 		ports.Former, ports.DryRun = c.Former, c.dryRun()

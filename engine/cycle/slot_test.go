@@ -9,19 +9,14 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
-	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
-// hanging is a host that does not answer. Who calls it leaves the slot.
-type hanging struct {
-	slot    *worker.Slot
-	arrived chan struct{}
-}
+// hanging is a host that does not answer.
+type hanging struct{ arrived chan struct{} }
 
 // Call implements pipeline.Caller.
 func (h hanging) Call(ctx context.Context, _ *external.Request) (*external.Answer, error) {
-	h.slot.Leave()
 	h.arrived <- struct{}{}
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -33,7 +28,7 @@ func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {
 	var spec v1alpha1.OperatorBoxSpec
 	spec.External = []v1alpha1.ExternalCall{{Name: "quota", URL: "https://quota.example.com"}}
 	r, resource := serving(t, spec, func(http.ResponseWriter, *http.Request) { t.Error("a process that stops writes nothing") })
-	r.Caller = func(slot *worker.Slot) pipeline.Caller { return hanging{slot: slot, arrived: arrived} }
+	r.Caller = hanging{arrived: arrived}
 	c := of(t, r, resource, &state{uid: "u1"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -1,4 +1,4 @@
-package engine
+package cycle
 
 import (
 	"context"
@@ -14,19 +14,22 @@ import (
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
-// calls makes external calls and measures them, for all boxes.
-type calls struct {
-	client  *external.Client
-	clock   clock.PassiveClock
-	metrics *metrics.Recorder
+// Calls makes external calls and measures them, for all boxes. It is safe for concurrent use.
+type Calls struct {
+	// Client sends the calls.
+	Client *external.Client
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// Metrics records. nil: nothing is recorded.
+	Metrics *metrics.Recorder
 }
 
 // Call implements pipeline.Caller.
-func (c *calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
-	began := c.clock.Now()
-	answer, err := c.client.Call(ctx, r)
+func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
+	began := c.Clock.Now()
+	answer, err := c.Client.Call(ctx, r)
 	if ctx.Err() == nil || err == nil {
-		c.metrics.ExternalRequested(r.Box, codeOf(answer, err), c.clock.Since(began))
+		c.Metrics.ExternalRequested(r.Box, codeOf(answer, err), c.Clock.Since(began))
 	}
 	return answer, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,13 +79,14 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	}
 	writer := apply.NewWriter(client, e.children, e.comparer)
 	writer.Lives = b.lives
+	former := func(ctx context.Context) ([]string, error) { return e.config.Plans.FinalizersOf(ctx, plan.Box) }
 	// Snapshots are read from the informer of their kind, which is among those of children: asking for one costs no request.
 	snapshots := &rollback.Store{Client: client, Cache: e.children, Namespace: e.config.Namespace, Ours: watch.OursByFields}
 	b.plan.Store(plan)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: writer, Clock: e.config.Clock}
-	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: e, Dependencies: &e.dependencies, Timeout: RequestTimeout})
+	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Timeout: RequestTimeout})
 	b.queue = worker.NewQueue()
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
 	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
@@ -98,7 +98,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.namespaces = options.Namespaces
 	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
 	b.release = release.Everything{
-		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, Former: b.formerFinalizers, Clock: e.config.Clock},
+		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, Former: former, Clock: e.config.Clock},
 		Cache:    b.resources, Inventory: b.inventory, Owners: b.owners, Dynamic: e.dynamic,
 	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
@@ -110,7 +110,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 	e := b.engine
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, Former: b.formerFinalizers,
+		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, Former: b.release.Former,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller:   e.calls,
 		Observer: b.observer, Rights: e.config.Rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
@@ -128,11 +128,6 @@ func (b *box) reconcile(ctx context.Context, key types.NamespacedName) {
 	})
 }
 
-// formerFinalizers are those that the kept revisions of the box name.
-func (b *box) formerFinalizers(ctx context.Context) ([]string, error) {
-	return b.engine.config.Plans.FinalizersOf(ctx, b.name)
-}
-
 // healthChanged passes changed counts on.
 func (b *box) healthChanged(urgent bool) {
 	known := b.tracker.Snapshot()
@@ -141,11 +136,9 @@ func (b *box) healthChanged(urgent bool) {
 	b.engine.config.Notifier.HealthChanged(b.name, urgent)
 }
 
-// serves says whether the running box can take a plan without a restart.
-func (b *box) serves(plan *pipeline.Plan, options Options) bool {
-	old := b.plan.Load()
-	return old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID &&
-		slices.Equal(b.namespaces, options.Namespaces)
+// serves says whether a box that runs one plan can take another without a restart.
+func serves(old, plan *pipeline.Plan) bool {
+	return old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
 }
 
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is looked at once, behind fresh events.

@@ -28,9 +28,12 @@ func (b *box) wake(dependency string) {
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
+// kindsOf says which kinds boxes serve.
+type kindsOf struct{ engine *Engine }
+
 // KindOf implements observe.Boxes.
-func (e *Engine) KindOf(box string) schema.GroupVersionKind {
-	b := e.box(box)
+func (k kindsOf) KindOf(box string) schema.GroupVersionKind {
+	b := k.engine.box(box)
 	if b == nil {
 		return schema.GroupVersionKind{}
 	}

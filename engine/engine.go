@@ -53,13 +53,11 @@ type Engine struct {
 	inFlight     chan struct{}           // one per request that may be under way, over all boxes
 	slots        chan struct{}           // one per reconcile that may run, over all boxes
 	memory       *budget.Pool            // what the templates of all boxes may make at the same time
-	leading      chan struct{}           // closed when this process leads
+	leadership
 
-	lead   sync.Once
 	mu     sync.Mutex
 	ctx    context.Context //nolint:containedctx // the life of the engine: boxes outlive the calls that start them
 	closed bool
-	led    time.Time       // when this process began to lead; guarded by mu
 	boxes  map[string]*box // guarded by mu
 }
 
@@ -80,12 +78,12 @@ func New(config Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: config, dynamic: dyn, http: writing,
-		requests: worker.SharedRateLimiter(config.REST),
-		inFlight: make(chan struct{}, maxInFlight),
-		slots:    make(chan struct{}, config.MaxConcurrentReconciles),
-		memory:   budget.NewPool(config.MemoryLimit/4, nil),
-		leading:  make(chan struct{}),
-		boxes:    map[string]*box{},
+		requests:   worker.SharedRateLimiter(config.REST),
+		inFlight:   make(chan struct{}, maxInFlight),
+		slots:      make(chan struct{}, config.MaxConcurrentReconciles),
+		memory:     budget.NewPool(config.MemoryLimit/4, nil),
+		leadership: leadership{clock: config.Clock, leading: make(chan struct{})},
+		boxes:      map[string]*box{},
 	}
 	e.calls = &cycle.Calls{Client: external.New(config.Guard, config.Clock), Clock: config.Clock, Metrics: config.Metrics}
 	e.kinds = discovery.NewKinds(dyn, config.Mapper)
@@ -114,8 +112,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	defer unwatch()
 	var informers sync.WaitGroup
 	var errs [2]error
-	informers.Go(func() { e.guard(func() { errs[0] = e.children.Run(watching) }) })
-	informers.Go(func() { e.guard(func() { errs[1] = e.observed.Run(watching) }) })
+	informers.Go(func() { worker.Guard(func() { errs[0] = e.children.Run(watching) }, e.panicked) })
+	informers.Go(func() { worker.Guard(func() { errs[1] = e.observed.Run(watching) }, e.panicked) })
 	e.monitors.Run(ctx)
 	e.mu.Lock()
 	e.closed = true
@@ -133,30 +131,6 @@ func (e *Engine) Monitors() *monitor.Monitors { return e.monitors }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Engine) NeedLeaderElection() bool { return false }
-
-// Leading says whether this process leads.
-func (e *Engine) Leading() bool {
-	select {
-	case <-e.leading:
-		return true
-	default:
-		return false
-	}
-}
-
-// settleTime is how long a process that begins to lead may take until its boxes run.
-const settleTime = 10 * time.Second
-
-// Settling is how long boxes that ran before this process led may still be starting. Until then, what was last written of them
-// holds: a restart changes nothing about them. 0: that is over.
-func (e *Engine) Settling() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.led.IsZero() {
-		return settleTime
-	}
-	return max(0, settleTime-max(0, e.config.Clock.Since(e.led)))
-}
 
 // Closing says whether this process stops. From then on the boxes end one by one, and what they report of that is not how
 // they fare: what was last written of them stays. Whoever asks for a report asks this after it.
@@ -183,44 +157,36 @@ var ErrNotStarted = errors.New("the engine does not run")
 // Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
 // version or namespaces changed is stopped and started. It does not wait for caches: BoxChanged tells when they are full.
 func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
-	started, err := e.ensure(plan, options)
-	if started {
-		e.boxChanged(plan.Box)
-	}
-	return err
-}
-
-// ensure says whether a sub-controller was started.
-func (e *Engine) ensure(plan *pipeline.Plan, options Options) (started bool, err error) {
 	e.mu.Lock()
-	b := e.boxes[plan.Box]
+	former := e.boxes[plan.Box]
 	ready := e.ctx != nil && !e.closed
 	e.mu.Unlock()
 	if !ready {
-		return false, ErrNotStarted
+		return ErrNotStarted
 	}
-	if b != nil && b.serves(plan, options) {
-		b.swap(plan, options)
-		return false, nil
+	if former != nil && serves(former.plan.Load(), plan) && slices.Equal(former.namespaces, options.Namespaces) {
+		former.swap(plan, options)
+		return nil
 	}
-	former := b
 	if former != nil {
 		e.Remove(plan.Box)
 	}
-	b, err = newBox(e, plan, options)
+	b, err := newBox(e, plan, options)
 	if err != nil {
-		return false, err
+		return err
 	}
 	b.inherit(former)
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
+		e.mu.Unlock()
 		b.queue.ShutDown()
-		return false, ErrNotStarted
+		return ErrNotStarted
 	}
 	e.boxes[plan.Box] = b
 	b.start(e.ctx)
-	return true, nil
+	e.mu.Unlock()
+	e.boxChanged(plan.Box)
+	return nil
 }
 
 // all gives every box.
@@ -314,9 +280,30 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 	}
 	e.mu.Unlock()
 	if b != nil && b.inventory.Counts(kind) {
-		b.queueOwner(owner)
+		others = []*box{b}
 	}
 	for _, other := range others {
-		other.queueOwner(owner)
+		if obj, ok := other.resources.ByUID(owner); ok {
+			other.queue.Enqueue(0, keyOf(obj))
+		}
+	}
+}
+
+// SetWorkers changes the number of workers of a running box, until another plan of the box says otherwise. Reconciles that are under way
+// are finished.
+func (e *Engine) SetWorkers(name string, workers int) {
+	if b := e.box(name); b != nil {
+		b.pool.SetWorkers(workers)
+	}
+}
+
+// SetResync changes the time within which each resource of a running box is reconciled once more, until another plan of the box says
+// otherwise. Every resource is reconciled, behind fresh events.
+func (e *Engine) SetResync(name string, resync time.Duration) {
+	if b := e.box(name); b != nil {
+		plan := *b.plan.Load()
+		plan.Runtime.Resync = resync
+		b.plan.Store(&plan)
+		b.sweep()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // Waves puts names in an order in which they can be started: what a name depends on stands in an earlier wave, or is none of the
@@ -65,10 +67,9 @@ func inWaves(boxes map[string]*box) [][]*box {
 // Lead starts the workers of all boxes, now and in future. It is called once this process leads. Boxes whose caches are full are
 // started after those that they depend on; the others when their caches are, since their resources wait for nobody.
 func (e *Engine) Lead() {
-	e.lead.Do(func() {
+	e.once.Do(func() {
 		e.mu.Lock()
-		e.led = e.config.Clock.Now()
-		close(e.leading)
+		e.begins()
 		ready := maps.Clone(e.boxes)
 		maps.DeleteFunc(ready, func(_ string, b *box) bool { return !b.waits })
 		e.mu.Unlock()
@@ -101,7 +102,7 @@ func (b *box) awaitTurn(ctx context.Context) bool {
 }
 
 // hasBegun notes that the workers run, or never will.
-func (b *box) hasBegun() { b.begin.Do(func() { close(b.begun) }) }
+func (l *life) hasBegun() { l.begin.Do(func() { close(l.begun) }) }
 
 // stopAll stops boxes, each before those that it depends on. All of it has the shutdown timeout: when half of it is over, all
 // boxes take nothing new; at its end, what is under way is canceled.
@@ -127,7 +128,7 @@ func (e *Engine) stopAll(boxes map[string]*box) {
 	for _, wave := range slices.Backward(inWaves(boxes)) {
 		var stopping sync.WaitGroup
 		for _, b := range wave {
-			stopping.Go(func() { e.guard(func() { b.stop(over) }) })
+			stopping.Go(func() { worker.Guard(func() { b.stop(over) }, e.panicked) })
 		}
 		stopping.Wait()
 	}

@@ -10,9 +10,6 @@ import (
 // A panic on a goroutine that nobody guards ends the process, and with it every box. Each goroutine of the engine runs under
 // one of these, or under that of engine/watch or engine/pipeline.
 
-// guard runs f and turns a panic into one that is logged and counted.
-func (e *Engine) guard(f func()) { worker.Guard(f, e.panicked) }
-
 // panicked notes a panic in what all boxes share.
 func (e *Engine) panicked(p any, stack []byte) {
 	e.config.Metrics.Panicked("")

@@ -76,7 +76,7 @@ func TestPanicsAreLoggedWithTheirStackAndCounted(t *testing.T) {
 		box string
 		run func(b *box)
 	}{
-		"of what all boxes share": {"", func(b *box) { b.engine.guard(func() { panic("oops") }) }},
+		"of what all boxes share": {"", func(b *box) { worker.Guard(func() { panic("oops") }, b.engine.panicked) }},
 		"of a box":                {"website", func(b *box) { b.guard(func() { panic("oops") }) }},
 		"of a cycle":              {"website", func(b *box) { b.reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }},
 		"of the box's watch":      {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("safe_test.go")) }},
@@ -97,7 +97,7 @@ func TestGuardsLetOthersPass(t *testing.T) {
 	b, panics, _ := panicking(t)
 	ran := 0
 	b.guard(func() { ran++ })
-	b.engine.guard(func() { ran++ })
+	worker.Guard(func() { ran++ }, b.engine.panicked)
 	g.Expect(ran).To(Equal(2))
 	g.Expect(panics("website")).To(BeZero())
 	g.Expect(b.queue.Len()).To(BeZero())

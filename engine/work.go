@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/metrics"
 )
@@ -105,13 +103,6 @@ func (b *box) report() health.Report {
 func clamp(n int) int32 {
 	const most = 1<<31 - 1
 	return int32(min(n, most)) //nolint:gosec // bounded on the line above
-}
-
-// queueOwner queues the resource with that UID.
-func (b *box) queueOwner(uid types.UID) {
-	if obj, ok := b.resources.ByUID(uid); ok {
-		b.queue.Enqueue(0, keyOf(obj))
-	}
 }
 
 // sweep queues every resource behind fresh events.

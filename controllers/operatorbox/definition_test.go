@@ -2,6 +2,7 @@ package operatorbox
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -209,4 +210,23 @@ func TestACRDThatTheAPIServerRefuses(t *testing.T) {
 	p.unapplied = nil
 	p.serves(t, "shop")
 	g.Expect(p.websites(t)).NotTo(BeNil())
+}
+
+// What is compiled after a change of the definition is compiled against that, though the cache has not seen it.
+func TestADefinitionThatTheCacheHasNotSeen(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, defining(definition))
+	p.serves(t, "shop")
+	p.establish(t)
+	p.serves(t, "shop")
+	before := p.websites(t)
+	p.behind = &metav1.PartialObjectMetadata{ObjectMeta: before.ObjectMeta}
+	p.edit(t, func(box *v1alpha1.OperatorBox) {
+		second := strings.Replace(definition, `"versions": [`, `"versions": [{"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}}, `, 1)
+		box.Spec.CRD.Definition.Raw, box.Spec.CRD.Version = []byte(second), "v2"
+	})
+	box, _ := p.serves(t, "shop")
+	g.Expect(p.websites(t).Spec.Versions).To(HaveLen(2))
+	g.Expect(condition(box, v1alpha1.ConditionCRDEstablished)).To(HavePrefix("True"))
+	g.Expect(p.engine.Plan("shop").CRD.Kind.Version).To(Equal("v2"))
 }

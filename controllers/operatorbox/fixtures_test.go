@@ -157,9 +157,10 @@ type process struct {
 	queue     *fakeQueue
 	events    *events.FakeRecorder
 	drained   bool
-	denied    map[string]bool // rights that the manager lacks, as `verb resource.group`
-	unlisted  error           // what lists of revisions end with
-	unapplied error           // what applies end with
+	denied    map[string]bool               // rights that the manager lacks, as `verb resource.group`
+	unlisted  error                         // what lists of revisions end with
+	unapplied error                         // what applies end with
+	behind    *metav1.PartialObjectMetadata // what the cache still shows of each CRD; nil: what there is
 }
 
 // Create implements access.Creator.
@@ -180,6 +181,13 @@ func newProcess(t *testing.T, objects ...client.Object) *process {
 	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if known, ok := obj.(*metav1.PartialObjectMetadata); ok && p.behind != nil {
+					p.behind.DeepCopyInto(known)
+					return nil
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 				if _, ok := list.(*appsv1.ControllerRevisionList); ok && p.unlisted != nil {
 					return p.unlisted

@@ -111,12 +111,12 @@ func (e *entry) writtenName() (string, *field.Path) { return e.written("name", e
 // writtenNamespace is the namespace as it is written, also in a manifest, and where; empty: it is the resource's.
 func (e *entry) writtenNamespace() (string, *field.Path) { return e.written("namespace", e.Namespace) }
 
-func (e *entry) written(field, own string) (string, *field.Path) {
+func (e *entry) written(part, own string) (string, *field.Path) {
 	if own != "" || !e.d.IsManifest() {
-		return own, e.at.Child(field)
+		return own, e.at.Child(part)
 	}
-	text, _ := e.metadata()[field].(string)
-	return text, e.at.Child("manifest", "metadata", field)
+	text, _ := e.metadata()[part].(string)
+	return text, e.at.Child("manifest", "metadata", part)
 }
 
 // identify gives the declaration its id, which does not depend on its position.

@@ -117,7 +117,7 @@ func (m *Mark) MustRetry(resync time.Duration, now time.Time) bool {
 	return !m.Held && (!now.Before(m.Retry(resync)) || now.Before(m.Since.Time))
 }
 
-// What people read of it: what failed, where the children are, and what to do.
+// String is what people read of it: what failed, where the children are, and what to do.
 func (m *Mark) String() string {
 	from := fmt.Sprintf("generation %d", m.Generation)
 	to := fmt.Sprintf("generation %d", m.ToGeneration)

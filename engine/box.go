@@ -141,7 +141,7 @@ func serves(old, plan *pipeline.Plan) bool {
 	return old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
 }
 
-// swap replaces the plan. Informer, queue, cache and backoff go on; every resource is looked at once, behind fresh events.
+// swap replaces the plan. Informer, queue, cache and backoff go on; every resource is reconciled once, behind fresh events.
 func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
 	b.inventory.Set(plan, options.ManagedKinds)

@@ -126,14 +126,14 @@ func (e *Engine) Start(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// Monitors are the CRDs of other operators that are looked at while the engine runs.
+// Monitors are the CRDs of other operators that are monitored while the engine runs.
 func (e *Engine) Monitors() *monitor.Monitors { return e.monitors }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Engine) NeedLeaderElection() bool { return false }
 
 // Closing says whether this process stops. From then on the boxes end one by one, and what they report of that is not how
-// they fare: what was last written of them stays. Whoever asks for a report asks this after it.
+// they fare: what was last written of them stays. It is asked after the report.
 func (e *Engine) Closing() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -79,7 +79,7 @@ type owner struct {
 	resource *unstructured.Unstructured
 	// lost says that our finalizer held it. Otherwise its children are in the backlog of the garbage collector.
 	lost bool
-	// due is when its children are looked at next, and delay how long that was away when it was set.
+	// due is when it is cleaned up after next, and delay how long that was away when it was set.
 	due   time.Time
 	delay time.Duration
 	since time.Time
@@ -172,7 +172,7 @@ func (o *Owners) dueOf(key types.NamespacedName) (due []*owner) {
 	return due
 }
 
-// again sets when an owner is looked at next.
+// again sets when an owner is cleaned up after next.
 func (o *Owners) again(one *owner) {
 	now := o.Clock.Now()
 	o.mu.Lock()

@@ -41,7 +41,7 @@ type Plans interface {
 
 // Notifier hears what a cycle has to tell. It must not block.
 type Notifier interface {
-	// BoxChanged tells that something has changed that the box's own reconciler looks at.
+	// BoxChanged tells that something has changed that the box's own reconciler depends on.
 	BoxChanged(box string)
 	// RightDenied tells that the API server has confirmed that the manager lacks a right that a box needs.
 	RightDenied(box string, missing access.Right)

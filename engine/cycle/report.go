@@ -20,7 +20,7 @@ import (
 // reporting hands on what a cycle came to.
 type reporting struct{ *cycle }
 
-// report hands the record on: to the log, metrics, whoever waits for a right, health, events and the queue, in this order. What
+// report hands the record on: to the log, metrics, the box that lacks a right, health, events and the queue, in this order. What
 // going back needs is decided once the cycle is counted, since it may have degraded the box.
 func (c reporting) report(ctx context.Context) {
 	rec := c.record
@@ -102,7 +102,7 @@ func (r *Record) observation() (o health.Observation, ok bool) {
 	o = health.Observation{Resource: r.Key, Reason: after.Ready.Reason, Message: after.Ready.Message}
 	switch {
 	case r.Decision.Action == ShowPaused:
-		// It is looked at, and so it is counted; but nothing has succeeded or failed.
+		// It is counted as it is; but nothing has succeeded or failed.
 		o.Ready = after.Ready.Status == metav1.ConditionTrue
 		return o, true
 	case run == nil:

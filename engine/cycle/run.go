@@ -56,7 +56,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	return ports
 }
 
-// runPlan runs the plan once all that it looks at is known. Whatever adds a wait, an event or a mark does so here, while it runs.
+// runPlan runs the plan once all that it reads is known. Whatever adds a wait, an event or a mark does so here, while it runs.
 func (c *cycle) runPlan(ctx context.Context) error {
 	run, plan := c.record.Run, c.record.Plan
 	run.Orphan = c.states.orphan(c.record.Key, c.stored.GetUID())

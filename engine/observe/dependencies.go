@@ -3,6 +3,9 @@ package observe
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -36,4 +39,26 @@ func (d *Dependencies) Set(name string, now stage.DependencyState) (changed bool
 	}
 	d.all[name] = now
 	return true
+}
+
+// Dependencies says which of several dependencies are met, and what the first one lacks that is not.
+func (o *Observer) Dependencies(of []stage.Dependency) (all []v1alpha1.DependencyStatus, first string) {
+	for _, d := range of {
+		unmet := d.Unmet(o.Dependency(d.Name))
+		if first == "" {
+			first = unmet
+		}
+		all = append(all, v1alpha1.DependencyStatus{Name: d.Name, Condition: d.Condition, Met: unmet == ""})
+	}
+	return all, first
+}
+
+// Waiting are the resources that have asked for a dependency.
+func (o *Observer) Waiting(dependency string) []types.NamespacedName {
+	return o.interests.in(dependencyOf(dependency))
+}
+
+// dependencyOf is the interest in a dependency.
+func dependencyOf(name string) object {
+	return object{kind: v1alpha1.GroupVersion.WithKind("CRDHealth"), name: name}
 }

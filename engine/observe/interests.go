@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
 // interest is something that a resource has read: one object by name, or those that a selector selects.
@@ -24,11 +22,6 @@ type interest struct {
 type object struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
-}
-
-// dependencyOf is the interest in a dependency.
-func dependencyOf(name string) object {
-	return object{kind: v1alpha1.GroupVersion.WithKind("CRDHealth"), name: name}
 }
 
 // selects says whether a selector selects an object.

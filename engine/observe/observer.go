@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/watch"
 )
@@ -78,18 +77,6 @@ func (o *Observer) Dependency(name string) stage.DependencyState {
 	return o.sources.Dependencies.Of(name)
 }
 
-// Dependencies says which of several dependencies are met, and what the first one lacks that is not.
-func (o *Observer) Dependencies(of []stage.Dependency) (all []v1alpha1.DependencyStatus, first string) {
-	for _, d := range of {
-		unmet := d.Unmet(o.Dependency(d.Name))
-		if first == "" {
-			first = unmet
-		}
-		all = append(all, v1alpha1.DependencyStatus{Name: d.Name, Condition: d.Condition, Met: unmet == ""})
-	}
-	return all, first
-}
-
 // Retain lets go of all kinds but these, and those that these boxes serve.
 func (o *Observer) Retain(kinds []schema.GroupVersionKind, boxes []string) {
 	for _, kind := range o.sources.Objects.Acquired(o.box) {
@@ -106,11 +93,6 @@ func (o *Observer) Release() { o.sources.Objects.Release(o.box) }
 // Readers are the resources that have read an object that changed, or that its name or labels select now.
 func (o *Observer) Readers(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) []types.NamespacedName {
 	return o.interests.of(kind, old, obj)
-}
-
-// Waiting are the resources that have asked for a dependency.
-func (o *Observer) Waiting(dependency string) []types.NamespacedName {
-	return o.interests.in(dependencyOf(dependency))
 }
 
 // Forget forgets what a resource has read.

@@ -30,7 +30,7 @@ const notMoved = "not moved yet"
 
 // What is not moved yet may not grow (docs/design/house.md). An exception goes when its wall has moved.
 var exceptions = []exception{
-	{"files below 50 lines", 41, notMoved},
+	{"files below 50 lines", 24, notMoved},
 }
 
 // judge says what is beyond its limit.

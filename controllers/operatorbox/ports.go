@@ -52,16 +52,32 @@ type Ports struct {
 
 // Engine is what the steps use of an engine.Engine, where each method has its text.
 type Engine interface {
-	Ensure(plan *pipeline.Plan, options engine.Options) error
-	Leading() bool
-	Narrow(box string) bool
-	Plan(box string) *pipeline.Plan
+	Runner
+	Knower
+	Process
+
 	Release(ctx context.Context, box string, how release.Mode, farewell release.Farewell) ([]types.NamespacedName, error)
+}
+
+// Runner runs one plan for each box.
+type Runner interface {
+	Ensure(plan *pipeline.Plan, options engine.Options) error
+	Plan(box string) *pipeline.Plan
 	Remove(box string)
+}
+
+// Knower knows the boxes that run.
+type Knower interface {
+	Narrow(box string) bool
 	Report(box string) (health.Report, bool)
-	Settling() time.Duration
 	SnapshotRevisions(box string) []string
 	Unused(box string) []schema.GroupVersionKind
+}
+
+// Process is this process among the managers.
+type Process interface {
+	Leading() bool
+	Settling() time.Duration
 }
 
 // Reports is told how boxes stand, beside their sub-controllers.

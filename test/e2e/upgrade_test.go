@@ -12,7 +12,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +23,7 @@ import (
 )
 
 // previous is the commit that is upgraded from. It moves on with every release.
-const previous = "05862885cd1ac892e045b3fbfa1b92c8faf363b4"
+const previous = "ca4f0d2b3d6338a6e0422c49984545c8e5e0fa51"
 
 // requireUpgrade is set where the history of the repository is there for certain, such as in CI: then a missing commit is a
 // failure, and no reason to skip.
@@ -135,7 +137,64 @@ var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 		after.Signal(syscall.SIGTERM)
 		Eventually(after, patience).Should(gexec.Exit(0))
 	})
+
+	It("goes on with what it finds while resources are made and changed", func(ctx context.Context) {
+		busy, back := newWorld(ctx), newWorld(ctx)
+		old := formerBuild()
+		replaceManager()
+		manager.stop()
+		j := &journal{}
+		before := busy.startReplica(j, "before", old.path())
+		before.leads(ctx)
+		rolling := back.box(ctx, "rollback: {trigger: {consecutiveFailures: 1}}\nresync: 10m\n"+steps+rollsOutToo)
+		back.running(ctx, rolling)
+		back.labeled(ctx, "web", goodSteps, "one")
+		back.settled(ctx, "web")
+		Eventually(func(g Gomega) { g.Expect(back.snapshots(ctx, g)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
+		back.labeled(ctx, "web", badSteps, "two")
+		back.rolledBack(ctx, "web", "generation 2 failed in onReconcile")
+		back.firstHolds(ctx, "web", "good", "one")
+		kept := back.childrenOf(ctx, rolling)
+		Expect(kept).To(HaveKey("Deployment web"))
+
+		By("replacing the process under load")
+		busy.running(ctx, busy.box(ctx, loaded))
+		lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		DeferCleanup(cancel)
+		births := busy.births(lasting, &corev1.SecretList{}, &batchv1.JobList{}, &corev1.ConfigMapList{})
+		l := busy.load(ctx)
+		count := func() int { return len(births()) }
+		Eventually(count, patience).Should(BeNumerically(">", 30))
+		before.Signal(syscall.SIGTERM)
+		Eventually(before, patience).Should(gexec.Exit(0))
+		mark := j.mark()
+		after := busy.startReplica(j, "after", built.path())
+		after.leads(ctx)
+		Eventually(func() (paths []string) {
+			for _, c := range after.wrote(mark) {
+				paths = append(paths, c.path)
+			}
+			return paths
+		}, patience).Should(ContainElement(ContainSubstring("/namespaces/" + busy.namespace + "/configmaps/")))
+		l.end(ctx)
+		Expect(births()).To(HaveEach(1))
+
+		By("looking at what was rolled back before")
+		back.rolledBack(ctx, "web", "generation 2 failed in onReconcile")
+		Expect(back.childrenOf(ctx, rolling)).To(Equal(kept))
+		back.labeled(ctx, "web", `{image: "better", port: 81}`, "three")
+		back.settled(ctx, "web")
+		back.firstHolds(ctx, "web", "better", "three")
+		back.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonSettled, "")
+		Expect(back.childrenOf(ctx, rolling)).To(HaveKeyWithValue("Deployment web", kept["Deployment web"]))
+		after.Signal(syscall.SIGTERM)
+		Eventually(after, patience).Should(gexec.Exit(0))
+	})
 })
+
+// rollsOutToo is a Deployment that no spec changes, so that each of its versions but the first would be a needless one.
+const rollsOutToo = `  deployments: [{image: busybox}]
+`
 
 // formerBuild takes the sources of the previous version from the repository's history.
 func formerBuild() *build {

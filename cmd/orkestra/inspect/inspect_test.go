@@ -49,12 +49,12 @@ func TestSplit(t *testing.T) {
 		t.Run(arg, func(t *testing.T) {
 			kind, name, err := Split(arg)
 			g := NewWithT(t)
-			g.Expect(err == nil).To(Equal(ok))
-			if ok {
-				g.Expect(kind + "/" + name).To(Equal(arg))
-			} else {
+			if !ok {
 				g.Expect(err).To(MatchError(ContainSubstring("wanted KIND/NAME")))
+				return
 			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(kind + "/" + name).To(Equal(arg))
 		})
 	}
 }
@@ -124,7 +124,9 @@ func TestManagers(t *testing.T) {
 			g := NewWithT(t)
 			m := inspector(t, tc.change).Manager(t.Context())
 			g.Expect(m.State).To(Equal(tc.state), m.Message)
-			g.Expect(m.Message == "").To(Equal(tc.wanted == ""), m.Message)
+			if tc.wanted == "" {
+				g.Expect(m.Message).To(BeEmpty())
+			}
 			g.Expect(m.Message).To(ContainSubstring(tc.wanted))
 		})
 	}

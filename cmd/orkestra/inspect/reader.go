@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func (r *reader) Select(kind schema.GroupVersionKind, namespace string, selector
 
 func (r *reader) failed(err error) {
 	if r.refused == nil && err != nil {
-		r.refused = fmt.Errorf("%s", oneLine(message(err)))
+		r.refused = errors.New(oneLine(message(err)))
 	}
 }
 

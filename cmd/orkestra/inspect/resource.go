@@ -277,8 +277,7 @@ func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, na
 func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructured) (*Resource, error) {
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
-		group := strings.SplitN(crds.NameOf(&i.boxes[n]), ".", 2)
-		if i.boxes[n].Status.CRD.Kind == kind.Kind && len(group) == 2 && group[1] == kind.Group {
+		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
 			return i.inspect(ctx, &i.boxes[n], live)
 		}
 	}

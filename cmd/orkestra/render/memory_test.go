@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -22,9 +23,7 @@ var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 func object(kind schema.GroupVersionKind, namespace, name string, content map[string]any) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	for k, v := range content {
-		obj.Object[k] = v
-	}
+	maps.Copy(obj.Object, content)
 	obj.SetGroupVersionKind(kind)
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
@@ -145,7 +144,7 @@ func TestMergedTakesListsWhole(t *testing.T) {
 		"a": map[string]any{"b": "new", "c": "stays"}, "list": []any{"z"}, "word": map[string]any{"now": "a map"}}))
 }
 
-// read gives what --with says in a text.
+// withText gives what --with says in a text.
 func withText(text string) (*state, error) {
 	return readState(input.Parse("with.yaml", []byte(text)), input.NewCRDs().Mapper())
 }

@@ -152,8 +152,8 @@ func TestStatusCompilesTheRevisionThatRuns(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	revision := boxspec.RevisionOf("shops", data)
 	kept := &unstructured.Unstructured{}
-	g.Expect(kept.UnmarshalJSON([]byte(fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": %s,
-		"metadata": {"namespace": "orkestra-system", "name": %q, "labels": {%q: "shops"}}}`, data, revision, v1alpha1.LabelRevisionOf)))).To(Succeed())
+	g.Expect(kept.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": %s,
+		"metadata": {"namespace": "orkestra-system", "name": %q, "labels": {%q: "shops"}}}`, data, revision, v1alpha1.LabelRevisionOf))).To(Succeed())
 	w.Objects = append(w.Objects, kept)
 	w.set("OperatorBox", "shops", revision, "status", "revision")
 	w.set("OperatorBox", "shops", map[string]any{"configmaps": []any{map[string]any{"id": "new"}}}, "spec", "onReconcile")

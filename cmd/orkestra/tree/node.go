@@ -147,14 +147,16 @@ func (g *grower) declaration(ctx context.Context, d inspect.Declaration) *node {
 	return n
 }
 
+var pods = corev1.SchemeGroupVersion.WithKind("Pod")
+
 // owners are the kinds of what belongs to objects of a kind.
 var owners = map[schema.GroupKind]schema.GroupVersionKind{
 	{Group: appsv1.GroupName, Kind: "Deployment"}:  appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
-	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  corev1.SchemeGroupVersion.WithKind("Pod"),
-	{Group: appsv1.GroupName, Kind: "StatefulSet"}: corev1.SchemeGroupVersion.WithKind("Pod"),
-	{Group: appsv1.GroupName, Kind: "DaemonSet"}:   corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  pods,
+	{Group: appsv1.GroupName, Kind: "StatefulSet"}: pods,
+	{Group: appsv1.GroupName, Kind: "DaemonSet"}:   pods,
 	{Group: batchv1.GroupName, Kind: "CronJob"}:    batchv1.SchemeGroupVersion.WithKind("Job"),
-	{Group: batchv1.GroupName, Kind: "Job"}:        corev1.SchemeGroupVersion.WithKind("Pod"),
+	{Group: batchv1.GroupName, Kind: "Job"}:        pods,
 	{Kind: "Service"}:                              discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 }
 
@@ -214,7 +216,7 @@ func fares(obj *unstructured.Unstructured) (ready, words string) {
 
 // waiting says why a container of a Pod does not run; "" where all do, or where it is no Pod.
 func waiting(obj *unstructured.Unstructured) string {
-	if obj.GetKind() != "Pod" {
+	if obj.GroupVersionKind() != pods {
 		return ""
 	}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {

@@ -52,22 +52,22 @@ type Ports struct {
 
 // Engine is what the steps use of an engine.Engine, where each method has its text.
 type Engine interface {
-	Runner
-	Knower
+	SubControllers
+	Findings
 	Process
 
 	Release(ctx context.Context, box string, how release.Mode, farewell release.Farewell) ([]types.NamespacedName, error)
 }
 
-// Runner runs one plan for each box.
-type Runner interface {
+// SubControllers run one plan for each box.
+type SubControllers interface {
 	Ensure(plan *pipeline.Plan, options engine.Options) error
 	Plan(box string) *pipeline.Plan
 	Remove(box string)
 }
 
-// Knower knows the boxes that run.
-type Knower interface {
+// Findings are what the engine has found of boxes that run.
+type Findings interface {
 	Narrow(box string) bool
 	Report(box string) (health.Report, bool)
 	SnapshotRevisions(box string) []string

@@ -9,6 +9,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // gather finds out what a cycle knows before it decides. What costs something is asked only where it may matter; whether a
@@ -40,7 +41,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.mustGoBack(attemptOf(plan, stored), rule, c.Tracker.Degraded())
 		f.RollbackTried = st.attempts.tried
-		if back := pipeline.BackOf(stored); back != nil && back.Stands(plan.Revision, stored) {
+		if back := rollback.MarkOf(stored); back != nil && back.Stands(plan.Revision, stored) {
 			f.RolledBack, f.AttemptDue = true, back.MustRetry(plan.Runtime.Resync, now)
 		}
 	}

@@ -183,7 +183,7 @@ func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.stat
 func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
 	ready, waiting, failing := shows(resource)
 	r.Tracker.Seed(KeyOf(resource), ready, waiting, failing)
-	r.Tracker.SetRolledBack(KeyOf(resource), pipeline.BackOf(resource).Why())
+	r.Tracker.SetRolledBack(KeyOf(resource), rollback.MarkOf(resource).Why())
 }
 
 // AfterPanic counts a cycle that panicked outside of the stages, which are guarded by themselves, and queues the next one.

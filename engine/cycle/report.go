@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // reporting hands on what a cycle came to.
@@ -151,7 +152,7 @@ func (r *Record) transition(box string) (a announcement, ok bool) {
 		}
 		a.note = strings.ToValidUTF8(a.note[:min(len(a.note), maxNote)], "")
 		return a, true
-	case pipeline.BackOf(run.Stored).Tells(r.Plan.Revision, run.Stored):
+	case rollback.MarkOf(run.Stored).Tells(r.Plan.Revision, run.Stored):
 	case after.Reason == v1alpha1.ReasonReconcileError, after.Reason == v1alpha1.ReasonChildFailed:
 		return a, true
 	}

@@ -22,7 +22,7 @@ import (
 // Back is what a resource is rolled back from and to.
 type Back struct {
 	// Mark stands on the resource while it is so.
-	Mark *pipeline.RolledBack
+	Mark *rollback.Mark
 	// Announce says that people have not been told yet.
 	Announce bool
 	// Unavailable is the reason why there is nothing to go back to, and Message says it in words; empty: there is.
@@ -37,7 +37,7 @@ type Back struct {
 func (c *cycle) rollBack(ctx context.Context) bool {
 	a, plan := &c.st.attempts, c.record.Plan
 	a.due = cmp.Or(a.due, triggerDegraded)
-	before := pipeline.BackOf(c.stored)
+	before := rollback.MarkOf(c.stored)
 	newest := c.Snapshots.Newest(c.stored)
 	reason, message := unavailable(newest, plan, c.stored)
 	if reason == "" && !plan.Rollback.OwnGroups {
@@ -49,7 +49,7 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 		c.rollbackUnavailable(ctx, reason, message)
 		return true
 	}
-	mark := &pipeline.RolledBack{
+	mark := &rollback.Mark{
 		Generation: c.stored.GetGeneration(), Revision: plan.Revision, ReconcileAt: a.of.reconcileAt,
 		Snapshot: newest.Object.GetName(), ToGeneration: newest.Snapshot.Generation, ToRevision: newest.Snapshot.Revision,
 		SnapshotHash: newest.Snapshot.Hash(), ToRevisionHash: newest.Snapshot.RevisionHash,
@@ -67,10 +67,10 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 
 // keepRolledBack keeps the children of a resource that is rolled back as they were in its snapshot.
 func (c *cycle) keepRolledBack(ctx context.Context) bool {
-	mark := pipeline.BackOf(c.stored)
+	mark := rollback.MarkOf(c.stored)
 	snapshot, err := c.Snapshots.Named(c.stored, mark.Snapshot, mark.SnapshotHash)
 	if err != nil {
-		err = pipeline.NoWayBack(err)
+		err = rollback.Unavailable(err)
 	}
 	c.record.Back = &Back{Mark: mark, Announce: c.st.attempts.announce, snapshot: snapshot, lost: err}
 	return c.execute(ctx)
@@ -140,7 +140,7 @@ func (c *cycle) planTo(ctx context.Context, revision, hash string) (*pipeline.Pl
 	if err != nil {
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) || apierrors.IsNotFound(err) {
-			err = pipeline.NoWayBack(err) // it is not there any more, or does not compile: asking again would not help
+			err = rollback.Unavailable(err) // it is not there any more, or does not compile: asking again would not help
 		}
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (c *cycle) dryRun() pipeline.DryRun {
 	}
 	succeeded, a := c.succeeded(), &c.st.attempts
 	a.renew(attemptOf(c.record.Plan, c.stored), !succeeded && c.Snapshots.Newest(c.stored) != nil)
-	if pipeline.BackOf(c.stored) == nil && (succeeded || a.clean) {
+	if rollback.MarkOf(c.stored) == nil && (succeeded || a.clean) {
 		return nil
 	}
 	return c.Writer.DryRun()
@@ -178,17 +178,17 @@ func (c reporting) endAttempt() {
 		c.Tracker.SetRolledBack(rec.Key, "")
 		return
 	}
-	marked, step := pipeline.BackOf(run.Stored), rec.failure()
+	marked, step := rollback.MarkOf(run.Stored), rec.failure()
 	c.Tracker.SetRolledBack(rec.Key, marked.Why())
 	if step == nil && !rule.OnDegrade {
 		step = pipeline.ChildFailure(rec.Status.After.Ready) // counts for no box, and so degrades none
 	}
 	a.note(step, len(run.Writes) > 0, run.Now, rule.Failures)
-	a.clean = a.clean || run.Asked()
+	a.clean = a.clean || run.DryRunPassed
 	if step == nil {
 		c.swept.Store(false)
 		// What the children are now is what there is to go back to.
-		a.touched = a.touched && !c.Snapshots.Has(run.Stored, run.Read().GetGeneration(), rec.Plan.Revision)
+		a.touched = a.touched && !c.Snapshots.Has(run.Stored, run.Began.GetGeneration(), rec.Plan.Revision)
 		return
 	}
 	degraded := c.Tracker.Degraded()
@@ -213,7 +213,7 @@ func (c reporting) endRollback(ctx context.Context) {
 		a.tried = true
 		return
 	}
-	c.Tracker.SetRolledBack(rec.Key, pipeline.BackOf(rec.Run.Stored).Why())
+	c.Tracker.SetRolledBack(rec.Key, rollback.MarkOf(rec.Run.Stored).Why())
 	*a = attempts{of: a.of}
 	if !rec.Back.Announce {
 		return
@@ -234,7 +234,7 @@ func (r *Reconciler) SnapshotRevisions() []string {
 		if !found {
 			continue
 		}
-		if back := pipeline.BackOf(stored); back != nil {
+		if back := rollback.MarkOf(stored); back != nil {
 			needed[back.ToRevision] = true
 		}
 		if newest := r.Snapshots.Newest(stored); newest != nil && newest.Err == nil {

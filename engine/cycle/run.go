@@ -29,7 +29,7 @@ func (c *cycle) execute(ctx context.Context) bool {
 	reading := c.Observer.For(c.record.Key)
 	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
 	err := c.runPlan(ctx)
-	reading.End(c.record.Back == nil && c.record.Run.Active())
+	reading.End(c.record.Back == nil && c.record.Run.Marks.Active)
 	// A call that ran into the deadline, or panicked, has left the slot to others.
 	if !c.slot.Take(ctx) || ctx.Err() != nil {
 		return false
@@ -182,7 +182,7 @@ const snapshotInterval = 10 * time.Second
 // waited for.
 func (c *cycle) keepsSnapshot(result status.Result) bool {
 	run := c.record.Run
-	if run.Plan.Rollback == nil || !run.Settled() || len(run.Waits) > 0 || result.Ready.Status != metav1.ConditionTrue {
+	if run.Plan.Rollback == nil || !run.Completed || len(run.Waits) > 0 || result.Ready.Status != metav1.ConditionTrue {
 		return false
 	}
 	snapshot := run.Snapshot()

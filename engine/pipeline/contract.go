@@ -3,12 +3,10 @@ package pipeline
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
-	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // What those who run plans need of the contract of stages.
@@ -47,8 +45,6 @@ type (
 	StepError = stage.StepError
 	// PanicError is a panic that was caught where a child was written.
 	PanicError = stage.PanicError
-	// RolledBack is what a resource was rolled back from and to.
-	RolledBack = rollback.Mark
 	// Class says what may mend an error.
 	Class = stage.Class
 )
@@ -94,9 +90,3 @@ func ShowMisread(ready *metav1.Condition, annotations map[string]string) {
 
 // ChildFailure is what a cycle came to that left a child behind which has failed; nil: there is none.
 func ChildFailure(ready metav1.Condition) *StepError { return outcome.ChildFailure(ready) }
-
-// BackOf reads the mark of a resource that is rolled back; nil where there is none.
-func BackOf(resource *unstructured.Unstructured) *RolledBack { return rollback.MarkOf(resource) }
-
-// NoWayBack makes the error of a rollback that nothing but a change from outside can mend.
-func NoWayBack(err error) error { return rollback.Unavailable(err) }

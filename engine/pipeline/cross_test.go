@@ -279,7 +279,7 @@ func TestANamespaceThatIsNotThereSoundsLikeOneThatDoesNotLetIn(t *testing.T) {
 					p.others = append(p.others, other(stage.NamespaceKind, "", "shared", nil))
 				}
 				r, err := p.run(planOf(t, box), website(t, "host: shared"))
-				told[exists] = fmt.Sprint(err, r.Waits, r.Settled())
+				told[exists] = fmt.Sprint(err, r.Waits, r.Completed)
 			}
 			g.Expect(told[true]).To(gomega.ContainSubstring("does not let resources"))
 			g.Expect(told[false]).To(gomega.Equal(told[true]))

@@ -115,7 +115,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}), "nothing is made")
 	g.Expect(r.AwaitsDependency).To(gomega.BeTrue())
-	g.Expect(r.Active()).To(gomega.BeFalse())
+	g.Expect(r.Marks.Active).To(gomega.BeFalse())
 	res, err := r.Result(context.Background(), nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	const unmet = `box "db" is Degraded, wanted Healthy (and 1 more)`
@@ -145,7 +145,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	r, err = p.run(plan, r.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.ContainElements("create ConfigMap/seed", "create ConfigMap/config", "mark Website/shop"))
-	g.Expect(r.Active()).To(gomega.BeTrue())
+	g.Expect(r.Marks.Active).To(gomega.BeTrue())
 
 	// Without onCreate it is Active from when they are met, and the mark goes with the others.
 	q, plain := newPorts(), planOf(t, strings.ReplaceAll(dependent, "onCreate: {configmaps: [{name: seed}]}", ""))
@@ -158,7 +158,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	goes, err := q.run(plain, waits.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(q.done()).To(gomega.Equal([]string{"mark Website/shop", "create ConfigMap/config"}))
-	g.Expect(goes.Active()).To(gomega.BeTrue())
+	g.Expect(goes.Marks.Active).To(gomega.BeTrue())
 	g.Expect(goes.Inputs.Observed()).To(gomega.BeZero())
 
 	// Active now: it goes on whatever becomes of them, and asks for nothing.

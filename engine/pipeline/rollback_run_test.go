@@ -57,7 +57,7 @@ func TestDryRunComesFirst(t *testing.T) {
 			err := plan.Execute(context.Background(), r)
 			g.Expect(dry.asked).To(gomega.Equal([]string{"a", "b"}))
 			g.Expect(p.done()).To(gomega.Equal(tc.wrote))
-			g.Expect(r.Asked()).To(gomega.Equal(tc.refuse == ""))
+			g.Expect(r.DryRunPassed).To(gomega.Equal(tc.refuse == ""))
 			if tc.refuse != "" {
 				expectStep(g, err, "dryRun", Refused, v1alpha1.ReasonInvalidChild)
 				g.Expect(err).To(gomega.MatchError("dryRun: onReconcile: b is refused"))
@@ -67,7 +67,7 @@ func TestDryRunComesFirst(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			g.Expect(r.Settled()).To(gomega.BeTrue())
+			g.Expect(r.Completed).To(gomega.BeTrue())
 		})
 	}
 }
@@ -77,7 +77,7 @@ func TestDryRunIsNotAskedWhereItNeedNot(t *testing.T) {
 	p := newPorts()
 	r, err := p.run(planOf(t, dryBox), website(t, "image: x"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Asked()).To(gomega.BeFalse())
+	g.Expect(r.DryRunPassed).To(gomega.BeFalse())
 }
 
 func TestDryRunPassesKindsThatAreNotInstalledYet(t *testing.T) {
@@ -183,6 +183,6 @@ rollback: {onRollback: {configmaps: [{name: a, data: {was: "{{ .previous.spec.im
 
 	r, err := p.run(planOf(t, `{rollback: {onRollback: {configmaps: [{name: a}]}}}`), bad)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(r.Settled()).To(gomega.BeTrue())
+	g.Expect(r.Completed).To(gomega.BeTrue())
 	g.Expect(p.done()).To(gomega.ConsistOf("mark Website/shop", "delete ConfigMap/a", "delete ConfigMap/extra"), "a normal cycle does not stand for it")
 }

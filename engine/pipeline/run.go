@@ -8,6 +8,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -40,21 +41,6 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// Active says whether the resource is Active now.
-func (r *Run) Active() bool { return r.Marks.Active }
-
-// Asked says whether the dry run was asked, and had nothing against it.
-func (r *Run) Asked() bool { return r.DryRunPassed }
-
-// Settled says whether the cycle came to its end without an error. Only plans with rollback tell.
-func (r *Run) Settled() bool { return r.Completed }
-
-// Read is the resource as the cycle began with it.
-func (r *Run) Read() *unstructured.Unstructured { return r.Began }
-
-// LookAt has the resource reconciled again at a moment, or earlier. It is called before the next reconcile is queued.
-func (r *Run) LookAt(t time.Time) { r.ReconcileAt(t) }
-
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 	return r.Plan.outcome.Result(ctx, r.Cycle.Cycle, r.Living, err)
@@ -66,6 +52,6 @@ func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, 
 }
 
 // ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete.
-func (r *Run) ResultBack(ctx context.Context, m *RolledBack, err error) status.Result {
+func (r *Run) ResultBack(ctx context.Context, m *rollback.Mark, err error) status.Result {
 	return r.Plan.outcome.RolledBack(ctx, r.Cycle.Cycle, m, err)
 }

@@ -258,13 +258,13 @@ func TestOnCreateThatIsAddedLaterDoesNotRun(t *testing.T) {
 	r, err := p.run(planOf(t, `{onReconcile: {configmaps: [{name: a}]}, validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}}`), website(t, "replicas: 11"))
 	expectStep(g, err, stage.StepValidation, Permanent, v1alpha1.ReasonValidationFailed)
 	g.Expect(p.done()).To(gomega.Equal([]string{"mark Website/shop"}))
-	g.Expect(r.Active()).To(gomega.BeTrue())
+	g.Expect(r.Marks.Active).To(gomega.BeTrue())
 	mended := r.Stored.DeepCopy()
 	mended.Object["spec"] = map[string]any{"replicas": int64(1)}
 	r, err = p.run(planOf(t, `{onCreate: {configmaps: [{name: seed}]}, onReconcile: {configmaps: [{name: a}]}}`), mended)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/a"}))
-	g.Expect(r.Active()).To(gomega.BeTrue())
+	g.Expect(r.Marks.Active).To(gomega.BeTrue())
 }
 
 func TestATerminatingChildIsWaitedFor(t *testing.T) {

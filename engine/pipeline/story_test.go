@@ -112,13 +112,13 @@ func (s *story) cycle() (*Run, error) {
 	r := s.plan.NewRun(s.stored, now, ports)
 	r.Succeeded = s.succeeded
 	err := s.plan.Execute(context.Background(), r)
-	s.clean = s.clean || r.Asked()
+	s.clean = s.clean || r.DryRunPassed
 	res, err := r.Result(context.Background(), err)
 	switch failed := err != nil && AsStepError(err).Stalls() || res.Stalled.Reason == v1alpha1.ReasonChildFailed; {
 	case failed && s.plan.Rollback != nil && s.snapshot != nil && !s.succeeded:
 		s.back = true
 		s.log = append(s.log, "goes back")
-	case err == nil && r.Settled() && len(r.Waits) == 0 && res.Ready.Status == metav1.ConditionTrue:
+	case err == nil && r.Completed && len(r.Waits) == 0 && res.Ready.Status == metav1.ConditionTrue:
 		s.snapshot, s.succeeded = new(r.Snapshot()), true
 	}
 	return r, err

@@ -25,7 +25,7 @@ func crdOf(box *v1alpha1.OperatorBox) string { return crds.NameOf(box) }
 // planOf compiles what runs for a resource: the revision that it was rolled back to, or the one that the status of its box names.
 func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*pipeline.Plan, error) {
 	of := revision.Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}
-	if back := pipeline.BackOf(live); back != nil {
+	if back := rollback.MarkOf(live); back != nil {
 		of = revision.Ref{Name: back.ToRevision, Hash: back.ToRevisionHash}
 	}
 	if of.Name != "" && of.Name != boxspec.Revision(box) {
@@ -49,7 +49,7 @@ func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live 
 // begin gives what begins a run for a resource: with its spec, or with that of the snapshot that it was rolled back to.
 func (i *Inspector) begin(r *reader, res *Resource) func(pipeline.Ports) *pipeline.Run {
 	live := r.resource
-	back := pipeline.BackOf(live)
+	back := rollback.MarkOf(live)
 	if back == nil || back.OwnGroups {
 		return func(ports pipeline.Ports) *pipeline.Run { return r.plan.NewRun(live, i.now, ports) }
 	}

@@ -26,22 +26,26 @@ func leaseServer(t *testing.T, first map[string]string, changes <-chan map[strin
 			t.Errorf("asked for %s", r.URL)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		out := json.NewEncoder(w)
+		send := func(v any) {
+			if err := json.NewEncoder(w).Encode(v); err != nil {
+				t.Error(err)
+			}
+		}
 		if query.Get("watch") == "" {
-			_ = out.Encode(map[string]any{
+			send(map[string]any{
 				"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{lease(first)},
 			})
 			return
 		}
 		if query.Get("sendInitialEvents") != "" {
-			_ = out.Encode(map[string]any{"type": "ADDED", "object": lease(first)})
-			_ = out.Encode(map[string]any{"type": "BOOKMARK", "object": lease(map[string]string{metav1.InitialEventsAnnotationKey: "true"})})
+			send(map[string]any{"type": "ADDED", "object": lease(first)})
+			send(map[string]any{"type": "BOOKMARK", "object": lease(map[string]string{metav1.InitialEventsAnnotationKey: "true"})})
 		}
 		for {
 			_ = http.NewResponseController(w).Flush()
 			select {
 			case now := <-changes:
-				_ = out.Encode(map[string]any{"type": "MODIFIED", "object": lease(now)})
+				send(map[string]any{"type": "MODIFIED", "object": lease(now)})
 			case <-r.Context().Done():
 				return
 			}
@@ -92,7 +96,9 @@ func TestALeaseThatMayNotBeRead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
+		if _, err := w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)); err != nil {
+			t.Error(err)
+		}
 	}))
 	t.Cleanup(server.Close)
 	watch, _ := started(t, server)

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
@@ -77,14 +76,4 @@ func (m mutation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 		}
 	}
 	return stage.Next, nil
-}
-
-// isOpen evaluates the gate of a rule.
-func (r *Run) isOpen(ctx context.Context, gate *when.Gate, data expr.Data) (bool, error) {
-	res, err := gate.Eval(ctx, data, r.Now)
-	if err != nil {
-		return false, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
-	}
-	r.ReconcileAt(res.NextFlip)
-	return res.Open, nil
 }

@@ -39,8 +39,8 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
 	f.SeenUnchanged = f.Unchanged || inputs == nil && st.last.version == stored.GetResourceVersion()
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
-		f.RollbackDue = st.attempts.mustGoBack(attemptOf(plan, stored), rule, c.Tracker.Degraded())
-		f.RollbackTried = st.attempts.tried
+		f.RollbackDue = st.attempts.RollbackDue(rollback.AttemptOf(plan.Revision, stored), rule, c.Tracker.Degraded())
+		f.RollbackTried = st.attempts.Tried
 		if back := rollback.MarkOf(stored); back != nil && back.Stands(plan.Revision, stored) {
 			f.RolledBack, f.AttemptDue = true, back.MustRetry(plan.Runtime.Resync, now)
 		}

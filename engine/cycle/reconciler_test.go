@@ -22,6 +22,7 @@ import (
 	"github.com/orkspace/orkestra/engine/cleanup"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
+	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
@@ -181,11 +182,11 @@ func TestARollbackWithoutASnapshotSaysSo(t *testing.T) {
 	r, s, told := living(t, spec, nil)
 	key := KeyOf(s.resource)
 	st := r.states.of(key, "u1")
-	st.attempts = attempts{of: attemptOf(r.Plan(), s.resource), failure: &pipeline.StepError{Class: pipeline.Permanent}, due: triggerError}
+	st.attempts = rollback.Attempts{Of: rollback.AttemptOf(r.Plan().Revision, s.resource), Failure: &pipeline.StepError{Class: pipeline.Permanent}, Due: rollback.TriggerError}
 	r.Reconcile(patience(t), key)
 	g.Expect(s.written("no snapshot of this resource is kept")).To(BeTrue())
 	g.Expect(told.all).To(ConsistOf(HavePrefix("Warning " + v1alpha1.ReasonNoSnapshot)))
-	g.Expect(st.attempts.nothing).To(BeTrue(), "it goes on as it would without rollback")
+	g.Expect(st.attempts.Unavailable).To(BeTrue(), "it goes on as it would without rollback")
 	g.Expect(r.Tracker.Snapshot().FailureCount).To(BeZero())
 	st.own.version = ""
 	r.Reconcile(patience(t), key)

@@ -36,7 +36,7 @@ type Back struct {
 // rollBack finds out what there is to go back to, and goes there.
 func (c *cycle) rollBack(ctx context.Context) bool {
 	a, plan := &c.st.attempts, c.record.Plan
-	a.due = cmp.Or(a.due, triggerDegraded)
+	a.Due = cmp.Or(a.Due, rollback.TriggerDegraded)
 	before := rollback.MarkOf(c.stored)
 	newest := c.Snapshots.Newest(c.stored)
 	reason, message := unavailable(newest, plan, c.stored)
@@ -50,18 +50,18 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 		return true
 	}
 	mark := &rollback.Mark{
-		Generation: c.stored.GetGeneration(), Revision: plan.Revision, ReconcileAt: a.of.reconcileAt,
+		Generation: c.stored.GetGeneration(), Revision: plan.Revision, ReconcileAt: a.Of.ReconcileAt,
 		Snapshot: newest.Object.GetName(), ToGeneration: newest.Snapshot.Generation, ToRevision: newest.Snapshot.Revision,
 		SnapshotHash: newest.Snapshot.Hash(), ToRevisionHash: newest.Snapshot.RevisionHash,
-		OwnGroups: plan.Rollback.OwnGroups, Held: a.holds(plan.Rollback),
-		Since: metav1.NewTime(c.Clock.Now()), Count: 1, Trigger: a.due,
+		OwnGroups: plan.Rollback.OwnGroups, Held: a.Holds(plan.Rollback),
+		Since: metav1.NewTime(c.Clock.Now()), Count: 1, Trigger: a.Due,
 	}
-	mark.Failed(a.failure)
+	mark.Failed(a.Failure)
 	if before != nil && before.Stands(plan.Revision, c.stored) {
 		mark.Count = before.Count + 1
 	}
-	a.announce = a.announce || a.touched || before == nil
-	c.record.Back = &Back{Mark: mark, Announce: a.announce, snapshot: newest.Snapshot, fresh: true}
+	a.Announce = a.Announce || a.Touched || before == nil
+	c.record.Back = &Back{Mark: mark, Announce: a.Announce, snapshot: newest.Snapshot, fresh: true}
 	return c.execute(ctx)
 }
 
@@ -72,7 +72,7 @@ func (c *cycle) keepRolledBack(ctx context.Context) bool {
 	if err != nil {
 		err = rollback.Unavailable(err)
 	}
-	c.record.Back = &Back{Mark: mark, Announce: c.st.attempts.announce, snapshot: snapshot, lost: err}
+	c.record.Back = &Back{Mark: mark, Announce: c.st.attempts.Announce, snapshot: snapshot, lost: err}
 	return c.execute(ctx)
 }
 
@@ -95,7 +95,7 @@ func unavailable(newest *rollback.Entry, plan *pipeline.Plan, stored *unstructur
 
 // rollbackUnavailable says that there is nothing to go back to. The resource goes on as it would without rollback.
 func (c *cycle) rollbackUnavailable(ctx context.Context, reason, message string) {
-	c.st.attempts.nothing, c.st.attempts.due = true, ""
+	c.st.attempts.Unavailable, c.st.attempts.Due = true, ""
 	result := status.Result{Generation: reconciledGeneration(c.stored), Conditions: []status.Own{
 		status.RolledBack(metav1.ConditionFalse, reason, message),
 	}}
@@ -162,8 +162,8 @@ func (c *cycle) dryRun() pipeline.DryRun {
 		return nil
 	}
 	succeeded, a := c.succeeded(), &c.st.attempts
-	a.renew(attemptOf(c.record.Plan, c.stored), !succeeded && c.Snapshots.Newest(c.stored) != nil)
-	if rollback.MarkOf(c.stored) == nil && (succeeded || a.clean) {
+	a.Renew(rollback.AttemptOf(c.record.Plan.Revision, c.stored), !succeeded && c.Snapshots.Newest(c.stored) != nil)
+	if rollback.MarkOf(c.stored) == nil && (succeeded || a.Clean) {
 		return nil
 	}
 	return c.Writer.DryRun()
@@ -174,7 +174,7 @@ func (c reporting) endAttempt() {
 	rec, run, a := c.record, c.record.Run, &c.st.attempts
 	rule := rec.Plan.Rollback
 	if rule == nil || run.Deleting || run.Released {
-		*a = attempts{}
+		*a = rollback.Attempts{}
 		c.Tracker.SetRolledBack(rec.Key, "")
 		return
 	}
@@ -183,17 +183,17 @@ func (c reporting) endAttempt() {
 	if step == nil && !rule.OnDegrade {
 		step = pipeline.ChildFailure(rec.Status.After.Ready) // counts for no box, and so degrades none
 	}
-	a.note(step, len(run.Writes) > 0, run.Now, rule.Failures)
-	a.clean = a.clean || run.DryRunPassed
+	a.Note(step, len(run.Writes) > 0, run.Now, rule.Failures)
+	a.Clean = a.Clean || run.DryRunPassed
 	if step == nil {
 		c.swept.Store(false)
 		// What the children are now is what there is to go back to.
-		a.touched = a.touched && !c.Snapshots.Has(run.Stored, run.Began.GetGeneration(), rec.Plan.Revision)
+		a.Touched = a.Touched && !c.Snapshots.Has(run.Stored, run.Began.GetGeneration(), rec.Plan.Revision)
 		return
 	}
 	degraded := c.Tracker.Degraded()
-	a.due = a.trigger(rule, marked != nil, degraded, run.Now)
-	if a.due != "" && !a.nothing {
+	a.Due = a.Trigger(rule, marked != nil, degraded, run.Now)
+	if a.Due != "" && !a.Unavailable {
 		c.Queue.Enqueue(0, rec.Key)
 	}
 	if rule.OnDegrade && degraded && !c.swept.Swap(true) {
@@ -207,14 +207,14 @@ func (c reporting) endRollback(ctx context.Context) {
 	rec, a := c.record, &c.st.attempts
 	if rec.Err != nil {
 		c.Tracker.SetRolledBack(rec.Key, "")
-		if !a.tried {
+		if !a.Tried {
 			c.warn(rec.Run.Stored, v1alpha1.ReasonRollbackFailed, rec.Status.After.Conditions[len(rec.Status.After.Conditions)-1].Condition.Message)
 		}
-		a.tried = true
+		a.Tried = true
 		return
 	}
 	c.Tracker.SetRolledBack(rec.Key, rollback.MarkOf(rec.Run.Stored).Why())
-	*a = attempts{of: a.of}
+	*a = rollback.Attempts{Of: a.Of}
 	if !rec.Back.Announce {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/contention"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -25,10 +26,10 @@ type state struct {
 	last     last
 	own      ownWrites
 	retry    retry
-	writes   contention.Guard // what keeps its children from being written without end
-	attempts attempts         // of a box with rollback
-	released bool             // the marks were taken off, and the cache does not show that yet
-	told     []pipeline.Event // those that were sent, so that each is sent once
+	writes   contention.Guard  // what keeps its children from being written without end
+	attempts rollback.Attempts // of a box with rollback
+	released bool              // the marks were taken off, and the cache does not show that yet
+	told     []pipeline.Event  // those that were sent, so that each is sent once
 }
 
 // last is what the last cycle came to.

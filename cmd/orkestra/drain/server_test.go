@@ -133,56 +133,6 @@ func TestForceOfABoxWhoseCRDIsGone(t *testing.T) {
 	g.Expect(stdout).To(Equal("operatorbox/shops: let go of, and of 0 resources\n"))
 }
 
-// A manager that leads would put the finalizers back. One that renews its Lease leads.
-func TestForceWhileAManagerMayLead(t *testing.T) {
-	held := func(i *installation) {
-		i.set("Lease", "manager-1", "spec", "holderIdentity")
-		i.set("Lease", int64(0), "spec", "leaseDurationSeconds")
-	}
-	for name, tc := range map[string]struct {
-		then func(i *installation, times int)
-		code int
-	}{
-		"it renews its Lease": {code: exit.No, then: func(i *installation, times int) {
-			if times > 1 {
-				i.set("Lease", "2026-01-02T03:04:09.000000Z", "spec", "renewTime")
-			}
-		}},
-		"it does not": {then: func(*installation, int) {}},
-		"it lets go": {then: func(i *installation, times int) {
-			i.set("Lease", map[int]string{1: "manager-1"}[times], "spec", "holderIdentity")
-		}},
-		"it is drained": {then: func(i *installation, _ int) {
-			i.object("Lease").SetAnnotations(map[string]string{v1alpha1.AnnotationDrain: accepted})
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, i := NewWithT(t), install(t)
-			held(i)
-			i.onLease(func(times int) { tc.then(i, times) })
-			_, stderr, code := i.drain(t, "--force")
-			g.Expect(code).To(Equal(tc.code), stderr)
-			if code == exit.No {
-				g.Expect(stderr).To(ContainSubstring("manager-1 leads, and would put the finalizers back: run orkestra drain without --force"))
-				g.Expect(i.Wrote).To(BeEmpty())
-			}
-		})
-	}
-}
-
-func TestUndo(t *testing.T) {
-	g, i := NewWithT(t), install(t)
-	stdout, stderr, code := i.drain(t, "--undo")
-	g.Expect(code).To(BeZero(), stderr)
-	g.Expect(stdout).To(Equal("Lease \"orkestra-system/orkestra-leader\" asks for no drain: there is nothing to undo.\n"))
-
-	i.object("Lease").SetAnnotations(map[string]string{v1alpha1.AnnotationDrain: v1alpha1.True, "other": "stays"})
-	stdout, stderr, code = i.drain(t, "--undo")
-	g.Expect(code).To(BeZero(), stderr)
-	g.Expect(stdout).To(Equal("The manager goes on: it marks the resources again.\n"))
-	g.Expect(i.object("Lease").GetAnnotations()).To(Equal(map[string]string{"other": "stays"}))
-}
-
 // The manager answers on the Lease, and says on each box how far it is.
 func TestDrainFollowsTheManager(t *testing.T) {
 	g, i := NewWithT(t), install(t)
@@ -215,40 +165,6 @@ func TestDrainMakesTheLeaseOfAManagerThatHasNone(t *testing.T) {
 	_, stderr, code := shared.Run(t, NewCommand(), "", "drain", "--kubeconfig", config)
 	g.Expect(code).To(BeZero(), stderr)
 	g.Expect(i.Wrote).To(ContainElement("POST /apis/coordination.k8s.io/v1/namespaces/orkestra-system/leases"))
-}
-
-func TestDrainThatDoesNotComeAbout(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*installation)
-		then   func(i *installation, times int)
-		want   string
-	}{
-		"nobody answers": {want: `not drained in time: no manager has answered: does it run in namespace "orkestra-system"? Without one, use --force`},
-		"a box is held": {then: func(i *installation, _ int) {
-			i.object("Lease").SetAnnotations(map[string]string{v1alpha1.AnnotationDrain: accepted})
-		},
-			want: "not drained in time: \n  operatorbox/shops: the manager has not looked at it yet"},
-		"somebody undoes it": {then: func(i *installation, times int) {
-			if times > 1 {
-				i.object("Lease").SetAnnotations(nil)
-			}
-		}, want: "somebody has taken the annotation " + v1alpha1.AnnotationDrain + ` off Lease "orkestra-system/orkestra-leader": the manager goes on`},
-		"the Lease goes": {then: func(i *installation, times int) {
-			if times > 1 {
-				i.without("Lease")
-			}
-		}, want: `following the drain: Lease "orkestra-system/orkestra-leader" is gone`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, i := NewWithT(t), install(t)
-			if tc.then != nil {
-				i.onLease(func(times int) { tc.then(i, times) })
-			}
-			_, stderr, code := i.drain(t, "--timeout", "2s")
-			g.Expect(code).To(Equal(exit.No))
-			g.Expect(stderr).To(ContainSubstring(tc.want))
-		})
-	}
 }
 
 func TestTheLeaseMayNotBeChanged(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 type server struct {
 	resource *unstructured.Unstructured
 	refuses  int // with this code; 0: it does not
+	snapshot int // with this code it answers the making of a snapshot; 0: it is made
 
 	mu     sync.Mutex
 	bodies []string
@@ -44,8 +45,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.bodies = append(s.bodies, r.Method+" "+r.URL.Path+" "+string(body))
 	w.Header().Set("Content-Type", "application/json")
-	if s.refuses > 0 {
-		w.WriteHeader(s.refuses)
+	code := s.refuses
+	if strings.HasSuffix(r.URL.Path, "/controllerrevisions") {
+		code = s.snapshot
+	}
+	if code > 0 {
+		w.WriteHeader(code)
 		return
 	}
 	answer := s.resource.DeepCopy()
@@ -203,4 +208,30 @@ func TestAPanicIsCountedAndTriedAgain(t *testing.T) {
 	st := r.states.of(key, "u1")
 	g.Expect(st.last.class).To(Equal(pipeline.Panic))
 	g.Expect(st.retry.isDue(time.Now())).To(BeFalse())
+}
+
+func TestASnapshotIsKeptOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code   int
+		reason string
+	}{
+		"kept":     {0, v1alpha1.ReasonSettled},
+		"not kept": {http.StatusForbidden, v1alpha1.ReasonSnapshotFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var spec v1alpha1.OperatorBoxSpec
+			spec.RollBackOnError = true
+			r, s, _ := living(t, spec, nil)
+			s.snapshot = tc.code
+			r.Reconcile(patience(t), KeyOf(s.resource))
+			g.Expect(s.written("/controllerrevisions ")).To(BeTrue())
+			g.Expect(s.written(v1alpha1.AnnotationSnapshots)).To(BeTrue(), "it is listed before it is written")
+			g.Expect(s.written(`"reason":"` + tc.reason + `"`)).To(BeTrue())
+			g.Expect(s.written(`"reason":"ReconcileSucceeded"`)).To(BeTrue(), "the resource has succeeded all the same")
+			st := r.states.of(KeyOf(s.resource), "u1")
+			g.Expect(st.last.inputs.Expires().IsZero()).To(Equal(tc.code == 0), "it is tried again")
+			g.Expect(st.last.class).To(BeEmpty())
+		})
+	}
 }

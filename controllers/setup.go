@@ -10,10 +10,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -27,6 +31,7 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/revision"
+	"github.com/orkspace/orkestra/engine/watch"
 )
 
 // Options say how boxes are run. The zero value is that of the manager's flags.
@@ -203,3 +208,20 @@ func (l leader) Start(ctx context.Context) error {
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (leader) NeedLeaderElection() bool { return true }
+
+// NewCache makes the manager's cache, for ctrl.Options.NewCache. It never begins with less than what a former process has seen: a
+// box as it was before its last edit would run for a moment, and do again what had been done.
+func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	options.NewInformer = newInformer
+	return cache.New(config, options)
+}
+
+func newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	asked := toolscache.ToListerWatcherWithContext(lw)
+	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return asked.ListWithContext(ctx, watch.Consistent(options))
+		},
+		WatchFuncWithContext: asked.WatchWithContext,
+	}, obj, resync, indexers)
+}

@@ -1,3 +1,9 @@
+// Package status is the only writer of a resource's status: it says what the status becomes, and which patch makes it so
+// (design: api.md, "What a resource shows").
+//
+// The pipeline makes a Writer when it compiles a plan, and a Result when a cycle ends. The engine asks the Writer what the
+// status becomes, also after an error, and sends the patch. The package sends nothing itself, knows no children and no
+// templates, and shows no value that it was not given: that no Secret is among them is for its callers to see to.
 package status
 
 import (
@@ -5,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -114,4 +121,30 @@ func cut(message string, most int) string {
 
 func validText(text string) string {
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
+}
+
+// RolledBack is the condition that says whether the children are those of an earlier spec. Only boxes with rollback show it.
+func RolledBack(s metav1.ConditionStatus, reason, message string) Own {
+	return Own{Condition: condition(v1alpha1.ConditionRolledBack, s, reason, message)}
+}
+
+// HasCondition says whether a resource shows a condition of that type.
+func HasCondition(stored *unstructured.Unstructured, kind string) bool {
+	return ConditionOf(stored, kind) != nil
+}
+
+// IsTrue says whether a resource shows a condition of that type whose status is True.
+func IsTrue(stored *unstructured.Unstructured, kind string) bool {
+	return ConditionOf(stored, kind)["status"] == string(metav1.ConditionTrue)
+}
+
+// ConditionOf gives a condition as it is stored; nil where there is none.
+func ConditionOf(stored *unstructured.Unstructured, kind string) map[string]any {
+	list, _ := storedStatus(stored)[fieldConditions].([]any)
+	for _, entry := range list {
+		if m, ok := entry.(map[string]any); ok && m[fieldType] == kind {
+			return m
+		}
+	}
+	return nil
 }

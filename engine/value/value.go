@@ -6,6 +6,7 @@
 package value
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,4 +155,34 @@ func fromKind(v reflect.Value) (any, error) {
 	default:
 		return nil, fmt.Errorf("a %s is no JSON value", v.Kind())
 	}
+}
+
+// Decode decodes JSON with whole numbers as int64, as Kubernetes does.
+func Decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decoding JSON: %w", err)
+	}
+	return numbers(v), nil
+}
+
+func numbers(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		for k := range t {
+			t[k] = numbers(t[k])
+		}
+	case []any:
+		for i := range t {
+			t[i] = numbers(t[i])
+		}
+	case json.Number:
+		if n, ok := Number(t); ok {
+			return n
+		}
+		return t.String()
+	}
+	return v
 }

@@ -47,7 +47,6 @@ func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 
 // Fields of every object.
 const (
-	keyKind        = "kind"
 	keyMetadata    = "metadata"
 	keyAnnotations = "annotations"
 	keyLabels      = "labels"

@@ -114,7 +114,7 @@ func TestSameRequestsAreSentOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := c.Call(ctx, r)
-	g.Expect(err).To(MatchError(context.Canceled), "whoever waits stops waiting with his context")
+	g.Expect(err).To(MatchError(context.Canceled), "a caller stops waiting when its context ends")
 	for range 50 {
 		wg.Go(call)
 	}

@@ -162,7 +162,7 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 		return quiet
 	}
 	told := t.recount(r, func() { r.known = false })
-	told = max(told, t.blame(r, trouble{}), r.goBack(t, ""))
+	told = max(told, t.blame(r, trouble{}), r.goBackLocked(t, ""))
 	delete(t.resources, name)
 	return told
 }

@@ -22,12 +22,12 @@ func (t *Tracker) SetRolledBack(name types.NamespacedName, reason string) {
 		if r == nil && reason == "" {
 			return quiet
 		}
-		return t.get(name).goBack(t, reason)
+		return t.get(name).goBackLocked(t, reason)
 	})
 }
 
-// goBack needs the lock of the tracker.
-func (r *resource) goBack(t *Tracker, reason string) notice {
+// goBackLocked notes whether the resource is rolled back, and why. The lock is that of the tracker.
+func (r *resource) goBackLocked(t *Tracker, reason string) notice {
 	was := r.rolledBack
 	r.rolledBack = reason != ""
 	switch {
@@ -68,7 +68,7 @@ func (b rolledBack) status() v1alpha1.RollbackStatus {
 func (t *Tracker) Degraded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.degraded()
+	return t.degradedLocked()
 }
 
 // InFailure gives the resources whose last reconcile failed.

@@ -168,7 +168,7 @@ func (t *Tracker) Snapshot() Snapshot {
 		ConsecutiveFailures: t.consecutive,
 		SuccessCount:        t.successes,
 		FailureCount:        t.failures,
-		Degraded:            t.degraded(),
+		Degraded:            t.degradedLocked(),
 		LastReconcile:       t.lastReconcile,
 		LastSuccess:         t.lastSuccess,
 		LastFailure:         t.lastFailure.DeepCopy(),
@@ -188,16 +188,16 @@ func (t *Tracker) change(f func() notice) {
 func (t *Tracker) locked(f func() notice) notice {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.degraded()
+	before := t.degradedLocked()
 	told := f()
-	if t.degraded() != before {
+	if t.degradedLocked() != before {
 		return urgent
 	}
 	return told
 }
 
-// degraded needs the lock. Before the caches have synced, nobody can say that there are no resources.
-func (t *Tracker) degraded() bool {
+// degradedLocked says whether enough cycles in a row have failed. Before the caches have synced, nobody can say that there are no resources.
+func (t *Tracker) degradedLocked() bool {
 	return t.consecutive >= int64(t.threshold) && (t.restored != nil || t.counts.Total > 0)
 }
 

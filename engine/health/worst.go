@@ -22,7 +22,7 @@ type worstList struct {
 
 // rank puts a resource, no better than before, in its place. It says whether the list names other resources now.
 func (w *worstList) rank(r *resource) bool {
-	if w.stale { // whoever made it stale has told of a change already
+	if w.stale { // what made it stale has told of a change already
 		return false
 	}
 	entered := !r.listed

@@ -170,8 +170,8 @@ const (
 	hashSize = 5   // bytes of the hash in a name
 )
 
-// nameOf gives the name of a snapshot: that of the resource, and a part of the hash of all that the snapshot holds; and the whole hash. Whoever changes the data
-// under the same name is noticed; whoever writes the same again finds that it is there.
+// nameOf gives the name of a snapshot: that of the resource, and a part of the hash of all that the snapshot holds; and the whole hash. A change of the data
+// under the same name is noticed; a process that writes the same again finds that it is there.
 func nameOf(resource, uid string, number int64, data map[string]any) (name, hash string, err error) {
 	// Maps encode in the order of their keys.
 	content, err := json.Marshal([]any{uid, number, data})

@@ -56,7 +56,7 @@ type Entry struct {
 	Err error
 }
 
-// errUnlisted says that Orkestra need not have taken a snapshot, whoever wrote its object: everybody who may write ControllerRevisions can
+// errUnlisted says that Orkestra need not have taken a snapshot, although its manager is said to have written the object: everybody who may write ControllerRevisions can
 // name any field manager, and compute the hash in a name.
 var errUnlisted = fmt.Errorf("its hash is not in the annotation %s of the resource, as if Orkestra had not taken it", v1alpha1.AnnotationSnapshots)
 

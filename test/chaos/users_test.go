@@ -29,7 +29,7 @@ type wanted struct {
 	writes     int   // specs so far
 }
 
-// user is whoever works with the resources of one kind. All that it does follows from the seed.
+// user works with the resources of one kind. All that it does follows from the seed.
 type user struct {
 	*kind
 

@@ -62,7 +62,7 @@ func (w *world) tokenOf(ctx context.Context, account string) string {
 }
 
 var _ = Describe("The manager's process", func() {
-	It("answers probes and whoever may read metrics, works, and ends when it is told to", func(ctx context.Context) {
+	It("answers probes, and those who may read metrics, works, and ends when it is told to", func(ctx context.Context) {
 		w := newWorld(ctx)
 		replaceManager()
 		manager.stop()

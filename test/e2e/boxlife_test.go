@@ -89,7 +89,7 @@ var _ = Describe("A change to a box", func() {
 
 	It("keeps to the number of workers, also when that is raised and lowered", func(ctx context.Context) {
 		w, other := newWorld(ctx), newWorld(ctx)
-		d := damned(writesOf(w.namespace, "configmaps"))
+		d := startBlocked(writesOf(w.namespace, "configmaps"))
 		w.running(ctx, w.box(ctx, oneMap(2, "before")))
 		other.running(ctx, other.box(ctx, oneMap(1, "x")))
 		for _, name := range names(10) {

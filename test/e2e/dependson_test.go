@@ -191,7 +191,7 @@ var _ = Describe("A box that depends on another", func() {
 	It("starts and stops in the order of the graph when the process does", func(ctx context.Context) {
 		w, db := newWorld(ctx), newWorld(ctx)
 		s := newStreams()
-		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		d := startBlocked(writesOf(w.namespace, "configmaps"), via(s.wrap))
 		db.running(ctx, db.box(ctx, depends("")))
 		w.running(ctx, w.box(ctx, depends(`{name: `+db.id+`, condition: Healthy}`)))
 		watches := func(w *world) func() int { return func() int { return s.count("/" + w.group + "/") } }

@@ -235,13 +235,13 @@ onReconcile:
 		w, other, short := newWorld(ctx), newWorld(ctx), newWorld(ctx)
 		done := make(chan struct{})
 		var once sync.Once
-		letGo := func() { once.Do(func() { close(done) }) }
+		release := func() { once.Do(func() { close(done) }) }
 		hanging := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			<-done
 			fmt.Fprint(w, "fine") //nolint:errcheck // who asked may be gone
 		}))
 		DeferCleanup(hanging.Close)
-		DeferCleanup(letGo)
+		DeferCleanup(release)
 		// As many resources as there may be reconciles wait for the host, for longer than this spec waits for anything.
 		w.running(ctx, w.box(ctx, fmt.Sprintf(`{workers: 64, external: [{name: quota, url: %q, timeout: 80s, retries: 0}]}`, hanging.URL)))
 		other.running(ctx, other.box(ctx, oneMap(1, "fine")))
@@ -260,7 +260,7 @@ onReconcile:
 		short.website(ctx, "web", `{}`)
 		short.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError,
 			fmt.Sprintf("external: quota: GET %s: no full answer within 500ms", hanging.URL))
-		letGo()
+		release()
 		for _, name := range names(64) {
 			w.settled(ctx, name)
 		}

@@ -70,7 +70,7 @@ func states(ctx context.Context, name string) func() []v1alpha1.HealthState {
 var _ = Describe("CRDHealth", func() {
 	It("follows a box from its beginning through failures and back", func(ctx context.Context) {
 		w := newWorldWithoutCRD(ctx)
-		d := damned(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, w.group+"/v1/websites") })
+		d := startBlocked(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, w.group+"/v1/websites") })
 		d.shut()
 		seen := states(ctx, w.id)
 		w.box(ctx, atMostTen)
@@ -253,7 +253,7 @@ var _ = Describe("CRDHealth", func() {
 	It("stays as it is while the box stops to start anew", func(ctx context.Context) {
 		w := newWorld(ctx)
 		s := newStreams()
-		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		d := startBlocked(writesOf(w.namespace, "configmaps"), via(s.wrap))
 		w.running(ctx, w.box(ctx, oneMap(3, "good")))
 		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
 		watches := func() int { return s.count("/" + w.group + "/") }

@@ -39,7 +39,7 @@ var _ = Describe("Boxes", func() {
 
 	It("end a reconcile that takes too long, and try it again", func(ctx context.Context) {
 		w := newWorld(ctx)
-		d := damned(writesOf(w.namespace, "configmaps"), func(s *settings) { s.orkestra.ReconcileTimeout = time.Second })
+		d := startBlocked(writesOf(w.namespace, "configmaps"), func(s *settings) { s.orkestra.ReconcileTimeout = time.Second })
 		d.yields = true
 		d.shut()
 		w.running(ctx, w.box(ctx, oneMap(3, "good")))
@@ -144,7 +144,7 @@ var _ = Describe("Boxes", func() {
 
 	It("work beside one whose reconciles do not end, which is Stuck and holds no place", func(ctx context.Context) {
 		stuck, good := newWorld(ctx), newWorld(ctx)
-		d := damned(writesOf(stuck.namespace, "configmaps"), func(s *settings) {
+		d := startBlocked(writesOf(stuck.namespace, "configmaps"), func(s *settings) {
 			s.orkestra.ReconcileTimeout, s.orkestra.MaxConcurrentReconciles = time.Second, 2
 		})
 		overdue := func(g Gomega) float64 { return manager.gauge(g, "orkestra_reconciles_overdue", stuck.id) }
@@ -172,7 +172,7 @@ var _ = Describe("Boxes", func() {
 
 	It("work beside one whose every write hangs", func(ctx context.Context) {
 		stuck, good := newWorld(ctx), newWorld(ctx)
-		d := damned(func(r *http.Request) bool {
+		d := startBlocked(func(r *http.Request) bool {
 			return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+stuck.namespace+"/")
 		})
 		stuck.running(ctx, stuck.box(ctx, oneMap(10, "good")))

@@ -29,10 +29,10 @@ type bareEngine struct {
 	*engine.Engine
 
 	streams *streams
-	dam     *dam
+	blocker *blocker
 }
 
-// newEngine runs an engine that leads, instead of the manager, until the spec ends. Its dam holds back writes of ConfigMaps
+// newEngine runs an engine that leads, instead of the manager, until the spec ends. Its blocker holds back writes of ConfigMaps
 // in the namespace of the first world.
 func newEngine(worlds ...*world) *bareEngine {
 	GinkgoHelper()
@@ -44,11 +44,11 @@ func newEngine(worlds ...*world) *bareEngine {
 			w.stripFinalizers(ctx)
 		}
 	})
-	e := &bareEngine{streams: newStreams(), dam: &dam{match: writesOf(worlds[0].namespace, "configmaps")}}
-	e.dam.open()
+	e := &bareEngine{streams: newStreams(), blocker: &blocker{match: writesOf(worlds[0].namespace, "configmaps")}}
+	e.blocker.open()
 	config := cluster.Config()
 	config.Wrap(e.streams.wrap)
-	config.Wrap(e.dam.wrap)
+	config.Wrap(e.blocker.wrap)
 	httpClient, err := rest.HTTPClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
@@ -60,7 +60,7 @@ func newEngine(worlds ...*world) *bareEngine {
 	go func() { done <- e.Start(ctx) }()
 	e.Lead()
 	DeferCleanup(func() {
-		e.dam.open()
+		e.blocker.open()
 		cancel()
 		Eventually(done).Should(Receive(BeNil()))
 	})
@@ -147,9 +147,9 @@ var _ = Describe("The engine", func() {
 		w, other := newWorld(ctx), newWorld(ctx)
 		e := newEngine(w, other)
 		e.runs(ctx, w.plan(ctx, w.id, `{onReconcile: {configmaps: [{data: {a: b}}], services: [{port: 80, selector: {a: b}}]}}`))
-		e.dam.shut()
+		e.blocker.shut()
 		w.website(ctx, "web", `{}`)
-		Eventually(e.dam.holding).WithContext(ctx).Should(Equal(1))
+		Eventually(e.blocker.holding).WithContext(ctx).Should(Equal(1))
 		removed := make(chan struct{})
 		go func() {
 			e.Remove(w.id)
@@ -165,9 +165,9 @@ var _ = Describe("The engine", func() {
 		other.website(ctx, "web", `{}`)
 		other.settled(ctx, "web")
 		Expect(removed).NotTo(BeClosed())
-		Expect(e.dam.holding()).To(Equal(1))
+		Expect(e.blocker.holding()).To(Equal(1))
 
-		e.dam.open()
+		e.blocker.open()
 		Eventually(removed).WithContext(ctx).Should(BeClosed())
 		w.child(ctx, Default, &corev1.Service{}, "web") // what was under way was finished
 		Expect(e.streams.count("/" + w.group + "/")).To(BeZero())
@@ -177,9 +177,9 @@ var _ = Describe("The engine", func() {
 		w, other := newWorld(ctx), newWorld(ctx)
 		e := newEngine(w, other)
 		e.runs(ctx, w.plan(ctx, w.id, `{onReconcile: {configmaps: [{data: {generation: "1"}}]}}`))
-		e.dam.shut()
+		e.blocker.shut()
 		w.website(ctx, "web", `{}`)
-		Eventually(e.dam.holding).WithContext(ctx).Should(Equal(1))
+		Eventually(e.blocker.holding).WithContext(ctx).Should(Equal(1))
 
 		By("choosing namespaces, for which the box must start anew")
 		next := w.plan(ctx, w.id, `{namespaces: {include: [`+w.namespace+`]}, onReconcile: {configmaps: [{data: {generation: "2"}}]}}`)
@@ -200,7 +200,7 @@ var _ = Describe("The engine", func() {
 		Expect(ensured.Load()).To(BeFalse())
 		Expect(e.streams.count("/"+w.group+"/v1/namespaces/"+w.namespace)).To(BeZero(), "the second generation watches nothing yet")
 
-		e.dam.open()
+		e.blocker.open()
 		Eventually(done).WithContext(ctx).Should(Receive(BeNil()))
 		Eventually(func(g Gomega) {
 			var c corev1.ConfigMap

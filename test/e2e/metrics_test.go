@@ -102,7 +102,7 @@ var _ = Describe("The series of a box", func() {
 
 	It("go with it, also when its state is looked at after everything of it has stopped", func(ctx context.Context) {
 		w, other := newWorld(ctx), newWorld(ctx)
-		d := damned(func(r *http.Request) bool {
+		d := startBlocked(func(r *http.Request) bool {
 			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/operatorboxes/"+w.id)
 		})
 		for _, each := range []*world{w, other} {
@@ -139,7 +139,7 @@ var _ = Describe("The series of a box", func() {
 
 	It("show what hangs while it hangs, and that it is over", func(ctx context.Context) {
 		w := newWorld(ctx)
-		d := damned(writesOf(w.namespace, "configmaps"))
+		d := startBlocked(writesOf(w.namespace, "configmaps"))
 		w.running(ctx, w.box(ctx, oneMap(2, "good")))
 		d.shut()
 		for _, name := range names(5) {

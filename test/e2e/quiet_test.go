@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// swamp swallows what watches tell whose path holds one of some texts: their connections stay open, and nothing comes.
-type swamp struct {
+// silencer swallows what watches tell whose path holds one of some texts: their connections stay open, and nothing comes.
+type silencer struct {
 	mu        sync.Mutex
 	paths     []string        // none: nothing is swallowed
 	swallowed map[string]bool // the watches that it has swallowed something of, by path
 }
 
-func (s *swamp) wrap(next http.RoundTripper) http.RoundTripper {
+func (s *silencer) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && strings.Contains(r.URL.RawQuery, "watch=true") {
@@ -33,21 +33,21 @@ func (s *swamp) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (s *swamp) covers(path string) bool {
+func (s *silencer) covers(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.paths, func(part string) bool { return strings.Contains(path, part) })
 }
 
 // flood swallows what the watches tell that are open now. Those that are opened later are on firm ground.
-func (s *swamp) flood(paths ...string) {
+func (s *silencer) silence(paths ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paths, s.swallowed = paths, map[string]bool{}
 }
 
 // count is the number of watches that it has swallowed something of.
-func (s *swamp) count() int {
+func (s *silencer) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.swallowed)
@@ -57,7 +57,7 @@ func (s *swamp) count() int {
 type sunk struct {
 	io.ReadCloser
 
-	in   *swamp
+	in   *silencer
 	path string
 	dry  bool // it was opened after the flood
 }
@@ -92,8 +92,8 @@ func (p *process) age(g Gomega, resource string) float64 {
 var _ = Describe("A watch that has gone quiet", func() {
 	It("is listed again, so that what it did not tell is seen, and has an age that is exported", func(ctx context.Context) {
 		w := newWorld(ctx)
-		mud := &swamp{}
-		replaceManager(via(mud.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
+		quiet := &silencer{}
+		replaceManager(via(quiet.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
 		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {mode: "{{ .spec.mode }}"}}]}}`))
 		w.website(ctx, "web", `{mode: first}`)
 		w.settled(ctx, "web")
@@ -102,10 +102,10 @@ var _ = Describe("A watch that has gone quiet", func() {
 		Expect(manager.age(Default, "configmaps")).To(BeNumerically(">=", 0))
 
 		By("losing a change of the resource, and one of its child")
-		mud.flood("/"+w.group+"/", "/api/v1/configmaps")
+		quiet.silence("/"+w.group+"/", "/api/v1/configmaps")
 		w.website(ctx, "web", `{mode: second}`)
 		w.patch(ctx, w.configMap("web"), `{"data":{"other":"kept"}}`)
-		Eventually(mud.count).WithContext(ctx).Should(Equal(2))
+		Eventually(quiet.count).WithContext(ctx).Should(Equal(2))
 		w.hasData(ctx, "web", map[string]string{"mode": "second", "other": "kept"})
 		w.settled(ctx, "web")
 		nothingSent(ctx, w, "web")
@@ -120,8 +120,8 @@ var _ = Describe("A resource whose end no watch has told", func() {
 	It("was let go before that: its children stay, also those that name no owner", func(ctx context.Context) {
 		w := newWorld(ctx)
 		other := w.anotherNamespace(ctx)
-		mud := &swamp{}
-		replaceManager(via(mud.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
+		quiet := &silencer{}
+		replaceManager(via(quiet.wrap), func(s *settings) { s.orkestra.QuietWatch = 10 * time.Second })
 		const box = `{%sonReconcile: {configmaps: [{name: "{{ .metadata.name }}-far", namespace: %s, data: {a: b}}]}}`
 		w.running(ctx, w.box(ctx, fmt.Sprintf(box, "", other)))
 		for _, name := range []string{"web", "stays"} {
@@ -134,7 +134,7 @@ var _ = Describe("A resource whose end no watch has told", func() {
 		Expect(far("web")).To(Succeed())
 
 		By("letting all go by a selector, and deleting one, while nothing is told of them")
-		mud.flood("/" + w.group + "/")
+		quiet.silence("/" + w.group + "/")
 		w.running(ctx, w.box(ctx, fmt.Sprintf(box, "selector: {matchLabels: {selected: \"yes\"}}, ", other)))
 		Eventually(func(g Gomega) { g.Expect(w.get(ctx, g, "web").GetFinalizers()).To(BeEmpty()) }).WithContext(ctx).Should(Succeed())
 		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())

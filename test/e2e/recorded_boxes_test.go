@@ -94,7 +94,7 @@ func lifeOfBox(ctx context.Context, s *stage) {
 	})).To(Succeed())
 	s.recordOf(ctx, s.id, "crdhealth-new", "unseen")
 
-	d := damned(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, s.group+"/v1/websites") }) //nolint:contextcheck // a manager has a context of its own
+	d := startBlocked(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, s.group+"/v1/websites") }) //nolint:contextcheck // a manager has a context of its own
 	d.shut()
 	s.recordOf(ctx, s.id, "operatorbox-crd-missing", underWay(v1alpha1.ReasonCRDMissing))
 	s.recordOf(ctx, s.id, "crdhealth-pending", awaits("Pending", v1alpha1.ReasonCRDMissing))

@@ -150,7 +150,7 @@ var _ = Describe("A restart of the manager", func() {
 	It("finishes what is under way when it is told to stop", func(ctx context.Context) {
 		w := newWorld(ctx)
 		s := newStreams()
-		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		d := startBlocked(writesOf(w.namespace, "configmaps"), via(s.wrap))
 		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{data: {a: b}}], services: [{port: 80, selector: {a: b}}]}}`))
 		watches := func() int { return s.count("/" + w.group + "/") }
 		Eventually(watches).WithContext(ctx).Should(Equal(1))
@@ -169,7 +169,7 @@ var _ = Describe("A restart of the manager", func() {
 	It("leaves CRDHealth as it was while it stops, and counts nothing again after that", func(ctx context.Context) {
 		w := newWorld(ctx)
 		s := newStreams()
-		d := damned(writesOf(w.namespace, "configmaps"), via(s.wrap))
+		d := startBlocked(writesOf(w.namespace, "configmaps"), via(s.wrap))
 		w.running(ctx, w.box(ctx, atMostTen))
 		w.website(ctx, "good", `{replicas: 1}`)
 		w.settled(ctx, "good")
@@ -216,7 +216,7 @@ var _ = Describe("A restart of the manager", func() {
 
 	It("cancels what does not finish within the shutdown timeout", func(ctx context.Context) {
 		w := newWorld(ctx)
-		d := damned(writesOf(w.namespace, "configmaps"), func(c *settings) { c.orkestra.ShutdownTimeout = time.Second })
+		d := startBlocked(writesOf(w.namespace, "configmaps"), func(c *settings) { c.orkestra.ShutdownTimeout = time.Second })
 		d.yields = true
 		w.running(ctx, w.box(ctx, oneMap(3, "good")))
 		d.shut()

@@ -27,30 +27,30 @@ func via(wrap func(http.RoundTripper) http.RoundTripper) func(*settings) {
 	return func(s *settings) { s.config.Wrap(wrap) }
 }
 
-// damned replaces the manager by one with a dam, which is open at first. It is opened when the spec ends.
-func damned(match func(*http.Request) bool, changes ...func(*settings)) *dam {
+// startBlocked replaces the manager by one with a blocker, which is open at first. It is opened when the spec ends.
+func startBlocked(match func(*http.Request) bool, changes ...func(*settings)) *blocker {
 	GinkgoHelper()
-	d := &dam{match: match}
+	d := &blocker{match: match}
 	d.open()
 	replaceManager(append(changes, via(d.wrap))...)
 	DeferCleanup(d.open)
 	return d
 }
 
-// dam holds back requests while it is shut, also when their sender has given up.
-type dam struct {
+// blocker holds back requests while it is shut, also when their sender has given up.
+type blocker struct {
 	match func(*http.Request) bool
 	// yields lets go of requests whose sender has given up. Senders do after some seconds.
 	yields bool
 
 	mu       sync.Mutex
-	gate     chan struct{} // closed: the dam is open
+	gate     chan struct{} // closed: the blocker is open
 	held     int           // now
-	most     int           // at the same time, since the dam was shut
+	most     int           // at the same time, since the blocker was shut
 	canceled int           // by their sender, while they were held
 }
 
-func (d *dam) wrap(next http.RoundTripper) http.RoundTripper {
+func (d *blocker) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !d.match(r) {
 			return next.RoundTrip(r)
@@ -86,7 +86,7 @@ func (d *dam) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // open lets everything pass, now and later.
-func (d *dam) open() {
+func (d *blocker) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
@@ -100,19 +100,19 @@ func (d *dam) open() {
 }
 
 // shut holds back what comes.
-func (d *dam) shut() {
+func (d *blocker) shut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gate, d.most, d.canceled = make(chan struct{}), 0, 0
 }
 
-func (d *dam) counts() (held, most, canceled int) {
+func (d *blocker) counts() (held, most, canceled int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.held, d.most, d.canceled
 }
 
-func (d *dam) holding() int {
+func (d *blocker) holding() int {
 	held, _, _ := d.counts()
 	return held
 }
@@ -181,8 +181,8 @@ func (s *streams) resume() {
 	s.wake.Broadcast()
 }
 
-// holds says whether a watch may tell what it has read. It needs the lock.
-func (s *streams) holds(path string, read []byte) bool {
+// holdsLocked says whether a watch may tell what it has read.
+func (s *streams) holdsLocked(path string, read []byte) bool {
 	for part, last := range s.paused {
 		switch {
 		case !strings.Contains(path, part):
@@ -209,7 +209,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
-	for !s.closed && s.all.holds(s.path, p[:n]) {
+	for !s.closed && s.all.holdsLocked(s.path, p[:n]) {
 		s.all.wake.Wait()
 	}
 	if s.closed {

@@ -192,7 +192,7 @@ var _ = Describe("Writes of children", func() {
 			obj.SetNamespace(w.namespace)
 			Expect(kube.Create(ctx, obj)).To(Succeed())
 		}
-		d := damned(writesOf(w.namespace, "configmaps"), via(log.wrap))
+		d := startBlocked(writesOf(w.namespace, "configmaps"), via(log.wrap))
 		w.running(ctx, w.box(ctx, `{onReconcile: {configmaps: [{name: "{{ .spec.host }}", data: {by: "{{ .metadata.name }}"}`+fields+`}]}}`))
 		d.shut()
 		w.website(ctx, "first", `{host: shared}`)

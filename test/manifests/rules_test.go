@@ -234,7 +234,7 @@ func TestRolesOfPeople(t *testing.T) {
 	g := NewWithT(t)
 	all := roles(t, kustomize(t, "default"))
 	g.Expect(aggregations(all["ClusterRole/orkestra-viewer"])).To(ConsistOf("rbac.authorization.k8s.io/aggregate-to-view"))
-	// Whoever writes a box acts with the rights of the manager, in all namespaces: that is nothing for the admin of one.
+	// A box acts with the rights of the manager, in all namespaces: the admin of one may not write it.
 	g.Expect(aggregations(all["ClusterRole/orkestra-editor"])).To(BeEmpty())
 	g.Expect(aggregations(roles(t, helm(t))["ClusterRole/orkestra-editor"])).To(BeEmpty())
 	for _, rule := range all["ClusterRole/orkestra-viewer"].rules {

@@ -266,7 +266,7 @@ func TestTheCRDOfABox(t *testing.T) {
 	}
 }
 
-// Whoever may not list boxes may still ask for a resource that names its box.
+// A user who may not list boxes may still ask for a resource that names its box.
 func TestABoxThatIsKnownByItsName(t *testing.T) {
 	g := NewWithT(t)
 	i := inspector(t, func(s *shared.APIServer) {

@@ -19,7 +19,7 @@ import (
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
-// Whoever says nothing has no rate of ours, nor client-go's own, which is 5 requests per second.
+// Without a flag there is no rate of ours, nor client-go's own, which is 5 requests per second.
 func TestNoRateByDefault(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args  []string

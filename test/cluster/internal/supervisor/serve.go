@@ -30,7 +30,7 @@ type Answer struct {
 }
 
 // Serve runs a cluster in a temporary folder of its own until ctx or the input ends, and does the commands that come as
-// lines of the input: start, stop, kill or restart, and a component. The cluster dies with whoever holds the other end of in.
+// lines of the input: start, stop, kill or restart, and a component. The cluster dies with the process that holds the other end of in.
 func Serve(ctx context.Context, binary string, options Options, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread() // for good: see startProcess
 	if err := folder.Sweep(os.TempDir(), time.Now()); err != nil {

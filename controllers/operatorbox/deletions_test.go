@@ -3,6 +3,7 @@ package operatorbox
 import (
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -91,14 +92,18 @@ func TestWhatAnotherProcessCanNotGoOnWith(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, p *process)
 		want   string // in the message of Ready; empty: nothing is said of it
-		again  bool
+		after  time.Duration
 	}{
 		"the revision is gone": {
-			func(t *testing.T, p *process) { p.Reconciler.history.drop(t.Context(), "shop") },
-			"it can't go on with what it ran before: revision", true,
+			func(t *testing.T, p *process) {
+				t.Helper()
+				p.Reconciler.history.drop(t.Context(), "shop")
+			},
+			"it can't go on with what it ran before: revision", access.RetryInterval,
 		},
 		"the revision may not be read": {
 			func(t *testing.T, p *process) {
+				t.Helper()
 				p.unlisted = apierrors.NewForbidden(resource, "", errors.New("no such right"))
 				p.edit(t, func(b *v1alpha1.OperatorBox) { b.Status.Revision = "" })
 				box := &v1alpha1.OperatorBox{}
@@ -106,10 +111,13 @@ func TestWhatAnotherProcessCanNotGoOnWith(t *testing.T) {
 				box.Status.Revision = ""
 				NewWithT(t).Expect(p.kube.Status().Update(t.Context(), box)).To(Succeed())
 			},
-			"it can't go on with what it ran before: ", true,
+			"it can't go on with what it ran before: ", access.RetryInterval,
 		},
 		"it is suspended": {
-			func(t *testing.T, p *process) { p.edit(t, func(b *v1alpha1.OperatorBox) { b.Spec.Suspend = true }) }, "", false,
+			func(t *testing.T, p *process) {
+				t.Helper()
+				p.edit(t, func(b *v1alpha1.OperatorBox) { b.Spec.Suspend = true })
+			}, "", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +131,7 @@ func TestWhatAnotherProcessCanNotGoOnWith(t *testing.T) {
 			if tc.want != "" {
 				g.Expect(condition(box, v1alpha1.ConditionReady)).To(HavePrefix("False CompileFailed: " + tc.want))
 			}
-			g.Expect(result.RequeueAfter == access.RetryInterval).To(Equal(tc.again))
+			g.Expect(result.RequeueAfter).To(Equal(tc.after))
 		})
 	}
 }

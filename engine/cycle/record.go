@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/engine/access"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/status"
@@ -93,17 +92,5 @@ func (r *Record) result() string {
 		return metrics.ResultWaiting
 	default:
 		return metrics.ResultSuccess
-	}
-}
-
-// verbOf names the request behind an action, for metrics.
-func verbOf(action apply.Action) string {
-	switch action {
-	case apply.Created:
-		return "create"
-	case pipeline.Pruned:
-		return "delete"
-	default:
-		return "apply"
 	}
 }

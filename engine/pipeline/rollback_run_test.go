@@ -99,7 +99,7 @@ onReconcile: {configmaps: [{name: a}], resources: [{manifest: {apiVersion: examp
 
 // snapshotOf is what was kept of a resource.
 func snapshotOf(resource *unstructured.Unstructured) rollback.Snapshot {
-	return rollback.Take(resource, "website", "website-1", func(key string) bool { return stage.IsOurMark(key) })
+	return rollback.Take(resource, "website", "website-1", stage.IsOurMark)
 }
 
 func TestGoBack(t *testing.T) {

@@ -126,7 +126,7 @@ func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*ans
 			box = boxNode(found)
 		}
 		box.Children = []*node{g.resource(ctx, resource)}
-		a.Items, a.Notes = append(a.Items, box), append(resource.Notes, g.notes()...)
+		a.Items, a.Notes = append(a.Items, box), slices.Concat(resource.Notes, g.notes())
 		return a, nil
 	}
 	boxes, err := i.Boxes()

@@ -115,7 +115,7 @@ func derivePassword(limits *budget.Budget, counter int64, kind, password, user, 
 		return "", err
 	}
 	return hashed(limits, func() (string, error) {
-		return sproutcrypto.NewRegistry().DerivePassword(uint32(counter), kind, password, user, site)
+		return sproutcrypto.NewRegistry().DerivePassword(uint32(counter), kind, password, user, site) //nolint:gosec // bounded at the top
 	})
 }
 

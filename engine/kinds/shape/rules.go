@@ -36,7 +36,7 @@ var (
 // numberRules are for numbers, and for what is a number or a text, by the field's name: it means the same in every kind.
 var numberRules = map[string]rule{
 	"containerPort": port, "endPort": port, "port": port, "servicePort": port,
-	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, "number": portOrNone, "targetPort": portOrNone,
+	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, "number": portOrNone, "targetPort": portOrNone, //nolint:goconst // the name of a field, and not the name of a type
 
 	"averageUtilization": positive, "cpu": positive, "maxReplicas": positive, "maxSkew": positive, "memory": positive, "minDomains": positive,
 

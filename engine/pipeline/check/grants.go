@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +20,7 @@ import (
 // granting are the kinds that grant rights, or change what the API server or a manager does: all of a group where none is named.
 var granting = map[string][]string{
 	"":                             {"Node", "PersistentVolume"}, // a volume may be any folder of a node
-	"rbac.authorization.k8s.io":    nil,
+	rbacv1.GroupName:               nil,
 	"admissionregistration.k8s.io": nil,
 	"apiextensions.k8s.io":         nil,
 	"apiregistration.k8s.io":       nil,

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	objectvalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +56,7 @@ func TemplatedName(gvk schema.GroupVersionKind, name *expr.Template, written str
 // nameRule is what the API server asks of the names of a kind.
 func nameRule(k kinds.Kind) objectvalidation.ValidateNameFunc {
 	switch {
-	case k.GVK.Group == "rbac.authorization.k8s.io":
+	case k.GVK.Group == rbacv1.GroupName:
 		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	case k.GVK.Kind == "Service", k.GVK.Kind == "Namespace":
 		return objectvalidation.NameIsDNSLabel // older API servers also refuse a Service whose name begins with a digit

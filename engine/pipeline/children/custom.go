@@ -15,11 +15,11 @@ import (
 
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
 // types do for built-in kinds (design: api.md, "Templates").
-func (d Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error {
-	if !d.Kind.GVK.Empty() {
+func (in Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error {
+	if !in.Kind.GVK.Empty() {
 		return nil
 	}
-	props := c.Ports.Kinds.Schema(d.GVK)
+	props := c.Ports.Kinds.Schema(in.GVK)
 	if props == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (d Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error 
 		}
 		converted, err := value.ToSchema(obj.Object[name], &part)
 		if err != nil {
-			return stage.NewPermanent(v1alpha1.ReasonTemplateError, d.misfit(name, err))
+			return stage.NewPermanent(v1alpha1.ReasonTemplateError, in.misfit(name, err))
 		}
 		obj.Object[name] = converted
 	}
@@ -38,14 +38,14 @@ func (d Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error 
 }
 
 // misfit says where a manifest does not fit its schema, and what stands there, if that may be shown.
-func (d Instance) misfit(name string, err error) error {
+func (in Instance) misfit(name string, err error) error {
 	where := "manifest." + name
 	misfit, ok := errors.AsType[*value.MisfitError](err)
 	if !ok {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	if !d.MayShowAt(where + misfit.At) {
-		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.At, d.GVK.Kind)
+	if !in.MayShowAt(where + misfit.At) {
+		return fmt.Errorf("%s%s: does not fit the schema of %s; what stands there is not shown, because it is not the resource's own", where, misfit.At, in.GVK.Kind)
 	}
 	return fmt.Errorf("%s%s: %w", where, misfit.At, misfit.Problem)
 }

@@ -1,3 +1,5 @@
+// Package children makes, corrects and deletes what a box declares for one resource: the instances of declarations, their gates and loops,
+// Jobs, what is made once, what is pruned, and how children fare. It works through the ports of a cycle, and knows no plan.
 package children
 
 import (

@@ -57,22 +57,22 @@ func (in Instance) Ask(ctx context.Context, c *Cycle) (when.Result, error) {
 
 // closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
-func (d Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
-	existing := c.Living.Find(d)
-	keep := d.KeepsOn(res)
-	if keep || len(existing) == 0 && !d.nameless {
-		c.applied.hold(d)
+func (in Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
+	existing := c.Living.Find(in)
+	keep := in.KeepsOn(res)
+	if keep || len(existing) == 0 && !in.nameless {
+		c.applied.hold(in)
 	}
-	c.Jobs.postpone(ctx, d)
-	if res.Choice || d.Optional {
+	c.Jobs.postpone(ctx, in)
+	if res.Choice || in.Optional {
 		return
 	}
 	message := res.Message()
 	if len(existing) > 0 && keep {
 		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), c.ChildName(existing[0]))
 	}
-	c.Wait(d.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", d.Label(ctx, c), message))
-	c.Incomplete = c.Incomplete || d.Phase == declare.OnCreate
+	c.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", in.Label(ctx, c), message))
+	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 }
 
 // Unmet gives the first condition of an instance's readyWhen that its object does not meet; "" when all are met, or there are none.

@@ -93,7 +93,7 @@ func (c *compiler) named(d *Declaration, all []*Declaration, w wanted) *Declarat
 
 // onlyOne gives the only candidate.
 func (c *compiler) onlyOne(d *Declaration, candidates []*Declaration, w wanted) *Declaration {
-	detail := ""
+	var detail string
 	switch {
 	case len(candidates) == 1 && (candidates[0].Loop == nil || sameLoop(d.Loop, candidates[0].Loop)):
 		return candidates[0]

@@ -45,9 +45,9 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		want      []string
 	}{
 		"a child that is well, and one that is missing": {
-			box:   `onReconcile: {configmaps: [{id: a, name: a}], serviceaccounts: [{name: b}]}`,
-			world: func(p *ports) { p.put(configMapKind, "a", "a", ready) },
-			want:  []string{`serviceaccounts/b  Missing: nothing keeps it from being made, and there is no ServiceAccount "b"`, "a a Ready: "},
+			box:   `onReconcile: {configmaps: [{id: a, name: x}], serviceaccounts: [{name: b}]}`,
+			world: func(p *ports) { p.put(configMapKind, "x", "a", ready) },
+			want:  []string{`serviceaccounts/b  Missing: nothing keeps it from being made, and there is no ServiceAccount "b"`, "a x Ready: "},
 		},
 		"a gate that waits for a child": {
 			box:  `onReconcile: {configmaps: [{name: a, when: [{field: children.deployment.status.readyReplicas, greaterThanOrEqual: 1}]}], deployments: [{image: a}]}`,
@@ -80,9 +80,9 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 			want: []string{`configmaps[0]  Off: forEach: spec.tags has no items`},
 		},
 		"a Job that failed, and one that is done": {
-			box: `onReconcile: {jobs: [{id: a, name: a, image: i}, {id: b, image: i}]}`, mark: map[string]string{v1alpha1.AnnotationDone: `{"b": "hash shop"}`},
-			world: func(p *ports) { p.put(jobKind, "a", "a", complete("Failed")) },
-			want:  []string{`a a Failed: BackoffLimitExceeded: Job has reached the specified backoff limit`, `b  Completed: `},
+			box: `onReconcile: {jobs: [{id: a, name: x, image: i}, {id: b, image: i}]}`, mark: map[string]string{v1alpha1.AnnotationDone: `{"b": "hash shop"}`},
+			world: func(p *ports) { p.put(jobKind, "x", "a", complete("Failed")) },
+			want:  []string{`a x Failed: BackoffLimitExceeded: Job has reached the specified backoff limit`, `b  Completed: `},
 		},
 		"what is made once": {
 			box: `onCreate: {configmaps: [{name: a, once: true}]}`, mark: map[string]string{v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"},
@@ -154,12 +154,12 @@ func TestOverviewOfWhatIsBeingDeleted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p, stored, gone := newPorts(), website(t, ""), metav1.NewTime(now.Add(-time.Minute))
 	stored.SetDeletionTimestamp(&gone)
-	p.put(configMapKind, "a", "a", func(c *unstructured.Unstructured) {
+	p.put(configMapKind, "x", "a", func(c *unstructured.Unstructured) {
 		c.SetDeletionTimestamp(&gone)
 		c.SetFinalizers([]string{"example.com/hold"})
 	})
-	g.Expect(p.rows(t, `onReconcile: {configmaps: [{id: a, name: a}], serviceaccounts: [{}]}`, stored, nil)).To(gomega.Equal(
-		[]string{`a a Terminating: the finalizer "example.com/hold" holds it`}))
+	g.Expect(p.rows(t, `onReconcile: {configmaps: [{id: a, name: x}], serviceaccounts: [{}]}`, stored, nil)).To(gomega.Equal(
+		[]string{`a x Terminating: the finalizer "example.com/hold" holds it`}))
 }
 
 // The first condition that does not hold is told with what was wanted and what is.

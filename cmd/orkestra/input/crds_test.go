@@ -104,7 +104,7 @@ func TestObjectsAreAdmitted(t *testing.T) {
 		"twice in a set":   {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
 		"a rule":           {"{image: none}", []string{"spec: no image is no image"}},
 		"a wrong type":     {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
-		"below a map":      {"{image: a, labels: {a: {namee: b}}}", []string{`spec.labels.a.namee: unknown field, did you mean "name"?`}},
+		"below a map":      {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
 		"no list":          {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
 		"several mistakes": {"{imgae: none, replicas: 10}", []string{`spec.imgae: unknown field, did you mean "image"?`, "spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
 	} {

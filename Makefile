@@ -134,7 +134,7 @@ CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
 # Where goroutines share something. What is left out is functions: tests that count what those compute take minutes under the detector.
-CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev '/engine/(expr|kinds|when|value|suggest)(/|$$)')
+CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(expr|kinds|when|value|suggest)(/|$$)")
 
 .PHONY: test
 test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tests.

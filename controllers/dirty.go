@@ -16,8 +16,8 @@ import (
 // coalesce is how long a mark that is not urgent waits for others of its box.
 const coalesce = time.Second
 
-// DirtyQueue hands the names of boxes whose health has changed to the CRDHealth controller. The workers of the boxes mark
-// them, so it never blocks: there is no channel that could fill up. The zero value is ready for use.
+// DirtyQueue hands names to a controller: of boxes whose health has changed, to that of CRDHealth; of boxes and of the Lease, to others.
+// Workers mark them, so it never blocks: there is no channel that could fill up. The zero value is ready for use.
 type DirtyQueue struct {
 	mu    sync.Mutex // guards all below
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]

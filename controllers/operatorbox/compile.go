@@ -18,7 +18,7 @@ type planner struct {
 	run *runner
 }
 
-// compile compiles the box against its CRD. What has no plan that can be run goes on with what ran before, or serves deletions.
+// compile compiles the box against its CRD. A box that does not compile goes on with its last plan; without one, it serves deletions only.
 func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) {
 	switch {
 	case s.crd == nil:

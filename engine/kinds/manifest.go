@@ -55,7 +55,7 @@ func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	return gv.WithKind(kind), nil
 }
 
-// headWanted is what apiVersion and kind of a manifest are: rights and watches are derived from them.
+// headWanted is what the head of a manifest, its apiVersion and kind, has to be: rights and watches are derived from them.
 const headWanted = "string without a template"
 
 func missingHead(name string, v any) *shape.FieldError {

@@ -147,7 +147,7 @@ func Lookup(object map[string]any, p Path) (any, bool) {
 	return v, v != nil
 }
 
-// Walk reads p below v. From the segment fold on, a capital first letter may stand for a small one. Where it ends early
+// Walk reads p below v. From segment number fold on, a capital first letter may stand for a small one, so that .Spec.Image finds image, too. Where it ends early
 // it gives nil and the number of segments that it could read.
 func Walk(v any, p Path, fold int) (any, int) {
 	for i, segment := range p {

@@ -17,7 +17,7 @@ const (
 	MaxDepth      = 32          // template calls inside one another
 	MaxNesting    = 100         // lists and maps inside one another; parentheses and blocks inside one another
 	maxTime       = time.Second
-	maxSlices     = 10 // of maxTime
+	maxSlices     = 10 // of maxTime, at the end of each of which the evaluation may be over, or canceled
 )
 
 // The limits of one evaluation of a CEL expression.

@@ -26,7 +26,7 @@ var costs = sync.OnceValue(newCosts)
 // rootMeter is where an evaluation keeps its meter. No expression can name it.
 const rootMeter = "@meter"
 
-// meter adds up what one evaluation costs. CEL's own would take the square of the time: it keeps the result of every step of a loop,
+// meter adds up what one evaluation costs. CEL's own tracker of costs takes quadratic time: it keeps the result of every step of a loop,
 // and searches all of them at every step.
 type meter struct{ cost int }
 
@@ -36,7 +36,7 @@ func charge(frame *interpreter.ExecutionFrame, cost int) {
 	v, _ := frame.ResolveName(rootMeter)
 	m, ok := v.(*meter)
 	if !ok {
-		return // a constant is evaluated while the program is made
+		return // there is no meter while CEL folds constants, and nothing to charge
 	}
 	if m.cost += cost; m.cost > budget.MaxCost || cost < 0 {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "over the cost limit"})

@@ -38,7 +38,7 @@ type Read struct {
 	// Path is the same place in the template context: spec.min.
 	Path value.Path
 
-	must int // how many segments of Path have to be there
+	must int // the first segments of Path that have to be there, or the evaluation fails
 }
 
 // Compile checks an expression against the schemas. It sees the resource as self, and the other roots under

@@ -51,7 +51,7 @@ func Words(of reflect.Type) string {
 	case of.Kind() == reflect.Map:
 		return value.TypeObject
 	default:
-		return words[Of(of).Form] // without its size, which only errors are about
+		return words[Of(of).Form] // an int32 and an int64 are both an integer here: only errors name the size
 	}
 }
 

@@ -105,7 +105,8 @@ type Ports struct {
 	Marker    Marker
 	Kinds     Kinds
 	Observer  Observer
-	// Unread says why what the Observer does not give may be there all the same, as a predicate; empty: then it does not exist.
+	// Unread ends the sentence that says why what the Observer does not give may be there all the same, such as "was not read"; empty: then
+	// it does not exist.
 	Unread string
 	Caller Caller
 	// Former gives the finalizers that the kept revisions of the box name; nil: none are kept.

@@ -35,31 +35,9 @@ func copyFields(fields map[string]any) map[string]any {
 // sameValue compares what is stored with what would be written, numbers by value: what is written as 3.0 comes back as 3. Other than value.Same
 // it takes a float for equal to the whole number that a JSON encoder makes of it: 2^62 as a float is written as 4611686018427388000, which
 // is another whole number, and would be written again for ever.
-func sameValue(a, b any) bool {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for name, field := range x {
-			if other, found := y[name]; !found || !sameValue(field, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !sameValue(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	}
+func sameValue(a, b any) bool { return value.SameBy(a, b, sameScalar) }
+
+func sameScalar(a, b any) bool {
 	a, b = copyValue(a), copyValue(b)
 	if x, ok := a.(float64); ok {
 		return x == asFloat(b)

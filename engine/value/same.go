@@ -27,7 +27,10 @@ func Comparable(v any) (n any, ok bool) {
 // The API server gives 3.0 back as 3, which is why the comparison of what is declared with what lives, that of a status, that of templates
 // and that of conditions all mean this. What else one of them takes for equal (a quantity in two spellings, a port as number and as text) is
 // said there. CEL has a comparison of its own, which is that of the rules in a CRD.
-func Same(a, b any) bool {
+func Same(a, b any) bool { return SameBy(a, b, SameScalar) }
+
+// SameBy compares JSON values, and those that hold no others by scalars, which is given at most one that is a map or a list.
+func SameBy(a, b any, scalars func(a, b any) bool) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
@@ -35,7 +38,7 @@ func Same(a, b any) bool {
 			return false
 		}
 		for k, v := range x {
-			if w, found := y[k]; !found || !Same(v, w) {
+			if w, found := y[k]; !found || !SameBy(v, w, scalars) {
 				return false
 			}
 		}
@@ -46,13 +49,13 @@ func Same(a, b any) bool {
 			return false
 		}
 		for i := range x {
-			if !Same(x[i], y[i]) {
+			if !SameBy(x[i], y[i], scalars) {
 				return false
 			}
 		}
 		return true
 	default:
-		return SameScalar(a, b)
+		return scalars(a, b)
 	}
 }
 

@@ -51,10 +51,10 @@ type box struct {
 	namespaces []string
 
 	life
-	standing
+	progress
 }
 
-// life is how a box begins and ends.
+// life is what starts a box, and what ends it.
 type life struct {
 	cancel  context.CancelFunc // ends everything of the box
 	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
@@ -70,17 +70,19 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box),
 		life: life{turn: make(chan struct{}), begun: make(chan struct{})},
 	}
+	// Each box has a client of its own, so that its rate and its requests in flight are counted for it alone. The connections behind
+	// it are shared.
 	writing := rest.CopyConfig(e.config.REST)
 	writing.RateLimiter = worker.NewRateLimiter(writing, e.requests)
-	through := &http.Client{Transport: worker.NewTransport(e.http, worker.NewPlaces(e.inFlight), RequestTimeout)}
-	client, err := apply.NewClient(writing, through, discovery.MapperOf(plan.CRD, e.config.Mapper))
+	httpClient := &http.Client{Transport: worker.NewTransport(e.http, worker.NewPlaces(e.inFlight), RequestTimeout)}
+	client, err := apply.NewClient(writing, httpClient, discovery.MapperOf(plan.CRD, e.config.Mapper))
 	if err != nil {
 		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
 	}
 	writer := apply.NewWriter(client, e.children, e.comparer)
 	writer.Lives = b.lives
 	former := func(ctx context.Context) ([]string, error) { return e.config.Plans.FinalizersOf(ctx, plan.Box) }
-	// Snapshots are read from the informer of their kind, which is among those of children: asking for one costs no request.
+	// Snapshots are ControllerRevisions, whose informer is among those of children: reading one costs no request.
 	snapshots := &rollback.Store{Client: client, Cache: e.children, Namespace: e.config.Namespace, Ours: watch.OursByFields}
 	b.plan.Store(plan)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
@@ -144,6 +146,7 @@ func serves(old, plan *pipeline.Plan) bool {
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is reconciled once, behind fresh events.
 func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
+	// The managed kinds may have changed although the plan is the same: a kind whose last child is gone need not be watched.
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.observer.Retain(plan.ObservedKinds, plan.CrossBoxes)
 	if options.Health != nil && !b.engine.Leading() {
@@ -166,7 +169,8 @@ func (b *box) lives(uid types.UID) bool {
 	return lives
 }
 
-// start starts the box's goroutines on the engine's context, whose end does not stop them: the engine stops one box after the other.
+// start starts the box's goroutines. They have the values of the engine's context but do not end with it: the engine stops its boxes
+// in the order of their dependencies (stopAll).
 func (b *box) start(parent context.Context) {
 	parent = context.WithoutCancel(parent)
 	ctx, cancel := context.WithCancel(parent)
@@ -187,7 +191,7 @@ func (b *box) run(ctx, work context.Context) {
 	if err := b.warmUp(ctx); err != nil {
 		if ctx.Err() == nil {
 			b.log.Error(err, "Box did not start")
-			b.stuck(err)
+			b.reportProblem(err)
 		}
 		return
 	}
@@ -204,7 +208,7 @@ func (b *box) run(ctx, work context.Context) {
 func (b *box) warmUp(ctx context.Context) error {
 	b.inventory.Fill(log.IntoContext(ctx, b.log))
 	for _, kind := range b.plan.Load().ObservedKinds {
-		// What is not there, or may not be read, is an error of the resource that needs it.
+		// A kind that is not installed, or may not be read, does not stop the box: the resource that needs it fails.
 		if err := b.observer.Observe(ctx, kind); err != nil {
 			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
 		}
@@ -212,8 +216,9 @@ func (b *box) warmUp(ctx context.Context) error {
 	return b.resources.WaitForSync(ctx)
 }
 
-// takeOver begins with what the last process knew, and counts the resources as their own status shows them, so that a
-// restart neither heals nor breaks anything. Until now another process may have led and counted.
+// takeOver gives the tracker what the former leader last wrote to CRDHealth, and counts each resource as its own status shows it:
+// a restart or a change of leader must not make a box look better or worse. It runs late, when this process begins to lead, since
+// another one may have led and counted until now.
 func (b *box) takeOver() {
 	if known := b.known.Load(); known != nil {
 		b.tracker.Restore(*known)
@@ -276,12 +281,12 @@ func (b *box) events() watch.ResourceEvents {
 	}
 }
 
-// missed takes in that a resource is no more whose end nobody has seen. It was held when it was last seen, but may have been
-// let go since, and its children are to stay then. So it is not taken for one that was lost: what would be deleted could not be
-// brought back.
+// missed handles a resource that is gone. Where only a relist showed that, and no delete event, our last state of it may be old: the
+// finalizer on it may have been taken off since, on purpose, so that its children stay. So only Delete treats it as a lost owner: a
+// child that is deleted by mistake does not come back.
 func (b *box) missed(obj *unstructured.Unstructured) {
-	if !b.queue.IsOpen() {
-		// What another process that leads has not come to is found when this one takes over.
+	if !b.queue.IsOpen() { // the workers do not run yet
+		// The process that leads cleans up. What it does not come to is found by startQueue if this process takes over.
 		if !b.engine.Leading() {
 			b.owners.Expire()
 		}

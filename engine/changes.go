@@ -1,5 +1,7 @@
 package engine
 
+// Which resources are reconciled when something changes that their box reads and does not own.
+
 import (
 	"slices"
 
@@ -9,8 +11,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// SetDependency tells how a box fares now, or a CRD that another operator runs; the zero value: there is neither. What waits for
-// it is reconciled.
+// SetDependency says what state a box, or a CRD of another operator, is in now; the zero value: it does not exist. Resources that wait
+// for it are reconciled.
 func (e *Engine) SetDependency(name string, now pipeline.DependencyState) {
 	if !e.dependencies.Set(name, now) {
 		return
@@ -40,7 +42,7 @@ func (k kindsOf) KindOf(box string) schema.GroupVersionKind {
 	return b.plan.Load().CRD.Kind
 }
 
-// observedChanged queues the resources that have read an object that changed, or that its name or labels select now.
+// observedChanged queues the resources that have read an object that changed, or whose selectors match it now.
 func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
 	e.monitors.Changed(kind, old, obj)
 	for _, b := range e.all() {

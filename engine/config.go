@@ -1,5 +1,7 @@
 package engine
 
+// What an engine is configured with, the interfaces that it calls, and their defaults.
+
 import (
 	"context"
 	"fmt"
@@ -16,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/watch"
 )
 
 // Config is what an engine is made of.
@@ -47,7 +50,7 @@ type Config struct {
 	Guard *external.Guard
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
-	// Namespace is the manager's own: what is kept of cluster-scoped objects lives there.
+	// Namespace is the manager's own. The snapshots of cluster-scoped resources are written there.
 	Namespace string
 	// Plans are those of kept revisions. Default: none are kept.
 	Plans Plans
@@ -55,7 +58,7 @@ type Config struct {
 	Notifier Notifier
 }
 
-// Notifier hears what the engine has to tell. It must not block.
+// Notifier is called when something happens that others have to react to. It must not block: workers and informers call it.
 type Notifier interface {
 	cycle.Notifier
 	// HealthChanged tells that the counts of a box, or of a CRD that another operator runs, have changed.
@@ -69,21 +72,21 @@ type Plans interface {
 	FinalizersOf(ctx context.Context, box string) ([]string, error)
 }
 
-// silent tells nobody.
-type silent struct{}
+// noNotifier tells nobody.
+type noNotifier struct{}
 
-func (silent) BoxChanged(string)                { /* nobody listens */ }
-func (silent) HealthChanged(string, bool)       { /* nobody listens */ }
-func (silent) RightDenied(string, access.Right) { /* nobody listens */ }
+func (noNotifier) BoxChanged(string)                { /* nobody listens */ }
+func (noNotifier) HealthChanged(string, bool)       { /* nobody listens */ }
+func (noNotifier) RightDenied(string, access.Right) { /* nobody listens */ }
 
-// unkept keeps no revisions.
-type unkept struct{}
+// noPlans keeps no revisions.
+type noPlans struct{}
 
-func (unkept) PlanOf(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {
+func (noPlans) PlanOf(_ context.Context, box, revision, _ string) (*pipeline.Plan, error) {
 	return nil, fmt.Errorf("revision %q of box %q: no revisions are kept here", revision, box)
 }
 
-func (unkept) FinalizersOf(context.Context, string) ([]string, error) { return nil, nil }
+func (noPlans) FinalizersOf(context.Context, string) ([]string, error) { return nil, nil }
 
 func withDefaults(c Config) Config {
 	if c.MaxConcurrentReconciles <= 0 {
@@ -105,10 +108,25 @@ func withDefaults(c Config) Config {
 		c.Clock = clock.RealClock{}
 	}
 	if c.Plans == nil {
-		c.Plans = unkept{}
+		c.Plans = noPlans{}
 	}
 	if c.Notifier == nil {
-		c.Notifier = silent{}
+		c.Notifier = noNotifier{}
 	}
 	return c
+}
+
+// watchConfig is what all informers of the engine share.
+func (e *Engine) watchConfig() watch.Config {
+	return watch.Config{
+		Client: e.dynamic, Mapper: e.config.Mapper, Log: e.config.Log.WithName("watch"), Clock: e.config.Clock,
+		Quiet: e.config.QuietWatch, Ages: e.config.Metrics, Panicked: e.panicked,
+	}
+}
+
+// watchConfig is what the informer of the box's own resources is made of: it logs and counts panics under the name of the box.
+func (b *box) watchConfig() watch.Config {
+	config := b.engine.watchConfig()
+	config.Log, config.Panicked = b.log.WithName("watch"), b.panicked
+	return config
 }

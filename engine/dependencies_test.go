@@ -16,7 +16,7 @@ var settingsKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 // changes are the boxes that were told to have changed.
 type changes struct {
-	silent
+	noNotifier
 
 	boxes []string
 }

@@ -1,6 +1,6 @@
 // Package engine runs plans: for each box one informer, one queue and one pool of workers, started, swapped and stopped at
-// run time. Boxes share nothing that could let one of them hold up another, but for the child informers, which nobody
-// writes to.
+// run time. Boxes share the informers of children, which are read-only, and limits over the whole process (reconciles, requests,
+// memory), of which one box never gets more than half.
 //
 // The engine schedules reconciles, wraps each of them so that nothing it does can harm another, and passes results on:
 // to the resource's status, to the health tracker, to metrics and events. It knows nothing of OperatorBox objects, and
@@ -73,7 +73,8 @@ func New(config Config) (*Engine, error) {
 	config = withDefaults(config)
 	config.Mapper = discovery.NewMapper(config.Mapper, config.Clock)
 	watching := rest.CopyConfig(config.REST)
-	// Lists and watches are few and long; the writing clients have bounds of their own.
+	// No client-side rate: lists and watches are few and long, and a list that waits behind writes would delay the start of a box.
+	// What writes has limits of its own, see newBox.
 	watching.QPS = -1
 	dyn, err := dynamic.NewForConfig(watching)
 	if err != nil {
@@ -114,16 +115,16 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.ctx = ctx
 	e.mu.Unlock()
 
-	// What children show decides what is written, so they are there until the last worker is done.
+	// Workers decide by the caches of children what to write and to delete. So the informers end after the last worker, and not with ctx.
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
 	var informers sync.WaitGroup
 	var errs [2]error
 	informers.Go(func() { worker.Guard(func() { errs[0] = e.children.Run(watching) }, e.panicked) })
 	informers.Go(func() { worker.Guard(func() { errs[1] = e.observed.Run(watching) }, e.panicked) })
-	e.monitors.Run(ctx)
+	e.monitors.Run(ctx) // blocks until ctx ends
 	e.mu.Lock()
-	e.closed = true
+	e.closed = true // Ensure starts no box from here on
 	boxes := e.boxes
 	e.boxes = map[string]*box{}
 	e.mu.Unlock()
@@ -136,18 +137,20 @@ func (e *Engine) Start(ctx context.Context) error {
 // Monitors are the CRDs of other operators that are monitored while the engine runs.
 func (e *Engine) Monitors() *monitor.Monitors { return e.monitors }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It is false because followers fill their caches, too: a new leader
+// begins to work at once. The workers wait for Lead.
 func (*Engine) NeedLeaderElection() bool { return false }
 
-// Closing says whether this process stops. From then on the boxes end one by one, and what they report of that is not how
-// they fare: what was last written of them stays. It is asked after the report.
+// Closing says whether this process is stopping. Its boxes end one by one then, and report that they do not run, which is no news
+// about their health: the status that was written last is kept. Ask for Closing after the report, so that a report which was made
+// while the process stopped is recognized.
 func (e *Engine) Closing() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.ctx != nil && e.ctx.Err() != nil
 }
 
-// Options go with a plan.
+// Options are what a box needs besides its plan.
 type Options struct {
 	// ManagedKinds are kinds that the box has made children of before, and that must still be watched.
 	ManagedKinds []schema.GroupVersionKind
@@ -176,7 +179,7 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 		return nil
 	}
 	if former != nil {
-		e.Remove(plan.Box)
+		e.Remove(plan.Box) // waits for it: two sub-controllers of one box would write the same children
 	}
 	b, err := newBox(e, plan, options)
 	if err != nil {
@@ -184,7 +187,7 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	}
 	b.inherit(former)
 	e.mu.Lock()
-	if e.closed {
+	if e.closed { // meanwhile: nobody would stop this box
 		e.mu.Unlock()
 		b.queue.ShutDown()
 		return ErrNotStarted
@@ -225,8 +228,8 @@ func (e *Engine) Plan(name string) *pipeline.Plan {
 	return nil
 }
 
-// Release lets go of all resources of a box, which say last why, and gives those that are left, sorted. It is asked again, as
-// BoxChanged tells, until none is.
+// Release lets go of all resources of a box: it writes to each why, and takes Orkestra's marks off. It gives those that are left,
+// sorted; the caller calls it again after each BoxChanged until there are none.
 func (e *Engine) Release(ctx context.Context, name string, how release.Mode, f release.Farewell) (left []types.NamespacedName, err error) {
 	b := e.box(name)
 	if b == nil {
@@ -235,8 +238,8 @@ func (e *Engine) Release(ctx context.Context, name string, how release.Mode, f r
 	return b.release.All(ctx, how, f)
 }
 
-// Narrow says whether a box watches more namespaces than its plan selects, and none of the others has a marked resource any
-// more: it need not watch them then.
+// Narrow says whether a box can be restarted with the namespaces of its plan alone: it watches more of them, but in none of the
+// others is a resource left that carries Orkestra's marks.
 func (e *Engine) Narrow(name string) bool {
 	b := e.box(name)
 	return b != nil && b.running() && release.Narrow(b.plan.Load(), b.namespaces, b.resources)
@@ -276,8 +279,8 @@ func (e *Engine) box(name string) *box {
 	return e.boxes[name]
 }
 
-// childChanged queues the owner of a child that changed. A child of a box that runs no more may belong to a resource of
-// another one: that box counts it.
+// childChanged queues the owner of a child that changed. name is the box that the child's label names. If that box does not run,
+// another box may have taken over its resources, so the owner is searched in all of them.
 func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVersionKind) {
 	e.mu.Lock()
 	b := e.boxes[name]
@@ -308,7 +311,7 @@ func (e *Engine) SetWorkers(name string, workers int) {
 // otherwise. Every resource is reconciled, behind fresh events.
 func (e *Engine) SetResync(name string, resync time.Duration) {
 	if b := e.box(name); b != nil {
-		plan := *b.plan.Load()
+		plan := *b.plan.Load() // a copy: reconciles that are under way read the old one
 		plan.Runtime.Resync = resync
 		b.plan.Store(&plan)
 		b.sweep()

@@ -1,5 +1,7 @@
 package engine
 
+// Leadership, and the order in which boxes start and stop: after, and before, those that they depend on.
+
 import (
 	"context"
 	"maps"
@@ -20,8 +22,8 @@ type leadership struct {
 	led     time.Time     // when it began to; set before leading is closed
 }
 
-// begins notes that this process leads. It is called once.
-func (l *leadership) begins() {
+// startLeading notes that this process leads. It is called once.
+func (l *leadership) startLeading() {
 	l.led = l.clock.Now()
 	close(l.leading)
 }
@@ -39,8 +41,8 @@ func (l *leadership) Leading() bool {
 // settleTime is how long a process that begins to lead may take until its boxes run.
 const settleTime = 10 * time.Second
 
-// Settling is how long boxes that ran before this process led may still be starting. Until then, what was last written of them
-// holds: a restart changes nothing about them. 0: that is over.
+// Settling is how long boxes that ran under the former leader may still be starting. Until then, the status that was last written of
+// them stays as it is: a restart of the manager should not show every box as Starting. 0: that time is over.
 func (l *leadership) Settling() time.Duration {
 	if !l.Leading() {
 		return settleTime
@@ -49,9 +51,9 @@ func (l *leadership) Settling() time.Duration {
 }
 
 // Waves puts names in an order in which they can be started: what a name depends on stands in an earlier wave, or is none of the
-// names. Inside a wave names are sorted. A ring has no such order: it is entered at its first name.
+// names. Inside a wave names are sorted. A cycle of dependencies has no such order: it is entered at its first name.
 func Waves(names []string, dependsOn func(name string) []string) [][]string {
-	const underWay = -1 // met again on the way down: a ring
+	const underWay = -1 // its depth is being computed: meeting it again means a cycle, whose last edge is ignored
 	depths := map[string]int{}
 	for _, name := range names {
 		depths[name] = 0
@@ -102,12 +104,12 @@ func inWaves(boxes map[string]*box) [][]*box {
 	return waves
 }
 
-// Lead starts the workers of all boxes, now and in future. It is called once this process leads. Boxes whose caches are full are
-// started after those that they depend on; the others when their caches are, since their resources wait for nobody.
+// Lead starts the workers of all boxes, now and in future. Call it once this process leads. Boxes whose caches are full already are
+// started after those that they depend on; the others as soon as their caches are full.
 func (e *Engine) Lead() {
 	e.once.Do(func() {
 		e.mu.Lock()
-		e.begins()
+		e.startLeading()
 		ready := maps.Clone(e.boxes)
 		maps.DeleteFunc(ready, func(_ string, b *box) bool { return !b.waits })
 		e.mu.Unlock()
@@ -116,7 +118,7 @@ func (e *Engine) Lead() {
 				close(b.turn)
 			}
 			for _, b := range wave {
-				<-b.begun
+				<-b.begun // closed also when a box ends before it starts, so this does not wait for ever
 			}
 		}
 	})
@@ -124,6 +126,7 @@ func (e *Engine) Lead() {
 
 // awaitTurn waits until this process leads, and it is the box's turn to start. It says false where the box ends before.
 func (b *box) awaitTurn(ctx context.Context) bool {
+	// Under the engine's lock, so that Lead either sees that this box waits, or this box sees that the process leads.
 	b.engine.mu.Lock()
 	leads := b.engine.Leading()
 	b.waits = !leads
@@ -142,8 +145,8 @@ func (b *box) awaitTurn(ctx context.Context) bool {
 // hasBegun notes that the workers run, or never will.
 func (l *life) hasBegun() { l.begin.Do(func() { close(l.begun) }) }
 
-// stopAll stops boxes, each before those that it depends on. All of it has the shutdown timeout: when half of it is over, all
-// boxes take nothing new; at its end, what is under way is canceled.
+// stopAll stops boxes, each before those that it depends on. All of them together have the shutdown timeout: after half of it, no box
+// begins a reconcile any more, whatever its turn; at its end, the reconciles that are under way are canceled.
 func (e *Engine) stopAll(boxes map[string]*box) {
 	done, over := make(chan struct{}), make(chan time.Time)
 	var timing sync.WaitGroup

@@ -9,9 +9,10 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 )
 
-// work reconciles until ctx ends, and waits for what is under way, whose context is work.
+// work runs the workers until ctx ends, and returns when the reconciles that are under way have ended. Their context is work, which
+// outlives ctx.
 func (b *box) work(ctx, work context.Context) {
-	b.begins(b.engine.config.Clock.Now())
+	b.setStarted(b.engine.config.Clock.Now())
 	b.log.Info("Box started", "workers", b.pool.Workers())
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
@@ -19,16 +20,17 @@ func (b *box) work(ctx, work context.Context) {
 	b.startQueue()
 	b.hasBegun()
 	b.pool.Run(ctx, work)
-	b.begins(time.Time{})
+	b.setStarted(time.Time{})
 	b.log.Info("Box stopped")
 }
 
-// load says how busy the box is.
+// load is what the gauges of the box show.
 func (b *box) load() metrics.Load {
 	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
 }
 
-// startQueue queues everything: until now nobody worked, and nothing was kept of what happened.
+// startQueue opens the queue and puts every resource into it. A queue that is not open drops what is added, since on a follower it
+// would only grow; so nothing is known of the events until now.
 func (b *box) startQueue() {
 	b.queue.Open()
 	b.sweep()
@@ -38,48 +40,48 @@ func (b *box) startQueue() {
 	}
 }
 
-// stuck notes why the box does not run, and tells.
-func (b *box) stuck(err error) {
-	b.fails(err)
+// reportProblem notes why the box does not run, and has its status written.
+func (b *box) reportProblem(err error) {
+	b.setProblem(err)
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
-// standing is how far a box has come. It is safe for concurrent use.
-type standing struct {
+// progress is how far a box has come. It is safe for concurrent use.
+type progress struct {
 	mu      sync.Mutex
 	started time.Time // when the workers started; zero: they do not run. Guarded by mu
 	problem string    // why the box can't start. Guarded by mu
 }
 
-// begins notes when the workers have started; zero: they have ended.
-func (s *standing) begins(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.started = at
+// setStarted notes when the workers have started; zero: they have ended.
+func (p *progress) setStarted(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started = at
 }
 
-// fails notes why the box can't start.
-func (s *standing) fails(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.problem = err.Error()
+// setProblem notes why the box can't start.
+func (p *progress) setProblem(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem = err.Error()
 }
 
-func (s *standing) now() (started time.Time, problem string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.started, s.problem
+func (p *progress) startState() (started time.Time, problem string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started, p.problem
 }
 
-func (s *standing) running() bool {
-	started, _ := s.now()
+func (p *progress) running() bool {
+	started, _ := p.startState()
 	return !started.IsZero()
 }
 
 // report says how the box fares.
 func (b *box) report() health.Report {
 	plan := b.plan.Load()
-	started, problem := b.now()
+	started, problem := b.startState()
 	r := health.Report{
 		Phase: health.Starting, Message: "caches are filling", Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
@@ -100,12 +102,13 @@ func (b *box) report() health.Report {
 	return r
 }
 
+// clamp makes a count an int32, as API types have it.
 func clamp(n int) int32 {
 	const most = 1<<31 - 1
 	return int32(min(n, most)) //nolint:gosec // bounded on the line above
 }
 
-// sweep queues every resource behind fresh events.
+// sweep queues every resource, behind fresh events: there may be thousands, and somebody waits for what was just edited.
 func (b *box) sweep() {
 	for _, key := range b.resources.Keys() {
 		b.queue.EnqueueLow(0, key)

@@ -28,13 +28,14 @@ type Calls struct {
 func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
 	began := c.Clock.Now()
 	answer, err := c.Client.Call(ctx, r)
+	// A call that our own deadline or shutdown has ended says nothing about the service, and is not measured.
 	if ctx.Err() == nil || err == nil {
 		c.Metrics.ExternalRequested(r.Box, codeOf(answer, err), c.Clock.Since(began))
 	}
 	return answer, err
 }
 
-// codeOf gives the status code of the answer to a call, or the word of metrics for what has none.
+// codeOf gives the metrics label "code" of a call: the HTTP status of its answer, or a word where there was none.
 func codeOf(answer *external.Answer, err error) string {
 	failure, ok := errors.AsType[*external.Error](err)
 	switch {
@@ -51,23 +52,23 @@ func codeOf(answer *external.Answer, err error) string {
 	}
 }
 
-// outside makes the external calls of one reconcile. A call may wait for a host for as long as a reconcile lasts, and needs nothing
-// of this process meanwhile, so that it leaves the slot to others: else the hosts of one box could stop all boxes.
-type outside struct {
+// yieldingCaller makes the external calls of one reconcile, and gives up its slot while a call is under way. A call may wait for a slow
+// host for as long as a reconcile may last, and needs no CPU meanwhile: if it kept its slot, slow hosts of one box could stop all boxes.
+type yieldingCaller struct {
 	next pipeline.Caller
 	slot *worker.Slot
 }
 
-var _ pipeline.Caller = outside{}
+var _ pipeline.Caller = yieldingCaller{}
 
 // Call implements pipeline.Caller. The slot is held again when it returns, unless ctx ended first, which is an error then, or
 // the call panics.
-func (o outside) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
-	o.slot.Leave()
-	answer, err := o.next.Call(ctx, r)
-	if !o.slot.Take(ctx) && err == nil {
+func (y yieldingCaller) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
+	y.slot.Leave()
+	answer, err := y.next.Call(ctx, r)
+	if !y.slot.Take(ctx) && err == nil {
 		return nil, fmt.Errorf("the answer came, but none of the %d reconciles that may run at the same time ended: %w",
-			o.slot.Most(), ctx.Err())
+			y.slot.Most(), ctx.Err())
 	}
 	return answer, err
 }

@@ -44,7 +44,7 @@ func TestACallLeavesItsSlotToOthers(t *testing.T) {
 	g.Expect(own.Take(patience(t))).To(BeTrue())
 	g.Expect(own.Take(patience(t))).To(BeTrue(), "it is held already")
 	want := &external.Answer{Status: 200}
-	answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
+	answer, err := yieldingCaller{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
 		g.Expect(another.Take(ctx)).To(BeTrue())
 		another.Leave()
 		return want, nil
@@ -66,7 +66,7 @@ func TestACallWhoseSlotIsTaken(t *testing.T) {
 			own, another := worker.NewSlot(worker.NewPlaces(shared)), worker.NewSlot(worker.NewPlaces(shared))
 			g.Expect(own.Take(patience(t))).To(BeTrue())
 			ctx, cancel := context.WithCancel(t.Context())
-			answer, err := outside{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
+			answer, err := yieldingCaller{slot: own, next: callerFunc(func(ctx context.Context) (*external.Answer, error) {
 				g.Expect(another.Take(ctx)).To(BeTrue())
 				cancel()
 				return &external.Answer{}, failure
@@ -91,7 +91,7 @@ func TestACallThatPanicsHoldsNoSlot(t *testing.T) {
 		defer own.Leave()
 		g.Expect(own.Take(patience(t))).To(BeTrue())
 		g.Expect(func() {
-			_, _ = outside{slot: own, next: callerFunc(func(context.Context) (*external.Answer, error) { panic("bug") })}.Call(t.Context(), nil)
+			_, _ = yieldingCaller{slot: own, next: callerFunc(func(context.Context) (*external.Answer, error) { panic("bug") })}.Call(t.Context(), nil)
 		}).To(PanicWith("bug"))
 	}()
 	g.Expect(shared).To(BeEmpty())

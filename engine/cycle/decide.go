@@ -1,8 +1,8 @@
 // Package cycle is one reconcile of one resource: gather the facts, decide, run the action, record what came of it.
 //
-// Decide is pure: the whole order in which things are asked about a resource stands there, and its table test names every
-// case. Whatever a cycle read, decided and did is in one Record, from which status, health, logs, metrics, events and the
-// next reconcile are made, each at one place.
+// Decide is pure: it has the whole precedence of what is asked about a resource, and its table test names every case. Whatever a
+// cycle read, decided and did is in one Record, from which status, health, logs, metrics, events and the next reconcile are made,
+// each at one place.
 package cycle
 
 import (
@@ -51,7 +51,8 @@ type Decision struct {
 }
 
 // Facts are what is known of a resource before a cycle decides: what the caches, the clock, the plan and the last cycle say.
-// They are gathered beforehand, so that deciding has no side effects. Where one fact makes others meaningless, those are zero.
+// They are gathered beforehand, so that deciding has no side effects. Facts that can't matter any more, because another one has
+// decided already, are left at their zero values.
 type Facts struct {
 	// Found says that the cache has the resource.
 	Found bool
@@ -67,7 +68,7 @@ type Facts struct {
 	Selected bool
 	// Released says that the marks of a resource that left the selection were taken off, which the cache does not show yet.
 	Released bool
-	// Paused says that people have asked for nothing to be done.
+	// Paused says that the resource has the annotation that pauses it.
 	Paused bool
 	// CleanupOnly says that the box serves deletions and nothing else.
 	CleanupOnly bool
@@ -84,12 +85,13 @@ type Facts struct {
 	Granted bool
 	// Unchanged says that all that the last cycle read is as it was.
 	Unchanged bool
-	// SeenUnchanged is Unchanged, but that a cycle which left no inputs has at least seen the resource.
+	// SeenUnchanged is Unchanged, or that the last cycle has left no inputs (after a panic, or where the status could not be
+	// written), but has seen the resource in the version that it has now.
 	SeenUnchanged bool
 
 	// RollbackDue says that the resource has to be rolled back.
 	RollbackDue bool
-	// RollbackTried says that this has failed before, and is tried again as its error asks for.
+	// RollbackTried says that the rollback has failed before: it is retried like any other error of its class.
 	RollbackTried bool
 	// RolledBack says that the resource is rolled back, and nothing has changed that ends it.
 	RolledBack bool
@@ -97,8 +99,8 @@ type Facts struct {
 	AttemptDue bool
 }
 
-// Decide says what a cycle does. The order is that of precedence: a resource that is not ours is never looked into, a pause
-// stops all but deletion, what would change nothing is not run, and going back comes before going on.
+// Decide says what a cycle does. The cases stand in their order of precedence: a resource that is not ours is not touched, a pause
+// stops everything but deletion, a cycle that would change nothing is not run, and a rollback comes before a reconcile.
 func Decide(f *Facts) Decision {
 	switch {
 	case !f.Found:
@@ -115,13 +117,13 @@ func Decide(f *Facts) Decision {
 		return Decision{Action: ShowPaused, Why: "the resource is paused"}
 	case !f.Deleting && f.Throttled > 0:
 		return Decision{Action: Delay, After: f.Throttled, Why: "its cycles write without end"}
-	case !f.hurriesBack() && f.settled():
+	case !f.mustRollBackNow() && f.upToDate():
 		return Decision{Action: Skip, Why: "nothing has changed"}
 	case f.RollbackDue:
 		return Decision{Action: RollBack, Why: "the last attempt failed"}
 	case f.RolledBack && !f.AttemptDue:
 		return Decision{Action: KeepRolledBack, Why: "the resource is rolled back"}
-	case f.timeAlone():
+	case f.onlyRetryDue():
 		return Decision{Action: Retry, Why: "the last cycle failed, and its time has come"}
 	default:
 		return Decision{Action: Reconcile, Why: "something has changed"}
@@ -140,35 +142,36 @@ func (f *Facts) unselected() Decision {
 	}
 }
 
-// hurriesBack says that the resource goes back in this cycle, whatever has changed or has not. Going back that failed before
-// is tried again as its error asks for.
-func (f *Facts) hurriesBack() bool { return f.RollbackDue && !f.RollbackTried }
+// mustRollBackNow says that the resource is rolled back in this cycle although nothing has changed: the attempt before this cycle
+// failed. A rollback that has failed itself waits for its backoff, as other errors do.
+func (f *Facts) mustRollBackNow() bool { return f.RollbackDue && !f.RollbackTried }
 
-// settled says that another cycle would do the same as the last one.
-func (f *Facts) settled() bool {
+// upToDate says that another cycle would do the same as the last one. That includes failing with an error that no retry mends
+// (Permanent): as long as the inputs are the same, so is the error.
+func (f *Facts) upToDate() bool {
 	if !f.Deleting && !f.Marked {
 		return false // somebody took the marks off: without the finalizer, nothing would be cleaned up
 	}
 	switch f.Class {
-	case pipeline.Permission:
+	case pipeline.Permission: // no event tells that a right was granted, so that is asked
 		return !f.Granted && f.Unchanged
 	default:
-		return !f.retries() && f.Unchanged
+		return !f.retryDue() && f.Unchanged
 	}
 }
 
-// retries says that the time has come to try a resource again that failed.
-func (f *Facts) retries() bool {
+// retryDue says that the time has come to try a resource again that failed.
+func (f *Facts) retryDue() bool {
 	switch f.Class {
 	case pipeline.Transient, pipeline.Panic:
 		return f.Due
 	case pipeline.Refused:
-		return f.ResyncOver // what refuses is out of sight, so it is asked once per resync
+		return f.ResyncOver // what refuses (a webhook, a quota) can't be watched, so it is asked again once per resync
 	default:
 		return false
 	}
 }
 
-// timeAlone says that nothing but time asks for this cycle. Those share a part of the box's requests, so that ten thousand
-// resources that fail are no load; what has changed passes.
-func (f *Facts) timeAlone() bool { return f.retries() && f.SeenUnchanged }
+// onlyRetryDue says that the only reason for this cycle is that a backoff is over. Such cycles share a small part of the box's
+// requests, so that ten thousand failing resources are no load. A resource for which something has changed does not wait for that.
+func (f *Facts) onlyRetryDue() bool { return f.retryDue() && f.SeenUnchanged }

@@ -12,8 +12,8 @@ import (
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
-// gather finds out what a cycle knows before it decides. What costs something is asked only where it may matter; whether a
-// missing right was granted meanwhile is all that may cost a request.
+// gather collects the facts. What is costly is found out only where it may still matter: that is why Decide is asked twice on the
+// way. The only request that it may send is the review whether a missing right was granted meanwhile.
 func (c *cycle) gather(ctx context.Context) *Facts {
 	stored, st, plan, now := c.stored, c.st, c.record.Plan, c.record.Began
 	if stored == nil {
@@ -32,10 +32,11 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		Throttled:      st.writes.Delay(stored, now),
 	}
 	if Decide(f).Action != Reconcile {
-		return f // nothing else would change that
+		return f // none of the facts below comes before this decision
 	}
 	f.Class, f.Due, f.ResyncOver = st.last.class, st.retry.isDue(now), st.since(now) >= shortest(plan)
 	inputs := st.inputsOf(stored)
+	// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
 	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
 	f.SeenUnchanged = f.Unchanged || inputs == nil && st.last.version == stored.GetResourceVersion()
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
@@ -51,7 +52,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	return f
 }
 
-// reader reads what the inputs of a cycle are made of, without noting who reads.
+// reader reads what the inputs of a cycle are compared with, without noting it as read.
 type reader struct {
 	pipeline.Inventory
 	pipeline.Observer
@@ -62,19 +63,19 @@ func paused(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() == nil && obj.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True
 }
 
-// shows reads from a resource's own status what it last came to.
-func shows(obj *unstructured.Unstructured) (ready, waiting, failing bool) {
+// healthShownBy reads from a resource's own status how its last cycle ended, maybe in a former process.
+func healthShownBy(obj *unstructured.Unstructured) (ready, waiting, failing bool) {
 	r := conditionOf(obj, v1alpha1.ConditionReady)
 	waiting = conditionOf(obj, v1alpha1.ConditionReconciling).Status == metav1.ConditionTrue
 	ready = r.Status == metav1.ConditionTrue && !waiting
-	// What is not Ready fails, unless something is under way: its cycle may have succeeded, and a child has failed. What is paused
-	// before its first cycle has not come to anything.
+	// A resource that is not Ready counts as failing, also without an error of its cycle: a child may have failed. It does not while it
+	// is Reconciling, nor when it was paused before its first cycle: then nothing was tried.
 	failing = r.Reason == v1alpha1.ReasonReconcileError || !waiting && r.Reason != v1alpha1.ReasonPaused
 	return ready, waiting, r.Status == metav1.ConditionFalse && failing
 }
 
-// reconciledGeneration is the generation that a paused resource's status speaks of: the last one that was reconciled, and the
-// current one where none was. Some schemas keep it in conditions only, others have no conditions.
+// reconciledGeneration is the generation that the status of a paused resource is about: the last one that was reconciled, or the
+// current one where none was. Some CRDs have observedGeneration in their conditions only, others have no conditions.
 func reconciledGeneration(obj *unstructured.Unstructured) int64 {
 	ready, last := conditionOf(obj, v1alpha1.ConditionReady), observedGeneration(obj)
 	switch {
@@ -87,9 +88,9 @@ func reconciledGeneration(obj *unstructured.Unstructured) int64 {
 	}
 }
 
-// observedGeneration is the generation that the status of a resource speaks of.
+// observedGeneration is the generation that the status of a resource is about; 0: it names none.
 func observedGeneration(obj *unstructured.Unstructured) int64 {
-	// A status of another shape speaks of none, and so does the -1 that a CRD may give as a default.
+	// An error means that the field has another type, which counts as none. So does the -1 that some CRDs have as its default.
 	n, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	return max(0, n)
 }

@@ -1,5 +1,7 @@
 package cycle
 
+// When a resource is reconciled next.
+
 import (
 	"time"
 
@@ -9,10 +11,12 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// shortest is the shortest time between two reconciles that nothing but resync asked for.
+// shortest is the shortest time between two reconciles of which resync is the only reason: resync is the longest, so jittered goes
+// from 90 % of it to 99 %.
 func shortest(plan *pipeline.Plan) time.Duration { return plan.Runtime.Resync * 9 / 10 }
 
-// jittered is the time to the next reconcile, spread so that resources made together do not come back together.
+// jittered is the time to the next reconcile, with jitter, so that resources that were created together are not reconciled together
+// for ever.
 func jittered(plan *pipeline.Plan) time.Duration {
 	const spread = 0.1
 	return wait.Jitter(shortest(plan), spread)
@@ -30,7 +34,7 @@ func (s *state) requeueAfter(now time.Time, after time.Duration) *Next {
 func (s *state) requeueUnchanged(plan *pipeline.Plan, now time.Time) *Next {
 	switch s.last.class {
 	case pipeline.Transient, pipeline.Panic:
-		// An event used up the reconcile that the backoff had queued.
+		// The cycle that an event asked for has taken the place of the one that the backoff had queued, so that is queued anew.
 		return &Next{After: s.retry.due.Sub(now)}
 	case pipeline.Permission:
 		return s.requeueAfter(now, min(access.RetryInterval, plan.Runtime.Resync))
@@ -57,7 +61,7 @@ func (s *state) requeue(plan *pipeline.Plan, now time.Time) *Next {
 	}
 }
 
-// requeueBackoff is the next try of what failed beside a plan.
+// requeueBackoff is the next try of something that failed where no plan ran, such as a release.
 func (s *state) requeueBackoff(plan *pipeline.Plan, now time.Time) *Next {
 	delay, _ := s.retry.backoff.Next(plan.Runtime.Resync)
 	return s.requeueAfter(now, delay)

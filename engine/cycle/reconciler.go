@@ -120,7 +120,7 @@ type Reconciler struct {
 	Config
 
 	states states
-	// swept says that the resources in failure have been queued since the box is degraded.
+	// swept says that all failing resources were queued when the box degraded, so that it is not done for each further failure.
 	swept atomic.Bool
 }
 
@@ -144,7 +144,7 @@ type cycle struct {
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	c := &cycle{Reconciler: r, slot: worker.NewSlot(r.Slots), record: &Record{Key: key}}
 	if !c.slot.Take(ctx) {
-		return
+		return // the process stops
 	}
 	defer c.slot.Leave()
 	ctx, giveBack := budget.WithCycle(ctx, r.Memory)
@@ -152,10 +152,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	ctx = log.IntoContext(ctx, r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	c.record.Plan = r.Plan()
 	if c.record.Plan.CleanupOnly {
-		// What waits for resources to be let go is told of each of them.
+		// The box's own reconciler may wait for the last resource to be let go, and this one may be it.
 		defer r.Notifier.BoxChanged(r.Box)
 	}
 	stored, found := r.Resources.Get(key)
+	// A former resource of this name may have left children behind. That does not depend on what there is now under the name.
 	if next := r.Owners.CleanUp(ctx, key); next > 0 {
 		r.Queue.EnqueueLow(next, key)
 	}
@@ -170,10 +171,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	}
 }
 
-// Seen takes in what a version of a resource shows that may be gone in the next one.
-func (r *Reconciler) Seen(resource *unstructured.Unstructured) { r.states.note(resource) }
+// Seen is called with every version of a resource that the informer shows: some things are in one version only, see noteOrphan.
+func (r *Reconciler) Seen(resource *unstructured.Unstructured) { r.states.noteOrphan(resource) }
 
-// Forget drops what is known of a resource that went while nobody reconciles here.
+// Forget drops what is known of a resource that went while this process does not lead, so that no cycle does it.
 func (r *Reconciler) Forget(key types.NamespacedName) { r.states.forget(key) }
 
 // Inherit has the cycles go on with the backoff of a former sub-controller of the same box, which has ended.
@@ -181,7 +182,7 @@ func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.stat
 
 // TakeOver counts a resource as its own status shows it, so that a restart neither heals nor breaks anything.
 func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
-	ready, waiting, failing := shows(resource)
+	ready, waiting, failing := healthShownBy(resource)
 	r.Tracker.Seed(KeyOf(resource), ready, waiting, failing)
 	r.Tracker.SetRolledBack(KeyOf(resource), rollback.MarkOf(resource).Why())
 }
@@ -190,7 +191,7 @@ func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
 func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
 	plan := r.Plan()
 	stored, found := r.Resources.Get(key)
-	if !found {
+	if !found { // there is no backoff without a state; resync keeps a panic that repeats from being a load
 		r.Queue.Enqueue(plan.Runtime.Resync, key)
 		return
 	}
@@ -199,6 +200,7 @@ func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
 		Message: panicked(value).Error(), Revision: plan.Revision,
 	})
 	st := r.states.of(key, stored.GetUID())
+	// Without inputs nothing counts as unchanged: what the cycle has noted before it panicked may be half of it.
 	st.last.inputs, st.last.class = nil, pipeline.Panic
 	delay, _ := st.retry.backoff.Next(plan.Runtime.Resync)
 	st.retry.wait(r.Clock.Now(), delay)
@@ -208,6 +210,7 @@ func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
 // act does what was decided. It says whether there is something to report.
 func (c *cycle) act(ctx context.Context) bool {
 	decision := &c.record.Decision
+	// Await leaves the unconfirmed write for the next cycle: the cache does not show what could confirm it.
 	if decision.Action != Await && c.st != nil {
 		c.st.resolveUnconfirmed(c.stored)
 	}
@@ -239,7 +242,8 @@ func (c *cycle) act(ctx context.Context) bool {
 	return true
 }
 
-// retry reconciles a resource that fails and that only time asked for, as far as the box's budget of retries goes.
+// retry reconciles a failing resource whose backoff is over, if the box's budget of retries admits it. Otherwise it waits in the queue
+// and asks again.
 func (c *cycle) retry(ctx context.Context) bool {
 	if wait := c.Retries.Admit(c.record.Key); wait > 0 {
 		c.record.Decision = Decision{Action: Skip, Why: "the box's budget of retries is used up"}
@@ -262,7 +266,7 @@ func (c *cycle) forget() {
 	key := c.record.Key
 	c.Tracker.Forget(key)
 	c.Observer.Forget(key)
-	if c.stored == nil {
+	if c.stored == nil { // one that is only not selected may come back
 		c.states.forget(key)
 	}
 	if release.Wide(c.record.Plan, c.Namespaces) {
@@ -275,7 +279,7 @@ func (c *cycle) release(ctx context.Context) {
 	c.Tracker.Forget(c.record.Key)
 	c.Observer.Forget(c.record.Key)
 	answer, err := c.Releaser.Release(ctx, c.stored, release.NotSelected(c.Box))
-	if answer != nil {
+	if answer != nil { // also with an error: the status may have been written
 		c.st.own.version = answer.GetResourceVersion()
 	}
 	if err != nil {

@@ -34,12 +34,12 @@ type Record struct {
 	Run *pipeline.Run
 	// Status is what the resource shows after the cycle, and what it showed before.
 	Status Status
-	// Err is what failed while the plan ran, and Missing the right that was lacking; nil: nothing. Class says what may mend what
-	// failed, then or when the status was written; empty: nothing is to mend.
+	// Err is what failed while the plan ran, and Missing the right that was lacking; nil: nothing. Class is that of Err, or else of
+	// the error of writing the status; it decides when to retry. Empty: nothing failed.
 	Err     *pipeline.StepError
 	Class   pipeline.Class
 	Missing *access.Right
-	// Repeats says that the cycle asks again what was counted before, so that it counts only if it comes to something else.
+	// Repeats says that the cycle came to what health has counted already, so that it counts neither as a success nor as a failure.
 	Repeats bool
 	// Back is what the resource was rolled back from and to, where the plan of a snapshot ran; nil: the box's plan ran.
 	Back *Back
@@ -53,8 +53,8 @@ type Status struct {
 	Before metav1.Condition
 	// After is what the cycle came to; only its conditions where no plan ran.
 	After status.Result
-	// Err says why it could not be written; nil: it was, or did not differ. Failure is that error as one of the cycle, which it is
-	// where nothing else has failed; nil: it counts for nothing.
+	// Err says why it could not be written; nil: it was written, or did not differ. Failure is the same error as health counts it,
+	// where nothing else in the cycle has failed; nil: it is not counted.
 	Err     error
 	Failure *pipeline.StepError
 }
@@ -67,8 +67,8 @@ type Next struct {
 	Low bool
 }
 
-// failure is the error that the cycle counts by; nil: it has not failed. Nobody could read from a resource without a status how it
-// fares; a rollback has not failed by that.
+// failure is the error that health counts for the cycle; nil: it has not failed. A status that could not be written is a failure, too,
+// since the resource does not show its state to anybody; but not of a rollback, whose children are as they should be.
 func (r *Record) failure() *pipeline.StepError {
 	if r.Err == nil && r.Back == nil {
 		return r.Status.Failure

@@ -18,11 +18,12 @@ import (
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
-// reporting hands on what a cycle came to.
+// reporting hands on what a cycle came to. It is a type of its own so that what happens after a cycle is not among the methods of
+// what happens in it.
 type reporting struct{ *cycle }
 
-// report hands the record on: to the log, metrics, the box that lacks a right, health, events and the queue, in this order. What
-// going back needs is decided once the cycle is counted, since it may have degraded the box.
+// report hands the record on: to the log, metrics, the box that lacks a right, health, events and the queue, in this order. Whether
+// the resource has to be rolled back is decided after health has counted the cycle, since that may have degraded the box.
 func (c reporting) report(ctx context.Context) {
 	rec := c.record
 	c.log(ctx)
@@ -41,7 +42,7 @@ func (c reporting) report(ctx context.Context) {
 		c.endRollback(ctx)
 	case rec.Run != nil:
 		c.endAttempt()
-		c.tell()
+		c.sendEvents()
 	}
 	if rec.Run != nil && !rec.Run.Released {
 		rec.Next = c.st.requeue(rec.Plan, c.Clock.Now())
@@ -106,7 +107,7 @@ func (r *Record) observation() (o health.Observation, ok bool) {
 		// It is counted as it is; but nothing has succeeded or failed.
 		o.Ready = after.Ready.Status == metav1.ConditionTrue
 		return o, true
-	case run == nil:
+	case run == nil: // nothing was run, so nothing succeeded or failed
 		return o, false
 	}
 	o.LeftBehind, o.Waiting = run.LeftBehind, after.Reconciling.Status == metav1.ConditionTrue
@@ -122,7 +123,7 @@ func (r *Record) observation() (o health.Observation, ok bool) {
 		o.Message = strings.TrimPrefix(step.Error(), step.Step+": ")
 	}
 	if run.Released {
-		// It is let go: what is left is its own deletion event.
+		// Its last finalizer is off: the delete event will take it out of the counts.
 		o.Ready, o.Waiting = false, true
 	}
 	return o, true
@@ -135,7 +136,8 @@ type announcement struct {
 	reason, note   string
 }
 
-// transition is the event of what the resource has become; ok is false where it is what it was, or was told of otherwise.
+// transition is the event for a change of Ready; ok is false where it has not changed, or another event tells of it. The first two
+// cases have no event: a deletion that goes on as it should, and a Ready that is as before.
 func (r *Record) transition(box string) (a announcement, ok bool) {
 	run, before, after := r.Run, r.Status.Before, r.Status.After.Ready
 	a = announcement{about: run.Stored, warning: true, reason: after.Reason, note: after.Message}
@@ -152,14 +154,15 @@ func (r *Record) transition(box string) (a announcement, ok bool) {
 		}
 		a.note = strings.ToValidUTF8(a.note[:min(len(a.note), maxNote)], "")
 		return a, true
-	case rollback.MarkOf(run.Stored).Tells(r.Plan.Revision, run.Stored):
+	case rollback.MarkOf(run.Stored).Tells(r.Plan.Revision, run.Stored): // the event of the rollback has told why
 	case after.Reason == v1alpha1.ReasonReconcileError, after.Reason == v1alpha1.ReasonChildFailed:
 		return a, true
 	}
 	return a, false
 }
 
-// announcements are the events of a cycle but those in told, which go on. happened is what told is in the next cycle.
+// announcements are the events to send after a cycle: all but those in told, which the cycle before has sent. happened is what the
+// caller gives as told next time.
 func (r *Record) announcements(box string, told []pipeline.Event) (all []announcement, happened []pipeline.Event) {
 	if a, ok := r.transition(box); ok {
 		all = append(all, a)
@@ -183,13 +186,14 @@ func (r *Record) announcements(box string, told []pipeline.Event) (all []announc
 	return all, happened
 }
 
-// tell sends what happened, on transitions only. A namespace that is going takes no events.
-func (c reporting) tell() {
+// sendEvents sends the events of the cycle that are new. None are sent into a namespace that is being deleted: the API server would
+// refuse each of them.
+func (c reporting) sendEvents() {
 	if c.Events == nil || c.record.Err != nil && pipeline.Terminates(c.record.Run.Stored.GetNamespace(), c.record.Err) {
 		return
 	}
 	var all []announcement
-	all, c.st.told = c.record.announcements(c.Box, c.st.told)
+	all, c.st.sentEvents = c.record.announcements(c.Box, c.st.sentEvents)
 	for _, a := range all {
 		kind := corev1.EventTypeNormal
 		if a.warning {
@@ -199,7 +203,7 @@ func (c reporting) tell() {
 	}
 }
 
-// warn makes an event of what befell the rollback of a resource.
+// warn sends an event about the rollback of a resource.
 func (c reporting) warn(about *unstructured.Unstructured, reason, message string) {
 	if c.Events != nil {
 		c.Events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Rollback", "%s", message)
@@ -209,7 +213,8 @@ func (c reporting) warn(about *unstructured.Unstructured, reason, message string
 // maxNote is what the API server accepts as the text of an event, in bytes.
 const maxNote = 1024
 
-// merged joins events of one reason: Kubernetes takes two of them about one object for the same, and drops the second text.
+// merged joins events of one reason about one object: the event recorder would take the second for a repetition of the first, and
+// drop its text.
 func merged(all []pipeline.Event) []pipeline.Event {
 	var out []pipeline.Event
 	for _, e := range all {
@@ -221,7 +226,7 @@ func merged(all []pipeline.Event) []pipeline.Event {
 			continue
 		}
 		out[at].Message += "; " + e.Message
-		if out[at].Related != e.Related {
+		if out[at].Related != e.Related { // an event has room for one
 			out[at].Related = corev1.ObjectReference{}
 		}
 	}

@@ -21,19 +21,19 @@ import (
 
 // Back is what a resource is rolled back from and to.
 type Back struct {
-	// Mark stands on the resource while it is so.
+	// Mark is the annotation on the resource while it is rolled back.
 	Mark *rollback.Mark
 	// Announce says that people have not been told yet.
 	Announce bool
 	// Unavailable is the reason why there is nothing to go back to, and Message says it in words; empty: there is.
 	Unavailable, Message string
 
-	snapshot rollback.Snapshot
-	fresh    bool  // the mark is not written yet
-	lost     error // why the snapshot can't be had
+	snapshot    rollback.Snapshot
+	fresh       bool  // the mark is not written yet
+	snapshotErr error // why the snapshot can't be had
 }
 
-// rollBack finds out what there is to go back to, and goes there.
+// rollBack finds the snapshot to go back to, and rolls the resource back to it. It says whether there is something to report.
 func (c *cycle) rollBack(ctx context.Context) bool {
 	a, plan := &c.st.attempts, c.record.Plan
 	a.Due = cmp.Or(a.Due, rollback.TriggerDegraded)
@@ -41,6 +41,7 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 	newest := c.Snapshots.Newest(c.stored)
 	reason, message := unavailable(newest, plan, c.stored)
 	if reason == "" && !plan.Rollback.OwnGroups {
+		// Only an error that no retry mends means that there is no way back. Any other one fails the cycle, in runRollback.
 		if _, err := c.planTo(ctx, newest.Snapshot.Revision, newest.Snapshot.RevisionHash); err != nil && pipeline.AsStepError(err).Stalls() {
 			reason, message = v1alpha1.ReasonRollbackFailed, "nothing is rolled back: "+err.Error()
 		}
@@ -58,8 +59,9 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 	}
 	mark.Failed(a.Failure)
 	if before != nil && before.Stands(plan.Revision, c.stored) {
-		mark.Count = before.Count + 1
+		mark.Count = before.Count + 1 // the same generation was tried again, and failed again
 	}
+	// Where the failed attempt had changed no child of a resource that is rolled back already, there is nothing new to tell.
 	a.Announce = a.Announce || a.Touched || before == nil
 	c.record.Back = &Back{Mark: mark, Announce: a.Announce, snapshot: newest.Snapshot, fresh: true}
 	return c.execute(ctx)
@@ -72,12 +74,12 @@ func (c *cycle) keepRolledBack(ctx context.Context) bool {
 	if err != nil {
 		err = rollback.Unavailable(err)
 	}
-	c.record.Back = &Back{Mark: mark, Announce: c.st.attempts.Announce, snapshot: snapshot, lost: err}
+	c.record.Back = &Back{Mark: mark, Announce: c.st.attempts.Announce, snapshot: snapshot, snapshotErr: err}
 	return c.execute(ctx)
 }
 
-// unavailable says why there is nothing to go back to; empty: the newest snapshot is. What is doubtful is not gone back to, nor is
-// anything older then: nobody could tell what the resource would become.
+// unavailable says why there is nothing to go back to; empty: there is the newest snapshot. If that one can't be trusted, older ones are
+// not used either: the user has seen a newer state succeed, and would not expect the resource to become something older.
 func unavailable(newest *rollback.Entry, plan *pipeline.Plan, stored *unstructured.Unstructured) (reason, message string) {
 	switch {
 	case newest == nil:
@@ -93,7 +95,7 @@ func unavailable(newest *rollback.Entry, plan *pipeline.Plan, stored *unstructur
 	}
 }
 
-// rollbackUnavailable says that there is nothing to go back to. The resource goes on as it would without rollback.
+// rollbackUnavailable shows on the resource that there is nothing to go back to. Its retries go on as they would without rollback.
 func (c *cycle) rollbackUnavailable(ctx context.Context, reason, message string) {
 	c.st.attempts.Unavailable, c.st.attempts.Due = true, ""
 	result := status.Result{Generation: reconciledGeneration(c.stored), Conditions: []status.Own{
@@ -105,9 +107,9 @@ func (c *cycle) rollbackUnavailable(ctx context.Context, reason, message string)
 	c.record.Next = c.st.requeueUnchanged(c.record.Plan, c.Clock.Now())
 }
 
-// goBack makes the children of a snapshot, or runs onRollback. The plan is found before anything is marked, and the mark is written
-// before the first child is touched.
-func (c *cycle) goBack(ctx context.Context) error {
+// runRollback makes the children of a snapshot, or runs onRollback. The order matters: first the plan, so that nothing is marked where
+// there is none; then the mark, so that a process that takes over in the middle goes on with the rollback; then the children.
+func (c *cycle) runRollback(ctx context.Context) error {
 	back, run := c.record.Back, c.record.Run
 	var to *pipeline.Plan
 	if !back.Mark.OwnGroups {
@@ -145,7 +147,7 @@ func (c *cycle) planTo(ctx context.Context, revision, hash string) (*pipeline.Pl
 		return nil, err
 	}
 	if c.Inventory.Add(to.ChildKinds) {
-		c.Notifier.BoxChanged(c.Box) // which kinds the box manages is written down
+		c.Notifier.BoxChanged(c.Box) // its reconciler writes the managed kinds into the status of the box
 	}
 	return to, c.Inventory.Refill(ctx)
 }
@@ -155,8 +157,9 @@ func (c *cycle) succeeded() bool {
 	return c.record.Plan.Rollback != nil && c.Snapshots.Has(c.stored, c.stored.GetGeneration(), c.record.Plan.Revision)
 }
 
-// dryRun gives what is asked before an attempt changes anything: at a generation and plan that have not succeeded yet, and that no
-// dry run has had nothing against.
+// dryRun gives the port that tries all writes of an attempt before the first of them is made; nil: no dry run is needed. One is
+// needed for a generation and plan that have not succeeded yet, until a dry run has passed: so a change that the API server refuses
+// touches no child, and needs no rollback.
 func (c *cycle) dryRun() pipeline.DryRun {
 	if c.record.Plan.Rollback == nil || c.stored.GetDeletionTimestamp() != nil {
 		return nil
@@ -169,7 +172,7 @@ func (c *cycle) dryRun() pipeline.DryRun {
 	return c.Writer.DryRun()
 }
 
-// endAttempt notes how an attempt ended, once it is counted, and has the resource go back in the next cycle where there is a reason.
+// endAttempt notes how an attempt ended, and queues the resource if it has to be rolled back. Health has counted the cycle before.
 func (c reporting) endAttempt() {
 	rec, run, a := c.record, c.record.Run, &c.st.attempts
 	rule := rec.Plan.Rollback
@@ -181,13 +184,14 @@ func (c reporting) endAttempt() {
 	marked, step := rollback.MarkOf(run.Stored), rec.failure()
 	c.Tracker.SetRolledBack(rec.Key, marked.Why())
 	if step == nil && !rule.OnDegrade {
-		step = pipeline.ChildFailure(rec.Status.After.Ready) // counts for no box, and so degrades none
+		// A failed child is no error of the cycle and so does not count towards Degraded, but is a reason for the other triggers.
+		step = pipeline.ChildFailure(rec.Status.After.Ready)
 	}
 	a.Note(step, len(run.Writes) > 0, run.Now, rule.Failures)
 	a.Clean = a.Clean || run.DryRunPassed
 	if step == nil {
 		c.swept.Store(false)
-		// What the children are now is what there is to go back to.
+		// With a snapshot of this generation, the children are as in the newest snapshot.
 		a.Touched = a.Touched && !c.Snapshots.Has(run.Stored, run.Began.GetGeneration(), rec.Plan.Revision)
 		return
 	}
@@ -197,12 +201,13 @@ func (c reporting) endAttempt() {
 		c.Queue.Enqueue(0, rec.Key)
 	}
 	if rule.OnDegrade && degraded && !c.swept.Swap(true) {
-		c.Queue.Enqueue(0, c.Tracker.InFailure()...) // once each time the box degrades
+		// This failure has degraded the box: the resources that failed before it are rolled back, too.
+		c.Queue.Enqueue(0, c.Tracker.InFailure()...)
 	}
 }
 
-// endRollback notes how going back has ended. A failure is told once: the children are neither those of the spec nor, all of them,
-// those of the snapshot. So is a success, after which the next attempt begins anew.
+// endRollback notes how a rollback has ended, and sends an event: of a failure once, since the children are a mixture of both states
+// then; of a success once, too, after which the next attempt starts anew.
 func (c reporting) endRollback(ctx context.Context) {
 	rec, a := c.record, &c.st.attempts
 	if rec.Err != nil {

@@ -30,7 +30,7 @@ func (c *cycle) execute(ctx context.Context) bool {
 	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
 	err := c.runPlan(ctx)
 	reading.End(c.record.Back == nil && c.record.Run.Marks.Active)
-	// A call that ran into the deadline, or panicked, has left the slot to others.
+	// An external call that ran into the deadline, or panicked, has not got its slot back.
 	if !c.slot.Take(ctx) || ctx.Err() != nil {
 		return false
 	}
@@ -42,13 +42,14 @@ func (c *cycle) execute(ctx context.Context) bool {
 	return true
 }
 
-// ports are what a plan acts through. One that goes back deletes nothing for good, and is asked of nobody before.
+// ports are what a plan acts through. A rollback has no dry run, since what it makes has succeeded before; and it takes off no
+// finalizers, so that it need not know those of former revisions.
 func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	plan, now := c.record.Plan, c.record.Began
 	c.st.writes.Begin(c.stored, now)
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
-		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: outside{next: c.Caller, slot: c.slot},
+		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot},
 	}
 	if c.record.Back == nil {
 		ports.Former, ports.DryRun = c.Former, c.dryRun()
@@ -60,24 +61,26 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 func (c *cycle) runPlan(ctx context.Context) error {
 	run, plan := c.record.Run, c.record.Plan
 	run.Orphan = c.states.orphan(c.record.Key, c.stored.GetUID())
-	run.Succeeded = c.record.Back != nil || c.succeeded() // what is gone back to has
+	run.Succeeded = c.record.Back != nil || c.succeeded() // a snapshot is of a generation that succeeded
 	if c.record.Back != nil {
+		// Nothing changes when it is time for another attempt, so the inputs have to expire then.
 		defer func() { run.Inputs.ExpireAt(c.record.Back.Mark.Retry(plan.Runtime.Resync)) }()
-		if c.record.Back.lost != nil {
-			return c.record.Back.lost
+		if c.record.Back.snapshotErr != nil {
+			return c.record.Back.snapshotErr
 		}
 	}
 	if err := c.Inventory.Refill(ctx); err != nil {
 		return err
 	}
 	if c.stored.GetDeletionTimestamp() != nil {
+		// A child whose creation was never answered may exist although no cache shows it, and would be left behind.
 		if err := c.Writer.ResolveUnconfirmed(ctx, c.stored.GetUID()); err != nil {
 			return err
 		}
 	}
 	return c.within(ctx, func(ctx context.Context) error {
 		if c.record.Back != nil {
-			return c.goBack(ctx)
+			return c.runRollback(ctx)
 		}
 		return plan.Execute(ctx, run)
 	})
@@ -87,7 +90,7 @@ func (c *cycle) runPlan(ctx context.Context) error {
 func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	defer c.Overdue.Watch(ctx, c.record.Key, c.slot)()
+	defer c.Overdue.Watch(ctx, c.record.Key, c.slot)() // runs before cancel, which would count as a deadline that has passed
 	defer func() {
 		if p := recover(); p != nil {
 			c.Panicked(p, debug.Stack())
@@ -95,6 +98,7 @@ func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err 
 		}
 	}()
 	err = f(ctx)
+	// A stage runs on goroutines of its own, which have caught the panic and hand it on as an error.
 	if p, ok := errors.AsType[*pipeline.PanicError](err); ok {
 		c.Panicked(p.Value, p.Stack)
 	}
@@ -106,7 +110,8 @@ const stepReconcile = "reconcile"
 
 func panicked(value any) error { return fmt.Errorf("panic: %v", value) }
 
-// timedOut says of a step that the deadline has ended that this is what ended it.
+// timedOut wraps the error of a step that was ended by the deadline: "context deadline exceeded" alone does not say whose deadline.
+// An error that is not transient was there before the deadline, and stays as it is.
 func timedOut(ctx context.Context, err error, timeout time.Duration) error {
 	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
@@ -127,8 +132,9 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 	rec.Resource, rec.Status.Before = run.Stored, c.readyBefore(run.Stored)
 	st.last = last{inputs: run.Inputs, at: run.Now, version: run.Stored.GetResourceVersion(), ready: st.last.ready}
 	var unwritten error
-	if !run.Released {
+	if !run.Released { // what was let go gets no status any more
 		unwritten = c.writeStatus(ctx, run.Stored, result)
+		// A declared field may violate the schema in a way that can't be seen beforehand. Then the conditions are written without it.
 		if apierrors.IsInvalid(unwritten) && len(result.Fields) > 0 {
 			result, err = c.unstorable(result, err, unwritten)
 			unwritten = c.writeStatus(ctx, run.Stored, result)
@@ -139,7 +145,7 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 		rec.Err = pipeline.AsStepError(err)
 		rec.Class = rec.Err.Class
 		if rec.Err.Reason == v1alpha1.ReasonInvalidChild || rec.Err.Reason == v1alpha1.ReasonTemplateError {
-			c.ForgetSchemas(c.Inventory.Kinds()) // what they say may be out of date
+			c.ForgetSchemas(c.Inventory.Kinds()) // a CRD may have changed since its schema was read, which no watch tells
 		}
 	}
 	if unwritten != nil {
@@ -151,8 +157,8 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 	st.last.class, st.last.missing, st.last.ready = rec.Class, rec.Missing, result.Ready
 }
 
-// result is what the resource shows after a run that ended with err. A resource that has succeeded is gone back to later: should
-// its snapshot fail, the result tells.
+// result is what the resource shows after a run that ended with err. Where the resource has succeeded for the first time, its snapshot
+// is saved here, before the status is written: a failure to save it is part of the result.
 func (c *cycle) result(ctx context.Context, err error) (status.Result, error) {
 	run := c.record.Run
 	if c.record.Back != nil {
@@ -164,7 +170,7 @@ func (c *cycle) result(ctx context.Context, err error) (status.Result, error) {
 	}
 	before := run.Stored.GetResourceVersion()
 	failed := c.Snapshots.Save(ctx, run.Stored, run.Snapshot(), run.ListSnapshots)
-	if v := run.Stored.GetResourceVersion(); v != before {
+	if v := run.Stored.GetResourceVersion(); v != before { // ListSnapshots has written an annotation on the resource
 		c.st.own.version = v
 	}
 	if failed == nil {
@@ -189,8 +195,8 @@ func (c *cycle) keepsSnapshot(result status.Result) bool {
 	return !c.Snapshots.Has(run.Stored, snapshot.Generation, snapshot.Revision)
 }
 
-// unstorable is the result where the API server refuses to store declared fields. One that is rolled back shows what it did
-// without them.
+// unstorable is the result to write instead where the API server refuses the declared fields of the status. A resource that is rolled
+// back shows its conditions without any, and it is no error then: the fields are those of a spec that is not in force.
 func (c *cycle) unstorable(result status.Result, err, refused error) (status.Result, error) {
 	if c.record.Back != nil {
 		result.Fields = nil
@@ -199,8 +205,8 @@ func (c *cycle) unstorable(result status.Result, err, refused error) (status.Res
 	return c.record.Run.Unstorable(result, err, refused)
 }
 
-// confirmDenial finds the right that is missing where an error says that one is, and asks the API server whether it is. A 403 that
-// says so, and that a review does not confirm, is the refusal of something else.
+// confirmDenial finds the right that an error says is missing, and asks the API server for a review of it. A 403 that the review does
+// not confirm comes from something else, such as an admission webhook or a quota: then the error is of class Refused.
 func confirmDenial(ctx context.Context, rights Rights, err error) (missing *access.Right, confirmed error) {
 	if err == nil {
 		return nil, nil
@@ -214,7 +220,7 @@ func confirmDenial(ctx context.Context, rights Rights, err error) (missing *acce
 		return missing, step
 	}
 	if missing != nil && slices.Contains([]string{"get", "list", "watch"}, missing.Verb) {
-		// Nothing but rights is asked of reads, and this one has been granted meanwhile.
+		// Admission does not see reads, so that it was RBAC, and the right has been granted meanwhile.
 		return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Transient, Err: step.Err}
 	}
 	return nil, &pipeline.StepError{Step: step.Step, Class: pipeline.Refused, Reason: v1alpha1.ReasonAdmissionDenied, Err: step.Err}

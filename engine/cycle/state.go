@@ -22,14 +22,14 @@ import (
 // state is what is remembered of one resource between its cycles. The queue hands a resource to one worker at a time, so a
 // state needs no lock of its own.
 type state struct {
-	uid      types.UID
-	last     last
-	own      ownWrites
-	retry    retry
-	writes   contention.Guard  // what keeps its children from being written without end
-	attempts rollback.Attempts // of a box with rollback
-	released bool              // the marks were taken off, and the cache does not show that yet
-	told     []pipeline.Event  // those that were sent, so that each is sent once
+	uid        types.UID
+	last       last
+	own        ownWrites
+	retry      retry
+	writes     contention.Guard  // what keeps its children from being written without end
+	attempts   rollback.Attempts // of a box with rollback
+	released   bool              // the marks were taken off, and the cache does not show that yet
+	sentEvents []pipeline.Event  // those that were sent, so that each is sent once
 }
 
 // last is what the last cycle came to.
@@ -62,34 +62,35 @@ func (r *retry) wait(now time.Time, pause time.Duration) { r.due, r.pause = now.
 // isDue says whether the pause is over. If there is more left of it than there ever was, the clock has been set back.
 func (r *retry) isDue(now time.Time) bool { return !now.Before(r.due) || r.due.Sub(now) > r.pause }
 
-// maxSelfTriggered is how many status writes in a row may lead to a further cycle of a box that reads the status it writes. One that
-// is computed from itself, such as a counter, would be written for ever.
+// maxSelfTriggered is how many status writes in a row may each lead to a further cycle, where templates read the status that the box
+// writes. Without a limit, a status that is computed from itself, such as a counter, would be written for ever.
 const maxSelfTriggered = 10
 
 // wrote notes our own write of the status.
 func (s *state) wrote(stored, answer *unstructured.Unstructured) {
 	s.own.version, s.own.unconfirmed = answer.GetResourceVersion(), ""
 	if s.own.selfTriggered++; s.own.selfTriggered >= maxSelfTriggered {
+		// The inputs are set to the status that was just written, so that its event counts as no change.
 		s.last.inputs.StatusWritten(stored, answer)
 		s.own.selfTriggered = 0
 	}
 }
 
-// unconfirmed says whether a status without an answer may stand on the resource as it is now. Nobody knows whether such a
-// write was done; what the next cycle found was compared with a cache that did not show it. So when the resource has changed,
-// it is evaluated again, whatever has changed.
+// unconfirmed says whether the resource as it is now may have a status of ours whose write was never answered, for example after a
+// timeout. Cycles since then have compared with a cache that did not show that write. So once the resource has a new version, it is
+// evaluated again, whatever has changed in it.
 func (s *state) unconfirmed(stored *unstructured.Unstructured) bool {
 	return s.own.unconfirmed != "" && s.own.unconfirmed != stored.GetResourceVersion()
 }
 
-// resolveUnconfirmed ends that doubt: the cycle that begins evaluates the resource.
+// resolveUnconfirmed drops the inputs of the last cycle where a write is unconfirmed: the cycle that begins evaluates the resource.
 func (s *state) resolveUnconfirmed(stored *unstructured.Unstructured) {
 	if s.unconfirmed(stored) {
 		s.own.unconfirmed, s.last.inputs = "", nil
 	}
 }
 
-// inputsOf are what the last cycle read, as far as that can be relied upon for a resource as it is now.
+// inputsOf are what the last cycle read; nil where that can't be relied upon, because a write is unconfirmed.
 func (s *state) inputsOf(stored *unstructured.Unstructured) *pipeline.Inputs {
 	if s.unconfirmed(stored) {
 		return nil
@@ -121,8 +122,9 @@ type states struct {
 	orphans map[types.NamespacedName]types.UID
 }
 
-// note remembers what only one version of a resource may show: the garbage collector takes the orphan finalizer off at once.
-func (s *states) note(obj *unstructured.Unstructured) {
+// noteOrphan remembers that a resource was deleted with propagationPolicy: Orphan. Only one of its versions may show it: the garbage
+// collector takes the finalizer "orphan" off at once.
+func (s *states) noteOrphan(obj *unstructured.Unstructured) {
 	if obj.GetDeletionTimestamp() == nil || !slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 		return
 	}
@@ -163,7 +165,8 @@ func (s *states) forget(key types.NamespacedName) {
 	delete(s.all, key)
 }
 
-// inherit takes over the backoff of each resource. What was read and written belongs to caches that are no more.
+// inherit takes over the backoff of each resource, and nothing else: inputs and our own writes are resource versions as the informers
+// of the former sub-controller showed them.
 func (s *states) inherit(former *states) {
 	former.mu.Lock()
 	defer former.mu.Unlock()

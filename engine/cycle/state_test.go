@@ -64,7 +64,7 @@ func TestShows(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			ready, waiting, failing := shows(tc.obj)
+			ready, waiting, failing := healthShownBy(tc.obj)
 			g.Expect([]bool{ready, waiting, failing}).To(Equal([]bool{tc.ready, tc.waiting, tc.failing}))
 		})
 	}
@@ -88,13 +88,13 @@ func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
 	var s states
 	obj := gone("first", true, metav1.FinalizerOrphanDependents)
 	s.of(KeyOf(obj), "first")
-	s.note(obj)
+	s.noteOrphan(obj)
 	g.Expect(s.orphan(KeyOf(obj), "first")).To(BeTrue())
 	s.of(KeyOf(obj), "second")
 	g.Expect(s.orphan(KeyOf(obj), "second")).To(BeFalse())
 	s.forget(KeyOf(obj))
 	g.Expect(s.orphans).To(BeEmpty())
-	s.note(obj) // no look has come to it
+	s.noteOrphan(obj) // no look has come to it
 	s.forget(KeyOf(obj))
 	g.Expect(s.orphans).To(BeEmpty())
 }

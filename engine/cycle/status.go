@@ -16,11 +16,11 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// statusTimeout is how long the status may take, after a cycle that may have used up its own time.
+// statusTimeout is how long writing the status may take. It is not part of the deadline of the cycle.
 const statusTimeout = 5 * time.Second
 
-// writeStatus shows a result on the resource. It has a time of its own, so that a cycle that ran into its deadline says so too.
-// A process that stops, or lost the lease, writes nothing any more.
+// writeStatus shows a result on the resource. It has a timeout of its own, so that a cycle that ran into its deadline can still show
+// that. It writes nothing where ctx has ended: the process stops, or no longer leads.
 func (c *cycle) writeStatus(ctx context.Context, stored *unstructured.Unstructured, result status.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -34,7 +34,7 @@ func (c *cycle) writeStatus(ctx context.Context, stored *unstructured.Unstructur
 	}
 	patch, err := status.Patch(stored, desired)
 	if err != nil || patch == nil {
-		c.st.own.selfTriggered = 0
+		c.st.own.selfTriggered = 0 // a status that does not change ends the row of cycles that it led to
 		return err
 	}
 	answer, err := c.Client.WriteStatus(ctx, stored, patch)
@@ -51,8 +51,8 @@ func (c *cycle) writeStatus(ctx context.Context, stored *unstructured.Unstructur
 	return nil
 }
 
-// showPaused says on the resource that it is paused, and leaves the rest of its status alone: that speaks of the generation that
-// was last reconciled. Only a resource that never was says that of its current one.
+// showPaused says on the resource that it is paused, and leaves the rest of its status as it is, for the generation that was reconciled
+// last. Only a resource that was never reconciled gets its current generation there.
 func (c *cycle) showPaused(ctx context.Context) {
 	stored := c.stored
 	result := status.Result{
@@ -68,15 +68,15 @@ func (c *cycle) showPaused(ctx context.Context) {
 		result.Stalled = status.NotStalled()
 	}
 	pipeline.ShowMisread(&result.Ready, stored.GetAnnotations())
-	c.st.last.inputs = nil
+	c.st.last.inputs = nil // the status speaks of the pause: when that ends, the resource is evaluated
 	c.record.Status.After = result
 	if c.record.Status.Err = c.writeStatus(ctx, stored, result); c.record.Status.Err != nil {
 		c.record.Next = c.st.requeueBackoff(c.record.Plan, c.Clock.Now())
 	}
 }
 
-// statusFailed takes in that the status could not be written after a plan ran. It hides no error of the cycle; without one, it is
-// the error that is counted: nobody could read from the resource how it fares. The next cycle evaluates and writes again.
+// statusFailed records that the status could not be written after a plan ran. An error of the plan goes first; without one, this is
+// the error of the cycle, since the resource does not show its state. The next cycle evaluates and writes again.
 func (c *cycle) statusFailed(ctx context.Context, unwritten error) {
 	rec := c.record
 	rec.Status.Err = unwritten
@@ -92,8 +92,9 @@ func (c *cycle) statusFailed(ctx context.Context, unwritten error) {
 	}
 }
 
-// readyBefore is Ready before this cycle. Where no status shows it, it is what this process found before; and in its first cycle,
-// what CRDHealth and the marks of the resource tell of the process that was there before.
+// readyBefore is the condition Ready before this cycle, with which the events and the counts compare. Where the CRD has no conditions,
+// it is what the last cycle of this process found; and in the first cycle, what a former process has left: the list of failing
+// resources in CRDHealth, and the annotation that says since when the resource is Active.
 func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Condition {
 	before, known := c.st.readyBefore(resource), c.Known()
 	if before.Type != "" || !c.st.last.at.IsZero() || known == nil {
@@ -111,21 +112,21 @@ func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Conditio
 	return before
 }
 
-// repeats says whether a cycle asks again what was counted before, so that it counts only if it comes to something else. Such is
-// the first cycle of this process at what a former one showed: a restart is neither a success nor a failure. And so is an error
-// that no retry mends, while the resource is as it was: it counts once per input (design: semantics.md, "Errors"). It is
-// evaluated again when a child changes, be it by our own write, and once per resync where the API server refuses.
+// repeats says whether a cycle evaluates again what health has counted before, so that it counts only if it comes to something else.
+// Such is the first cycle of this process for a generation that a former one has reconciled: a restart is neither a success nor a
+// failure. And so is an error that no retry mends, as long as the resource is unchanged: it counts once, although it is evaluated
+// again when a child changes, be it by our own write, and once per resync where the API server refuses.
 func (c *cycle) repeats() bool {
 	last, plan := &c.st.last, c.record.Plan
 	if !last.at.IsZero() {
 		return (last.class == pipeline.Permanent || last.class == pipeline.Refused) && last.inputs.SameResource(&plan.Plan, c.stored)
 	}
 	if conditionOf(c.stored, v1alpha1.ConditionReady).Status == metav1.ConditionTrue && c.Tracker.Fails(c.record.Key) {
-		// Ready although CRDHealth lists it as failing: a former process saw it succeed, and ended before it could say so there. The
-		// next success of this process is that one, and counts: nothing else would take it off the list.
+		// Ready although CRDHealth lists it as failing: a former process saw it succeed, and ended before it could write that there. The
+		// next success counts in its place: nothing else would take the resource off the list.
 		return false
 	}
 	known, of := c.Known(), observedGeneration(c.stored)
-	// 0: its schema has no room for it; then readyBefore knows what the former process found.
+	// 0: the CRD has no observedGeneration. Then the comparison with readyBefore, in conclude, has to be enough.
 	return known != nil && known.Revision == plan.Revision && (of == 0 || of == c.stored.GetGeneration())
 }

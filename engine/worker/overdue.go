@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Overdue are the resources of a box whose reconcile is past its deadline and does not end: something in it does not heed its
-// context. Each of them keeps its worker and its key, and nothing that it sends is sent any more; but it has given its slot back,
-// so that other boxes go on. A box has no more of them than it has workers: then it is stuck. It is safe for concurrent use.
+// Overdue are the resources of a box whose reconcile is past its deadline and does not end: something in it ignores its context. A
+// goroutine can't be killed, so each of them keeps its worker and its key; its requests fail, since their context has ended. But its
+// slot is given back, so that other boxes go on. When all workers of a box are in such reconciles, the box is stuck. It is safe for
+// concurrent use.
 type Overdue struct {
 	changed func()
 
@@ -26,7 +27,8 @@ func NewOverdue(changed func()) *Overdue {
 	return &Overdue{changed: changed, all: map[types.NamespacedName]bool{}}
 }
 
-// Watch takes the slot from a reconcile when ctx ends, until the function that it gives is called.
+// Watch takes the slot from a reconcile when ctx, which has its deadline, ends before the reconcile does. The caller calls ended when
+// the reconcile has ended.
 func (o *Overdue) Watch(ctx context.Context, key types.NamespacedName, slot *Slot) (ended func()) {
 	lapsed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -36,10 +38,10 @@ func (o *Overdue) Watch(ctx context.Context, key types.NamespacedName, slot *Slo
 	})
 	return func() {
 		if stop() {
-			return
+			return // in time: the function above will not run
 		}
-		<-lapsed
-		slot.goOn()
+		<-lapsed // it has begun to run; what it does must not come after what is done here
+		slot.resume()
 		o.set(key, false)
 	}
 }

@@ -37,13 +37,13 @@ func NewPool(
 // Run takes keys from the queue until ctx ends, and returns when the last reconcile is over. Reconciles run on work, which may
 // outlive ctx. The queue is shut down then.
 //
-// One loop takes the keys and starts a goroutine for each, instead of a fixed set of workers that take them: nobody who has to go
-// when there are fewer workers can be waiting inside of the queue, which has no way to wake one of several.
+// One loop takes the keys and starts a goroutine for each. With a fixed set of workers, lowering their number would have to end one
+// that is blocked in Queue.Get, and the queue can't wake a particular one.
 func (p *Pool) Run(ctx, work context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer context.AfterFunc(ctx, p.stop)()
-	// A key is taken when it can be worked on, and not before: until then something more urgent may come.
+	// A key is taken only when a worker is free: until then, one with a higher priority may be added.
 	for p.awaitWorker() {
 		key, over := p.queue.Get()
 		// There may be fewer workers by now than when the loop began to wait for a key.
@@ -67,7 +67,7 @@ func (p *Pool) SetWorkers(n int) {
 	p.changed.Signal()
 }
 
-// Workers is the number of workers.
+// Workers is the number of workers that are wanted. After a lowering, Busy may be higher for a while.
 func (p *Pool) Workers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,6 +97,7 @@ func (p *Pool) begin() {
 	p.busy++
 }
 
+// end gives the worker back. The key is marked as done first, so that the queue may hand it out again.
 func (p *Pool) end(key types.NamespacedName) {
 	p.queue.Done(key)
 	p.mu.Lock()
@@ -113,7 +114,7 @@ func (p *Pool) stop() {
 	p.changed.Signal()
 }
 
-// Guard runs f, and tells panicked of a panic and its stack: on a goroutine that nobody guards, a panic ends the process.
+// Guard runs f, and calls panicked with the value and the stack of a panic. Without it, a panic on any goroutine ends the process.
 func Guard(f func(), panicked func(value any, stack []byte)) {
 	defer func() {
 		if value := recover(); value != nil {

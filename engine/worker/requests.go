@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// paramTimeout tells the API server when nobody waits for the answer any more.
+// paramTimeout is the query parameter by which the API server knows when the client gives up.
 const paramTimeout = "timeout"
 
-// Transport sends the requests of one box to the API server: each takes a place from when it is sent until its answer has been read.
-// What waits for a place has not been sent, so that its time begins with the place; and a request that the API server has told to
-// come back later has none meanwhile. It is safe for concurrent use.
+// Transport sends the requests of one box to the API server. Each takes a place from when it is sent until its answer has been read.
+// The timeout begins with the place: time spent waiting for one says nothing about the API server. client-go waits for Retry-After
+// outside of the transport, so that a request which was answered with 429 holds no place meanwhile. It is safe for concurrent use.
 type Transport struct {
 	next    http.RoundTripper
 	places  Places
@@ -39,6 +39,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n, ok := r.Context().Value(sentKey{}).(*atomic.Int64); ok {
 		n.Add(1)
 	}
+	// Canceled when the body is closed, and not on return: that would cut off the body while it is read.
 	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
 	done := func() {
 		cancel()
@@ -63,7 +64,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport behind this one.
+// WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper, by which client-go finds the transport behind
+// this one.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // answer is the body of an answer. It holds the place until it is closed. It is used by one goroutine.
@@ -92,10 +94,10 @@ func CountRequests(ctx context.Context) (counted context.Context, sent *atomic.I
 	return context.WithValue(ctx, sentKey{}, sent), sent
 }
 
-// RateLimiter holds the requests of one box back where the manager has been given a rate: first by the box's own limit, then by the
-// one that all boxes share. A box that has used up its own limit does not ask for what is shared, and so a busy box can't take all of it.
-// By default there is no rate: the API server's own priority and fairness says who waits, and what bounds a box is how many of its
-// requests may be in flight.
+// RateLimiter delays the requests of one box where the manager has a rate (--kube-api-qps): first by the box's own limit, then by the
+// one that all boxes share. A request that waits for the box's own limit takes no token of the shared one, and so a busy box can't use
+// up all of it. By default there is no rate: priority and fairness of the API server says who waits, and a box is bounded by how many of
+// its requests may be in flight.
 type RateLimiter struct {
 	flowcontrol.RateLimiter // of the box
 

@@ -9,16 +9,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// The shortest and the longest delay of a backoff: those of client-go's rate limiters.
 const (
 	firstDelay = 5 * time.Millisecond
 	maxDelay   = 1000 * time.Second
 )
 
-// Backoff says when a resource is tried again that fails for a reason that may go away by itself (design: semantics.md, "Errors").
-// The zero value is that of a resource that has not failed.
+// Backoff says when a resource is tried again that failed for a reason that may go away by itself: a transient error, or a panic. The
+// zero value is that of a resource that has not failed.
 type Backoff struct {
-	failures int
-	restarts int
+	failures int // in a row, since it last started with short delays
+	restarts int // how often it has started so, without a success
 }
 
 // Next gives the time to the next attempt, and whether that is one at resync. A resource that has not been reconciled for resync
@@ -56,21 +57,24 @@ const (
 	retryRate, retryBurst = 10, 100
 	// retryShare is the part of a box's requests that its retries may send where the manager has been given a rate.
 	retryShare = 0.1
-	// admittedNext is how many retries a successful one lets begin: with more than one, what all wait for is used by all soon.
+	// admittedNext is how many waiting retries begin when one succeeds. With two, their number doubles: when what thousands of
+	// resources wait for is there, all are done after a few rounds, without waiting for the budget.
 	admittedNext = 2
 )
 
-// Retries is the budget of requests for the retries of one box: reconciles of failing resources that only time asked for. Ten thousand
-// resources that fail are no load by that. A retry may begin while nothing is owed; what it sent is charged when it has failed. It is safe for concurrent use.
+// Retries is the budget of requests for the retries of one box: reconciles of failing resources for no other reason than that time has
+// passed. It keeps ten thousand failing resources from being a load. A retry may begin while the budget is not overdrawn; what it has
+// sent is charged when it has failed, since nobody knows before what that will be. It is safe for concurrent use.
 type Retries struct {
 	clock       clock.PassiveClock
 	rate, burst float64 // requests per second, and how many can be saved up
 
 	mu   sync.Mutex
-	left float64   // requests; below zero: they are owed. Guarded by mu
-	at   time.Time // of left; guarded by mu
-	cost float64   // requests of the last retry that failed; guarded by mu
-	// waiting are those that were not admitted, with the time from which they are; zero: at once, whatever is left. Guarded by mu.
+	left float64   // requests; below zero: the budget is overdrawn. Guarded by mu
+	at   time.Time // when left was computed; guarded by mu
+	cost float64   // requests of the last retry that failed, which estimates the next one; guarded by mu
+	// waiting are the resources that were not admitted, with the time of their turn. The zero time: AdmitNext has admitted them, and
+	// they begin whatever is left. Guarded by mu.
 	waiting map[types.NamespacedName]time.Time
 }
 
@@ -93,8 +97,8 @@ func (r *Retries) Admit(key types.NamespacedName) (wait time.Duration) {
 	if waits {
 		others--
 	}
-	// The budget grows by what the others send before it is this one's turn. That may be sooner than was said before: some of them
-	// have left, or the clock was set back.
+	// Its turn is when the budget has grown by what the others that wait will send. It may be sooner than was computed before: some of
+	// them have left, or the clock was set back.
 	if soonest := r.at.Add(r.time(r.cost*float64(others) - r.left)); !waits || soonest.Before(turn) {
 		turn = soonest
 	}
@@ -121,8 +125,8 @@ func (r *Retries) Charge(requests int64) {
 	r.cost = max(1, float64(requests))
 }
 
-// AdmitNext is called when a retry has succeeded, which costs nothing. It gives some of those that wait, which are admitted now: what
-// all of them wait for may be there.
+// AdmitNext is called when a retry has succeeded; that one is not charged. It admits some of the resources that wait, and gives them:
+// what they all wait for may be there now. Which ones does not matter, so the order of the map will do.
 func (r *Retries) AdmitNext() []types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +150,8 @@ func (r *Retries) Forget(key types.NamespacedName) {
 	delete(r.waiting, key)
 }
 
-// refillLocked adds what has grown since it was last called. A clock that was set back adds nothing, and goes on from there.
+// refillLocked adds what the rate gives for the time since it was last called. A clock that was set back adds nothing, and counts
+// from there.
 func (r *Retries) refillLocked() {
 	now := r.clock.Now()
 	r.left = min(r.burst, r.left+max(0, now.Sub(r.at).Seconds())*r.rate)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Places bound how many do something at the same time: of one box, and of all boxes. The box's own place is taken first, so that
-// those of a busy box wait for each other and not in front of what is shared.
+// Places are a semaphore of one box in front of one of all boxes: they bound how many do something at the same time. The box's own
+// place is taken first, so that a busy box waits for itself, and does not fill the line for the shared places.
 type Places struct {
 	own, shared chan struct{}
 }
@@ -41,7 +41,8 @@ func (p Places) Leave() {
 	<-p.own
 }
 
-// Slot is the right of one reconcile to run: one of the places that all boxes share. It is used by one goroutine, but for lapse.
+// Slot is the right of one reconcile to run: it holds one of the places that all boxes share, and can give it back and take it again
+// while the reconcile goes on. It is used by one goroutine, but for lapse, which the timer of its deadline calls.
 type Slot struct {
 	places Places
 
@@ -53,7 +54,7 @@ type Slot struct {
 // NewSlot gives a slot that is not held yet.
 func NewSlot(places Places) *Slot { return &Slot{places: places} }
 
-// Take waits for the slot, unless it is held, and says whether it is held then. It is not only where ctx ended first, or the
+// Take waits for the slot, unless it is held, and says whether it is held then. It says false only where ctx ended first, or the
 // reconcile is past its deadline.
 func (s *Slot) Take(ctx context.Context) bool {
 	if s.Held() {
@@ -64,6 +65,7 @@ func (s *Slot) Take(ctx context.Context) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The deadline may have passed while Take waited for a place. Nobody would give that back.
 	if s.held = !s.lapsed; !s.held {
 		s.places.Leave()
 	}
@@ -100,8 +102,8 @@ func (s *Slot) lapse() {
 	s.held, s.lapsed = false, true
 }
 
-// goOn lets a reconcile that was past its deadline take a slot again: what hung in it has ended.
-func (s *Slot) goOn() {
+// resume lets a reconcile that was past its deadline take a slot again: what hung in it has ended.
+func (s *Slot) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lapsed = false

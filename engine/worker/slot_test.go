@@ -46,7 +46,7 @@ func TestAReconcileThatIsPastItsDeadlineHasNoSlot(t *testing.T) {
 	own.Leave()
 	g.Expect(shared).To(HaveLen(1), "the other one's")
 	another.Leave()
-	own.goOn()
+	own.resume()
 	g.Expect(own.Take(patience(t))).To(BeTrue())
 	own.Leave()
 	g.Expect(shared).To(BeEmpty())

@@ -36,7 +36,7 @@ func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[
 	logged = &[]string{}
 	log := funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})
 	e := &Engine{config: Config{
-		Metrics: recorder, Log: log, Clock: testingclock.NewFakeClock(time.Unix(0, 0)), Notifier: silent{},
+		Metrics: recorder, Log: log, Clock: testingclock.NewFakeClock(time.Unix(0, 0)), Notifier: noNotifier{},
 	}}
 	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, watch.ResourceEvents{})}
 	t.Cleanup(b.queue.ShutDown)
@@ -79,15 +79,15 @@ func TestPanicsAreLoggedWithTheirStackAndCounted(t *testing.T) {
 		"of what all boxes share": {"", func(b *box) { worker.Guard(func() { panic("oops") }, b.engine.panicked) }},
 		"of a box":                {"website", func(b *box) { b.guard(func() { panic("oops") }) }},
 		"of a cycle":              {"website", func(b *box) { b.reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }},
-		"of the box's watch":      {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("safe_test.go")) }},
-		"of a shared watch":       {"", func(b *box) { b.engine.watchConfig().Panicked("oops", []byte("safe_test.go")) }},
+		"of the box's watch":      {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
+		"of a shared watch":       {"", func(b *box) { b.engine.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			b, panics, logged := panicking(t)
 			tc.run(b)
 			g.Expect(panics(tc.box)).To(Equal(1.0))
-			g.Expect(*logged).To(ConsistOf(And(ContainSubstring("panic: oops"), ContainSubstring("safe_test.go"))))
+			g.Expect(*logged).To(ConsistOf(And(ContainSubstring("panic: oops"), ContainSubstring("panics_test.go"))))
 		})
 	}
 }
@@ -102,6 +102,6 @@ func TestGuardsLetOthersPass(t *testing.T) {
 	g.Expect(panics("website")).To(BeZero())
 	g.Expect(b.queue.Len()).To(BeZero())
 	b.guard(func() { panic("oops") })
-	_, problem := b.now()
+	_, problem := b.startState()
 	g.Expect(problem).To(Equal("panic: oops"), "a box that can't run says why")
 }

@@ -2,7 +2,8 @@ package v1alpha1
 
 // Condition types. Ready, Reconciling and Stalled follow kstatus on resources, boxes and CRDHealth alike.
 const (
-	// ConditionReady summarizes: everything that was asked for is so.
+	// ConditionReady summarizes the others: what the spec asks for is done. Of a resource, status.ready and status.readyWhen of its box
+	// say what else must hold.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while children are not yet current or a gate waits.
 	ConditionReconciling = "Reconciling"
@@ -84,7 +85,7 @@ const (
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
-	// An annotation that people set has a value that says nothing.
+	// The value of an annotation that people set is not understood, and ignored.
 	ReasonAnnotationIgnored = "AnnotationIgnored"
 )
 

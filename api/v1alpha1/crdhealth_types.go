@@ -31,7 +31,7 @@ type CRDHealth struct {
 	Spec CRDHealthSpec `json:"spec"`
 
 	// Status is the health.
-	// An object that nobody has looked at yet observes generation -1, so that tools which wait do not take it for one that is done.
+	// An object that has not been reconciled yet observes generation -1, so that tools which wait do not take it for one that is done.
 	// +kubebuilder:default={"observedGeneration":-1,"successCount":0,"failureCount":0,"consecutiveFailures":0,"workers":0,"queueDepth":0}
 	// +optional
 	Status CRDHealthStatus `json:"status,omitempty"`
@@ -115,7 +115,7 @@ type CRDHealthStatus struct {
 	// StartedAt is when the box began to run. A restart of the manager does not change it.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// ClaimedAt is set while this box holds its CRD.
+	// ClaimedAt is when the box claimed its CRD. It is absent while another box holds that.
 	// +optional
 	ClaimedAt *metav1.Time `json:"claimedAt,omitempty"`
 	// ConsecutiveFailures counts failed reconciles in a row over the whole box. A success of any resource sets it to 0.

@@ -206,7 +206,7 @@ func commonFieldNames(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
+		if name == "" { // an inlined struct, such as Gate
 			names = append(names, commonFieldNames(f.Type)...)
 			continue
 		}

@@ -1,10 +1,11 @@
 package v1alpha1
 
-// Labels that Orkestra puts on resources and children (design: api.md, "What a resource shows").
+// Labels that Orkestra puts on resources, children, and what it keeps of boxes.
 const (
 	// LabelManaged is "true" on every resource and child that Orkestra manages.
 	LabelManaged = GroupName + "/managed"
-	// LabelOwner is the name of the resource that a child was made for, shortened to a valid label value.
+	// LabelOwner is the name of the resource that a child was made for, shortened to a valid label value. It has no prefix, because
+	// people type it: `kubectl get deployments -l orkestra-owner=shop`.
 	LabelOwner = "orkestra-owner"
 	// LabelOwnerUID is the UID of the resource that a child was made for. Children are found by it.
 	LabelOwnerUID = GroupName + "/owner-uid"
@@ -49,8 +50,8 @@ const (
 	AnnotationApplied = GroupName + "/applied"
 	// AnnotationDeletionPolicy is "Orphan" on a child that is kept when its declaration goes.
 	AnnotationDeletionPolicy = GroupName + "/deletion-policy"
-	// AnnotationInitial lists, as JSON, the fields of a child that are left alone since it was made: "/spec/replicas". One that
-	// is about to be corrected again has a minus in front.
+	// AnnotationInitial lists, as JSON, the fields of a child that are left alone since it was made: "/spec/replicas". A field that
+	// is no longer left alone, and is about to be applied again, has a minus in front.
 	AnnotationInitial = GroupName + "/initial"
 	// AnnotationRun is the hash that a Job runs with; when it has completed, AnnotationDone of the resource holds it.
 	AnnotationRun = GroupName + "/run"
@@ -71,12 +72,13 @@ const (
 const (
 	// AnnotationPaused stops everything but deletion for a resource while it is "true".
 	AnnotationPaused = GroupName + "/paused"
-	// AnnotationReconcileAt makes Orkestra look at a resource now, at any new value.
+	// AnnotationReconcileAt has a resource reconciled at once, each time its value changes. By convention the value is the current
+	// time; Orkestra does not read it.
 	AnnotationReconcileAt = GroupName + "/reconcile-at"
 	// AnnotationSkipCleanup, when "true", lets a resource go without running onDelete.
 	AnnotationSkipCleanup = GroupName + "/skip-cleanup"
 	// AnnotationAllowFrom on a namespace lists the namespaces whose resources may have children, and read, in it although only
-	// a template names it: "<namespace>[,<namespace>|*]".
+	// a template names it: names separated by commas, or "*" for all namespaces.
 	AnnotationAllowFrom = GroupName + "/allow-from"
 	// AnnotationCleanup, when "true" on a box that is deleted, removes the children of its resources first.
 	AnnotationCleanup = GroupName + "/cleanup"
@@ -91,7 +93,8 @@ const (
 	FieldManager = "orkestra"
 	// FieldManagerInitial owns fields that are set at creation and then left alone.
 	FieldManagerInitial = "orkestra-initial"
-	// FieldManagerRepair gives entries of lists their keys back that somebody changed. What it owns is at once given to FieldManager.
+	// FieldManagerRepair restores the keys of list entries, such as the port of a Service, that somebody changed: an apply would add a
+	// second entry. What it owns is handed to FieldManager at once.
 	FieldManagerRepair = "orkestra-repair"
 	// FieldManagerMarks owns the finalizers, labels and annotations by which Orkestra marks the resources of a box. It is not that of
 	// declarations: a resource of one box may be a child of another.

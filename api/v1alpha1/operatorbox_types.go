@@ -30,8 +30,8 @@ type OperatorBox struct {
 	// +required
 	Spec OperatorBoxSpec `json:"spec"`
 
-	// Status says what Orkestra makes of it.
-	// An object that nobody has looked at yet observes generation -1, so that tools which wait do not take it for one that is done.
+	// Status says what runs, and how it fares.
+	// An object that has not been reconciled yet observes generation -1, so that tools which wait do not take it for one that is done.
 	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status OperatorBoxStatus `json:"status,omitempty"`
@@ -56,11 +56,11 @@ type OperatorBoxSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Namespaces says in which namespaces resources are looked at. Default: all.
+	// Namespaces says in which namespaces resources are reconciled. Default: all.
 	// +optional
 	Namespaces NamespaceSelection `json:"namespaces,omitzero"`
 
-	// Selector says which resources are looked at, by their labels. Default: all.
+	// Selector says which resources are reconciled, by their labels. Default: all.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -208,7 +208,7 @@ type ShortString string
 // +kubebuilder:validation:MaxLength=4096
 type LimitedString string
 
-// OperatorBoxStatus says what Orkestra makes of a box.
+// OperatorBoxStatus says what runs of a box, and how it fares.
 type OperatorBoxStatus struct {
 	// ObservedGeneration is the generation of the spec that this status speaks of. That spec runs if the condition Ready is True; if it
 	// does not compile, or a right is missing, the revision of an earlier generation goes on, and the condition Compiled names it.
@@ -231,8 +231,8 @@ type OperatorBoxStatus struct {
 	// +optional
 	ManagedKinds []GroupVersionKind `json:"managedKinds,omitempty"`
 
-	// WatchedNamespaces lists the namespaces in which resources are looked at, and those that were before and in which
-	// resources still carry Orkestra's marks; "*" stands for all.
+	// WatchedNamespaces lists the namespaces in which resources are watched: those that the spec selects, and those that it selected
+	// before and in which resources still carry Orkestra's marks. "*" stands for all.
 	// +listType=atomic
 	// +optional
 	WatchedNamespaces []string `json:"watchedNamespaces,omitempty"`
@@ -282,7 +282,7 @@ type GroupVersionKind struct {
 
 // ResourceCounts counts resources by what they show.
 type ResourceCounts struct {
-	// Total is the number of resources that the box looks at.
+	// Total is the number of resources that the box selects.
 	Total int32 `json:"total"`
 	// Ready counts those that have settled: their condition Ready is True, and Reconciling is not. One that is Ready while something is
 	// still under way is not among them.

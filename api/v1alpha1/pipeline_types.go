@@ -281,7 +281,8 @@ type DeletionSpec struct {
 	// Ordered runs the declarations as declared, each done before the next.
 	// +optional
 	Ordered bool `json:"ordered,omitempty"`
-	// Timeout for all of onDelete. After it, an event and further tries; never a silent release.
+	// Timeout for all of onDelete. When it is over, an event says so and the clean-up is tried further: the resource is not let go
+	// before it has succeeded.
 	// +kubebuilder:default="5m"
 	// +optional
 	Timeout *metav1.Duration `json:"timeout,omitempty"`

@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RunFields are the short fields that everything has that runs pods to their end.
+// RunFields are the short fields of kinds that run pods to completion: Jobs and CronJobs.
 //
 // +kubebuilder:object:generate=false
 type RunFields struct {

@@ -6,7 +6,8 @@ import (
 )
 
 // The types in these files hold the short fields of each kind, after their templates are rendered. They are decoded strictly:
-// an unknown field is an error. They are no part of the CRD's schema (design: api.md, "Resource groups").
+// an unknown field is an error. They are no part of the CRD's schema, in which templates would be no valid numbers or lists: a
+// declaration takes any field there, and the compiler checks it by these types (docs/reference/box.md, "Resource groups").
 //
 // Their comments are what users read: `orkestra explain` and docs/reference/declarations.md are made of them. A field says what
 // it means, then "Default:" up to the end of that sentence; a field without one has no default. "Example:" comes last.
@@ -61,7 +62,7 @@ type PodFields struct {
 	// NodeSelector are labels that a node must have.
 	// Example: nodeSelector: {disk: ssd}
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations are taints of nodes that do not matter.
+	// Tolerations are the taints of nodes that the pods tolerate.
 	// Example: tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// PodLabels are labels of the pods, besides the selector's. Those can't be set here.

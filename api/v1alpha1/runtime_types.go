@@ -14,7 +14,8 @@ type RuntimeSpec struct {
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
 
-	// Resync is the time within which every resource is looked at once more, whatever happens.
+	// Resync is the time after which a resource is reconciled again although no event asked for it. It is also the longest pause
+	// between two retries.
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync lies between 1s and 24h"
 	// +optional
@@ -60,7 +61,7 @@ type Dependency struct {
 	// +required
 	Name string `json:"name"`
 
-	// Condition is what the other box must have reached: Started or Healthy, in any case.
+	// Condition is what the other box must have reached: Started or Healthy, in upper or lower case.
 	// +kubebuilder:validation:Pattern=`^(?i)(started|healthy)$`
 	// +kubebuilder:validation:MaxLength=7
 	// +kubebuilder:default=Started
@@ -197,11 +198,11 @@ type RollbackSpec struct {
 
 // RollbackTrigger says when a resource is rolled back.
 type RollbackTrigger struct {
-	// ConsecutiveFailures of the resource.
+	// ConsecutiveFailures is the number of failed reconciles in a row after which the resource is rolled back. Default: failureThreshold.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ConsecutiveFailures *int32 `json:"consecutiveFailures,omitempty"`
-	// Within is the time in which the failures must happen.
+	// Within is the time in which the failures must happen. Default: any time.
 	// +optional
 	Within *metav1.Duration `json:"within,omitempty"`
 }

@@ -4,7 +4,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Operator names how a condition compares (design: api.md, "Conditions").
+// Operator names how a condition compares.
 //
 // +kubebuilder:validation:Enum=equals;notEquals;gt;gte;lt;lte;between;notBetween;in;notIn;contains;notContains;prefix;suffix;regex;exists;notExists;typeOf;olderThan;youngerThan
 type Operator string

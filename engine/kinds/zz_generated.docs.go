@@ -191,7 +191,7 @@ var apiDocs = map[string]typeDoc{
 			"serviceAccountName": {text: "The account of the pod.", standard: "the namespace's `default`", example: "serviceAccountName: app"},
 			"imagePullSecrets":   {text: "Secrets for private registries.", standard: "", example: "imagePullSecrets: [{name: registry}]"},
 			"nodeSelector":       {text: "Labels that a node must have.", standard: "", example: "nodeSelector: {disk: ssd}"},
-			"tolerations":        {text: "Taints of nodes that do not matter.", standard: "", example: "tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]"},
+			"tolerations":        {text: "The taints of nodes that the pods tolerate.", standard: "", example: "tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}]"},
 			"podLabels":          {text: "Labels of the pods, besides the selector's. Those can't be set here.", standard: "", example: "podLabels: {tier: front}"},
 			"podAnnotations":     {text: "Annotations of the pods.", standard: "", example: "podAnnotations: {prometheus.io/scrape: \"true\"}"},
 			"securityContext":    {text: "The security of the container.", standard: "", example: "securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}"},
@@ -230,7 +230,7 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"RunFields": {
-		text: "RunFields are the short fields that everything has that runs pods to their end.",
+		text: "RunFields are the short fields of kinds that run pods to completion: Jobs and CronJobs.",
 		fields: map[string]fieldDoc{
 			"image":                   {text: "Image of the container.", standard: "required, unless `spec` brings the containers", example: "image: registry.example.com/tools:1"},
 			"command":                 {text: "Replaces the image's entry point.", standard: "the image's", example: "command: [empty-bucket, \"{{ .metadata.name }}\"]"},

@@ -18,8 +18,8 @@ import (
 	"github.com/orkspace/orkestra/controllers/drain"
 )
 
-// The lease of the leader (design: semantics.md, "High availability"). A follower takes it when it has not been renewed for
-// LeaseDuration; a leader that could not renew it for renewDeadline ends.
+// The lease of the leader (docs/design/recovery.md, "Several processes"). A follower takes it when it has not been renewed for
+// LeaseDuration; a leader that could not renew it for renewDeadline ends. It tries every retryPeriod.
 const (
 	// LeaseDuration is how long a lease holds that is not renewed.
 	LeaseDuration = 15 * time.Second

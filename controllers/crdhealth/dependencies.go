@@ -38,13 +38,13 @@ type DependencyReconciler struct {
 
 // SetupWithManager makes the controller. changed adds the names of boxes whose report has changed.
 func (r *DependencyReconciler) SetupWithManager(mgr ctrl.Manager, changed source.Source) error {
-	everywhere := false
+	leaderOnly := false
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("dependency").
 		For(&v1alpha1.CRDHealth{}).
 		Watches(&v1alpha1.OperatorBox{}, &handler.EnqueueRequestForObject{}).
 		WatchesRawSource(changed).
-		WithOptions(controller.Options{NeedLeaderElection: &everywhere}).
+		WithOptions(controller.Options{NeedLeaderElection: &leaderOnly}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the dependency controller: %w", err)

@@ -68,7 +68,7 @@ func (c *Claims) first(ctx context.Context, box *v1alpha1.OperatorBox, crd strin
 		}
 	}
 	candidates := slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool {
-		// One that is being deleted claims nothing, but what it holds it keeps until it has let go of its resources.
+		// A box that is being deleted claims nothing new. A claim that it has it keeps until its resources are let go.
 		_, holds := claimed[b.Name]
 		return crds.NameOf(&b) != crd || b.DeletionTimestamp != nil && (!holds || !controllerutil.ContainsFinalizer(&b, v1alpha1.Finalizer))
 	})

@@ -41,7 +41,7 @@ func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) 
 	return false, nil
 }
 
-// plan gives the plan of a box; the one that runs, where nothing changed.
+// plan gives the plan of a box; the one that runs, where neither the spec nor the CRD has changed: most reconciles compile nothing.
 func (p *planner) plan(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
 	running := p.Engine.Plan(box.Name)
 	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&

@@ -37,7 +37,7 @@ type Compiler struct {
 func (c *Compiler) Env(ctx context.Context, box string, crd pipeline.CRD) pipeline.Env {
 	former, err := c.Revisions.Places(ctx, box)
 	if err != nil {
-		// What people asked for does not wait for a right to the history of it.
+		// The right to read revisions is missing, as a rule: the reconciler waits for any other error. A box runs without that right too.
 		ctrl.LoggerFrom(ctx).Error(err, "Where a former version of a box has made children can't be found out")
 	}
 	return pipeline.Env{
@@ -47,8 +47,8 @@ func (c *Compiler) Env(ctx context.Context, box string, crd pipeline.CRD) pipeli
 	}
 }
 
-// schemaOf gives the schema of the CRD that another box serves; nil where it can't be had. A box whose paths could not be
-// checked finds at run time what is wrong with them.
+// schemaOf gives the schema of the CRD that another box serves; nil where it can't be had. Paths into that box's resources are not
+// checked then, and a wrong one is an error when it is read.
 func (c *Compiler) schemaOf(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
 	other := &v1alpha1.OperatorBox{}
 	if err := c.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {

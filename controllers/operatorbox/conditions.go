@@ -95,7 +95,7 @@ func statusWritable(plan *pipeline.Plan) metav1.Condition {
 }
 
 // couldGoOn are the reasons for which a box can't run its spec, and goes on with what it ran before where that is kept. Its status
-// names that all the time: nothing else knows it.
+// keeps the name of that revision meanwhile: nothing else says after a restart which one it was.
 var couldGoOn = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
 }

@@ -20,8 +20,8 @@ type finder struct {
 	installer installer
 }
 
-// find finds the CRD of a box, which it installs or changes where the box defines it. Without a CRD there is nothing to watch; it
-// comes back by an event.
+// find finds the CRD of a box, which it installs or changes where the box defines it. Without a CRD there is nothing to watch, and the
+// box's sub-controller is stopped; the event of the CRD starts it again.
 func (f *finder) find(ctx context.Context, s *scope) (stop bool, err error) {
 	if s.crd, err = f.locate(ctx, s); err != nil {
 		return false, err
@@ -84,14 +84,14 @@ func (f *finder) pick(s *scope, live *apiextensionsv1.CustomResourceDefinition) 
 		return nil
 	}
 	if worked := crds.WorkedIn(s.box, live); s.box.Spec.CRD.Version == "" && worked != "" && worked != picked.Kind.Version {
-		f.sayFollowed(s.box, picked)
+		f.announceVersion(s.box, picked)
 	}
 	s.established()
 	return &picked
 }
 
-// sayFollowed tells that the box changes to another version. It is said once: the status names the new one then.
-func (f *finder) sayFollowed(box *v1alpha1.OperatorBox, picked pipeline.CRD) {
+// announceVersion makes an event of the change to another version. That happens once: the status names the new version afterwards.
+func (f *finder) announceVersion(box *v1alpha1.OperatorBox, picked pipeline.CRD) {
 	if !f.Engine.Leading() || f.Events == nil {
 		return
 	}

@@ -50,7 +50,7 @@ func (i *installer) install(ctx context.Context, s *scope) (ok bool, err error) 
 		s.wrongDefinition(field.ErrorList{err})
 		return false, nil
 	}
-	live, err := i.CRDs.FindLive(ctx, box.Name, wanted.Name) // what somebody has just made is not ours
+	live, err := i.CRDs.FindLive(ctx, box.Name, wanted.Name) // a CRD that somebody has just made may not be in the cache, and is not ours
 	if err != nil {
 		return false, err
 	}
@@ -76,12 +76,13 @@ func (i *installer) install(ctx context.Context, s *scope) (ok bool, err error) 
 		s.requeueAfter = access.RetryInterval
 		return false, nil
 	}
-	// The metadata in the cache may still be of before: what is compiled now must be compiled against what was applied now.
+	// The cache may still show the version of before the apply. The next step compiles, and must read what was just applied.
 	i.CRDs.Forget(box.Name)
 	return err == nil, err
 }
 
-// rename lets a box define a CRD of another name, if the one that it installed is gone: its resources would be left to nobody.
+// rename lets a box define a CRD of another name once the one that it installed is gone. While that exists, the change is refused: nobody
+// would serve its resources any more.
 func (i *installer) rename(ctx context.Context, s *scope, name string) error {
 	_, err := i.CRDs.Find(ctx, s.box.Name, s.crdName)
 	switch {
@@ -103,14 +104,14 @@ func (s *scope) wrongDefinition(errs field.ErrorList) {
 	s.noCRD(health.Pending, v1alpha1.ReasonCompileFailed, words.Mistakes(errs))
 }
 
-// madeBy says whether a box installed a CRD, or adopted it. It knows a CRD that it has served when someone took the label off.
+// madeBy says whether a box installed a CRD, or adopted it. Where somebody took the label off, the status of the box tells.
 func madeBy(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) bool {
 	owner := live.Labels[v1alpha1.LabelBox]
 	served := box.Status.CRD.Name == live.Name && box.Status.CRD.Version != ""
 	return managedByUs(live) && (owner == box.Name || owner == "" && served)
 }
 
-// refusal gives the API server's words, with the paths that they have in the box.
+// refusal gives the API server's message, with the field paths of the box in place of those of the CRD.
 func refusal(err error) string {
 	var status apierrors.APIStatus
 	if apierrors.IsConflict(err) {
@@ -168,7 +169,8 @@ func (i *installer) fits(ctx context.Context, s *scope, wanted *apiextensionsv1.
 	return true
 }
 
-// definedObject is the CRD of a definition as it is applied. What the box makes it marks as made by it; what it adopts it does not.
+// definedObject is the CRD of a definition as it is applied. A CRD that the box makes has an annotation that says so; one that it adopts
+// has none, and is never deleted with the box.
 func definedObject(box *v1alpha1.OperatorBox, live, wanted *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
@@ -192,7 +194,8 @@ func sameCRD(live, wanted *apiextensionsv1.CustomResourceDefinition, obj *unstru
 		equality.Semantic.DeepDerivative(wanted.Spec, live.Spec)
 }
 
-// apply writes the CRD by server-side apply, never forced.
+// apply writes the CRD by server-side apply. It is never forced: the fields that others own, such as a CA bundle, are theirs. The UID keeps
+// it from making a CRD anew that was deleted meanwhile.
 func (i *installer) apply(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, obj *unstructured.Unstructured) error {
 	if live != nil {
 		obj.SetUID(live.UID)

@@ -16,7 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/revision"
 )
 
-// serveOtherVersion serves the deletions of a box whose own version is not served, in another one.
+// serveOtherVersion serves deletions in another version of the CRD, because the one that the box works in is not served.
 func (r *runner) serveOtherVersion(ctx context.Context, s *scope) error {
 	other, ok := r.anyVersion(s.box, s.live)
 	if !ok {
@@ -113,8 +113,8 @@ func (r *runner) anyVersion(box *v1alpha1.OperatorBox, live *apiextensionsv1.Cus
 	return crds.First(live, append(wanted, crds.WorkedIn(box, live), "")...)
 }
 
-// lastPlan gives the plan that a box ran last, in a process that never ran it: nil, and why in the scope, where there is none. version
-// is the one to serve; empty: that of the revision.
+// lastPlan compiles the revision that a box ran last, for a process that has not run it. nil: there is none, or it can't go on, and the
+// scope says why. version is the CRD's version to work in; empty: that of the revision.
 func (r *runner) lastPlan(ctx context.Context, s *scope, version string) (*pipeline.Plan, error) {
 	of, err := r.Revisions.Last(ctx, s.box)
 	if err == nil && (of.Name == "" || of.Name == boxspec.Revision(s.box)) {
@@ -135,8 +135,8 @@ func (r *runner) lastPlan(ctx context.Context, s *scope, version string) (*pipel
 	return plan, err
 }
 
-// revive has a box that can't run its spec go on with the revision that it ran before, in a process that never ran it. It says
-// whether that is so.
+// revive has a box that can't run its spec go on with the revision that it ran before, in a process that has not run it: after a restart,
+// or on a new leader. It says whether the box goes on so.
 func (r *runner) revive(ctx context.Context, s *scope) (bool, error) {
 	if s.box.Spec.Suspend {
 		return false, nil

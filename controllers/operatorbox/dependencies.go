@@ -18,7 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine"
 )
 
-// The verdicts on the current spec of a box, by its status.
+// verdict is what the condition Compiled of a box says of its current spec.
 type verdict int
 
 const (
@@ -39,9 +39,9 @@ func verdictOn(box *v1alpha1.OperatorBox) verdict {
 	}
 }
 
-// dependsOn gives what other boxes depend on, as far as a ring with it is the fault of this box: who closes a ring is refused,
-// and those who were there before go on. So boxes with mistakes count by the plan that they run. Of two whose specs are both not
-// compiled yet, only the younger one sees the other.
+// dependsOn gives what other boxes depend on, so that the compiler finds rings of dependencies (a waits for b, and b for a). The box whose
+// spec closes a ring is refused, and those that were valid before go on. So a box with mistakes counts by the plan that it runs, not by
+// its spec. Of two boxes that are both not compiled yet, only the younger one sees the spec of the other: else both would be refused.
 func (p *planner) dependsOn(ctx context.Context, box *v1alpha1.OperatorBox) func(string) []string {
 	return func(name string) []string {
 		other := &v1alpha1.OperatorBox{}
@@ -55,7 +55,7 @@ func (p *planner) dependsOn(ctx context.Context, box *v1alpha1.OperatorBox) func
 			if older(other, box) < 0 {
 				return dependenciesOf(other)
 			}
-		case refused:
+		case refused: // its spec has no effect
 		}
 		return p.planDependsOn(name)
 	}
@@ -87,7 +87,8 @@ func older(a, b *v1alpha1.OperatorBox) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// dependants gives the boxes with mistakes that depend on a box, over others too: the ring may have been in which it stood.
+// dependants gives the boxes with mistakes that depend on a box, directly or by way of others. Their mistake may be a ring of dependencies
+// in which this box was a part, and which it has opened now.
 func (r *Reconciler) dependants(ctx context.Context, changed client.Object) []reconcile.Request {
 	var list v1alpha1.OperatorBoxList
 	if err := r.ports.Client.List(ctx, &list); err != nil {
@@ -117,14 +118,14 @@ func (r *Reconciler) dependants(ctx context.Context, changed client.Object) []re
 	return requests
 }
 
-// judged passes on what may open a ring: another spec of a box, another verdict on it, and its end.
-type judged struct{ predicate.Funcs }
+// specOrVerdictChanged lets the events pass that may open a ring: a changed spec of a box, a changed verdict on it, and its deletion.
+type specOrVerdictChanged struct{ predicate.Funcs }
 
 // Create implements predicate.Predicate. One more box opens no ring.
-func (judged) Create(event.CreateEvent) bool { return false }
+func (specOrVerdictChanged) Create(event.CreateEvent) bool { return false }
 
 // Update implements predicate.Predicate.
-func (judged) Update(e event.UpdateEvent) bool {
+func (specOrVerdictChanged) Update(e event.UpdateEvent) bool {
 	old, ok := e.ObjectOld.(*v1alpha1.OperatorBox)
 	box, isBox := e.ObjectNew.(*v1alpha1.OperatorBox)
 	return ok && isBox && (old.Generation != box.Generation || verdictOn(old) != verdictOn(box))

@@ -89,15 +89,15 @@ func TestWhoIsTriedAgainWhenABoxChanges(t *testing.T) {
 	g.Expect(names).To(ConsistOf("far", "farther"))
 
 	update := func(old, now *v1alpha1.OperatorBox) bool {
-		return judged{}.Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now})
+		return specOrVerdictChanged{}.Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now})
 	}
 	edited := dependent("a", 0, valid)
 	edited.Generation++
 	g.Expect(update(dependent("a", 0, valid), dependent("a", 0, valid))).To(BeFalse())
 	g.Expect(update(dependent("a", 0, valid), edited)).To(BeTrue())
 	g.Expect(update(dependent("a", 0, open), dependent("a", 0, refused))).To(BeTrue())
-	g.Expect(judged{}.Create(event.CreateEvent{})).To(BeFalse())
-	g.Expect(judged{}.Delete(event.DeleteEvent{})).To(BeTrue())
+	g.Expect(specOrVerdictChanged{}.Create(event.CreateEvent{})).To(BeFalse())
+	g.Expect(specOrVerdictChanged{}.Delete(event.DeleteEvent{})).To(BeTrue())
 }
 
 func TestBoxesInOrder(t *testing.T) {

@@ -16,11 +16,13 @@ import (
 type holder struct {
 	Ports
 
-	held sync.Map // boxes by name, as they were when this process last saw our finalizer on the API server; not those that it took it off
+	// held has boxes by name, each as it was when this process last saw the finalizer on it at the API server. A box of which this process
+	// has removed the finalizer is not there.
+	held sync.Map
 }
 
-// hold puts Orkestra's finalizer on a box, so that its resources can be let go when it is deleted.
-func (h *holder) hold(ctx context.Context, s *scope) (stop bool, err error) {
+// addFinalizer puts Orkestra's finalizer on a box, so that its resources can be let go when it is deleted.
+func (h *holder) addFinalizer(ctx context.Context, s *scope) (stop bool, err error) {
 	box := s.box
 	if !h.Engine.Leading() {
 		return false, nil
@@ -39,8 +41,8 @@ func (h *holder) hold(ctx context.Context, s *scope) (stop bool, err error) {
 	return false, nil
 }
 
-// free takes Orkestra's finalizer off a box.
-func (h *holder) free(ctx context.Context, box *v1alpha1.OperatorBox) error {
+// removeFinalizer takes Orkestra's finalizer off a box.
+func (h *holder) removeFinalizer(ctx context.Context, box *v1alpha1.OperatorBox) error {
 	if !controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer) {
 		return nil
 	}
@@ -54,8 +56,9 @@ func (h *holder) free(ctx context.Context, box *v1alpha1.OperatorBox) error {
 	return nil
 }
 
-// read gives a box from the cache. Until this process has seen the finalizer of the box on the API server, it is read from there: the
-// cache may still show the one that a drain has just taken off, and a box that is deleted without one leaves its resources marked for ever.
+// read gives a box from the cache. A leader that has not seen the finalizer of the box at the API server yet reads the box from there: the
+// cache may still show a finalizer that a drain has just taken off, and a box that is deleted without one leaves its resources marked for
+// ever.
 func (h *holder) read(ctx context.Context, key types.NamespacedName, draining bool) (*v1alpha1.OperatorBox, error) {
 	box := &v1alpha1.OperatorBox{}
 	if err := h.Client.Get(ctx, key, box); err != nil {
@@ -71,7 +74,7 @@ func (h *holder) read(ctx context.Context, key types.NamespacedName, draining bo
 	return live, nil
 }
 
-// last gives a box as this process saw it last with our finalizer; nil: it has not, or has taken it off.
+// last gives a box as this process last saw it with the finalizer; nil: it never has, or it has removed the finalizer.
 func (h *holder) last(name string) *v1alpha1.OperatorBox {
 	last, _ := h.held.Load(name)
 	box, _ := last.(*v1alpha1.OperatorBox)

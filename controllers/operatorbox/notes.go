@@ -17,15 +17,15 @@ const (
 	addedOnCreate = "onCreate declarations that are new ("
 )
 
-// noteAdded notes on a fresh plan which of its onCreate declarations the plan that runs does not have: resources that are
-// Active do not run them. While the spec stays as it is the note stays, also after a restart, when no plan runs that could be
-// compared with: then the box's own status knows.
+// noteAdded notes on a new plan which of its onCreate declarations the running plan does not have: resources that are
+// Active do not run them. The note stays while the spec stays as it is. After a restart there is no running plan to compare with, and the
+// note is read from the box's status.
 func (p *planner) noteAdded(box *v1alpha1.OperatorBox, plan *pipeline.Plan) {
 	running := p.Engine.Plan(box.Name)
 	switch {
 	case running == plan:
 	case running == nil, running.UID != plan.UID, running.OnCreateIDs == nil:
-		plan.Notes = append(plan.Notes, notedAdded(box)...)
+		plan.Notes = append(plan.Notes, addedInStatus(box)...)
 	case running.Generation == plan.Generation:
 		plan.Notes = append(plan.Notes, slices.DeleteFunc(slices.Clone(running.Notes), isNotAdded)...)
 	default:
@@ -36,8 +36,8 @@ func (p *planner) noteAdded(box *v1alpha1.OperatorBox, plan *pipeline.Plan) {
 	}
 }
 
-// notedAdded reads the note from a box's status, if that speaks of the current spec.
-func notedAdded(box *v1alpha1.OperatorBox) []string {
+// addedInStatus reads that note from a box's status, if the status is of the current spec.
+func addedInStatus(box *v1alpha1.OperatorBox) []string {
 	c := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionCompiled)
 	if c == nil || c.ObservedGeneration != box.Generation || c.Reason != v1alpha1.ReasonCompiled {
 		return nil

@@ -15,15 +15,15 @@ func (r *Reconciler) order(s *scope) (steps, always []step) {
 		return []step{r.release.drain}, []step{r.status.record}
 	}
 	return []step{
-			r.hold.hold,       // so that its resources can be let go when it is deleted
-			r.status.misread,  // what its annotations say, and can't be understood
-			r.crd.find,        // which CRD, in which version; crd.definition is installed
-			r.claim.take,      // one box runs a CRD
-			r.history.recall,  // what former specs have made, where the status was lost
-			r.compile.compile, // the plan; without one, what ran before goes on
-			r.run.checkRights, // of the manager over what the plan makes
-			r.history.keep,    // the spec, as a revision that can be gone back to
-			r.run.start,       // the engine runs the plan
+			r.hold.addFinalizer, // so that its resources can be let go when it is deleted
+			r.status.misread,    // annotations whose values are not understood
+			r.crd.find,          // which CRD, in which version; crd.definition is installed
+			r.claim.take,        // one box runs a CRD
+			r.history.recall,    // what former specs have made, where the status was lost
+			r.compile.compile,   // the plan; without one, what ran before goes on
+			r.run.checkRights,   // of the manager over what the plan makes
+			r.history.keep,      // the spec, as a revision that can be gone back to
+			r.run.start,         // the engine runs the plan
 		}, []step{
 			r.status.record, // the status, and what CRDHealth shows
 			r.claim.release, // what it does not serve any more is free for others

@@ -50,7 +50,7 @@ type Ports struct {
 	Drain Drain
 }
 
-// Engine is what the steps use of an engine.Engine, where each method has its text.
+// Engine is what the steps use of an engine.Engine, where each method is documented.
 type Engine interface {
 	SubControllers
 	Findings

@@ -24,7 +24,8 @@ import (
 const (
 	// boxWorkers is more than one, so that a box whose CRD is slow does not hold up the others.
 	boxWorkers = 4
-	// staleDelay is how long a reconcile waits that met a newer object than the cache has. The cache's event comes earlier.
+	// staleDelay is how long a reconcile waits that met a newer object than the cache has. As a rule the cache's event, which also
+	// queues the box, comes earlier.
 	staleDelay = time.Second
 )
 
@@ -58,15 +59,15 @@ func New(p Ports) *Reconciler {
 
 // SetupWithManager makes the controller. marked adds the boxes that Ports.Boxes holds.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) error {
-	everywhere := false
+	leaderOnly := false
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("operatorbox").
 		For(&v1alpha1.OperatorBox{}).
-		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}).
+		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}). // of the same name: the box's status copies its counts
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.boxesOf)).
-		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.dependants), builder.WithPredicates(judged{})).
+		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.dependants), builder.WithPredicates(specOrVerdictChanged{})).
 		WatchesRawSource(marked).
-		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &everywhere}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &leaderOnly}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the OperatorBox controller: %w", err)
@@ -90,7 +91,7 @@ func (r *Reconciler) boxesOf(ctx context.Context, crd client.Object) []reconcile
 	return out
 }
 
-// MarkAll queues every box, those first that others depend on, and boxes that are gone and have left something.
+// MarkAll queues every box, those first that others depend on, and boxes that are gone and have left revisions.
 func (r *Reconciler) MarkAll(ctx context.Context) error {
 	var list v1alpha1.OperatorBoxList
 	if err := r.ports.Client.List(ctx, &list); err != nil {
@@ -99,7 +100,7 @@ func (r *Reconciler) MarkAll(ctx context.Context) error {
 	for _, name := range inOrder(list.Items) {
 		r.ports.Boxes.Mark(name, true)
 	}
-	r.history.markStrays(ctx, list.Items)
+	r.history.markGoneBoxes(ctx, list.Items)
 	return nil
 }
 
@@ -107,7 +108,8 @@ func (r *Reconciler) MarkAll(ctx context.Context) error {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) {
-		// The box has changed since the cache last saw it. That is no error: its event is on the way.
+		// The box has changed since the cache last saw it. That is no error, and must not count as one in the metrics: its event is on the
+		// way.
 		ctrl.LoggerFrom(ctx).V(1).Info("Read an old OperatorBox", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	}
@@ -121,12 +123,13 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	box, err := r.hold.read(ctx, req.NamespacedName, draining)
 	if apierrors.IsNotFound(err) {
-		return r.vanished(ctx, req.Name)
+		return r.boxGone(ctx, req.Name)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
 	}
-	// A plan that does not know where former revisions have made children would overlook those, and is not made anew when that is known.
+	// A plan must know in which namespaces former revisions have made children, or they would never be pruned. It would not be compiled
+	// again when that is known later, so the box waits. Without the right to read revisions it can't be known, and the box goes on.
 	if _, err := r.ports.Revisions.Places(ctx, box.Name); err != nil && !apierrors.IsForbidden(err) {
 		return ctrl.Result{}, fmt.Errorf("reading the revisions of OperatorBox %q: %w", req.Name, err)
 	}
@@ -135,7 +138,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.serve(ctx, s)
 }
 
-// serve goes through the steps.
+// serve goes through the steps. Those that show how far the box came do not run after an error: the next try shows it.
 func (r *Reconciler) serve(ctx context.Context, s *scope) (ctrl.Result, error) {
 	steps, always := r.order(s)
 	if err := walk(ctx, s, steps); err != nil {
@@ -156,9 +159,10 @@ func walk(ctx context.Context, s *scope, steps []step) error {
 	return nil
 }
 
-// vanished does what is left to do for a box that is gone. One that we held was deleted past its finalizer: by hand, or by the API server,
-// which decides about a deletion by the finalizers that it has read before, while we put ours on. Its resources are let go nevertheless.
-func (r *Reconciler) vanished(ctx context.Context, name string) (ctrl.Result, error) {
+// boxGone does what is left to do for a box that is gone. Where this process had put the finalizer on, the box has been deleted in spite of
+// it: somebody took the finalizer off, or the API server had read the box for the deletion before the finalizer was added. Its resources
+// are let go nevertheless, as those of a box that is being deleted.
+func (r *Reconciler) boxGone(ctx context.Context, name string) (ctrl.Result, error) {
 	last := r.hold.last(name)
 	if last == nil || !r.ports.Engine.Leading() {
 		r.history.drop(ctx, name)

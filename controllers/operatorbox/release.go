@@ -22,13 +22,13 @@ import (
 // is let go, and the watch of CRDs when one is gone; this is for what neither of them sees.
 const finalizeInterval = 30 * time.Second
 
-// How what holds a box up begins, when the box is being deleted and when the manager is being drained.
+// How the message begins that says what a box still waits for, while it is being deleted, and while the manager is being drained.
 const (
 	whileDeleted = "the box is being deleted and "
 	whileDrained = "the manager is being drained and "
 )
 
-// drained is what a box says that holds nothing any more.
+// drained is the message of a box that a drain has let go completely.
 const drained = "the manager is drained: no resource of the box is held, their children stay; " +
 	"orkestra drain --undo, or installing Orkestra again, makes the box go on"
 
@@ -58,13 +58,13 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 	if _, err := r.status.misread(ctx, s); err != nil {
 		return false, err
 	}
-	holdsUp, err := r.holdsUp(ctx, s)
+	blocker, err := r.releaseAll(ctx, s)
 	if err != nil {
 		return false, err
 	}
-	if holdsUp != "" {
+	if blocker != "" {
 		s.silent, s.requeueAfter = false, finalizeInterval
-		s.notReady(health.Stopped, v1alpha1.ReasonDeletionBlocked, whileDeleted+holdsUp)
+		s.notReady(health.Stopped, v1alpha1.ReasonDeletionBlocked, whileDeleted+blocker)
 		return true, nil
 	}
 	if err := r.claim.handOver(ctx, s.box, s.crdName); err != nil {
@@ -72,7 +72,7 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 	}
 	r.Engine.Remove(s.box.Name)
 	r.history.drop(ctx, s.box.Name)
-	if err := r.hold.free(ctx, s.box); err != nil {
+	if err := r.hold.removeFinalizer(ctx, s.box); err != nil {
 		return false, err
 	}
 	return true, r.forget(ctx, s.box.Name)
@@ -87,26 +87,26 @@ func (r *releaser) drain(ctx context.Context, s *scope) (stop bool, err error) {
 		s.silent = true
 		return true, nil
 	}
-	holdsUp, err := r.free(ctx, s)
-	if err == nil && holdsUp == "" {
-		err = r.hold.free(ctx, s.box)
+	blocker, err := r.releaseResources(ctx, s)
+	if err == nil && blocker == "" {
+		err = r.hold.removeFinalizer(ctx, s.box)
 	}
 	switch {
 	case err != nil:
 		s.failed = err
 		s.notReady(health.Suspended, v1alpha1.ReasonDraining, err.Error())
-	case holdsUp != "":
+	case blocker != "":
 		s.requeueAfter = finalizeInterval
-		s.notReady(health.Suspended, v1alpha1.ReasonDraining, whileDrained+holdsUp)
+		s.notReady(health.Suspended, v1alpha1.ReasonDraining, whileDrained+blocker)
 	default:
 		s.notReady(health.Suspended, v1alpha1.ReasonDrained, drained)
 	}
 	return true, nil
 }
 
-// holdsUp lets go of what a deleted box holds in the cluster, and says what it waits for; empty: it holds nothing any more.
-func (r *releaser) holdsUp(ctx context.Context, s *scope) (string, error) {
-	waits, err := r.free(ctx, s)
+// releaseAll lets go of what a deleted box holds in the cluster, and says what it waits for; empty: it holds nothing any more.
+func (r *releaser) releaseAll(ctx context.Context, s *scope) (string, error) {
+	waits, err := r.releaseResources(ctx, s)
 	if err != nil || waits != "" {
 		return waits, err
 	}
@@ -117,8 +117,8 @@ func (r *releaser) holdsUp(ctx context.Context, s *scope) (string, error) {
 	return fmt.Sprintf("waits for CustomResourceDefinition %q to be gone", s.crdName), nil
 }
 
-// free takes the marks off the resources of a box, and says what it waits for; empty: none is left that has some.
-func (r *releaser) free(ctx context.Context, s *scope) (waits string, err error) {
+// releaseResources takes the marks off the resources of a box, and says what it waits for; empty: no resource has marks any more.
+func (r *releaser) releaseResources(ctx context.Context, s *scope) (waits string, err error) {
 	if waits, err = r.serveRelease(ctx, s); err != nil || waits != "" || r.Engine.Plan(s.box.Name) == nil {
 		return waits, err
 	}
@@ -135,7 +135,7 @@ func (r *releaser) free(ctx context.Context, s *scope) (waits string, err error)
 	return "", nil
 }
 
-// how says how the resources of a box are let go, and what they say then.
+// how says how the resources of a box are let go, and what their conditions say afterwards.
 func (r *releaser) how(s *scope) (release.Mode, release.Farewell) {
 	how := release.Marks
 	switch {

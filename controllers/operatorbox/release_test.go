@@ -271,13 +271,13 @@ func TestABoxIsReadLiveUntilItIsHeld(t *testing.T) {
 	}
 	box := &v1alpha1.OperatorBox{}
 	g.Expect(p.kube.Get(t.Context(), key, box)).To(Succeed())
-	_, err = p.Reconciler.hold.hold(t.Context(), newScope(box))
+	_, err = p.Reconciler.hold.addFinalizer(t.Context(), newScope(box))
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = p.Reconciler.hold.read(t.Context(), key, false)
 	g.Expect(err).NotTo(HaveOccurred(), "it was seen with our finalizer")
-	g.Expect(p.Reconciler.hold.free(t.Context(), box)).To(Succeed())
+	g.Expect(p.Reconciler.hold.removeFinalizer(t.Context(), box)).To(Succeed())
 	g.Expect(p.Reconciler.hold.last("shop")).To(BeNil())
-	g.Expect(p.Reconciler.hold.free(t.Context(), box)).To(Succeed(), "it has none any more")
+	g.Expect(p.Reconciler.hold.removeFinalizer(t.Context(), box)).To(Succeed(), "it has none any more")
 }
 
 func TestAllBoxesAreMarked(t *testing.T) {

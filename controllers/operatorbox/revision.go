@@ -15,11 +15,11 @@ import (
 	"github.com/orkspace/orkestra/engine/revision"
 )
 
-// historian keeps what boxes say, and what they have made.
+// historian keeps the specs of boxes as revisions, and finds out from these what a box has made.
 type historian struct{ Ports }
 
-// keep stores the spec of a box that is about to run. A box runs also where that fails: what people asked for must not wait for
-// the history of it. But the box says so, because there may be no way back then, and tries again.
+// keep stores the spec of a box that is about to run. Where that fails, the box runs all the same: a new spec must not wait for its
+// history. The status says so, because nothing can go back to this spec until it is stored, and it is tried again.
 func (h *historian) keep(ctx context.Context, s *scope) (stop bool, err error) {
 	if !h.Engine.Leading() {
 		return false, nil
@@ -71,7 +71,8 @@ func (h *historian) recall(ctx context.Context, s *scope) (stop bool, err error)
 	}
 	all, err := h.Revisions.List(ctx, box.Name)
 	if err != nil {
-		// A box without a status is new, as a rule: it must not wait for what it has not got. Keep says what is wrong.
+		// A box without a status is nearly always new, has no revisions, and must not wait. What is wrong is shown when its first one is
+		// kept.
 		ctrl.LoggerFrom(ctx).Error(err, "What a box has made can't be found out from its revisions")
 		return false, nil
 	}
@@ -94,8 +95,8 @@ func (h *historian) recall(ctx context.Context, s *scope) (stop bool, err error)
 	return false, nil
 }
 
-// markStrays queues boxes that are gone and have left revisions: somebody took their finalizer off.
-func (h *historian) markStrays(ctx context.Context, boxes []v1alpha1.OperatorBox) {
+// markGoneBoxes queues boxes that are gone and have left revisions: somebody took their finalizer off.
+func (h *historian) markGoneBoxes(ctx context.Context, boxes []v1alpha1.OperatorBox) {
 	kept, err := h.Revisions.Boxes(ctx)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Revisions of boxes that are gone can't be found")
@@ -108,7 +109,7 @@ func (h *historian) markStrays(ctx context.Context, boxes []v1alpha1.OperatorBox
 	}
 }
 
-// drop removes the revisions of a box that is gone, or has let go of everything. What fails holds up no deletion: the
+// drop removes the revisions of a box that is gone, or has let go of everything. An error does not hold up the deletion: the
 // next leader finds what is left.
 func (h *historian) drop(ctx context.Context, box string) {
 	if !h.Engine.Leading() {

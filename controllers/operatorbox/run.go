@@ -20,7 +20,7 @@ import (
 // runner hands plans to the engine.
 type runner struct{ Ports }
 
-// checkRights stops a box for which the manager lacks a right: it would fail halfway.
+// checkRights stops a box for which the manager lacks a right: its reconciles would fail halfway, with some of the children made.
 func (r *runner) checkRights(ctx context.Context, s *scope) (stop bool, err error) {
 	missing, err := r.Rights.Missing(ctx, s.plan.Rules)
 	if err != nil || len(missing) == 0 {
@@ -60,8 +60,8 @@ func (r *runner) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pi
 	return nil
 }
 
-// remember writes to the box's status what a plan is about to do and what must be undone when no plan says so any more: the
-// kinds that it may make children of, and the namespaces in which it may mark resources.
+// remember writes to the box's status, before the plan runs, what must be undone when no plan speaks of it any more: the kinds that it
+// may make children of, and the namespaces in which it may mark resources.
 func (r *runner) remember(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {
 	if !r.Engine.Leading() {
 		return nil
@@ -91,8 +91,8 @@ func kindsOf(box *v1alpha1.OperatorBox) []schema.GroupVersionKind {
 	return out
 }
 
-// watchedNamespaces are those in which a plan is to watch resources; nil: all. Where an older plan may have left its marks
-// is watched until they are off: without an informer, nobody would ever let go of those resources.
+// watchedNamespaces are those in which a plan is to watch resources; nil: all. A namespace in which an older plan may have marked
+// resources is watched until the marks are off: without an informer, nobody would take them off.
 func watchedNamespaces(box *v1alpha1.OperatorBox, plan *pipeline.Plan) []string {
 	known, selected := box.Status.WatchedNamespaces, plan.Selection.Namespaces()
 	switch {

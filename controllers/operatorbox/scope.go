@@ -17,25 +17,25 @@ import (
 type scope struct {
 	box      *v1alpha1.OperatorBox
 	deleted  bool // the box is being deleted, or is gone already
-	draining bool // everything is to be let go
+	draining bool // the manager is being drained: everything is to be let go
 
 	crdName    string
 	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
 	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
 	crdReason  string                                    // why there is none, or Established
 	crdMessage string
-	refused    bool // crd.definition was, and the CRD is the one of before
-	errors     field.ErrorList
-	plan       *pipeline.Plan // what was compiled; nil with errors
-	missing    []string       // rights
+	refused    bool            // crd.definition was refused, and crd is what the box installed before
+	errors     field.ErrorList // mistakes in the spec
+	plan       *pipeline.Plan  // what was compiled; nil with errors
+	missing    []string        // rights that the manager lacks
 
 	phase        health.Phase  // where a box without a sub-controller is
-	reason       string        // of not being Ready
-	message      string        // to the reason
-	notes        []string      // what else is to be said of the spec
+	reason       string        // why the box is not Ready; empty: nothing that a step knows stands in its way
+	message      string        // goes with the reason
+	notes        []string      // what else the condition Compiled says
 	requeueAfter time.Duration // when to reconcile again without an event
 	silent       bool          // nothing is shown: the box is gone, or another process shows it
-	failed       error         // what the reconcile ends with after it was shown
+	failed       error         // the error of the reconcile, where the status must be written all the same
 }
 
 func newScope(box *v1alpha1.OperatorBox) *scope {
@@ -45,7 +45,8 @@ func newScope(box *v1alpha1.OperatorBox) *scope {
 // note says something of the spec that is no mistake in it.
 func (s *scope) note(text string) { s.notes = append(s.notes, text) }
 
-// stopped says that what ran before can't go on either. It leads the message: people take a box with mistakes for one that goes on.
+// stopped says that what ran before can't go on either. The message begins with it, because a box with mistakes usually goes on with its
+// last revision, and users expect that.
 func (s *scope) stopped(text string) {
 	s.note(text)
 	if !strings.HasPrefix(s.message, text) {

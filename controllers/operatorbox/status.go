@@ -45,6 +45,7 @@ func (r *recorder) write(ctx context.Context, s *scope) error {
 	if err := r.fill(ctx, next, s); err != nil {
 		return err
 	}
+	// After a restart, the status of the former process holds while caches fill: Ready would turn False for a moment otherwise.
 	if wait := r.Engine.Settling(); wait > 0 && restarts(s.box, next) {
 		s.requeueAfter = wait
 		return nil
@@ -60,7 +61,7 @@ func (r *recorder) write(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// misread says of the box's annotation for clean-up that it is not understood: in the status, and by an event when that is new.
+// misread says that the value of the box's annotation for clean-up is not understood: in the status, and by an event when that is new.
 func (r *recorder) misread(_ context.Context, s *scope) (stop bool, err error) {
 	text := pipeline.Misread(s.box.Annotations, v1alpha1.AnnotationCleanup)
 	if text == "" {
@@ -99,38 +100,40 @@ func (r *recorder) announce(ctx context.Context, before, after *v1alpha1.Operato
 	}
 }
 
-// fill writes what was found to the status of a box.
-func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, v *scope) error {
-	s := &box.Status
-	s.ObservedGeneration = box.Generation
-	s.CRD.Name = v.crdName
-	s.CRD.Established = v.crdReason == v1alpha1.ReasonEstablished
-	if v.crd != nil {
-		s.CRD.Version, s.CRD.Kind = v.crd.Kind.Version, v.crd.Kind.Kind
+// fill writes what the steps and the engine found to the status of a box.
+func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, s *scope) error {
+	status := &box.Status
+	status.ObservedGeneration = box.Generation
+	status.CRD.Name = s.crdName
+	status.CRD.Established = s.crdReason == v1alpha1.ReasonEstablished
+	if s.crd != nil {
+		status.CRD.Version, status.CRD.Kind = s.crd.Kind.Version, s.crd.Kind.Kind
 	}
-	if v.plan != nil {
-		s.RequiredRules = v.plan.Rules
+	if s.plan != nil {
+		status.RequiredRules = s.plan.Rules
 	}
 	report, runs := r.Engine.Report(box.Name)
-	if !couldGoOn[v.reason] {
-		s.Revision, s.RevisionHash = "", ""
+	// A revision that can go on stays named while nothing runs: after a restart, it is found by this name.
+	if !couldGoOn[s.reason] {
+		status.Revision, status.RevisionHash = "", ""
 	}
 	if runs && !r.cleanupOnly(box.Name) {
-		s.Revision, s.RevisionHash = report.Revision, r.hashOf(box.Name, report.Revision)
+		status.Revision, status.RevisionHash = report.Revision, r.hashOf(box.Name, report.Revision)
 	}
 	if err := r.fillCounts(ctx, box); err != nil {
 		return err
 	}
-	s.ManagedKinds = slices.DeleteFunc(s.ManagedKinds, func(k v1alpha1.GroupVersionKind) bool {
+	// Kinds of which no child is left, and namespaces in which no resource is marked, need not be watched any more.
+	status.ManagedKinds = slices.DeleteFunc(status.ManagedKinds, func(k v1alpha1.GroupVersionKind) bool {
 		return slices.Contains(r.Engine.Unused(box.Name), schema.GroupVersionKind(k))
 	})
-	if v.plan != nil && r.Engine.Narrow(box.Name) {
-		s.WatchedNamespaces = v.plan.Selection.Namespaces()
+	if s.plan != nil && r.Engine.Narrow(box.Name) {
+		status.WatchedNamespaces = s.plan.Selection.Namespaces()
 	}
-	for _, c := range v.conditions(box, report, runs) {
+	for _, c := range s.conditions(box, report, runs) {
 		c.ObservedGeneration = box.Generation
 		c.Message = words.Cut(c.Message, words.MaxMessage)
-		meta.SetStatusCondition(&s.Conditions, c)
+		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	return nil
 }
@@ -154,7 +157,8 @@ func (r *recorder) fillCounts(ctx context.Context, box *v1alpha1.OperatorBox) er
 	return nil
 }
 
-// hashOf is the whole hash of the revision that a box runs; empty where it runs another one meanwhile.
+// hashOf is the full hash of the revision that a box runs, of which the name has the beginning. It is empty where the box runs another
+// revision by now.
 func (r *recorder) hashOf(box, name string) string {
 	if running := r.Engine.Plan(box); running != nil && running.Revision == name {
 		return running.RevisionHash

@@ -87,7 +87,7 @@ func TestNotedAdded(t *testing.T) {
 	box.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionCompiled, Reason: v1alpha1.ReasonCompiled, ObservedGeneration: 2, Message: specIsValid + noteSeparator + note,
 	}}
-	g.Expect(notedAdded(box)).To(Equal([]string{note}))
+	g.Expect(addedInStatus(box)).To(Equal([]string{note}))
 	box.Generation = 3
-	g.Expect(notedAdded(box)).To(BeEmpty(), "the note is of another spec")
+	g.Expect(addedInStatus(box)).To(BeEmpty(), "the note is of another spec")
 }

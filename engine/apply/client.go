@@ -28,7 +28,7 @@ const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.
 type Client struct {
 	rest   rest.Interface
 	mapper meta.RESTMapper
-	dryRun []string // as the API server's option: nil, or that nothing is stored
+	dryRun []string // the dryRun option of each write: nil, or All, so that nothing is stored
 }
 
 // NewClient gives a client for a configuration, whose requests go through an HTTP client.
@@ -63,8 +63,9 @@ func targetOf(obj *unstructured.Unstructured) target {
 	return target{kind: obj.GroupVersionKind(), namespace: obj.GetNamespace(), name: obj.GetName()}
 }
 
+// path is the path of a request's URL. A target without a name gives the path of the collection.
 func (c *Client) path(t target, subresources ...string) ([]string, error) {
-	// What is no single segment would lead to another object, of any kind and in any namespace.
+	// A name with a slash in it, or of dots alone, would lead to another object, of any kind and in any namespace.
 	for _, segment := range []string{t.namespace, t.name} {
 		if problems := content.IsPathSegmentName(segment); len(problems) > 0 {
 			return nil, &RefusedError{Reason: v1alpha1.ReasonInvalidChild,
@@ -96,6 +97,7 @@ func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, forc
 	return c.applyAs(ctx, v1alpha1.FieldManager, obj, force)
 }
 
+// applyAs is apply by another field manager: that of marks, or of initial fields.
 func (c *Client) applyAs(
 	ctx context.Context, manager string, obj *unstructured.Unstructured, force bool,
 ) (answer *unstructured.Unstructured, created bool, err error) {
@@ -176,6 +178,7 @@ func (c *Client) mergePatch(ctx context.Context, t target, manager string, patch
 	return c.patch(ctx, t, types.MergePatchType, manager, patch, subresources...)
 }
 
+// patch sends a patch of the given kind.
 func (c *Client) patch(
 	ctx context.Context, t target, kind types.PatchType, manager string, patch []byte, subresources ...string,
 ) (*unstructured.Unstructured, error) {
@@ -230,8 +233,8 @@ func (c *Client) WriteStatus(ctx context.Context, resource *unstructured.Unstruc
 	return c.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerStatus, patch, "status")
 }
 
-// Create makes an object that must not exist yet, as it is given, and gives the API server's answer. It is for what Orkestra
-// itself keeps: nothing says whose the object is but what it holds.
+// Create makes an object that must not exist yet, as it is given, and gives the API server's answer. It is for objects in which Orkestra
+// keeps its own data, such as revisions: no owner label or hash is put on them.
 func (c *Client) Create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return c.create(ctx, obj)
 }
@@ -244,7 +247,7 @@ func (c *Client) Remove(ctx context.Context, obj *unstructured.Unstructured) err
 	return nil
 }
 
-// read gives the body of an answer, or the error in the API server's own words, with its causes: Raw alone has neither.
+// read gives the body of an answer, or the error in the API server's own words, with its causes: Raw alone gives a generic error.
 func read(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err

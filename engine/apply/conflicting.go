@@ -33,7 +33,8 @@ func corrections(before, left []drift.Difference, entries []metav1.ManagedFields
 	return out
 }
 
-// conflictingManager gives the manager of others that was the last to write a field, which is named as Difference names it.
+// conflictingManager gives the last field manager, other than ours, that wrote a field, whose path is that of a Difference; empty where
+// none owns it.
 func conflictingManager(entries []metav1.ManagedFieldsEntry, path string) string {
 	if path == LabelsPath {
 		return "" // somebody took our labels off
@@ -50,7 +51,7 @@ func conflictingManager(entries []metav1.ManagedFieldsEntry, path string) string
 	}).Manager
 }
 
-// LabelsPath is what differs on a child that lacks the label that says whose it is.
+// LabelsPath is the path of the difference that is reported for a child that has lost its owner label.
 const LabelsPath = keyMetadata + "." + keyLabels
 
 func timeOf(e metav1.ManagedFieldsEntry) metav1.Time {
@@ -60,7 +61,7 @@ func timeOf(e metav1.ManagedFieldsEntry) metav1.Time {
 	return *e.Time
 }
 
-// pathsIn gives the paths of the fields that an entry manages, in the words of Difference. What can't be read names none.
+// pathsIn gives the paths of the fields that an entry manages, in the notation of Difference.Path; none where the entry can't be read.
 func pathsIn(fields *metav1.FieldsV1) []string {
 	var set fieldpath.Set
 	if err := set.FromJSON(bytes.NewReader(fields.GetRawBytes())); err != nil {

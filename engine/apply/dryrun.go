@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DryRun asks the API server what it would say to writes, and stores nothing: neither there nor here. It takes the same way as
-// a Writer, and sends nothing where that would send nothing.
+// DryRun asks the API server what it would answer to writes. Nothing is stored, neither there nor in the cache. It runs the code of
+// Writer with another client and cache, and so sends nothing where a Writer would send nothing.
 type DryRun struct{ writer *Writer }
 
 // DryRun gives a dry run of the writer.
@@ -79,7 +79,7 @@ func (*DryRun) Finish(context.Context, *unstructured.Unstructured, []string) err
 // Gone asks nobody: the resource is taken for one that is there.
 func (*DryRun) Gone(context.Context, *unstructured.Unstructured) (bool, error) { return false, nil }
 
-// asked is what comes of an answer. What can't be asked is no refusal.
+// asked gives the outcome of a dry run: that nothing was done, or the refusal. A question that could not be asked is no refusal.
 func asked(out Outcome, obj *unstructured.Unstructured, err error) (Outcome, error) {
 	if err != nil && !unasked(err) {
 		return Outcome{}, err
@@ -94,8 +94,8 @@ func asked(out Outcome, obj *unstructured.Unstructured, err error) (Outcome, err
 	}
 }
 
-// unasked says whether an error is one of the dry run alone: the namespace, or the kind, is made by an earlier child of the same
-// cycle, or a webhook has side effects and can't be asked without them.
+// unasked says whether an error comes from the dry run alone, and a real write could succeed: an earlier child of the same cycle would
+// have made the namespace or the kind, or a webhook has side effects, so that the API server does not call it in a dry run.
 func unasked(err error) bool {
 	var answer apierrors.APIStatus
 	switch {

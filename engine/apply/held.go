@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
+// The annotation that lists initial fields holds a JSON list of JSON pointers (RFC 6901), which escape ~ and / in names.
 var (
 	escapePointer   = strings.NewReplacer("~", "~0", "/", "~1")
 	unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
@@ -36,11 +37,11 @@ func fromPointer(text string) (drift.FieldPath, bool) {
 	return names[1:], true
 }
 
-// leavingMark stands before a field that the manager of declarations is about to take over.
+// leavingMark stands in the annotation before a field that the manager of declarations is about to take over.
 const leavingMark = "-"
 
-// initialOn reads which initial fields of a child are held, and which are about to be taken over. An annotation that someone
-// broke says nothing: what it said is then applied again.
+// initialOn reads which initial fields of a child are held, and which are about to be taken over. An annotation that can't be read counts
+// as empty: the fields are then handed over again.
 func initialOn(live *unstructured.Unstructured) (held, leaving []drift.FieldPath) {
 	text := live.GetAnnotations()[v1alpha1.AnnotationInitial]
 	if text == "" {
@@ -65,6 +66,7 @@ func initialOn(live *unstructured.Unstructured) (held, leaving []drift.FieldPath
 	return held, leaving
 }
 
+// initialText is what initialOn reads.
 func initialText(held, leaving []drift.FieldPath) (string, error) {
 	pointers := make([]string, 0, len(held)+len(leaving))
 	for _, path := range held {

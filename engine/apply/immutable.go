@@ -17,12 +17,12 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// Most kinds have fields that can't be changed on an object that exists. The API server says so with 422, as it does of
-// bad content, and its words differ by kind and by the rules of CRDs. So it is asked once more: content that it would accept of a
-// new object, and not as a change, is what can't be changed in place.
+// Most kinds have fields that can't be changed on an object that exists. The API server refuses such a change with 422, the same code as
+// for invalid content, and the message differs by kind and by the rules of CRDs. So the writer tells them apart by a dry run: content that
+// the API server would accept for a new object, but refuses as a change, can't be changed in place.
 
-// Leftover is a value that a declaration stands against without saying so: server-side apply leaves it on the object when the
-// declaration drops it, and the API server does not change it.
+// Leftover is a value that a child keeps after its declaration dropped the field: the API server carries it over, and does not let it
+// be changed. An example is clusterIP: None of a Service that is no longer headless.
 type Leftover struct {
 	// Path of the field, and the value that must not be there.
 	Path  drift.FieldPath
@@ -46,7 +46,8 @@ func (e *ImmutableError) Error() string {
 	return strings.Join(drift.Paths(e.Fields), ", ") + " can't be changed"
 }
 
-// errSameAgain is why a child is kept that was made with what is declared now.
+// errSameAgain is why a child is kept that was made with what is declared now. It prevents a loop: a webhook that changes the field at
+// creation would have the child deleted in each cycle.
 var errSameAgain = errors.New("it was made with what is declared now, so that making it again would not help: something changes it when it is made; " +
 	"find out what does, or delete it")
 
@@ -54,6 +55,7 @@ var errSameAgain = errors.New("it was made with what is declared now, so that ma
 // changed in place. It gives the refusal otherwise, and names the fields where that is the reason. wanted is the whole child
 // as it would be made; obj is what was applied.
 func (w *Writer) replaceOr(ctx context.Context, child Child, wanted, obj, live *unstructured.Unstructured, refusal error) (Outcome, error) {
+	// left is the case that leftovers has found without asking; otherwise refusal is the API server's answer to the apply.
 	fixed, left := errors.AsType[*ImmutableError](refusal)
 	if !left && !refusedByValidation(refusal, obj) || left && !child.Replace {
 		return Outcome{}, refusal
@@ -122,7 +124,7 @@ func causesOf(answer apierrors.APIStatus) []string {
 	return fields
 }
 
-// wouldMake asks the API server whether it would make a child if there were none. nil: it finds nothing wrong but that the name is
+// wouldMake asks the API server by a dry run whether it would create a child. nil: it would, or all it finds wrong is that the name is
 // taken, which it checks last.
 func (c *Client) wouldMake(ctx context.Context, wanted *unstructured.Unstructured) error {
 	dry := *c
@@ -181,8 +183,8 @@ func isBelowAny(path string, above []string) bool {
 	return slices.ContainsFunc(above, func(a string) bool { return drift.IsBelow(path, a) })
 }
 
-// propagationFor says what becomes of what a replaced child owns. The pods of a StatefulSet stay, for the next one to take over; not if it
-// would not know them by their labels: they would hold the names that its own pods need.
+// propagationFor says what happens to what a replaced child owns. The pods of a StatefulSet stay, and the next one adopts them. If its
+// selector would not match them, they go too: they would hold the names that its own pods need.
 func propagationFor(obj, live *unstructured.Unstructured) metav1.DeletionPropagation {
 	if obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apps", Kind: "StatefulSet"}) {
 		return metav1.DeletePropagationBackground

@@ -13,20 +13,20 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// Initial fields are set when a child is made and left alone from then on. They are applied by a manager of their own. What
-// that manager holds is written in an annotation, in the same apply: the cache keeps no managed fields.
+// Initial fields are set when a child is made and left alone from then on. They are applied by a field manager of their own. What
+// that manager holds is written in an annotation, in the same apply: the cache does not keep the managed fields that would show it.
 //
 // Server-side apply removes a field that nobody applies any more, and the API server then fills in its default: a Deployment
-// would go to one replica. So the manager that takes a field over applies it, with the value that it has, before the other lets go.
-// Each step can be the last one of a process: the next cycle goes on from what the annotation says.
+// would go to one replica. So the manager that takes a field over applies it, with the value that it has, before the other one drops it.
+// The process may stop after any of these steps: the next cycle goes on from what the annotation says.
 
 // initialFields is the manager of initial fields.
 type initialFields struct{ store }
 
 func (w *Writer) initial() initialFields { return initialFields{w.store} }
 
-// handOver sees to it that all initial fields of a living child are held, and so are those that are none any more: leaving.
-// It gives the child as it is then.
+// handOver makes the manager of initial fields hold all of them. It also keeps holding those that are no longer initial (leaving), until
+// the manager of declarations has applied them. It gives the child as it is then.
 func (f initialFields) handOver(ctx context.Context, wanted []drift.FieldPath, live *unstructured.Unstructured) (
 	after *unstructured.Unstructured, leaving []drift.FieldPath, err error,
 ) {
@@ -39,7 +39,7 @@ func (f initialFields) handOver(ctx context.Context, wanted []drift.FieldPath, l
 	return after, leaving, err
 }
 
-// releaseInitial ends what handOver began, when what is declared has been applied.
+// releaseInitial ends what handOver began: the declaration has been applied, so the leaving fields have another manager and are dropped.
 func (w *Writer) releaseInitial(ctx context.Context, wanted, leaving []drift.FieldPath, out Outcome) (Outcome, error) {
 	if len(leaving) == 0 {
 		return out, nil
@@ -55,7 +55,7 @@ func (w *Writer) releaseInitial(ctx context.Context, wanted, leaving []drift.Fie
 	return out, nil
 }
 
-// leaveInitial hands the initial fields of a child over that was just made with them.
+// leaveInitial ends the creation of a child. The creating apply held the initial fields as well; here their own manager takes them over.
 func (w *Writer) leaveInitial(ctx context.Context, child Child, obj, made *unstructured.Unstructured) (Outcome, error) {
 	if len(child.Initial) == 0 || w.client.isDry() {
 		return Outcome{Action: Created, Object: made}, nil // what is not stored can't be handed over
@@ -81,7 +81,8 @@ func (f initialFields) hold(ctx context.Context, live *unstructured.Unstructured
 	return answer, nil
 }
 
-// holdLive is hold past the cache. By force it takes nothing from anybody: the values are those of the version that it names.
+// holdLive is hold with the object as the API server has it. It may force: the values are those that the object has, and the
+// resourceVersion makes sure that they still are, so nobody's change is lost.
 func (f initialFields) holdLive(ctx context.Context, seen *unstructured.Unstructured, wanted, leaving []drift.FieldPath, conflict error) (*unstructured.Unstructured, error) {
 	live, err := f.client.get(ctx, targetOf(seen))
 	switch {
@@ -131,8 +132,8 @@ func initialPart(live *unstructured.Unstructured, wanted, leaving []drift.FieldP
 	return obj, nil
 }
 
-// withoutInitial gives what the manager of declarations applies to a child that has initial fields. The hash is that of what
-// is applied, so that it tells whether the fields have been let go.
+// withoutInitial gives what the manager of declarations applies to a child that has initial fields. The hash is that of what is applied:
+// it differs from that of the creating apply, so an apply without the fields follows even if nothing else has changed.
 func withoutInitial(obj *unstructured.Unstructured, initial []drift.FieldPath) *unstructured.Unstructured {
 	if len(initial) == 0 {
 		return obj

@@ -26,7 +26,7 @@ type Marks struct {
 	Annotations map[string]string
 }
 
-// On says whether a resource has all marks, and none of a former box.
+// On says whether a resource has all marks, and none that an earlier spec of the box put there.
 func (m Marks) On(resource *unstructured.Unstructured) bool {
 	for _, f := range m.Finalizers {
 		if !slices.Contains(resource.GetFinalizers(), f) {
@@ -40,7 +40,7 @@ func (m Marks) On(resource *unstructured.Unstructured) bool {
 		}
 	}
 	for _, k := range []string{v1alpha1.AnnotationFinalizers, v1alpha1.AnnotationRolledBack} {
-		// Finalizers that the box has dropped go with the next apply, and so does what a resource is no longer rolled back from.
+		// Of these two, one that is there but no longer wanted must be removed as well, by the next apply.
 		if annotations[k] != m.Annotations[k] {
 			return false
 		}
@@ -53,12 +53,12 @@ func OwnFinalizers(finalizers []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1alpha1.Finalizer }), ",")
 }
 
-// Former gives the finalizers that the kept revisions of a box name.
+// Former gives the finalizers that the kept revisions of a box name. It may ask the API server.
 type Former func(ctx context.Context) ([]string, error)
 
-// Finalizers are those that hold a resource for its box: the given ones of the plan, and what an older plan has put there. The annotation
-// says what that was, but the resource's author can write it, too: it counts only for what a former revision of the box names. They are
-// asked only where a finalizer of the resource depends on it.
+// Finalizers gives those that the box may take off a resource: the ones of its plan, and those that an older plan has put there. An
+// annotation lists the latter, but the resource's author can write that too, and could so have the finalizers of other controllers removed.
+// So only those count that a kept revision of the box names. former is called only where that makes a difference.
 func Finalizers(ctx context.Context, resource *unstructured.Unstructured, ofPlan []string, former Former) ([]string, error) {
 	var noted []string
 	for f := range strings.SplitSeq(resource.GetAnnotations()[v1alpha1.AnnotationFinalizers], ",") {
@@ -98,8 +98,8 @@ func (m Marker) Mark(ctx context.Context, resource *unstructured.Unstructured, m
 	return answer, nil
 }
 
-// applyMarks applies marks, or nothing at all, which takes off what was there. Before FieldManagerMarks, it was the manager of
-// declarations that owned them: it gives them up, or they would never go.
+// applyMarks applies marks; an object without any takes off those that are there. Older versions wrote marks as FieldManager, which would
+// keep them on the resource for ever, so that manager applies nothing once.
 func (m Marker) applyMarks(ctx context.Context, marks *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	answer, _, err := m.requests.applyAs(ctx, v1alpha1.FieldManagerMarks, marks, true)
 	if err != nil || !slices.ContainsFunc(answer.GetManagedFields(), ownsFinalizer) {
@@ -122,7 +122,7 @@ func ownsFinalizer(e metav1.ManagedFieldsEntry) bool {
 	return set.Has(fieldpath.MakePathOrDie(keyMetadata, "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
 }
 
-// Release takes all marks off a resource, and these finalizers: it is ours no longer. Its children stay.
+// Release takes all marks and these finalizers off a resource that Orkestra no longer manages. Its children stay.
 func (m Marker) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
 	answer, err := m.applyMarks(ctx, nothing(resource))
 	switch {

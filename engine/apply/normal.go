@@ -10,16 +10,17 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// normalForms remembers what the API server made of our values, by the UID of the child: that is no drift. It is safe for concurrent use.
+// normalForms remembers, by the UID of the child, which declared values the API server stores in another form than Comparer expects, so
+// that they are not taken for drift and applied in each cycle. It is safe for concurrent use.
 type normalForms struct{ byUID *lru.Cache }
 
-// normalForm is what the server made of one child.
+// normalForm is what still differed after an apply of one child, and the hash of what was applied.
 type normalForm struct {
 	hash        string
 	differences []drift.Difference
 }
 
-// newNormalForms remembers as many children as a large cluster has. One that is forgotten costs one apply.
+// newNormalForms keeps 65,536 children, more than most clusters have; for one that was evicted, one apply is sent that changes nothing.
 func newNormalForms() normalForms { return normalForms{byUID: lru.New(1 << 16)} }
 
 // learn takes in which differences the answer to an apply still has.

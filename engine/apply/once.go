@@ -14,8 +14,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// keptAnnotations are the annotations of ours that a child has that is made once. The others tell of the declaration that it was made
-// from, which it does not follow.
+// keptAnnotations are the annotations of ours that are kept up to date on a child that is made once. The others describe the
+// declaration that it was made from, which it does not follow.
 var keptAnnotations = []string{v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationDeletionPolicy}
 
 // Keep makes sure that a living child that is made once says whose it is. It sends nothing where it does.
@@ -42,6 +42,7 @@ func (w *Writer) keep(ctx context.Context, obj, live *unstructured.Unstructured,
 		return Outcome{Action: None, Object: live}, nil
 	}
 	if action == Adopted {
+		// It has no hash yet. With that of the declaration it counts as made from it.
 		annotations[v1alpha1.AnnotationApplied] = obj.GetAnnotations()[v1alpha1.AnnotationApplied]
 	}
 	patch, err := json.Marshal(map[string]any{keyMetadata: map[string]any{
@@ -75,7 +76,7 @@ func differing(names []string, wanted, live map[string]string) map[string]any {
 	return patch
 }
 
-// references gives the owner references that a live object is to have: those of others, and those that are wanted.
+// references gives the owner references that a live object is to have: those of others that are no controllers, and the wanted ones.
 func references(wanted, live *unstructured.Unstructured) (refs []metav1.OwnerReference, same bool) {
 	owner := types.UID(wanted.GetLabels()[v1alpha1.LabelOwnerUID])
 	have := live.GetOwnerReferences()
@@ -93,7 +94,7 @@ func references(wanted, live *unstructured.Unstructured) (refs []metav1.OwnerRef
 
 func isController(r metav1.OwnerReference) bool { return r.Controller != nil && *r.Controller }
 
-// Expire lets a Job that is made once, and that has completed, go this many seconds after it finished.
+// Expire sets ttlSecondsAfterFinished on a completed Job that is made once, so that Kubernetes deletes it that many seconds after it ended.
 func (w *Writer) Expire(ctx context.Context, job *unstructured.Unstructured, seconds int64) (Outcome, error) {
 	patch, err := json.Marshal(map[string]any{
 		keyMetadata: map[string]any{"uid": job.GetUID()},

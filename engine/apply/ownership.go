@@ -19,7 +19,7 @@ type Owner struct {
 	Resource *unstructured.Unstructured
 	// Box is the name of the box.
 	Box string
-	// Label is the resource's name as a label value.
+	// Label is the resource's name as a label value: see kinds.LabelValue.
 	Label string
 }
 
@@ -77,7 +77,8 @@ func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 }
 
 // owns says whether a live object is a child of the resource: by label and field manager, or, when someone removed the
-// label, by the controller reference. A copy of a child has both, but Orkestra never wrote it.
+// label, by the controller reference. The label alone is not enough: a copy that somebody made of a child has it too, and must not be
+// changed or deleted.
 func (o Owner) owns(live *unstructured.Unstructured) bool {
 	if types.UID(live.GetLabels()[v1alpha1.LabelOwnerUID]) == o.UID() {
 		return ManagedByUs(live)
@@ -96,7 +97,7 @@ func (o Owner) lost(live *unstructured.Unstructured, lives func(types.UID) bool)
 		return false
 	}
 	if uid == "" && !ManagedByUs(live) {
-		return false // labels can be copied
+		return false // a copy of a child, with its labels, is not ours
 	}
 	// Names are unique in a namespace: a child that was made elsewhere may belong to another resource of the name.
 	if o.Resource.GetNamespace() != "" && live.GetNamespace() != o.Resource.GetNamespace() {
@@ -115,8 +116,8 @@ func (o Owner) namesake(ref *metav1.OwnerReference) bool {
 		ref.Name == o.Resource.GetName()
 }
 
-// ManagedByUs says whether Orkestra's field manager has ever written an object. It is asked of each child in each cycle, and so reads
-// the entries as they are.
+// ManagedByUs says whether Orkestra's field manager owns a field of an object. It runs for each child in each cycle, so it reads the
+// entries as they are instead of decoding them as GetManagedFields does.
 func ManagedByUs(live *unstructured.Unstructured) bool {
 	metadata, _ := live.Object[keyMetadata].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
@@ -126,7 +127,7 @@ func ManagedByUs(live *unstructured.Unstructured) bool {
 	})
 }
 
-// free says whether nobody controls a live object, so that `adopt: IfUnowned` may take it.
+// free says whether a live object has no controller and no owner label, so that `adopt: IfUnowned` may take it.
 func free(live *unstructured.Unstructured) bool {
 	return metav1.GetControllerOf(live) == nil && live.GetLabels()[v1alpha1.LabelOwnerUID] == ""
 }
@@ -142,6 +143,7 @@ type RefusedError struct {
 // Error gives the message.
 func (e *RefusedError) Error() string { return e.Message }
 
+// notOwned is the refusal of a child of whose name there is an object that is not ours. It says whose it seems to be, and what helps.
 func notOwned(child Child, obj, live *unstructured.Unstructured) *RefusedError {
 	what := "was not made by Orkestra: delete it, declare another name, or set adopt: IfUnowned"
 	if child.CleanUp {

@@ -13,10 +13,10 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// Somebody may change the key of a list's entry, such as the number of a Service's port. To server-side apply that is an
-// entry of theirs; ours is made anew beside it, and where the two can't stand beside each other, the API server refuses
-// both. An apply can't take away what others own, so the entry gets its key back by a patch, whose manager is at once
-// united with ours: otherwise it would hold the entry after the declaration drops it.
+// Somebody may change the key of a list's entry, such as the number of a Service's port. For server-side apply that is a new
+// entry of theirs, and ours is added beside it. Where both can't exist together (two ports of one name), the API server refuses the apply.
+// An apply can't remove what others own, so a merge patch gives the entry its key back. The fields of the patch's manager are then moved to
+// ours: otherwise that manager would keep the entry alive after the declaration drops it.
 
 // rekeyAndApply gives entries their keys back and applies once more. refusal is what the API server said of the first try,
 // and is given back where no entry has lost its key.
@@ -44,7 +44,7 @@ func (w *Writer) rekeyAndApply(ctx context.Context, obj, live *unstructured.Unst
 	return answer, err
 }
 
-// unite makes the fields of the repairing manager our own.
+// unite moves the fields of the repairing manager to ours.
 func (c *Client) unite(ctx context.Context, live *unstructured.Unstructured) error {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(v1alpha1.FieldManagerRepair), v1alpha1.FieldManager)
 	if err != nil || patch == nil {

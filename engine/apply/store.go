@@ -65,14 +65,15 @@ func (s store) delete(ctx context.Context, child *unstructured.Unstructured, pro
 	}
 }
 
-// refresh reads a child again of which a write was refused because it has changed since it was read, so that the cache shows what it is
-// now. Its event would too, but may be long in coming where watches break, and until then the same write would be refused again and
-// again. It says whether the child is gone; where it can't be read, the cache stays as it is.
+// refresh handles a conflict: the child has changed since it was read, so it is read again and given to the cache. The watch event would
+// bring it too, but may be late where watches break, and until then each retry would get the same conflict. It says whether the child
+// is gone; where it can't be read, the cache stays as it is, and other errors than conflicts do nothing.
 func (s store) refresh(ctx context.Context, child *unstructured.Unstructured, err error) (gone bool) {
 	if !apierrors.IsConflict(err) {
 		return false
 	}
-	// The whole object: its event may bring the same version, and then nobody reads again what metadata alone did not show.
+	// The whole object is read, not its metadata: the cache ignores a later event with the same resourceVersion, so what is missing now
+	// would stay missing.
 	live, err := s.client.get(ctx, targetOf(child))
 	switch {
 	case IsGone(err, child):

@@ -21,7 +21,7 @@ var (
 	OwnershipLabels = []string{
 		v1alpha1.LabelManaged, v1alpha1.LabelOwner, v1alpha1.LabelOwnerUID, v1alpha1.LabelBox, v1alpha1.LabelManagedBy,
 	}
-	// OwnershipAnnotations say for which declaration a child stands.
+	// OwnershipAnnotations say from which declaration a child was made, and how it is treated.
 	OwnershipAnnotations = []string{
 		v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationApplied, v1alpha1.AnnotationDeletionPolicy, v1alpha1.AnnotationInitial,
 		v1alpha1.AnnotationRun, v1alpha1.AnnotationLifeTime,
@@ -76,8 +76,8 @@ func (w *Writer) Orphan(ctx context.Context, owner Owner, child *unstructured.Un
 	}
 }
 
-// take brings an object to what is declared of which only the metadata was read. It is refused if the object has changed
-// since.
+// take applies what is declared to an object of which only the metadata was read. Where initial fields must be handed over, the whole
+// object is read, because their values are applied as they are; it is refused with a conflict if it has changed since.
 func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []drift.Difference) (Outcome, error) {
 	version := live.GetResourceVersion()
 	if held, leaving := initialOn(live); !samePaths(held, child.Initial) || len(leaving) > 0 {
@@ -92,13 +92,13 @@ func (w *Writer) take(ctx context.Context, child Child, obj, live *unstructured.
 		live = full
 	}
 	if action == Adopted {
-		// It may be another's since it was read.
+		// Somebody else may have become its owner since it was read: with the version, that is a conflict.
 		obj.SetResourceVersion(version)
 	}
 	return w.takeLive(ctx, child, obj, live, action, drifted)
 }
 
-// takeLive hands the initial fields over, applies the rest by force, and lets go of what is not initial any more.
+// takeLive hands the initial fields over, applies the rest by force, and releases the fields that are no longer initial.
 func (w *Writer) takeLive(
 	ctx context.Context, child Child, obj, live *unstructured.Unstructured, action Action, drifted []drift.Difference,
 ) (Outcome, error) {

@@ -17,16 +17,17 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// unconfirmedWrites are children that there may be, and that the cache does not show: a request may have been carried out though its
-// answer was lost. The cache shows them when their event comes, which may be late, and then nobody asks any more if the owner is gone by
-// then. The zero value has none; it is safe for concurrent use.
+// unconfirmedWrites are children that may exist although the cache does not show them: a request may have been carried out and its answer
+// lost. If the owner is deleted before the watch event comes, such a child would be missed, and stay for ever. So they are remembered here
+// and read before the owner is released. The zero value has none; it is safe for concurrent use.
 type unconfirmedWrites struct {
 	mu  sync.Mutex
 	all map[types.UID]map[target]bool // by owner; guarded by mu
 }
 
-// record takes in how the writing of a child ended, and whether the cache shows it now. A success confirms it if it does: one that found
-// the child as it should be has written nothing, and so has told the cache nothing. A refusal says nothing of an earlier try.
+// record takes in how the writing of a child ended, and whether the cache shows the child now. A success without the child in the cache
+// does not confirm it: where nothing differed, nothing was written, and the cache was told nothing. A refusal leaves the entry of an
+// earlier try as it is, which may still have succeeded.
 func (u *unconfirmedWrites) record(owner types.UID, t target, err error, shown bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,11 +73,12 @@ func MayHaveBeenDone(err error) bool {
 }
 
 // ResolveUnconfirmed asks the API server for the children of an owner of which it is not known whether they were made, so that the cache shows
-// those that were. It must be called before an owner is let go: what is not known then is never deleted. It sends nothing where
-// nothing is unconfirmed.
+// those that were. It must be called before the finalizer of an owner is removed: a child that is not known then is never deleted. It
+// sends nothing where nothing is unconfirmed.
 func (w *Writer) ResolveUnconfirmed(ctx context.Context, owner types.UID) error {
 	for _, t := range w.unconfirmed.of(owner) {
-		// The whole object: its event may bring the same version, and then nobody reads again what metadata alone did not show.
+		// The whole object is read, not its metadata: the cache ignores a later event with the same resourceVersion, so what is missing now
+		// would stay missing.
 		live, err := w.client.get(ctx, t)
 		switch {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):

@@ -1,6 +1,5 @@
 // Package apply is the only writer of children, and of the metadata of resources. It decides what is ours, sends nothing
-// where nothing differs, and never takes over what it does not own (design: semantics.md, "How children are written",
-// "Drift", "Ownership, finding, pruning").
+// where nothing differs, and never takes over what it does not own (design: architecture.md, "Drift").
 //
 // It knows nothing of boxes' specs, templates or gates: it is handed rendered objects.
 package apply
@@ -29,7 +28,7 @@ type Child struct {
 	Once bool
 	// Adopt takes over an existing object that nobody controls.
 	Adopt bool
-	// CleanUp says that the child is made because its owner is being deleted. Nothing is adopted then.
+	// CleanUp says that the child is made because its owner is being deleted. Nothing is adopted then, and an error names what skips it.
 	CleanUp bool
 	// Orphan keeps the child when its declaration goes.
 	Orphan bool
@@ -72,7 +71,8 @@ type Outcome struct {
 	Object *unstructured.Unstructured
 	// Drift is what others had changed, sorted by path, when Action is Corrected.
 	Drift []Correction
-	// Contention says who keeps changing the child, so that it is corrected less often; empty: nobody does. A Writer knows of none.
+	// Contention says who keeps changing the child, so that it is corrected less often; empty: nobody does. A Writer leaves it empty;
+	// engine/contention, which stands before the Writer, fills it in.
 	Contention string
 	// ReconcileAt is when to reconcile again because of Contention.
 	ReconcileAt time.Time
@@ -80,8 +80,8 @@ type Outcome struct {
 
 // Writer writes children and the metadata of resources. It is safe for concurrent use.
 type Writer struct {
-	// Lives says whether there is a resource with a UID. A child of one that lives is never taken for a lost one. nil:
-	// nothing is known of other resources.
+	// Lives says whether a resource with a UID exists. A child whose owner exists is never taken for one of an owner that is gone. nil:
+	// nothing is known of other resources, and only the labels and references of a child are looked at.
 	Lives func(types.UID) bool
 
 	Marker
@@ -101,6 +101,7 @@ func NewWriter(client *Client, cache Cache, comparer *drift.Comparer) *Writer {
 // what only people can mend is a *RefusedError.
 func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
 	obj := owner.Claimed(child)
+	// A mistake in initialFields is refused before anything is sent: half of a handover would be worse than none.
 	err := checkInitial(w.comparer, child)
 	if err != nil {
 		return Outcome{}, err
@@ -116,6 +117,7 @@ func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, 
 	return out, nil
 }
 
+// write picks the way in which a child is written: by whether the cache has it, whose it is, and whether it is made once.
 func (w *Writer) write(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	live, found := w.cache.Get(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
 	switch {
@@ -135,6 +137,7 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 	if child.Once {
 		return w.keep(ctx, obj, live, Corrected)
 	}
+	// Initial fields get their own manager first. The apply below leaves them out, and without another manager they would be removed.
 	live, leaving, err := w.initial().handOver(ctx, child.Initial, live)
 	if err != nil {
 		return Outcome{}, err
@@ -155,6 +158,8 @@ func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructure
 	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
 	action, drifted := Changed, []drift.Difference(nil)
 	prepared := w.comparer.Prepare(obj)
+	// The same hash means that we have applied just this, so a difference was made by others. With another hash the declaration has
+	// changed, and an apply is needed even where no field differs: it releases those that are no longer declared.
 	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
 		differences := w.normal.without(live, hash, w.comparer.Differences(prepared, live))
 		if len(differences) == 0 {
@@ -201,6 +206,7 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 	if !apierrors.IsAlreadyExists(err) {
 		return Outcome{}, err
 	}
+	// The cache holds children of ours alone, so the API server is asked whose the object is.
 	live, err := w.client.metadata(ctx, targetOf(obj))
 	switch {
 	case err != nil:
@@ -216,9 +222,9 @@ func (w *Writer) createOnce(ctx context.Context, owner Owner, child Child, obj *
 	}
 }
 
-// applyUncached writes a child that the cache does not have. Mostly there is none, and so it is made first: that is one request, and
-// a conflict where there is one after all. The cache may be behind, or someone may have taken our label off. Where it is not known
-// whether the API server behind the kind heeds the version that makes it a conflict, it is asked first.
+// applyUncached writes a child that the cache does not have. Mostly it does not exist, so creating it is tried first: that is one request,
+// and a conflict where it exists after all, because the cache is behind or someone has taken our label off. The conflict depends on the
+// resourceVersion that createByApply sends; for kinds whose API server may ignore that, the object is read first.
 func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	var conflict error
 	if w.comparer.Knows(obj.GroupVersionKind()) {
@@ -232,7 +238,7 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	live, err := w.client.metadata(ctx, targetOf(obj))
 	switch {
 	case IsGone(err, obj) && conflict != nil:
-		return Outcome{}, conflict // it went meanwhile: the next cycle makes it
+		return Outcome{}, conflict // it was deleted meanwhile: the next cycle creates it
 	case IsGone(err, obj):
 		return w.createByApply(ctx, child, obj)
 	case err != nil:
@@ -250,13 +256,13 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	}
 }
 
-// noVersion is a resourceVersion that no object has: the first that is given out is higher. An apply that names it makes an
-// object, or fails with a conflict where there is one.
+// noVersion is a resourceVersion that no object has: the first that etcd gives out is higher. An apply that names it creates an
+// object, or fails with a conflict where one exists.
 const noVersion = "1"
 
-// createByApply makes a child by an apply without force that must not find one. If someone was faster, that is a conflict,
-// and the next cycle sees whose it is. An apply that did change something, because the API server behind a kind does not
-// heed the version, has merged into an object that is not ours: it is taken back and refused.
+// createByApply creates a child by an apply without force that fails with a conflict where the object exists. An API server that ignores
+// the version merges our fields into an object that may not be ours, and does not answer 201: the fields are then released again, and
+// the child is refused.
 func (w *Writer) createByApply(ctx context.Context, child Child, obj *unstructured.Unstructured) (Outcome, error) {
 	obj.SetResourceVersion(noVersion)
 	answer, created, err := w.client.apply(ctx, obj, false)
@@ -279,7 +285,7 @@ func (w *Writer) Delete(ctx context.Context, child *unstructured.Unstructured) e
 	return w.delete(ctx, child, metav1.DeletePropagationBackground)
 }
 
-// nothing is the empty configuration of an object: applying it gives up every field.
+// nothing is the empty configuration of an object: a manager that applies it gives up every field that it owns.
 func nothing(live *unstructured.Unstructured) *unstructured.Unstructured {
 	empty := &unstructured.Unstructured{Object: map[string]any{}}
 	empty.SetGroupVersionKind(live.GroupVersionKind())

@@ -14,13 +14,13 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// DefaultDeletionTimeout is how long onDelete may take before people are told.
+// DefaultDeletionTimeout is how long onDelete may take before the resource shows an error that says what it waits for.
 const DefaultDeletionTimeout = 5 * time.Minute
 
-// Canonical gives a box without its empty lists, maps and objects. To leave one out, to write null and to write [] or {} is the same, so
-// it must be one plan and one revision; and so must be an object of nothing but what the API server fills in. What is handed on stays as
-// it is: manifests, the spec of a declaration, bodies and values, in which only the reader knows what an empty list means. So does an
-// object that says something by being there, such as rollback.
+// Canonical gives a copy of a box without its empty lists, maps and objects. To leave one out, to write null and to write [] or {} means
+// the same, so it must give one plan and one revision. An object that holds only the defaults of the API server is dropped as well: it was
+// written as {}. What Orkestra hands on stays as it is (manifests, the spec of a declaration, bodies and values), because only its reader
+// knows what an empty list means there. An object whose presence alone means something, such as rollback, stays too.
 func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	out := box.DeepCopy()
 	s := &out.Spec
@@ -42,7 +42,7 @@ func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	return out
 }
 
-// canonicalGroup changes a group. An unknown key stays, to be refused.
+// canonicalGroup changes a group in place. An unknown key stays: Compile refuses it by its name.
 func canonicalGroup(g v1alpha1.ResourceGroup) {
 	for key, list := range g {
 		kind, ok := kinds.Lookup(key)
@@ -59,7 +59,8 @@ func canonicalGroup(g v1alpha1.ResourceGroup) {
 	}
 }
 
-// canonicalShort gives short fields without those that say nothing. Numbers stay as they are written.
+// canonicalShort gives short fields without the empty ones. They are decoded with json.Number, so that a number is encoded again as it was
+// written: as a float64, a large integer would change, and the revision with it.
 func canonicalShort(kind kinds.Kind, short map[string]apiextensionsv1.JSON) map[string]apiextensionsv1.JSON {
 	raw, err := json.Marshal(short)
 	if err != nil {
@@ -82,7 +83,7 @@ func canonicalShort(kind kinds.Kind, short map[string]apiextensionsv1.JSON) map[
 	return out
 }
 
-// orNil gives nil for what has nothing in it, or nothing but defaults. To Semantic.DeepEqual a list that is empty is one that is nil.
+// orNil gives nil for what has nothing in it, or nothing but defaults. Semantic.DeepEqual takes an empty list for a nil one.
 func orNil[T any](v *T, defaults ...T) *T {
 	if v == nil || slices.ContainsFunc(append(defaults, *new(T)), func(nothing T) bool { return equality.Semantic.DeepEqual(*v, nothing) }) {
 		return nil
@@ -90,7 +91,7 @@ func orNil[T any](v *T, defaults ...T) *T {
 	return v
 }
 
-// orZero is orNil for what is no pointer.
+// orZero is orNil for a list or a map that the spec holds by value.
 func orZero[T any](v T) T {
 	if held := orNil(&v); held != nil {
 		return *held
@@ -98,7 +99,7 @@ func orZero[T any](v T) T {
 	return *new(T)
 }
 
-// orAbsent gives nil for JSON that is {} or null, or one of others that say nothing.
+// orAbsent gives nil for JSON that is {}, null, or one of the other texts that mean the same as an absent field.
 func orAbsent(v *apiextensionsv1.JSON, others ...string) *apiextensionsv1.JSON {
 	if v == nil || slices.Contains(append(others, "", "{}", "null"), string(bytes.Join(bytes.Fields(v.Raw), nil))) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// groups gives all resource groups of a box. A group that is not here is none.
+// groups gives all resource groups of a box. A new group must be added here: the canonical form, and so the hash, and Declarations go by this list.
 func groups(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
 	all := []v1alpha1.ResourceGroup{box.Spec.OnCreate, box.Spec.OnReconcile, box.Spec.OnDelete}
 	if box.Spec.Rollback != nil {
@@ -23,8 +23,8 @@ func groups(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
 	return all
 }
 
-// Declarations goes over the declarations of all groups as they are written, each with its kind; an empty one where it can't be
-// told.
+// Declarations goes over the declarations of all groups as they are written, each with its kind. The kind is empty where the key is
+// unknown or the manifest is wrong.
 func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, *v1alpha1.Declaration] {
 	return func(yield func(schema.GroupVersionKind, *v1alpha1.Declaration) bool) {
 		for _, group := range groups(box) {

@@ -47,6 +47,7 @@ func Definition(box *v1alpha1.OperatorBox) (*apiextensionsv1.CustomResourceDefin
 	return crd, nil
 }
 
+// checkVersions asks for what the API server would miss in the versions of a CRD, with the path in the box instead of that in the CRD.
 func checkVersions(versions []apiextensionsv1.CustomResourceDefinitionVersion, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	storage := 0

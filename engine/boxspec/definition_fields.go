@@ -15,8 +15,9 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// decodeDefinition decodes crd.definition and names what it does not know. The JSON decoder's own strictness ends at the types
-// of a schema that decode themselves, and does not say where a field is.
+// decodeDefinition decodes crd.definition and names the fields that no CRD has. It finds them by encoding what it decoded and comparing
+// that with what was written: DisallowUnknownFields has no effect below the schema types that have an UnmarshalJSON of their own, and its
+// error does not say where the field is.
 func decodeDefinition(raw []byte, spec *apiextensionsv1.CustomResourceDefinitionSpec, at *field.Path) field.ErrorList {
 	if err := json.Unmarshal(raw, spec); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -40,7 +41,8 @@ func decodeDefinition(raw []byte, spec *apiextensionsv1.CustomResourceDefinition
 	return dropped(written, kept, at)
 }
 
-// dropped names what was written and is not there after decoding: no type has such a field. Empty values say nothing.
+// dropped names what was written and is not there after decoding: no type has such a field. Empty values are no mistake: omitempty
+// drops those of known fields as well.
 func dropped(written, kept any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch w := written.(type) {
@@ -73,7 +75,7 @@ func empty(v any) bool {
 	}
 }
 
-// definitionFields are the names of all fields that a CRD's spec has at any depth.
+// definitionFields are the names of all fields that a CRD's spec has at any depth, to suggest the nearest one.
 func definitionFields() []string {
 	names := map[string]bool{}
 	seen := map[reflect.Type]bool{}
@@ -97,7 +99,7 @@ func definitionFields() []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// hoisted are fields of a version that the API server's internal form has at the top where all versions agree.
+// hoisted are fields of a version that the API server's internal type has at the top where all versions agree. Its errors name them there.
 var hoisted = map[string]string{
 	"spec.validation":               "versions[0].schema",
 	"spec.subresources":             "versions[0].subresources",

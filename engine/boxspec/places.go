@@ -10,7 +10,7 @@ import (
 
 // Places are the namespaces, besides a resource's own, that the declarations of a box lead to.
 type Places struct {
-	// Literal are those that are named.
+	// Literal are those that a declaration names without a template.
 	Literal []string
 	// Templated says that a template may lead to others.
 	Templated bool
@@ -37,6 +37,7 @@ func (p Places) With(other Places) Places {
 	return Places{Literal: slices.Compact(literal), Templated: p.Templated || other.Templated}
 }
 
+// writtenNamespace is the namespace of a declaration, or of its manifest, as written; empty for the resource's own.
 func writtenNamespace(d *v1alpha1.Declaration) string {
 	if d.Namespace != "" {
 		return d.Namespace

@@ -28,8 +28,8 @@ func RevisionOf(box string, data []byte) string {
 	return box + "-" + HashOf(data)[:revisionDigits]
 }
 
-// HashOf is the whole hash of a spec, in whatever order its fields are. A mark that names a revision
-// to be read later holds this hash, too: another content with the same few digits in its name can be found by trying.
+// HashOf is the whole hash of a spec, in whatever order its fields are. What names a revision to be read later must hold this hash beside
+// the name: the name has 40 bits of it, and somebody can search for another spec that has the same name.
 func HashOf(data []byte) string {
 	if sorted, err := sortedJSON(data); err == nil {
 		data = sorted
@@ -38,7 +38,7 @@ func HashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hash is the whole hash of a box's spec; empty where it does not encode, as Revision says.
+// Hash is the whole hash of a box's spec; empty where the spec can't be encoded, which Compile reports.
 func Hash(box *v1alpha1.OperatorBox) string {
 	data, err := Data(box)
 	if err != nil {
@@ -47,8 +47,8 @@ func Hash(box *v1alpha1.OperatorBox) string {
 	return HashOf(data)
 }
 
-// Data gives a box's spec as JSON with sorted keys. The order of fields in a Go type says nothing about a spec, and a
-// client that patches an object which holds the data writes them in this order, too. Neither do empty lists and maps say anything.
+// Data gives a box's spec as JSON with sorted keys and without empty lists and maps (see Canonical). Keys are sorted so that moving a field
+// in a Go type changes no revision, and because a client that patches an object which holds the data writes sorted keys too.
 func Data(box *v1alpha1.OperatorBox) ([]byte, error) {
 	data, err := json.Marshal(Canonical(box).Spec)
 	if err != nil {

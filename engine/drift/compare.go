@@ -31,6 +31,7 @@ func (c *comparison) compare(e *expectation, live any) {
 func (c *comparison) compareObject(e *expectation, live any) {
 	fields, ok := live.(map[string]any)
 	if !ok {
+		// The API server drops objects whose fields are all zero, so an absent one is often what was declared.
 		if !isEmpty(live) || !e.allowsAbsence() {
 			c.differ(e, live)
 		}
@@ -50,7 +51,7 @@ func (c *comparison) compareObject(e *expectation, live any) {
 	}
 }
 
-// surplusFields reports what others added to a map that belongs to its declaration as a whole.
+// surplusFields reports what others added to an atomic map or struct: the declaration owns all of it.
 func (c *comparison) surplusFields(e *expectation, fields map[string]any) {
 	wanted := make(map[string]bool, len(e.children))
 	for i := range e.children {
@@ -68,6 +69,7 @@ func (c *comparison) compareByPosition(e *expectation, live any) {
 	if !ok {
 		return
 	}
+	// Without keys the list is one value to the API server, so an entry too many is a difference like one that is missing.
 	for i := range e.children {
 		if i < len(entries) {
 			c.compare(&e.children[i], entries[i])
@@ -100,7 +102,8 @@ func (c *comparison) compareByIdentity(e *expectation, live any) {
 	}
 }
 
-// entries gives the live entries where both sides have to be compared one by one.
+// entries gives the live entries of a list. ok is false where there is nothing to compare one by one: the live value is no list, or is
+// empty and should not be. That is then one difference for the whole list.
 func (c *comparison) entries(e *expectation, live any) (entries []any, ok bool) {
 	entries, ok = live.([]any)
 	switch {
@@ -119,7 +122,7 @@ func (c *comparison) differ(e *expectation, live any) {
 	c.differences = append(c.differences, Difference{Path: e.path(), Live: live, Wanted: e.value, scalar: e.place.scalar})
 }
 
-// finder finds entries of a live list by their identity.
+// finder finds entries of a live list by their identity. Its index is only made when an entry is not where the declaration has it.
 type finder struct {
 	list    *expectation
 	entries []any
@@ -164,7 +167,7 @@ func (e *expectation) scalarEquals(live any) bool {
 	case isEmpty(live):
 		return e.allowsAbsence() || live != nil && isEmpty(e.value)
 	case value.SameScalar(e.value, live):
-		return true
+		return true // the usual case, without the cost of the canonical form
 	case e.place.scalar == scalarPlain || isEmpty(e.value):
 		return false
 	default:
@@ -172,7 +175,8 @@ func (e *expectation) scalarEquals(live any) bool {
 	}
 }
 
-// allowsAbsence says whether an absent value is what is wanted.
+// allowsAbsence says whether an absent live value means the same as the declared one: a declared empty list, a null, or the zero of a Go
+// type with omitempty, which the API server stores as nothing.
 func (e *expectation) allowsAbsence() bool {
 	switch e.form {
 	case formObject:

@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// Comparer compares what a declaration sets with what is live (design: semantics.md, "Drift"). It sends nothing and
+// Comparer compares what a declaration sets with what is live (design: architecture.md, "Drift"). It sends nothing and
 // changes nothing. It is safe for concurrent use.
 type Comparer struct {
 	schemas *schemas
@@ -37,17 +37,17 @@ type Prepared struct {
 type Difference struct {
 	// Path of the field, made to be read: spec.template.spec.containers[name=main].image, metadata.labels['a/b'].
 	Path string
-	// Live is the value on the live object, as it is written there; nil where it is absent. It is there to recognize the same
-	// difference again. It may be the value of a Secret: show the path, never this. What is no scalar is shared memory: read only.
+	// Live is the value on the live object, as it is written there; nil where it is absent. Equal uses it to recognize the same
+	// difference again. It may come from a Secret, so it must not be shown of one. An object or a list is shared memory: read only.
 	Live any
-	// Wanted is the declared value, as it is declared, where it is a scalar, and InWords where none is declared; else nil. It may
-	// be secret, too.
+	// Wanted is the declared value where it is a scalar, an InWords where a Leftover asks for something that nobody declared, and nil
+	// for objects and lists. It may come from a Secret, too.
 	Wanted any
 
 	scalar scalarType
 }
 
-// InWords is a wanted value that no declaration writes out.
+// InWords says what a field should hold where no declaration writes out a value: "an address".
 type InWords string
 
 // Paths are those of differences, in the same order.
@@ -64,7 +64,7 @@ func (d Difference) Equal(other Difference) bool {
 	return d.Path == other.Path && value.Same(d.scalar.canonical(d.Live), other.scalar.canonical(other.Live))
 }
 
-// Prepare does the work on the rendered object. It may be changed afterwards.
+// Prepare does the part of a comparison that depends on the rendered object alone. The object may be changed afterwards.
 func (c *Comparer) Prepare(desired *unstructured.Unstructured) *Prepared {
 	p := &Prepared{root: expectation{place: orUnknown(nil), form: formObject}}
 	if desired == nil {
@@ -102,8 +102,8 @@ func isSecret(obj *unstructured.Unstructured) bool {
 	return obj.GetKind() == "Secret" && obj.GetAPIVersion() == "v1"
 }
 
-// Stored gives the content of an object in the form in which the API server stores it: a Secret has no stringData there. What need not
-// change is not copied.
+// Stored gives the content of an object in the form in which the API server stores it: a Secret has no stringData there. The content of
+// all other kinds is given as it is, not copied.
 func Stored(obj *unstructured.Unstructured) map[string]any {
 	if !isSecret(obj) {
 		return obj.Object
@@ -111,8 +111,8 @@ func Stored(obj *unstructured.Unstructured) map[string]any {
 	return foldStringData(obj.Object)
 }
 
-// foldStringData gives a Secret's content with stringData in the form in which the API server stores it: base64, in data,
-// before what data itself says.
+// foldStringData gives a Secret's content with stringData moved into data, in base64, as the API server does when it stores a Secret. A key
+// that both have gets the value of stringData.
 func foldStringData(content map[string]any) map[string]any {
 	plain, ok := content["stringData"].(map[string]any)
 	if !ok {
@@ -124,7 +124,7 @@ func foldStringData(content map[string]any) map[string]any {
 	for key, value := range plain {
 		text, isText := value.(string)
 		if !isText {
-			return content
+			return content // the API server refuses it; until then it is compared as written
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}

@@ -18,7 +18,8 @@ type expectation struct {
 	name string
 	// index is the position below a list; below a list with keys it is only where the entry is looked for first.
 	index int
-	// occurrence counts entries of the same identity before this one.
+	// occurrence counts entries of the same identity before this one: a list may declare the same key twice, and each entry then has a
+	// live entry of its own.
 	occurrence int
 	// value of a scalar.
 	value any
@@ -37,7 +38,8 @@ const (
 	formSet
 )
 
-// comparedMetadata are the fields of an object's own metadata that a declaration can set and others can change.
+// comparedMetadata are the fields of an object's own metadata that a declaration can set and others can change. The rest identifies the
+// object (name, UID) or belongs to the API server (generation, managedFields).
 var comparedMetadata = map[string]bool{keyLabels: true, keyAnnotations: true, "ownerReferences": true, "finalizers": true}
 
 // expectRoot takes in a whole object. All kinds have the same metadata.
@@ -68,6 +70,7 @@ func (e *expectation) expectMetadata(content map[string]any, p *place) {
 		}
 		child := e.add(name, 0)
 		if m, ok := value.(map[string]any); ok && name == keyAnnotations {
+			// The writer reads the hash by itself, to tell a changed declaration from a changed child.
 			child.expectFields(m, p.field(name), v1alpha1.AnnotationApplied)
 		} else {
 			child.expect(value, p.field(name))
@@ -75,7 +78,8 @@ func (e *expectation) expectMetadata(content map[string]any, p *place) {
 	}
 }
 
-// add appends a child. The caller has made room: children must never move.
+// add appends a child. The caller has made room for all children before: growing the slice would move those that are pointed to as
+// parents.
 func (e *expectation) add(name string, index int) *expectation {
 	e.children = append(e.children, expectation{parent: e, name: name, index: index})
 	return &e.children[len(e.children)-1]
@@ -127,7 +131,8 @@ func (e *expectation) expectList(entries []any, p *place) {
 	}
 }
 
-// formOf says how a list is compared. A list that is not as its schema says is compared by position.
+// formOf says how a list is compared. A list that does not fit its schema, such as one with an entry that lacks a key, is compared by
+// position: whether it is valid is for the API server to say.
 func (e *expectation) formOf(entries []any) form {
 	switch e.place.list {
 	case listByKeys:
@@ -174,6 +179,7 @@ func (e *expectation) identify(entry any) string {
 	m, _ := entry.(map[string]any)
 	var b strings.Builder
 	for _, key := range e.place.keys {
+		// The declared entry may leave out what the API server fills in: port 80 is port=80,protocol=TCP on both sides.
 		value := m[key.name]
 		if isEmpty(value) {
 			value = key.defaultValue

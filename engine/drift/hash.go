@@ -47,8 +47,8 @@ func withoutHash(object map[string]any) map[string]any {
 	return object
 }
 
-// hasher writes a JSON value in the one way in which it is hashed: as JSON, but strings have their length in front and no
-// quotes, which is as clear and much faster.
+// hasher writes a JSON value in the form in which it is hashed: as JSON, but a string has its length in front instead of quotes around it.
+// That is as unambiguous, and much faster because nothing is escaped. A change of this form makes every child look changed once.
 type hasher struct {
 	text []byte
 	// names is the stack of the names that are being sorted.
@@ -56,6 +56,7 @@ type hasher struct {
 }
 
 func (h *hasher) fields(fields map[string]any) {
+	// Objects nest, so each one sorts its names at the top of one shared stack instead of in a slice of its own.
 	bottom := len(h.names)
 	for name, value := range fields {
 		if list, ok := value.([]any); value != nil && (!ok || len(list) > 0) {

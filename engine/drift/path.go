@@ -20,7 +20,7 @@ func (p FieldPath) String() string {
 	return text
 }
 
-// ManagedPath gives a path of the managed fields in the words of Difference: spec.containers[name=main].image.
+// ManagedPath gives a path of the managed fields in the notation of Difference.Path: spec.containers[name=main].image.
 func ManagedPath(p fieldpath.Path) string {
 	text := ""
 	for _, step := range p {
@@ -42,7 +42,7 @@ func ManagedPath(p fieldpath.Path) string {
 	return text
 }
 
-// IsBelow says whether a path, in the words of Difference, is another one or leads on from it.
+// IsBelow says whether a path, in the notation of Difference.Path, is the same as another one or leads to something inside it.
 func IsBelow(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -51,6 +51,7 @@ func IsBelow(path, above string) bool {
 // joinPath adds a field to a path, quoted where it is not a plain name.
 func joinPath(path, name string) string {
 	if !isPlainName(name) {
+		// strconv.Quote escapes what can't be printed, for double quotes; the path is written with single ones.
 		quoted := strconv.Quote(name)
 		quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 		return path + "['" + strings.ReplaceAll(quoted, `'`, `\'`) + "']"

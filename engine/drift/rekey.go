@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Rekeyed gives those top-level fields of a live object, but its metadata, in which entries of keyed lists have their declared keys
-// back; none where no entry has lost its key. What is read is not changed.
+// Rekeyed undoes changes to the key of a list's entry, such as the number of a Service's port, which server-side apply can't undo. It gives
+// the top-level fields of the live object (never metadata) that hold such lists, with the declared keys put back; none where no entry has
+// lost its key. The live object is not changed.
 func (c *Comparer) Rekeyed(declared, live *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	root := c.schemas.root(declared.GroupVersionKind())
@@ -51,7 +52,7 @@ func (p *place) rekey(declared, live any) (restored any, changed bool) {
 	}
 }
 
-// rekeyList finds each declared entry by its key, and those whose key is not there by their name, or as the only one left.
+// rekeyList pairs declared entries with live ones: by key where it is there, else by name, else because only one is left on each side.
 func (p *place) rekeyList(declared, live []any) (restored []any, changed bool) {
 	list := &expectation{place: p, form: formByKeys}
 	at := map[string]int{}
@@ -89,7 +90,7 @@ func (p *place) rekeyList(declared, live []any) (restored []any, changed bool) {
 	return restored, changed
 }
 
-// counterpart is the place of the entry that has lost the key of a declared one; -1 where that can't be told.
+// counterpart is the index of the live entry whose key was changed away from the declared one; -1 where it can't be told which that is.
 func counterpart(declared any, live []any, unclaimed []int, missing int) int {
 	d, _ := declared.(map[string]any)
 	if name, ok := d["name"].(string); ok && name != "" {
@@ -106,8 +107,8 @@ func counterpart(declared any, live []any, unclaimed []int, missing int) int {
 	return -1
 }
 
-// overlaid lays the declared fields, and the defaults of keys, on a copy of a live entry: what only the API server knows of it,
-// such as a node port, stays.
+// overlaid gives a copy of a live entry with the declared fields, and the defaults of keys, set on it. Fields that only the API server
+// sets, such as a node port, keep their values.
 func (p *place) overlaid(live, declared any) any {
 	l, okL := live.(map[string]any)
 	d, okD := declared.(map[string]any)

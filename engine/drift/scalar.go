@@ -11,7 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// scalarType says in which spellings one and the same scalar can be written.
+// scalarType says in which spellings the same scalar can be written. The API server may store another one than was declared: 1000m as 1.
 type scalarType int
 
 const (
@@ -31,8 +31,7 @@ const (
 	scalarDuration
 )
 
-// canonical gives the one spelling of a scalar that all its spellings have in common; what is none of the type comes back
-// as it is.
+// canonical gives one spelling for all spellings of a scalar that mean the same. A value that is not of the type is given back unchanged.
 func (t scalarType) canonical(v any) any {
 	if t == scalarPlain || v == nil || !value.IsScalar(v) {
 		return v
@@ -68,7 +67,8 @@ func (t scalarType) canonical(v any) any {
 	return v
 }
 
-// throughJSON decodes a text into a Go type and encodes it again.
+// throughJSON decodes a text into a Go type and encodes it again, as the API server does: what comes out is the spelling that it stores. A
+// text that can't be decoded is given back unchanged.
 func throughJSON[T any](value any) any {
 	data, err := json.Marshal(value)
 	if err != nil {

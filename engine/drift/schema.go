@@ -26,17 +26,17 @@ const (
 // as the schema is the same. What it gives is not changed, and may not change afterwards.
 type ListSchema func(gvk schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps
 
-// place says how the values in one place of an object are compared, and leads to the places below. What is below is worked
-// out when it is first asked for, since schemas may be recursive. It is safe for concurrent use.
+// place is a node of a schema: it says how the values at one place of an object are compared, and leads to the places below. What is below
+// is worked out when it is first asked for, since schemas may be recursive. It is safe for concurrent use.
 type place struct {
 	list   listType
 	keys   []listKey
 	scalar scalarType
-	// zeroIsAbsent: the kind's Go type can't tell zero from absent.
+	// zeroIsAbsent says that the kind's Go type can't tell zero from absent: a plain int, not a pointer to one.
 	zeroIsAbsent bool
-	// emptyIsSet: that something is there means something even when it is empty, as with a label or `namespaceSelector: {}`.
+	// emptyIsSet says that an empty value means something else than an absent one, as with a label or `namespaceSelector: {}`.
 	emptyIsSet bool
-	// exact: the map or struct belongs to its declaration as a whole; what others add is a difference.
+	// exact says that the map or struct is atomic: it belongs to its declaration as a whole, and what others add is a difference.
 	exact bool
 	// filledIn are fields of an exact struct that the API server fills in.
 	filledIn []string
@@ -100,8 +100,8 @@ func orUnknown(p *place) *place {
 	return p
 }
 
-// CheckPart says why a field of a kind can't have an owner of its own, beside the owner of what is around it; nil: it can. A map that
-// belongs to one manager as a whole has no parts, and a FieldPath leads into no list.
+// CheckPart says why a field of a kind can't have another field manager than the fields around it; nil: it can. An atomic map has one
+// manager as a whole, and a FieldPath can't lead into a list. The last name is not checked, only what it leads through.
 func (c *Comparer) CheckPart(gvk schema.GroupVersionKind, path FieldPath) error {
 	at := c.schemas.root(gvk)
 	for i, name := range path[:len(path)-1] {
@@ -161,7 +161,7 @@ func (s *schemas) root(gvk schema.GroupVersionKind) *place {
 		s.customs.Delete(gvk)
 		return orUnknown(nil)
 	}
-	// A CRD may have changed: its schema is then another one.
+	// When a CRD changes, ListSchema gives another pointer, and the place is made again.
 	known, _ := s.customs.Load(gvk)
 	if root, ok := known.(customRoot); ok && root.props == props {
 		return root.place
@@ -171,13 +171,14 @@ func (s *schemas) root(gvk schema.GroupVersionKind) *place {
 	return root.place
 }
 
-// Knows says whether a kind is a built-in one or one of a CRD: the API server itself stores those.
+// Knows says whether a kind is built in or comes from a CRD, so that the API server itself stores its objects. An aggregated API server may
+// store them otherwise, and not heed what an apply asks for.
 func (c *Comparer) Knows(gvk schema.GroupVersionKind) bool {
 	return scheme.Scheme.Recognizes(gvk) || c.schemas.ask != nil && c.schemas.ask(gvk) != nil
 }
 
-// builtin finds the Go type and the type schema of a built-in kind. The parser gives its schema away only with a value, so
-// an empty object is parsed. A kind that has no schema is compared by its Go type alone.
+// builtin finds the Go type and the type schema of a built-in kind. The type converter gives a schema only together with a value, so an
+// empty object is converted. A kind that has no schema is compared by its Go type alone.
 func (s *schemas) builtin(gvk schema.GroupVersionKind) *place {
 	object, err := scheme.Scheme.New(gvk)
 	if err != nil {

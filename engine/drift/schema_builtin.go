@@ -21,15 +21,15 @@ type builtinPlace struct {
 	// schema is nil where there is no type schema; atom is empty where it knows nothing.
 	schema *schema.Schema
 	atom   schema.Atom
-	// entryOfMap: the place is the value of a key, not a field of a struct.
+	// entryOfMap says that the place is the value of a key in a map, not a field of a struct.
 	entryOfMap bool
-	// atomic: the struct around the place is one value to the API server.
+	// atomic says that the struct around the place is one value to the API server.
 	atomic bool
 }
 
-// wholeTypes are structs that mean something else when somebody adds a field: an added port range or peer lets more through, an
+// atomicTypes are structs that mean something else when somebody adds a field: an added port range or peer lets more through, an
 // empty selector selects all. The API server replaces them as one value. The names are of the fields that it fills in itself.
-var wholeTypes = map[reflect.Type][]string{
+var atomicTypes = map[reflect.Type][]string{
 	reflect.TypeFor[metav1.LabelSelector]():                  {},
 	reflect.TypeFor[networkingv1.IPBlock]():                  {},
 	reflect.TypeFor[networkingv1.NetworkPolicyPeer]():        {},
@@ -61,7 +61,7 @@ func (b builtinPlace) place() *place {
 		p.emptyIsSet = b.entryOfMap || pointer && !own && b.goType.Kind() == reflect.Struct
 		p.zeroIsAbsent = !b.entryOfMap && !pointer
 		p.exact = b.goType.Kind() == reflect.Map && (b.atomic || b.isAtomicMap())
-		if filledIn, whole := wholeTypes[b.goType]; whole {
+		if filledIn, whole := atomicTypes[b.goType]; whole {
 			p.exact, p.filledIn = true, filledIn
 		}
 		if own || reflect.PointerTo(b.goType).Implements(reflect.TypeFor[json.Unmarshaler]()) {
@@ -86,7 +86,7 @@ func (b builtinPlace) below() below {
 	}
 	switch b.goType.Kind() {
 	case reflect.Struct:
-		// What the Go type of this version does not know is unknown, as the API server's newer schema is.
+		// Fields that a newer API server has and this Go type does not are left unknown, and compared as they are written.
 		types := map[string]reflect.Type{}
 		collectFields(b.goType, types)
 		out.fields = make(map[string]*place, len(types))

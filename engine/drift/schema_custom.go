@@ -16,9 +16,9 @@ const (
 // customPlace is what is known of a place in a custom kind.
 type customPlace struct {
 	props *apiextensionsv1.JSONSchemaProps
-	// entryOfMap: the place is the value of a key, not a field.
+	// entryOfMap says that the place is the value of a key, not a field.
 	entryOfMap bool
-	// atomic: the object around the place is one value to the API server.
+	// atomic says that the object around the place is one value to the API server.
 	atomic bool
 }
 

@@ -13,23 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// coalesce is how long a mark that is not urgent waits for others of its box.
+// coalesce is how long a mark that is not urgent waits, so that all marks of a box within that time make one reconcile.
 const coalesce = time.Second
 
-// DirtyQueue hands names to a controller: of boxes whose health has changed, to that of CRDHealth; of boxes and of the Lease, to others.
-// Workers mark them, so it never blocks: there is no channel that could fill up. The zero value is ready for use.
+// DirtyQueue has a controller reconcile the names that are marked: of boxes, or of the Lease. Workers of boxes mark, and must never wait for
+// a controller, so the marks go straight into the controller's queue; a channel could be full. The zero value is ready for use.
 type DirtyQueue struct {
 	mu    sync.Mutex // guards all below
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 	early map[string]bool // marks from before the start, with their urgency
 }
 
-// marks are the boxes that each controller is to reconcile, for what the engine has said of them.
+// marks are the queues of the controllers, into which the names of boxes go that have changed in the engine.
 type marks struct {
 	boxes, healths, dependencies DirtyQueue
 }
 
-// health marks a box whose report has changed. Those that depend on it hear of it at once if it matters to them.
+// health marks a box whose report has changed. Boxes that depend on it need only changes that are urgent, such as one of its state.
 func (m *marks) health(box string, urgent bool) {
 	m.healths.Mark(box, urgent)
 	if urgent {
@@ -37,7 +37,7 @@ func (m *marks) health(box string, urgent bool) {
 	}
 }
 
-// Source gives the source that the controller starts. Marks from before that are delivered at its start.
+// Source gives the source that the controller starts. What was marked before is delivered then.
 func (d *DirtyQueue) Source() source.Source {
 	return source.Func(d.start)
 }
@@ -67,7 +67,7 @@ func (d *DirtyQueue) start(_ context.Context, queue workqueue.TypedRateLimitingI
 	return nil
 }
 
-// deliverLocked adds a box to the queue. That does not block, also when the queue has been shut down.
+// deliverLocked adds a box to the queue. That never blocks, and does nothing when the queue has been shut down.
 func (d *DirtyQueue) deliverLocked(box string, urgent bool) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: box}}
 	if urgent {

@@ -32,20 +32,20 @@ var ErrFenced = errors.New("not sent: this process does not lead, or has not ren
 // Reads pass, and so do reviews (of rights, of tokens), which change nothing: followers need them.
 type Fence struct {
 	clock   clock.PassiveClock
-	lasts   time.Duration // after a renewal
+	lasts   time.Duration // how long after a renewal writes may be sent
 	timeout time.Duration // of a write
-	start   time.Time     // from which the monotonic clock is read
+	start   time.Time     // the zero of the monotonic clock
 
 	mu      sync.Mutex // guards all below
-	open    bool
-	renewed moment
-	lost    bool
+	open    bool       // the lease was held after the last answer of the API server
+	renewed moment     // when the last renewal that succeeded was sent
+	lost    bool       // another process has had the lease: this one never writes again
 }
 
 // moment is one time on both clocks.
 type moment struct {
-	wall    time.Time
-	running time.Duration
+	wall    time.Time     // the wall clock
+	running time.Duration // the monotonic clock, since the start of the fence
 }
 
 // NewFence gives a fence that is closed until the lease is first held. lease is how long a lease lasts, request is the time
@@ -54,6 +54,7 @@ func NewFence(clk clock.PassiveClock, lease, request time.Duration) *Fence {
 	return &Fence{clock: clk, lasts: lease - request, timeout: request, start: clk.Now()}
 }
 
+// now reads both clocks. Round(0) strips the monotonic reading, by which time.Time would be compared otherwise.
 func (f *Fence) now() moment {
 	return moment{wall: f.clock.Now().Round(0), running: f.clock.Since(f.start)}
 }
@@ -119,20 +120,20 @@ func (t *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport behind this one.
 func (t *fenced) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// bounded is the body of an answer that must be read in time.
+// bounded is the body of an answer. It must be read before the timeout of the write, whose timer its Close releases.
 type bounded struct {
 	io.ReadCloser
 
 	cancel context.CancelFunc
 }
 
-// Close lets go of the timer too.
+// Close implements io.Closer.
 func (b *bounded) Close() error {
 	b.cancel()
 	return b.ReadCloser.Close()
 }
 
-// changes says whether a request changes something in the cluster.
+// changes says whether a request changes something in the cluster. Reviews are created, but nothing of them is stored.
 func changes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -147,13 +148,13 @@ func (f *Fence) Guard(lock resourcelock.Interface) resourcelock.Interface {
 	return &guarded{Interface: lock, fence: f}
 }
 
-// guarded is used by the elector's one goroutine.
+// guarded is the lock that tells the fence. Only the goroutine of the elector uses it.
 type guarded struct {
 	resourcelock.Interface
 
 	fence  *Fence
-	held   bool
-	holder string // as last read
+	held   bool   // this process has held the lease, and has not released it
+	holder string // of the lease, as last read or written
 }
 
 // Get implements resourcelock.Interface.
@@ -169,7 +170,7 @@ func (g *guarded) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, 
 	return record, raw, nil
 }
 
-// RecordEvent implements resourcelock.Interface. A process that does not lead any more says nothing.
+// RecordEvent implements resourcelock.Interface. A process that does not lead any more makes no event: it could not be sent.
 func (g *guarded) RecordEvent(what string) {
 	if g.fence.holds() {
 		g.Interface.RecordEvent(what)
@@ -181,7 +182,8 @@ func (g *guarded) Create(ctx context.Context, record resourcelock.LeaderElection
 	return g.write(ctx, record, g.Interface.Create)
 }
 
-// Update implements resourcelock.Interface. The elector releases the lease by a record without a holder.
+// Update implements resourcelock.Interface. The elector releases the lease by a record without a holder; it would do so after a long stop
+// as well, when another process holds the lease.
 func (g *guarded) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != "" {
 		return g.write(ctx, record, g.Interface.Update)

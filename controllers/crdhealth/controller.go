@@ -29,7 +29,8 @@ import (
 const (
 	// healthWorkers is more than one, so that a slow write for one box does not hold up the others.
 	healthWorkers = 4
-	// staleDelay is how long a reconcile waits that met a newer object than the cache has. The cache's event comes earlier.
+	// staleDelay is how long a reconcile waits that met a newer object than the cache has. As a rule the cache's event, which also
+	// queues the CRDHealth, comes earlier.
 	staleDelay = time.Second
 )
 
@@ -46,7 +47,8 @@ type HealthReporter interface {
 	// HealthReport gives a report of the box of that name, and false where nothing is known of it now. It does not
 	// block.
 	HealthReport(box string) (health.Report, bool)
-	// Closing says that this process stops: reports do not say how a box fares any more, nor did one that was given just before.
+	// Closing says that this process stops. Reports show boxes that stop with it then. A report that was given just before may do so
+	// too, so it is asked after the report.
 	Closing() bool
 	// Settling is how long boxes may still be starting because the process did; 0: that is over.
 	Settling() time.Duration
@@ -68,15 +70,15 @@ type Reconciler struct {
 	// Metrics is told the state of each box. nil: nothing is recorded.
 	Metrics *metrics.Recorder
 
-	mu      sync.Mutex // guards all below
-	written map[string]write
-	told    map[string]v1alpha1.CRDHealthStatus // by events; only what they go by
+	mu      sync.Mutex                          // guards all below
+	written map[string]write                    // by name
+	told    map[string]v1alpha1.CRDHealthStatus // by name, what the last event was about: state, failures in a row and their threshold
 }
 
 // write is what this process last wrote for a box.
 type write struct {
 	object *v1alpha1.CRDHealth // the API server's answer; nil: the cache has seen it
-	before []string            // resourceVersions that are older than the answer
+	before []string            // the resourceVersions that were written over: a cache that has one of them is older than the answer
 	status time.Time           // of the last write of the status; zero: none
 }
 
@@ -104,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	box := &v1alpha1.OperatorBox{}
 	if err := r.Client.Get(ctx, req.NamespacedName, box); apierrors.IsNotFound(err) {
 		box = nil
-		// Here, and nowhere else: reconciles of one name never overlap, so none brings the series back.
+		// The series is removed only here. Reconciles of one name never overlap, so none can set it again after that.
 		r.Metrics.ForgetState(req.Name)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading OperatorBox %q: %w", req.Name, err)
@@ -130,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// reconcile gets nil for what does not exist.
+// reconcile writes the CRDHealth of a box. box and current are nil where they do not exist.
 func (r *Reconciler) reconcile(
 	ctx context.Context, box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth,
 ) (ctrl.Result, error) {
@@ -151,7 +153,8 @@ func (r *Reconciler) reconcile(
 		return ctrl.Result{}, err
 	}
 	if wait := r.Reports.Settling(); known && report.Phase == health.Starting && hasRun(current) && wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil // as above
+		// After a restart, what the former process wrote holds while caches fill: the box would be Starting for a moment otherwise.
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if !known {
 		if current.Status.State != "" { // what was last written holds until more is known
@@ -162,8 +165,8 @@ func (r *Reconciler) reconcile(
 	return r.writeStatus(ctx, box, current, report)
 }
 
-// ensure makes the object, or puts its spec and owner right. It gives nil where there is none, and none can be made: the box
-// is going away, or does not say which CRD it serves.
+// ensure makes the object, or corrects its spec and owner. It gives nil where there is none, and none can be made: the box
+// is being deleted, or does not say which CRD it serves.
 func (r *Reconciler) ensure(
 	ctx context.Context, box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, crd string,
 ) (*v1alpha1.CRDHealth, error) {
@@ -195,7 +198,7 @@ func hasRun(h *v1alpha1.CRDHealth) bool {
 	return h.Status.State == v1alpha1.HealthHealthy || h.Status.State == v1alpha1.HealthDegraded
 }
 
-// writeStatus writes what differs, or comes back when that is due.
+// writeStatus writes the status where it differs, at once or when the next write is due. box is nil for a CRDHealth without one.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, report health.Report,
 ) (ctrl.Result, error) {
@@ -204,7 +207,7 @@ func (r *Reconciler) writeStatus(
 	if box != nil {
 		r.Metrics.SetState(box.Name, next.Status.State)
 	}
-	// Nobody marks a box because its queue gets shorter: it is reconciled until the queue is empty.
+	// No event tells that a queue gets shorter, so the CRDHealth is reconciled until it is empty.
 	later := ctrl.Result{}
 	if next.Status.QueueDepth > 0 {
 		later.RequeueAfter = health.SlowInterval
@@ -264,18 +267,20 @@ func (r *Reconciler) remember(base string, object *v1alpha1.CRDHealth, status bo
 	r.written[object.Name] = last
 }
 
+// sinceWrite says how long ago the status was written.
 func (r *Reconciler) sinceWrite(name string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := r.written[name].status
 	if last.IsZero() {
-		// The process before this one may have written just now, and counters that are restored one by one soon say the same again.
+		// The former process may have just written. While this one still counts the resources again, writes of counters wait: they would
+		// only lead back to the numbers that are there.
 		return health.SlowInterval - min(health.SlowInterval, r.Reports.Settling())
 	}
 	return r.Clock.Since(last)
 }
 
-// stale says that the cache was behind. A wrapped NotFound can only be that of the CRDHealth that was being written.
+// stale says that the cache was behind. Reads handle NotFound themselves, so here it is that of a CRDHealth that was being written.
 func stale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }

@@ -19,20 +19,21 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// Dependencies are told of how boxes stand. An engine.Engine has the texts.
+// Dependencies is what is used of an engine.Engine, where each method is documented.
 type Dependencies interface {
 	Leading() bool
 	SetDependency(name string, now pipeline.DependencyState)
 }
 
-// DependencyReconciler tells the engine how boxes stand, and CRDs that other operators run, as soon as that changes. It runs on
-// every replica, writes nothing and waits for nobody, so that what depends on them is let go at once.
+// DependencyReconciler tells the engine the state of boxes, and of CRDs that other operators run, as soon as it changes. It runs on
+// every replica, writes nothing and never waits for a write, so that resources of boxes that depend on them go on at once.
 type DependencyReconciler struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	// Engine is told.
 	Engine Dependencies
-	// Reports says how boxes stand that this process runs: what somebody else writes into their CRDHealth lets nobody go.
+	// Reports says the state of boxes that this process runs. It counts more than their CRDHealth, which is written later, and which
+	// others may have written.
 	Reports HealthReporter
 }
 
@@ -52,7 +53,7 @@ func (r *DependencyReconciler) SetupWithManager(mgr ctrl.Manager, changed source
 	return nil
 }
 
-// Reconcile tells how one of them stands.
+// Reconcile tells the state of one of them.
 func (r *DependencyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	box, known := &v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}
 	hasBox, err := found(r.Client.Get(ctx, req.NamespacedName, box))
@@ -70,8 +71,8 @@ func (r *DependencyReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	return ctrl.Result{}, nil
 }
 
-// known is how a box stands by this process's own knowledge, and as its CRDHealth says where it has none: on followers, for CRDs
-// that other operators run, and while caches fill, when what a former process has written holds.
+// known is the state of a box that this process knows, or else what the CRDHealth says: on followers, for CRDs that other operators run,
+// and while caches fill, when what the former process wrote holds.
 func (r *DependencyReconciler) known(box string, written pipeline.DependencyState) pipeline.DependencyState {
 	if !written.OfBox || !r.Engine.Leading() {
 		return written
@@ -91,8 +92,8 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// stateOf is what a CRDHealth says; known is nil where there is none. One that a box has left behind says nothing any more, and
-// the garbage collector is about to take it.
+// stateOf is the state that a CRDHealth shows; known is nil where there is none. One whose box is gone counts as absent: the garbage
+// collector is about to delete it.
 func stateOf(hasBox bool, known *v1alpha1.CRDHealth) pipeline.DependencyState {
 	switch {
 	case known == nil && !hasBox:

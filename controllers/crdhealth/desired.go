@@ -16,8 +16,8 @@ import (
 
 // desiredHealth gives the CRDHealth that a box should have, with the status that it has; current is nil where it has none. The
 // CRD's name is that of the box's spec; where the box holds a definition, that of its report, and before there is one that of
-// its status. It gives nil where nobody knows the name yet. Another controller of the object is dropped from its owners: an object has
-// one controller, and this one's is the box.
+// its status. It gives nil where the name is not known yet. Another controller of the object is dropped from its owners: Kubernetes allows
+// one, and that is the box.
 func desiredHealth(
 	box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, reported string, scheme *runtime.Scheme,
 ) (*v1alpha1.CRDHealth, error) {
@@ -42,14 +42,14 @@ func desiredHealth(
 	return wanted, nil
 }
 
-// standsAlone says whether a person made a CRDHealth for a CRD that another operator runs, where there is no box of its name. One
-// that a box controls goes with that.
+// standsAlone says whether a CRDHealth is for a CRD that another operator runs. It is called where there is no box of its name. One with a
+// controller is that of a box that is gone, and the garbage collector is about to delete it.
 func standsAlone(h *v1alpha1.CRDHealth) bool {
 	return h != nil && h.Spec.OperatorBoxRef == nil && metav1.GetControllerOf(h) == nil
 }
 
-// withoutBox says what a CRDHealth shows that belongs to a box, where there is no box of its name. It gives false where nothing is
-// to be written: there is no object, or the garbage collector is about to take it.
+// withoutBox says what a CRDHealth shows whose spec names a box, where there is no box of its own name. It gives false where nothing is
+// to be written: there is no object, or the garbage collector is about to delete it.
 func withoutBox(current *v1alpha1.CRDHealth) (health.Report, bool) {
 	if current == nil || metav1.GetControllerOf(current) != nil {
 		return health.Report{}, false

@@ -12,7 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 )
 
-// announce logs a change of state, and makes an event of one to Degraded, and of one that ends that. It is about the box; about
+// announce logs a change of state, and makes an event when the state becomes Degraded and when that ends. The event is on the box, or on
 // the CRDHealth where another operator runs the CRD.
 func (r *Reconciler) announce(
 	ctx context.Context, box *v1alpha1.OperatorBox, was *v1alpha1.CRDHealthStatus, now *v1alpha1.CRDHealth,
@@ -38,8 +38,8 @@ func (r *Reconciler) announce(
 	}
 }
 
-// tell notes what people are told of a box, and gives what they were told last: by this process, or else by what stands in the
-// object. What somebody else wrote there, or a deletion of it, is no change of the box.
+// tell notes the state that an event is about, and gives the one of the last event: what this process noted, or after a restart what the
+// object showed. So no event comes of what somebody else wrote to the object, or of its deletion.
 func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alph
 	return was
 }
 
-// forget drops what was told of a name that nothing has any more.
+// forget drops what was noted of a name, when neither a box nor a CRDHealth has it any more.
 func (r *Reconciler) forget(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 )
 
-// Engine is what reports use of an engine.Engine, where each method has its text.
+// Engine is what reports use of an engine.Engine, where each method is documented.
 type Engine interface {
 	Closing() bool
 	Report(box string) (health.Report, bool)
@@ -34,7 +34,7 @@ type Reports struct {
 	all map[string]health.Report // guarded by mu
 }
 
-// Set notes how a box stands, beside its sub-controller.
+// Set notes what the OperatorBox reconciler says of a box.
 func (r *Reports) Set(box string, report health.Report) {
 	r.mu.Lock()
 	if r.all == nil {
@@ -55,10 +55,11 @@ func (r *Reports) Forget(box string) {
 	delete(r.all, box)
 }
 
-// HealthReport implements HealthReporter. Nothing is known of a box between two of its sub-controllers.
+// HealthReport implements HealthReporter. Nothing is known of a box while one of its sub-controllers has stopped and the next has not
+// started.
 func (r *Reports) HealthReport(box string) (health.Report, bool) {
 	r.mu.Lock()
-	beside, known := r.all[box]
+	beside, known := r.all[box] // what the reconciler says, beside what the engine says
 	r.mu.Unlock()
 	if !known {
 		return health.Report{}, false
@@ -66,7 +67,7 @@ func (r *Reports) HealthReport(box string) (health.Report, bool) {
 	report, runs := r.Engine.Report(box)
 	switch {
 	case !runs && beside.Phase == "":
-		// The sub-controller was stopped, and another is about to start, or something is about to be said beside it.
+		// The sub-controller was stopped, and either another is about to start, or the reconciler is about to say why none does.
 		return health.Report{}, false
 	case !runs:
 		beside.ClaimedAt = r.Claims.Since(box)
@@ -75,7 +76,7 @@ func (r *Reports) HealthReport(box string) (health.Report, bool) {
 	report.CRD, report.ClaimedAt = beside.CRD, r.Claims.Since(box)
 	if beside.Reason != "" {
 		report.Reason, report.Message = beside.Reason, beside.Message
-		// A mistake in the spec does not stop what runs; everything else that is said beside the engine does.
+		// A plan that runs goes on while the spec has a mistake, so the phase stays Running. Otherwise the reconciler knows better.
 		if report.Phase != health.Running {
 			report.Phase = beside.Phase
 		}

@@ -24,12 +24,12 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// standaloneInterval is the time between two reconciles of a CRDHealth without a box that nothing but time asked for: rights may have
-// been taken away.
+// standaloneInterval is the time after which a CRDHealth without a box is reconciled again though no event asked for it: rights may have
+// been taken away, which no event tells.
 const standaloneInterval = time.Minute
 
-// Standalones serves CRDHealths that belong to no box: they show the health of CRDs that other operators run. It is safe for
-// concurrent use, but for one name at a time.
+// Standalones serves CRDHealths that belong to no box: they show the health of CRDs that other operators run. It may be used by several
+// goroutines, but by one at a time for one name.
 type Standalones struct {
 	// CRDs keeps the full CRDs.
 	CRDs *crds.Store
@@ -49,7 +49,7 @@ type compiledCheck struct {
 	errs     field.ErrorList
 }
 
-// Monitors look at the resources of other operators. monitor.Monitors has the texts.
+// Monitors watches the resources of other operators. It is a monitor.Monitors, where each method is documented.
 type Monitors interface {
 	Report(name string) (health.Report, bool)
 	Track(crd monitor.MonitoredCRD) error
@@ -60,13 +60,13 @@ type Monitors interface {
 type Observation struct {
 	// Report says how the resources fare.
 	Report health.Report
-	// Known is false where what was last written holds until more is known.
+	// Known is false where nothing is known yet, and the status that was written last is left as it is.
 	Known bool
 	// RequeueAfter is when to observe them again without an event.
 	RequeueAfter time.Duration
 }
 
-// Observe makes sure that the resources of a CRD are looked at, if they can be, and says how they fare.
+// Observe makes sure that the resources of a CRD are watched, if they can be, and says how they fare.
 func (s *Standalones) Observe(ctx context.Context, h *v1alpha1.CRDHealth) (Observation, error) {
 	crd, report, err := s.find(ctx, h)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Standalones) track(h *v1alpha1.CRDHealth, crd *pipeline.CRD, checked co
 	return Observation{Report: report, Known: !held, RequeueAfter: standaloneInterval}, nil
 }
 
-// Forget ends what is done for a name.
+// Forget stops watching for a name, and drops what is kept for it.
 func (s *Standalones) Forget(name string) {
 	s.Monitors.Untrack(name)
 	s.CRDs.Forget(crdUser(name))
@@ -124,8 +124,8 @@ func (s *Standalones) Forget(name string) {
 // crdUser is the name under which the CRD of a CRDHealth is kept. A box of the same name has its own.
 func crdUser(name string) string { return "crdhealth/" + name }
 
-// find gives the CRD in the version that is looked at: the storage version if it is served, or else the first that is. nil: there
-// is none, as the report says.
+// find gives the CRD in the version that is watched: the storage version if it is served, or else the first that is. nil: there
+// is none, and the report says why.
 func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipeline.CRD, health.Report, error) {
 	name := h.Spec.CRD.Name
 	crd, err := s.CRDs.Find(ctx, crdUser(h.Name), name)
@@ -148,7 +148,7 @@ func (s *Standalones) find(ctx context.Context, h *v1alpha1.CRDHealth) (*pipelin
 	return nil, pending(h, v1alpha1.ReasonCRDVersionNotServed, fmt.Sprintf("CustomResourceDefinition %q serves no version", name), 0).Report, nil
 }
 
-// pending is what is known of a CRDHealth whose resources can't be looked at.
+// pending is what is known of a CRDHealth whose resources can't be watched.
 func pending(h *v1alpha1.CRDHealth, reason, message string, requeueAfter time.Duration) Observation {
 	report := health.Report{Phase: health.Pending, Reason: reason, Message: message, CRD: h.Spec.CRD.Name, Monitored: true}
 	return Observation{Report: report, Known: true, RequeueAfter: requeueAfter}

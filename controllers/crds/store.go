@@ -1,4 +1,4 @@
-// Package crds knows which CRD a box serves, and in which version, and keeps the CRDs that are served.
+// Package crds finds the CRD that a box serves, and the version of it, and keeps these CRDs in memory.
 package crds
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// Store keeps full CRDs: the manager's cache has only their metadata. Each user has its own, which goes with it. It is safe for
-// concurrent use.
+// Store keeps the full CRDs that boxes and CRDHealths use. The manager's cache has only the metadata of CRDs, because the schemas of all
+// CRDs in a cluster would take much memory. A CRD is kept for each user, and dropped when that is forgotten. It is safe for concurrent use.
 type Store struct {
 	cached client.Reader
 	live   client.Reader
@@ -30,8 +30,8 @@ func NewStore(cached, live client.Reader) *Store {
 	return &Store{cached: cached, live: live, all: map[string]*apiextensionsv1.CustomResourceDefinition{}}
 }
 
-// Find gives the CRD of that name for a user, which is a box as a rule, as the cache knows it. It asks the API server only when
-// that has changed. The error for a CRD that is not there is NotFound.
+// Find gives the CRD of that name for a user: a box by its name, or what stands for a CRDHealth. It asks the API server only when the
+// metadata in the cache has changed since. The error for a CRD that is not there is NotFound.
 func (s *Store) Find(ctx context.Context, user, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	known := &metav1.PartialObjectMetadata{}
 	known.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -54,8 +54,8 @@ func (s *Store) Find(ctx context.Context, user, name string) (*apiextensionsv1.C
 	return crd, nil
 }
 
-// FindLive is Find, but it asks the API server where the cache has none: what somebody has just made may not be overlooked. nil:
-// there is none.
+// FindLive is Find, but it asks the API server where the cache has none, because the cache may not have seen yet what somebody has just
+// made. nil: there is none.
 func (s *Store) FindLive(ctx context.Context, user, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd, err := s.Find(ctx, user, name)
 	if apierrors.IsNotFound(err) {

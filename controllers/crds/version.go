@@ -13,8 +13,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// NameOf is the name of the CRD that a box serves; empty while nobody knows it. One that the box has installed stays its CRD
-// when the definition can't be read any more, or names another.
+// NameOf is the name of the CRD that a box serves; empty for a box whose definition can't be read and that has installed none. A CRD that
+// the box has installed stays its CRD when the definition can't be read any more, or names another.
 func NameOf(box *v1alpha1.OperatorBox) string {
 	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
 		return box.Status.CRD.Name
@@ -54,8 +54,8 @@ func WorkedIn(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefi
 	return box.Status.CRD.Version
 }
 
-// First is the first of some versions that is served, where the empty one is the storage version; else the first that is served at
-// all. ok is false when none is.
+// First is the first of the wanted versions that is served ("" stands for the storage version), or else the first of the CRD that is. ok is
+// false when the CRD serves none.
 func First(crd *apiextensionsv1.CustomResourceDefinition, wanted ...string) (picked pipeline.CRD, ok bool) {
 	for _, version := range crd.Spec.Versions {
 		wanted = append(wanted, version.Name)

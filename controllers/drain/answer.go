@@ -22,15 +22,14 @@ import (
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=selfsubjectreviews,verbs=create
 
-// account asks once who this process is. It is safe for concurrent use.
+// account knows the account that this process uses. It asks the API server once. It is safe for concurrent use.
 type account struct {
 	client client.Client
 	mu     sync.Mutex
 	known  string // guarded by mu
 }
 
-// name is the UID of the process's ServiceAccount, which is another one after it was made anew; the name of the user where
-// there is no UID.
+// name is the UID of the process's ServiceAccount, which differs in each installation; the name of the user where there is no UID.
 func (a *account) name(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,8 +62,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, asked source.Source) err
 	return nil
 }
 
-// Reconcile has the boxes follow, and answers, unless it has. Followers need not know: they take hold of nothing, and a
-// new leader reconciles every box.
+// Reconcile queues every box, and answers, unless that is done. It runs on the leader only: followers mark nothing, and a new leader
+// reconciles every box.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if err := r.MarkAll(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -83,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		ctrl.LoggerFrom(ctx).Info("Drain of a former installation is over", "lease", r.Watch.lease.String())
 		change = map[string]string{"op": "remove", "path": path}
 	}
-	// Only what was seen is answered: an annotation that was taken off meanwhile does not come back.
+	// The patch fails unless the annotation is as it was seen: one that was taken off meanwhile must not come back.
 	expected := map[string]string{"op": "test", "path": path, "value": word}
 	patch, err := json.Marshal([]map[string]string{expected, change})
 	if err != nil {

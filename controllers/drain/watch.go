@@ -23,8 +23,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// LeaseName is the name of the Lease that the managers of one installation compete for. It is in the manager's namespace, and
-// there also where nobody competes, once somebody has asked for a drain.
+// LeaseName is the name of the Lease that the managers of one installation compete for, in the manager's namespace. Managers that run
+// without leader election have none; then orkestra drain makes it, for its annotation.
 const LeaseName = "orkestra-leader"
 
 // acceptedFor is what the leader writes into the annotation in front of its account when it has seen that a drain is asked for.
@@ -35,11 +35,11 @@ func Accepted(value string) bool { return strings.HasPrefix(value, acceptedFor) 
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Watch knows whether the installation is being drained: it lets go of all resources and boxes, and takes hold of none, because
-// it is about to be uninstalled. AnnotationDrain on the Lease says so; a watch of that one object tells.
+// Watch knows whether the installation is being drained: whether the manager is to release all resources and boxes, and mark none, because
+// it is about to be uninstalled. AnnotationDrain on the Lease asks for that; only this one object is watched.
 //
-// The leader answers by writing its account into the annotation. So the word is for one installation: a later one in the same
-// namespace, whose account was made anew, takes the annotation off and goes on. It is safe for concurrent use.
+// The leader answers by writing the UID of its ServiceAccount into the annotation, so that the drain is bound to this installation: a
+// later one in the same namespace has a new ServiceAccount, takes the annotation off and works. It is safe for concurrent use.
 type Watch struct {
 	lease    types.NamespacedName
 	informer cache.SharedIndexInformer
@@ -51,14 +51,15 @@ type Watch struct {
 	refused chan struct{} // closed when the Lease may not be read
 
 	mu    sync.Mutex // guards all below
-	word  string     // the annotation; empty: there is none
-	since types.UID  // of the Lease that asked for the drain which goes on; empty: none does
+	word  string     // the value of the annotation; empty: there is none
+	since types.UID  // of the Lease that had the annotation; empty: none has
 }
 
-// NewWatch makes one that knows nothing until it is started. c asks who this process is. changed must not block.
+// NewWatch makes one that knows nothing until it is started. c asks who this process is. changed is called after each change of the
+// annotation, and must not block.
 func NewWatch(config *rest.Config, namespace string, c client.Client, changed func()) (*Watch, error) {
 	watching := rest.CopyConfig(config)
-	watching.QPS = -1
+	watching.QPS = -1 // it must not wait behind a limit of client-go
 	metadatas, err := metadata.NewForConfig(watching)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the lease: %w", err)
@@ -87,9 +88,12 @@ func (w *Watch) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a leader must know before it begins.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. The watch runs on followers too: a new leader must know of a drain before
+// it reconciles the first box.
 func (*Watch) NeedLeaderElection() bool { return false }
 
+// failed handles the errors of the watch, which is tried again. Without the right to read the Lease nothing would ever be known, and no box
+// would be reconciled: then it counts as known that nobody asks for a drain.
 func (w *Watch) failed(ctx context.Context, _ *cache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		ctrl.LoggerFrom(ctx).V(1).Info("Lease can't be watched", "lease", w.lease.String(), "reason", err.Error())
@@ -101,8 +105,8 @@ func (w *Watch) failed(ctx context.Context, _ *cache.Reflector, err error) {
 	})
 }
 
-// see takes in the Lease as it is now. That it is deleted says nothing: a leader makes it anew, and the annotation is lost when
-// the namespace goes, which is part of many an uninstall.
+// see notes what the Lease says now. A deleted Lease ends no drain: the namespace is often deleted in an uninstall, and the leader makes a
+// new Lease without the annotation meanwhile. So only the Lease that had the annotation can withdraw it.
 func (w *Watch) see(obj any) {
 	lease, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -126,8 +130,8 @@ func (w *Watch) see(obj any) {
 	}
 }
 
-// Draining says whether this process is to let go of everything, and waits until that is known. What was asked of another installation is
-// not for this one. A process that may not read the Lease is asked for nothing.
+// Draining says whether this process is to let go of everything, and waits until that is known. An annotation that another installation has
+// answered is not for this one. A process that may not read the Lease drains nothing.
 func (w *Watch) Draining(ctx context.Context) (bool, error) {
 	word, err := w.asked(ctx)
 	if err != nil || word == "" || !Accepted(word) {

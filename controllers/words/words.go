@@ -1,4 +1,4 @@
-// Package words says what is wrong with a box or a CRDHealth, and keeps it as short as the API server accepts.
+// Package words writes the messages of conditions and events of boxes and CRDHealths, no longer than the API server accepts.
 package words
 
 import (
@@ -12,8 +12,8 @@ import (
 const (
 	// MaxMessage is how many characters the API server accepts in a condition (Kubernetes convention).
 	MaxMessage = 32768
-	// MaxNote is how many characters the API server accepts as the text of an event in any case: it counts bytes, and a character has
-	// at most four.
+	// MaxNote is how many characters of any kind the API server accepts as the text of an event. It counts 1,024 bytes, and a character
+	// has at most four.
 	MaxNote = 1024 / 4
 )
 

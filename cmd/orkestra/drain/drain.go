@@ -175,7 +175,7 @@ func (d *drainer) readLease(ctx context.Context) (*coordinationv1.Lease, error) 
 	return lease, nil
 }
 
-// annotate asks for a drain, or with nil for none. Managers that compete for no lease have none: then it is made.
+// annotate asks for a drain, or with nil for none. Managers without leader election have no Lease; then it is made.
 func (d *drainer) annotate(ctx context.Context, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationDrain: value}}})
 	if err != nil {

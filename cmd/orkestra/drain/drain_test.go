@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -101,20 +100,6 @@ func TestStateOfABox(t *testing.T) {
 			g.Expect(held).To(Equal(c.held))
 			g.Expect(state).To(Equal(c.want))
 		})
-	}
-}
-
-func TestServedVersion(t *testing.T) {
-	version := func(name string, served, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
-		return apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: served, Storage: storage}
-	}
-	for want, versions := range map[string][]apiextensionsv1.CustomResourceDefinitionVersion{
-		"":   {version("v1", false, true)},
-		"v1": {version("v1alpha1", true, false), version("v1", true, true), version("v2", true, false)},
-		"v2": {version("v1", false, true), version("v2", true, false), version("v3", true, false)},
-	} {
-		crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: versions}}
-		NewWithT(t).Expect(servedVersion(crd)).To(Equal(want))
 	}
 }
 

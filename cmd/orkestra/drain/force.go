@@ -10,7 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +22,6 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	draining "github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/status"
@@ -32,7 +30,7 @@ import (
 // pageSize is how many resources are read at a time.
 const pageSize = 500
 
-// force takes all finalizers off by itself. What can't be let go does not hold up the rest.
+// force takes all finalizers off by itself. An error with one box does not hold up the others.
 func (d *drainer) force(ctx context.Context) error {
 	boxes, installed, err := d.boxes(ctx)
 	if err != nil || !installed {
@@ -63,7 +61,7 @@ func (d *drainer) force(ctx context.Context) error {
 	if failed {
 		return exit.ErrNo
 	}
-	// A manager that is installed later is asked for nothing.
+	// The annotation goes, so that a manager that is installed later does not drain.
 	if lease, err := d.readLease(ctx); err != nil {
 		return err
 	} else if _, asked := lease.Annotations[v1alpha1.AnnotationDrain]; asked && !d.draining(lease) {
@@ -84,8 +82,8 @@ func holder(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// nobodyLeads fails while a manager leads that would put the finalizers back. Clocks of machines differ, so it is not asked how
-// old the last renewal is: one that leads renews its lease before that has run out.
+// nobodyLeads fails while a manager leads that would put the finalizers back. The clocks of machines differ, so the time of the last renewal
+// says nothing sure; instead it waits for as long as a lease holds, and sees whether it is renewed.
 func (d *drainer) nobodyLeads(ctx context.Context) error {
 	lease, err := d.readLease(ctx)
 	if err != nil || holder(lease) == "" || d.draining(lease) {
@@ -127,23 +125,25 @@ func (d *drainer) marker() (apply.Marker, error) {
 func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *v1alpha1.OperatorBox) (n int, err error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	name := crds.NameOf(box)
+	if name == "" {
+		return 0, nil // its definition can't be read, and it has never served a CRD
+	}
 	if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return 0, nil // and with the CRD its resources
 		}
 		return 0, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
 	}
-	version := servedVersion(crd)
-	if version == "" {
+	served, ok := crds.First(crd, "")
+	if !ok {
 		return 0, fmt.Errorf("CustomResourceDefinition %q serves no version: without one, its resources can't be let go", name)
 	}
-	served, _ := pipeline.NewCRD(crd, version)
-	last, err := status.NewWriter(served.Schema, served.HasStatus)
+	statuses, err := status.NewWriter(served.Schema, served.HasStatus)
 	if err != nil {
 		return 0, fmt.Errorf("CustomResourceDefinition %q: %w", name, err)
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.ListKind})
+	list.SetGroupVersionKind(served.Kind.GroupVersion().WithKind(crd.Spec.Names.ListKind))
 	for more := ""; ; {
 		if err := d.client.List(ctx, list, client.Limit(pageSize), client.Continue(more)); err != nil {
 			return n, fmt.Errorf("listing %s: %w", name, err)
@@ -153,7 +153,7 @@ func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *
 			if !held(resource) {
 				continue
 			}
-			d.bid(ctx, last, resource)
+			d.sayReleased(ctx, statuses, resource)
 			if err := d.forceResource(ctx, marker, box, resource); err != nil {
 				return n, err
 			}
@@ -171,11 +171,11 @@ func held(resource *unstructured.Unstructured) bool {
 	return managed || slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
 }
 
-// bid says on a resource that nobody keeps it any more. One that is being deleted says so itself. An error holds up nothing: who forces a
-// drain wants the resource free.
-func (d *drainer) bid(ctx context.Context, last *status.Writer, resource *unstructured.Unstructured) {
+// sayReleased writes to the status of a resource that no manager keeps it any more; not where it is being deleted, which its metadata shows.
+// An error is printed and holds up nothing: --force is there to release the resource.
+func (d *drainer) sayReleased(ctx context.Context, statuses *status.Writer, resource *unstructured.Unstructured) {
 	f := release.Drained()
-	patch, err := last.Unkept(resource, f.Reason, f.Message, metav1.Now())
+	patch, err := statuses.Unkept(resource, f.Reason, f.Message, metav1.Now())
 	if resource.GetDeletionTimestamp() != nil || err != nil || patch == nil {
 		return
 	}
@@ -205,17 +205,6 @@ func (d *drainer) forceResource(ctx context.Context, marker apply.Marker, box *v
 		return nil
 	}
 	return fmt.Errorf("letting go of %s %s/%s: %w", resource.GetKind(), resource.GetNamespace(), resource.GetName(), err)
-}
-
-// servedVersion prefers the version that is stored; empty: none is served.
-func servedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
-	served := ""
-	for _, v := range crd.Spec.Versions {
-		if v.Served && (served == "" || v.Storage) {
-			served = v.Name
-		}
-	}
-	return served
 }
 
 func (d *drainer) forceBox(ctx context.Context, box *v1alpha1.OperatorBox) error {

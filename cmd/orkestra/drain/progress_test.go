@@ -135,7 +135,7 @@ func TestProgress(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(done).To(Equal(tc.done))
 			g.Expect(s.printed.String()).To(Equal(tc.printed))
-			g.Expect(s.said[leftOver]).To(Equal(tc.left))
+			g.Expect(s.said[remaining]).To(Equal(tc.left))
 			_, err = s.progress(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			if !tc.done {
@@ -153,14 +153,14 @@ func TestAnAPIServerThatIsAway(t *testing.T) {
 	done, err := s.progress(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(done).To(BeFalse())
-	g.Expect(s.said[leftOver]).To(Equal(`reading Lease "ours/orkestra-leader": away`))
+	g.Expect(s.said[remaining]).To(Equal(`reading Lease "ours/orkestra-leader": away`))
 	s.fails = nil
 	_, err = s.progress(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	s.fails = context.DeadlineExceeded
 	_, err = s.progress(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.said[leftOver]).To(ContainSubstring("why a waits"), "the time is over: what was read last holds")
+	g.Expect(s.said[remaining]).To(ContainSubstring("why a waits"), "the time is over: what was read last holds")
 }
 
 func TestADrainEndsInTime(t *testing.T) {

@@ -182,3 +182,12 @@ func TestTheLeaseMayNotBeChanged(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(HavePrefix(`error: reading Lease "orkestra-system/orkestra-leader": `))
 }
+
+func TestForceOfABoxThatNeverHadACRD(t *testing.T) {
+	g, i := NewWithT(t), install(t)
+	i.set("OperatorBox", map[string]any{"definition": map[string]any{"group": "demo.example.com"}}, "spec", "crd")
+	stdout, stderr, code := i.drain(t, "--force")
+	g.Expect(code).To(BeZero(), stdout+stderr)
+	g.Expect(stdout).To(Equal("operatorbox/shops: let go of, and of 0 resources\n"))
+	g.Expect(i.object("OperatorBox").GetFinalizers()).To(BeEmpty(), "its definition can't be read, so it has served nothing")
+}

@@ -22,7 +22,7 @@ import (
 // noAnswer is what is said while no manager has seen that a drain is asked for.
 const noAnswer = "no manager has answered"
 
-// pollInterval is the time between two looks at the Lease and the boxes. There are few of them, and nobody sees a second more.
+// pollInterval is the time between two reads of the Lease and the boxes. That is two requests a second, by one command.
 const pollInterval = time.Second
 
 // drain asks the manager, and waits until it holds nothing.
@@ -37,11 +37,11 @@ func (d *drainer) drain(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("not drained in time: %s", cmp.Or(d.said[leftOver], "the API server has not answered"))
+	return fmt.Errorf("not drained in time: %s", cmp.Or(d.said[remaining], "the API server has not answered"))
 }
 
-// leftOver is the key under which said keeps what is left, which is printed only at the end.
-const leftOver = ""
+// remaining is the key under which said keeps what is left, which is printed only at the end.
+const remaining = ""
 
 // progress prints how far the drain is, and says whether it is complete. An API server that does not answer for a moment is asked again.
 func (d *drainer) progress(ctx context.Context) (done bool, err error) {
@@ -77,10 +77,10 @@ func (d *drainer) progress(ctx context.Context) (done bool, err error) {
 		d.say("operatorbox/"+box.Name, state)
 	}
 	if !draining.Accepted(word) {
-		d.said[leftOver] = fmt.Sprintf("%s: does it run in namespace %q? Without one, use --force", noAnswer, d.lease.Namespace)
+		d.said[remaining] = fmt.Sprintf("%s: does it run in namespace %q? Without one, use --force", noAnswer, d.lease.Namespace)
 		return false, nil
 	}
-	d.said[leftOver] = joined(left)
+	d.said[remaining] = joined(left)
 	if len(left) > 0 {
 		return false, nil
 	}
@@ -88,15 +88,15 @@ func (d *drainer) progress(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// unread notes what could not be read, unless that is because there is no time any more: then what was read last is said.
+// unread notes what could not be read. Where the time is over, what was read before stays the last word.
 func (d *drainer) unread(what string, err error) {
-	if !errors.Is(err, context.DeadlineExceeded) || d.said[leftOver] == "" {
-		d.said[leftOver] = fmt.Sprintf("%s: %v", what, err)
+	if !errors.Is(err, context.DeadlineExceeded) || d.said[remaining] == "" {
+		d.said[remaining] = fmt.Sprintf("%s: %v", what, err)
 	}
 }
 
-// stateOf says whether something of a box is held, and what the manager says of it. A box that was never held says so too: the
-// manager could hold it until it has seen that it is to hold nothing.
+// stateOf says whether a box is held, and what the manager says of it. A box without a finalizer counts as held until the manager has
+// written that it is drained: one that has not seen the drain yet may be about to put the finalizer on.
 func stateOf(box *v1alpha1.OperatorBox) (state string, held bool) {
 	ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady)
 	has := controllerutil.ContainsFinalizer(box, v1alpha1.Finalizer)

@@ -22,12 +22,12 @@ const (
 	FromCompile
 )
 
-// finding is an error before it is known whether another one says the same better.
+// finding is an error that one of the checks has found. Another finding may say the same better: see distinct.
 type finding struct {
 	source Source
 	err    *field.Error
-	steps  []step
-	path   string
+	steps  []step // the path of the error, taken apart
+	path   string // the same as text, in one spelling
 }
 
 // Findings collects what all checks find wrong with one document.
@@ -66,23 +66,23 @@ func (f *Findings) Tells(path string) bool {
 	})
 }
 
-// distinct leaves one message for each mistake: one mistake is often found by several of the checks, and has consequences
-// that are found too.
+// distinct leaves one message for each mistake. One mistake is often found by several of the checks, and what follows from it is found
+// too: a misspelled field is unknown, and the field that was meant is missing.
 func (f *Findings) distinct() []finding {
-	return slices.DeleteFunc(f.all, overlook(f.all).covers)
+	return slices.DeleteFunc(slices.Clone(f.all), reportedBy(f.all).covers)
 }
 
-// overlooked knows what makes a finding superfluous.
-type overlooked struct {
+// reported is what the findings of a document say together, by path.
+type reported struct {
 	meant      map[string]bool // paths of fields that were written with another spelling
 	misspelled map[string]bool // paths of objects that have an unknown field
-	settled    map[string]bool // paths of fields that are missing or unknown by the schema: nobody can say it better
+	settled    map[string]bool // paths of fields that are missing or unknown by the schema: no other check says it better
 	compiled   map[string]bool // paths of errors of the compiler
 	explains   map[string]bool // paths of objects of which the compiler says that a field is missing or may not be there
 }
 
-func overlook(found []finding) overlooked {
-	o := overlooked{
+func reportedBy(found []finding) reported {
+	o := reported{
 		meant: map[string]bool{}, misspelled: map[string]bool{}, settled: map[string]bool{}, compiled: map[string]bool{}, explains: map[string]bool{},
 	}
 	for _, f := range found {
@@ -109,10 +109,10 @@ func overlook(found []finding) overlooked {
 // unknownName finds the nearest valid name in an error about an unknown one.
 var unknownName = regexp.MustCompile(`^unknown (?:field|key)(?:, did you mean "(.*?)"\?)?`)
 
-// covers says whether another finding says what f says.
-func (o overlooked) covers(f finding) bool {
+// covers says whether another finding says what f says, or its cause, so that f is left out.
+func (o reported) covers(f finding) bool {
 	if f.err.Type == field.ErrorTypeRequired && f.source != fromRules {
-		// A condition has its operator as a field of its own, or as one of many short forms.
+		// The operator of a condition may be written as one of many short forms, so a misspelled one makes it missing too.
 		shortForm := o.misspelled[pathString(f.parent())] && f.steps[len(f.steps)-1].name == "operator"
 		return o.meant[f.path] || shortForm || f.source == FromCompile && o.settled[f.path]
 	}

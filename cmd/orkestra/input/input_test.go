@@ -234,3 +234,14 @@ func TestMessages(t *testing.T) {
 		})
 	}
 }
+
+func TestMistakesAreTheSameWhenAskedTwice(t *testing.T) {
+	g := NewWithT(t)
+	doc := Parse("f", []byte("spec: {crdd: {}}\n"))[0]
+	found := NewFindings(doc.Content)
+	found.Add(FromSchema, field.Forbidden(field.NewPath("spec", "crdd"), `unknown field, did you mean "crd"?`))
+	found.Add(FromSchema, field.Required(field.NewPath("spec", "crd"), ""))
+	first := found.Mistakes(doc)
+	g.Expect(first).To(HaveLen(1), "what is missing was only misspelled")
+	g.Expect(found.Mistakes(doc)).To(Equal(first))
+}

@@ -12,7 +12,7 @@ import (
 // step is one step of a field path: into a field or key, or, where the name is empty, into a list.
 type step struct {
 	name  string
-	index int
+	index int // of a list's element; without meaning where there is a name
 }
 
 // places knows where the fields of a document stand in its file. nil places know nothing.
@@ -113,8 +113,8 @@ func (p *places) duplicatesIn(node *yamlv3.Node, at []step) []Mistake {
 
 func below(at []step, s step) []step { return append(slices.Clip(at), s) }
 
-// parsePath reads a field path. The libraries that say what is wrong spell one path in several ways, and keys may hold dots
-// and brackets; the document says which keys there are.
+// parsePath reads a field path. The libraries that find mistakes spell one path in several ways, such as labels.x and labels[x], and keys
+// may hold dots and brackets. So the path is read along the document, which says which keys there are.
 func parsePath(path string, content any) []step {
 	var steps []step
 	for rest := path; rest != ""; {
@@ -129,7 +129,8 @@ func parsePath(path string, content any) []step {
 	return steps
 }
 
-// nextStep takes the first step from a path. A step without name and index stands for nothing.
+// nextStep takes the first step from a path, and gives the rest. Long keys are tried first: one may begin with another. A step with an empty
+// name and index -1 leads nowhere, as between two dots.
 func nextStep(path string, content any) (step, string) {
 	path = strings.TrimPrefix(path, ".")
 	object, _ := content.(map[string]any)

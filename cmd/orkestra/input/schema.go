@@ -91,7 +91,7 @@ func Metadata(content map[string]any) field.ErrorList {
 	return append(errs, apivalidation.ValidateObjectMeta(known, false, apivalidation.NameIsDNSSubdomain, at)...)
 }
 
-// notEvaluated says of a rule's error that the rule was not broken but stumbled over the object.
+// notEvaluated says whether a rule's error is that the rule could not be evaluated for the object, rather than that it is broken.
 func notEvaluated(e *field.Error) bool {
 	return strings.Contains(e.Detail, " evaluating rule: ") || strings.Contains(e.Detail, "call arguments did not match")
 }
@@ -105,7 +105,7 @@ func unknownFields(value any, s *structuralschema.Structural, at *field.Path, ro
 	switch value := value.(type) {
 	case []any:
 		if s.Items == nil {
-			return nil // a wrong type, of which the validator speaks
+			return nil // the type is wrong, which the validator reports
 		}
 		for i, item := range value {
 			errs = append(errs, unknownFields(item, s.Items, at.Index(i), false)...)

@@ -18,14 +18,13 @@ import (
 // typeCheck compares a JSON tree with the Go type that it is to be decoded into. Decoding itself ends at the first value that
 // does not fit, and does not say where an unknown field of a nested type is.
 type typeCheck struct {
-	// fits takes only values that do not fit, not unknown fields.
-	fits bool
-	errs field.ErrorList
+	ignoreUnknown bool // fields that the type does not have are no errors
+	errs          field.ErrorList
 }
 
 // Mismatches gives an error for each value that can't be decoded into t.
 func Mismatches(value any, t reflect.Type, at *field.Path) field.ErrorList {
-	c := &typeCheck{fits: true}
+	c := &typeCheck{ignoreUnknown: true}
 	c.value(value, t, at)
 	return c.errs
 }
@@ -48,7 +47,7 @@ func (c *typeCheck) value(value any, t reflect.Type, at *field.Path) {
 		c.value(value, alternative, at)
 		return
 	}
-	custom := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	custom := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) // such as Quantity and IntOrString
 	switch {
 	case custom:
 		c.leaf(value, t, at)
@@ -60,7 +59,7 @@ func (c *typeCheck) value(value any, t reflect.Type, at *field.Path) {
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			c.value(object[key], t.Elem(), at.Key(key))
 		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8: // bytes are text in JSON
 		list, ok := value.([]any)
 		c.expect(ok, "array", value, at)
 		for i, item := range list {
@@ -71,7 +70,7 @@ func (c *typeCheck) value(value any, t reflect.Type, at *field.Path) {
 	}
 }
 
-// alternatives resolves the types of CRD schemas that take a schema or something simpler.
+// alternatives resolves the types of CRD schemas that take a schema or something simpler: it gives the type that such a value has.
 func alternatives(t reflect.Type, value any) (reflect.Type, bool) {
 	_, isList := value.([]any)
 	_, isBool := value.(bool)
@@ -103,7 +102,7 @@ func (c *typeCheck) object(value any, t reflect.Type, at *field.Path) {
 		here := child(at, name)
 		if next, known := types[name]; known {
 			c.value(object[name], next, here)
-		} else if !c.fits {
+		} else if !c.ignoreUnknown {
 			c.errs = append(c.errs, field.Forbidden(here, "unknown field"+suggest.DidYouMean(name, slices.Collect(maps.Keys(types)))))
 		}
 	}
@@ -125,7 +124,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return types
 }
 
-// leaf decodes a value whose type decides for itself what it takes.
+// leaf decodes a single value, or one whose type has a decoder of its own.
 func (c *typeCheck) leaf(value any, t reflect.Type, at *field.Path) {
 	b, err := json.Marshal(value)
 	if err == nil {

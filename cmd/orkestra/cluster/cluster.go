@@ -88,6 +88,8 @@ func (f Flags) Client() (client.Client, *rest.Config, error) {
 		return nil, nil, err
 	}
 	config.Timeout = requestTimeout
+	// A command prints its answer and nothing else: no warnings of the API server, and no logs of controller-runtime, which would also
+	// complain that nobody has set a logger.
 	config.WarningHandler = rest.NoWarnings{}
 	log.SetLogger(logr.Discard())
 	c, err := client.New(config, client.Options{Scheme: Scheme()})
@@ -105,7 +107,8 @@ type Cluster struct {
 	Config *rest.Config
 }
 
-// Connect fails when the API server can't be reached: kinds are looked up silently later.
+// Connect gives a Cluster. It asks for a kind at once, so that it fails where the API server can't be reached: later, a failed look-up would
+// only say that there is no such kind.
 func (f Flags) Connect() (*Cluster, error) {
 	c, config, err := f.Client()
 	if err != nil {

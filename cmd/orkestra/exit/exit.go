@@ -1,4 +1,4 @@
-// Package exit says with which code the process ends: 0: fine, 1: the answer is no, 2: wrong use.
+// Package exit says with which code the process ends. 0: success. 1: the command ran, and its answer is no, or it failed. 2: wrong use.
 package exit
 
 import (
@@ -17,12 +17,13 @@ const (
 // ErrNo says that a command ran and that its answer is no; what there is to say has been printed.
 var ErrNo = errors.New("no")
 
-// failure is an error of a command that was used rightly.
+// failure is an error of a command that was used correctly.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// Failure makes an error one of a command that was used rightly: the code is No, and no help is offered. ErrNo and nil stay as they are.
+// Failure marks the error of a command that was used correctly: the code is No, and no help is offered. ErrNo and nil stay as they are.
+// An error that is not marked, such as one of cobra about flags, counts as wrong use.
 func Failure(err error) error {
 	if err == nil || errors.Is(err, ErrNo) {
 		return err

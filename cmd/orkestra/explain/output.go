@@ -63,7 +63,8 @@ func writeFields(b *strings.Builder, fields []kinds.FieldDoc, recursive bool) {
 	}
 }
 
-// writeTree writes names and types. A type inside of itself is not gone into again: it would never end.
+// writeTree writes names and types, with those of the fields below. Where a type contains itself, its fields are written once: the tree would
+// have no end.
 func writeTree(b *strings.Builder, fields []kinds.FieldDoc, depth int, above []string) {
 	for _, f := range fields {
 		fmt.Fprintf(b, "%s%s <%s>\n", strings.Repeat("  ", depth), f.Name, f.Type)

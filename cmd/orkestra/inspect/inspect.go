@@ -77,7 +77,7 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
 		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
-	// What the manager's flags allow is not known here. Nothing is written, so that everything may be compiled.
+	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
 	store := revision.NewStore(nil, c, i.manager)
 	i.compiler = &operatorbox.Compiler{
 		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: store, AllowGrantingKinds: true, ExternalOnly: true,

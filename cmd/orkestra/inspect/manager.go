@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/controllers/drain"
 )
 
@@ -30,9 +31,6 @@ const (
 	ManagerUnknown = "unknown"
 )
 
-// leaseLife is how long a Lease holds that does not say it.
-const leaseLife = 15 * time.Second
-
 // Manager reads the Lease of the leader.
 func (i *Inspector) Manager(ctx context.Context) Manager {
 	at := types.NamespacedName{Namespace: i.manager, Name: drain.LeaseName}
@@ -49,7 +47,7 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 	if lease.Spec.HolderIdentity != nil {
 		m.Holder = *lease.Spec.HolderIdentity
 	}
-	life := leaseLife
+	life := manager.LeaseDuration
 	if s := lease.Spec.LeaseDurationSeconds; s != nil {
 		life = time.Duration(*s) * time.Second
 	}

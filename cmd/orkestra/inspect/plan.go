@@ -20,8 +20,6 @@ import (
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
-func crdOf(box *v1alpha1.OperatorBox) string { return crds.NameOf(box) }
-
 // planOf compiles what runs for a resource: the revision that it was rolled back to, or the one that the status of its box names.
 func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*pipeline.Plan, error) {
 	of := revision.Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}
@@ -71,7 +69,7 @@ func (s snapshots) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstr
 	namespace := cmp.Or(s.resource.GetNamespace(), s.manager)
 	all, err := s.cluster.List(s.ctx, kind, namespace, labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(owner)}))
 	if err != nil {
-		return nil // it is said to be gone, as it is for the caller
+		return nil // a snapshot that the caller may not read is reported as one that is not there
 	}
 	return all
 }

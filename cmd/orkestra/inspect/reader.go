@@ -28,11 +28,11 @@ type reader struct {
 	plan     *pipeline.Plan
 	resource *unstructured.Unstructured
 	owned    map[schema.GroupVersionKind][]*unstructured.Unstructured
-	// hidden says of the kinds whose children could not be read why.
+	// hidden has the kinds whose children could not be read, and why.
 	hidden map[schema.GroupVersionKind]string
-	// notes are the same for people to read.
+	// notes say the same in sentences for the answer.
 	notes []string
-	// refused is the first error of what the box reads of others.
+	// refused is the first error of reading an object that is not a child, such as one of cross.
 	refused error
 }
 
@@ -63,7 +63,7 @@ func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource
 	return r
 }
 
-// list gives the objects of a kind that the labels select: those of all namespaces, or for somebody who may not read them all, those of
+// list gives the objects of a kind that the labels select, in all namespaces. Where the caller may not list all, it gives those of
 // the namespaces in which the resource has children.
 func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	all, err := r.cluster.List(r.ctx, kind, "", selector)
@@ -108,7 +108,7 @@ func (r *reader) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Schema implements pipeline.Kinds. Nothing is rendered, so that no schema is needed.
+// Schema implements pipeline.Kinds. Nothing is rendered, so no schema is needed.
 func (*reader) Schema(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return nil }
 
 // Observe implements pipeline.Observer.
@@ -157,8 +157,8 @@ func (r *reader) Box(name string) schema.GroupVersionKind {
 // Dependency implements pipeline.Observer. An overview asks for none.
 func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.DependencyState{} }
 
-// overview says how the declarations stand. Where something that the box reads of others could not be read, what is not there is said
-// to be not read: nobody knows whether it is there.
+// overview says how the declarations stand. Where an object that the box reads could not be read, it runs once more, and says of everything
+// that was not found that it could not be read: whether it is there is not known.
 func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []pipeline.DeclarationStatus {
 	ports := pipeline.Ports{Inventory: r, Kinds: r, Observer: r}
 	all := r.plan.Overview(r.ctx, run(ports), r.hidden)

@@ -104,14 +104,14 @@ func absent(t Target) error {
 
 // boxOf gives the box that serves a resource.
 func (i *Inspector) boxOf(ctx context.Context, t Target, live *unstructured.Unstructured) (*v1alpha1.OperatorBox, error) {
-	if at := slices.IndexFunc(i.boxes, func(b v1alpha1.OperatorBox) bool { return crdOf(&b) == t.CRD }); at >= 0 {
+	if at := slices.IndexFunc(i.boxes, func(b v1alpha1.OperatorBox) bool { return crds.NameOf(&b) == t.CRD }); at >= 0 {
 		return &i.boxes[at], nil
 	}
 	marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]
 	owner := live.GetLabels()[v1alpha1.LabelOwner]
 	switch {
 	case marked != "" && i.boxesErr != nil:
-		return i.compiler.Box(ctx, marked) // one that is known by its name may be read by somebody who may not list them
+		return i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
 	case i.boxesErr != nil:
 		return nil, i.boxesErr
 	case marked != "":
@@ -179,7 +179,7 @@ func (r *Resource) Headline() string {
 // Said is the reason with its message.
 func (r *Resource) Said() string { return strings.TrimSuffix(r.Reason+": "+r.Message, ": ") }
 
-// conditions takes over what the status says.
+// conditions fills in readiness, reason and message from the status.
 func (r *Resource) conditions(live *unstructured.Unstructured) {
 	var status struct {
 		Conditions         []metav1.Condition `json:"conditions"`
@@ -230,7 +230,7 @@ func declarationOf(s pipeline.DeclarationStatus) Declaration {
 	return d
 }
 
-// message is what the API server says of an error, without what its callers put before.
+// message is the API server's own message in an error, without the context that callers have added.
 func message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

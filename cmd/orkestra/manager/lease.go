@@ -45,9 +45,9 @@ func newLeaderLock(config *rest.Config, namespace string) (*leaderLock, error) {
 	}
 	own := rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	own.QPS, own.Burst, own.RateLimiter = -1, 0, nil // it sends one request at a time, every few seconds
-	// One that hangs must not be the only try before the deadline.
+	// A request that hangs must leave time for another before the deadline.
 	own.Timeout = renewDeadline / 2
-	// Configurations that are alike share connections in client-go. One with a dialer of its own is like no other.
+	// client-go shares connections among equal configurations. A dialer of its own makes this one different.
 	own.Dial = (&net.Dialer{Timeout: own.Timeout, KeepAlive: LeaseDuration}).DialContext
 	client, err := coordinationv1client.NewForConfig(own)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// What controller-runtime logs, and its error, when the lease is given up because the process was asked to end. It has no value for
-// that error. A lease that is lost while the manager runs is what Start returns, and is no matter of this line.
+// What controller-runtime logs, with which error, when the lease is released because the process was asked to end. The error has no
+// exported value, so it is known by its text. When the lease is lost while the manager runs, Start returns an error, and this is not logged.
 const (
 	afterStop     = "error received after stop sequence was engaged"
 	leaseReleased = "leader election lost"
 )
 
-// calmStop logs at level info that the lease was given up on the way out, and that what was under way was given up: only this process
-// cancels its own work, and to end is no error.
+// calmStop logs at level info what an orderly stop brings with it: that the lease was released, and that requests under way were cancelled.
+// Contexts are cancelled only by this process itself, when it stops something, so that is no error.
 type calmStop struct{ logr.LogSink }
 
 // Error implements logr.LogSink.

@@ -117,7 +117,7 @@ func (f *flags) run(ctx context.Context) error {
 	return nil
 }
 
-// newManager makes a manager whose clients write only while this process leads.
+// newManager makes a manager whose clients write only while this process leads. Without leader election it always does.
 func (f *flags) newManager(config *rest.Config, logger logr.Logger) (ctrl.Manager, error) {
 	options := f.options(logger)
 	if !f.leaderElect {
@@ -196,7 +196,7 @@ func (f *flags) restConfig() (*rest.Config, error) {
 func (f *flags) options(logger logr.Logger) ctrl.Options {
 	serving := metricsserver.Options{
 		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure, CertDir: f.metricsCertDir,
-		// HTTP/2 has had too many ways to exhaust a server that needs none of it.
+		// No HTTP/2: metrics do not need it, and its resets and floods (CVE-2023-44487, CVE-2023-39325) have exhausted servers.
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	}
 	if f.metricsSecure {
@@ -208,6 +208,7 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
 		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		// Boxes have shutdownTimeout for what is under way. After that it is cancelled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}
 }
@@ -218,7 +219,7 @@ func (f *flags) logger() (logr.Logger, error) {
 	if !ok {
 		return logr.Logger{}, fmt.Errorf("--log-level %q: wanted debug, info or error", f.logLevel)
 	}
-	// A stack says nothing about what a user wrote. Panics are logged with theirs.
+	// No stacks with errors: they are mostly about what users wrote, and a stack does not help there. Panics are logged with theirs.
 	options := []zap.Opts{zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
 	switch strings.ToLower(f.logFormat) {
 	case output.JSON:

@@ -48,7 +48,7 @@ func Count(n int, one, many string) string {
 // columnGap is the space between two columns, as kubectl has it.
 const columnGap = 3
 
-// Table writes rows below each other, without space at their ends. The first one is the head.
+// Table writes rows with aligned columns, and without space at the ends of lines. The first row is the head.
 func Table(w io.Writer, rows [][]string) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)

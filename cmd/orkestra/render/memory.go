@@ -23,8 +23,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// memory is what a cluster would be for one resource: it keeps children as they are given, and has nothing else but what
-// --with says, and what --cluster lets it read.
+// memory stands in for the cluster of one resource, behind the ports of a plan: it keeps the children that are applied, and has the objects
+// of --with, and with --cluster what can be read there.
 type memory struct {
 	*validate.Validator
 
@@ -61,6 +61,7 @@ func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured
 	return run, err
 }
 
+// failed notes an error of a read, for which the ports have no result. nil is noted as nothing.
 func (m *memory) failed(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,12 +128,13 @@ func (m *memory) findLocked(obj *unstructured.Unstructured) int {
 	})
 }
 
-// show gives a child as a cluster would: with what --with says of it, and with the traces of our own write.
+// show gives a child as a cluster would: with what --with says of it, and with the UID, the version and the field manager by which the
+// plan sees that it was written and is its own.
 func (m *memory) show(sent *unstructured.Unstructured) *unstructured.Unstructured {
 	live := sent.DeepCopy()
 	if seen := m.known.get(sent.GroupVersionKind(), sent.GetNamespace(), sent.GetName()); seen != nil {
 		live.Object = merged(runtime.DeepCopyJSON(seen.Object), live.Object)
-		live.SetDeletionTimestamp(nil)
+		live.SetDeletionTimestamp(nil) // one that was just being deleted is rendered as one that was made again
 	}
 	live.SetUID(types.UID(sent.GetKind() + "/" + sent.GetNamespace() + "/" + sent.GetName()))
 	live.SetResourceVersion("1")
@@ -140,7 +142,7 @@ func (m *memory) show(sent *unstructured.Unstructured) *unstructured.Unstructure
 	return live
 }
 
-// merged lays the fields of over on a tree; lists are taken whole.
+// merged writes the fields of over into a tree. A list replaces the list that is there.
 func merged(tree, over map[string]any) map[string]any {
 	for k, v := range over {
 		below, isMap := tree[k].(map[string]any)
@@ -248,7 +250,7 @@ func (m *memory) Select(kind schema.GroupVersionKind, namespace string, selector
 	return given
 }
 
-// Dependency implements pipeline.Observer. What a box depends on is there: else nothing could be shown.
+// Dependency implements pipeline.Observer. Every dependency counts as met: otherwise nothing would be rendered.
 func (m *memory) Dependency(string) pipeline.DependencyState {
 	return pipeline.DependencyState{OfBox: true, State: v1alpha1.HealthHealthy, Started: true}
 }

@@ -35,7 +35,7 @@ const (
 	none    = "-"
 )
 
-// node is one object of the tree, or a declaration that has none.
+// node is one object of the tree, or a declaration that has no child.
 type node struct {
 	// Kind, Namespace and Name of the object.
 	Kind      string `json:"kind"`
@@ -43,9 +43,9 @@ type node struct {
 	Name      string `json:"name,omitempty"`
 	// Declaration that the object is a child of, or that has no child.
 	Declaration string `json:"declaration,omitempty"`
-	// Ready is True, False or Unknown; "-" where nobody has asked for the object.
+	// Ready is True, False or Unknown; "-" where there is nothing to be ready: no declaration asks for the object, or it is an EndpointSlice.
 	Ready string `json:"ready"`
-	// Status in a few words, or in those of the object.
+	// Status says in a few words how it is: the state of a declaration, or what the object's own status says.
 	Status string `json:"status"`
 	// Created is when it was made.
 	Created *metav1.Time `json:"created,omitempty"`
@@ -64,25 +64,25 @@ func boxNode(box *v1alpha1.OperatorBox) *node {
 	return n
 }
 
-// grower grows trees. Objects are listed once for each kind and namespace.
-type grower struct {
+// builder builds trees. Objects are listed once for each kind and namespace.
+type builder struct {
 	*inspect.Inspector
 
-	shown  map[string]bool // the UIDs of resources above, so that a ring has an end
-	listed map[list]*listing
+	shown  map[string]bool // the UIDs of resources that are in the tree, so that one that is its own descendant is not walked again
+	listed map[listKey]*listResult
 }
 
-type list struct {
+type listKey struct {
 	kind      schema.GroupVersionKind
 	namespace string
 }
 
-type listing struct {
+type listResult struct {
 	objects []*unstructured.Unstructured
 	err     error
 }
 
-func (g *grower) box(name string) *v1alpha1.OperatorBox {
+func (g *builder) box(name string) *v1alpha1.OperatorBox {
 	boxes, _ := g.Boxes() // without them there is no more to say than the name
 	for n := range boxes {
 		if boxes[n].Name == name {
@@ -93,7 +93,7 @@ func (g *grower) box(name string) *v1alpha1.OperatorBox {
 }
 
 // notes say which kinds could not be listed.
-func (g *grower) notes() []string {
+func (g *builder) notes() []string {
 	var out []string
 	for l, found := range g.listed {
 		if found.err != nil && !meta.IsNoMatchError(found.err) {
@@ -105,7 +105,7 @@ func (g *grower) notes() []string {
 }
 
 // resource gives the tree of a resource.
-func (g *grower) resource(ctx context.Context, r *inspect.Resource) *node {
+func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	n := &node{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Ready: no, Status: r.Said(), Created: &r.Created}
 	if r.Ready {
 		n.Ready = yes
@@ -118,7 +118,7 @@ func (g *grower) resource(ctx context.Context, r *inspect.Resource) *node {
 }
 
 // declaration gives the tree of a declaration's child.
-func (g *grower) declaration(ctx context.Context, d inspect.Declaration) *node {
+func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node {
 	n := &node{Kind: d.Kind, Name: d.Name, Declaration: d.Declaration, Status: string(d.State), Ready: no, Created: d.Created}
 	switch d.State {
 	case pipeline.StateReady, pipeline.StateCompleted:
@@ -149,8 +149,8 @@ func (g *grower) declaration(ctx context.Context, d inspect.Declaration) *node {
 
 var pods = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// owners are the kinds of what belongs to objects of a kind.
-var owners = map[schema.GroupKind]schema.GroupVersionKind{
+// ownedKinds says of which kind the objects are that belong to objects of a kind.
+var ownedKinds = map[schema.GroupKind]schema.GroupVersionKind{
 	{Group: appsv1.GroupName, Kind: "Deployment"}:  appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 	{Group: appsv1.GroupName, Kind: "ReplicaSet"}:  pods,
 	{Group: appsv1.GroupName, Kind: "StatefulSet"}: pods,
@@ -161,42 +161,43 @@ var owners = map[schema.GroupKind]schema.GroupVersionKind{
 }
 
 // owned gives what belongs to an object, by owner references.
-func (g *grower) owned(ctx context.Context, owner *unstructured.Unstructured) []*node {
-	kind, known := owners[owner.GroupVersionKind().GroupKind()]
+func (g *builder) owned(ctx context.Context, owner *unstructured.Unstructured) []*node {
+	kind, known := ownedKinds[owner.GroupVersionKind().GroupKind()]
 	if !known {
 		return nil
 	}
-	key := list{kind: kind, namespace: owner.GetNamespace()}
+	key := listKey{kind: kind, namespace: owner.GetNamespace()}
 	if g.listed[key] == nil {
 		objects, err := g.List(ctx, kind, key.namespace)
-		g.listed[key] = &listing{objects: objects, err: err}
+		g.listed[key] = &listResult{objects: objects, err: err}
 	}
 	var out []*node
 	for _, obj := range g.listed[key].objects {
 		if !slices.ContainsFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() }) {
 			continue
 		}
-		if obj.GetKind() == "ReplicaSet" && spent(obj) {
+		if obj.GetKind() == "ReplicaSet" && retired(obj) {
 			continue
 		}
 		created := obj.GetCreationTimestamp()
 		n := &node{Kind: obj.GetKind(), Name: obj.GetName(), Created: &created}
-		n.Ready, n.Status = fares(obj)
+		n.Ready, n.Status = readiness(obj)
 		n.Children = g.owned(ctx, obj)
 		out = append(out, n)
 	}
 	return out
 }
 
-// spent says whether a ReplicaSet is that of a former version: it has no Pods, and is to have none.
-func spent(obj *unstructured.Unstructured) bool {
+// retired says whether a ReplicaSet is of a former version of its Deployment: it has no Pods, and is to have none. A Deployment keeps several of
+// these, which would hide the one that runs.
+func retired(obj *unstructured.Unstructured) bool {
 	wanted, _, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
 	left, _, leftErr := unstructured.NestedInt64(obj.Object, "status", "replicas")
 	return err == nil && leftErr == nil && wanted == 0 && left == 0
 }
 
-// fares says how an object is: a Pod by what its containers wait for, and all others by kstatus.
-func fares(obj *unstructured.Unstructured) (ready, words string) {
+// readiness says whether an object is ready, and why not: of a Pod what its containers wait for, of all others what kstatus says.
+func readiness(obj *unstructured.Unstructured) (ready, words string) {
 	res, err := status.Compute(obj)
 	if err != nil {
 		return unknown, "its status can't be read"

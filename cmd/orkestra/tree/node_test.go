@@ -44,7 +44,7 @@ func TestHowObjectsFare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			ready, words := fares(parsed(t, tc.object))
+			ready, words := readiness(parsed(t, tc.object))
 			g.Expect(ready).To(Equal(tc.ready))
 			g.Expect(words).To(Equal(tc.words))
 		})
@@ -60,7 +60,7 @@ func TestSpentReplicaSets(t *testing.T) {
 		"{spec: {replicas: 0}, status: {replicas: many}}": false,
 	} {
 		obj := parsed(t, "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}, "+text[1:])
-		NewWithT(t).Expect(spent(obj)).To(Equal(want), text)
+		NewWithT(t).Expect(retired(obj)).To(Equal(want), text)
 	}
 }
 

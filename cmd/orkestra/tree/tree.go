@@ -110,7 +110,7 @@ func (f *flags) ask(ctx context.Context, kind, name string, now time.Time) (*ans
 	if err != nil {
 		return nil, err
 	}
-	g := &grower{Inspector: i, shown: map[string]bool{}, listed: map[list]*listing{}}
+	g := &builder{Inspector: i, shown: map[string]bool{}, listed: map[listKey]*listResult{}}
 	a := &answer{Manager: i.Manager(ctx), Items: []*node{}}
 	if kind != "" {
 		target, err := i.Resolve(kind, name)

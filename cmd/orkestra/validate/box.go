@@ -85,7 +85,7 @@ func unusable(u input.Unusable) Result {
 	return r
 }
 
-// document gives the result for one document, or nil for one that is no business of this command.
+// document gives the result for one document, or nil for one that this command does not check.
 func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, error) {
 	if doc.Wrong != nil {
 		r := unusable(input.Unusable{Document: doc, Mistakes: []input.Mistake{*doc.Wrong}})
@@ -112,7 +112,7 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
 	r := &Result{File: doc.File, Box: doc.Name(), isBox: true, subject: fmt.Sprintf("%s %q", kindBox, doc.Name())}
 	content := runtime.DeepCopyJSON(doc.Content)
-	// The status is what a cluster said of the box, and is dropped when the box is applied.
+	// A box that was read from a cluster has a status. The API server ignores it when the box is applied, so it is not checked.
 	delete(content, "status")
 	found := input.NewFindings(doc.Content)
 	found.Add(input.FromSchema, input.Metadata(content)...)
@@ -193,7 +193,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 	return nil
 }
 
-// unknownCRD says where a CRD is not, and which one may have been meant.
+// unknownCRD says where the CRD was looked for, and which one may have been meant.
 func (v *Validator) unknownCRD(ctx context.Context, name string) string {
 	if v.Cluster == nil {
 		return "no file of --crd holds this CRD" + suggest.DidYouMean(name, v.CRDs.Names())

@@ -19,7 +19,7 @@ import (
 // pathDefinition is where a box holds a CRD.
 const pathDefinition = "spec.crd.definition"
 
-// definition checks what the schema of boxes leaves open: the CRD in a box.
+// definition checks the types and names of the fields of the CRD in a box: the schema of boxes takes any object there.
 func definition(content map[string]any) field.ErrorList {
 	defined, ok, err := unstructured.NestedMap(content, "spec", "crd", "definition")
 	if !ok || err != nil {
@@ -40,7 +40,8 @@ func definitionAdmitted(ctx context.Context, crd *apiextensionsv1.CustomResource
 	}
 	var errs field.ErrorList
 	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
-		// What is wrong with the name is wrong with what it is made of, and a status there is none.
+		// Errors of metadata and status have no place in the box, and are left out: the name is made of group and names.plural, which have
+		// errors of their own, and a definition has no status.
 		if path, ok := boxspec.DefinitionPath(e.Field); ok {
 			e.Field = path
 			errs = append(errs, e)

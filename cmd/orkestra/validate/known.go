@@ -51,7 +51,7 @@ func (k *knownBoxes) add(doc input.Document) []input.Mistake {
 // served gives the name of the CRD that a box serves and the field that says so. A box that is wrong elsewhere has one too.
 func served(box map[string]any) (path, crd string) {
 	at := func(fields ...string) string {
-		// What has another type is reported by the schema.
+		// A value of another type is reported by the schema, and counts as absent here.
 		s, _, _ := unstructured.NestedString(box, append([]string{"spec", "crd"}, fields...)...)
 		return s
 	}
@@ -62,7 +62,8 @@ func served(box map[string]any) (path, crd string) {
 	return "spec.crd.name", at("name")
 }
 
-// box gives a box of the files; nil where none holds it, or where it can't be read: its own mistakes are told.
+// box gives a box of the files, and its content as written; nil where no file holds it, or where it can't be decoded: then its own result
+// says why.
 func (v *Validator) box(name string) (*v1alpha1.OperatorBox, map[string]any) {
 	for _, doc := range v.docs {
 		if doc.Kind() == kindBox && doc.Name() == name {

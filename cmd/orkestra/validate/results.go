@@ -65,7 +65,7 @@ func printText(w io.Writer, results []Result) error {
 			b.WriteString("\n")
 		}
 		for _, note := range r.Notes {
-			if note != r.schemaNote { // report has printed that one
+			if note != r.schemaNote { // report prints that one, in all formats
 				fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.subject, note)
 			}
 		}

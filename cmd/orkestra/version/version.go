@@ -1,4 +1,4 @@
-// Package version is the command `orkestra version`, and knows what is said of the binary.
+// Package version is the command `orkestra version`, and knows from what the binary was built.
 package version
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 )
 
-// Set by the linker.
+// Set by the linker: see -X in the Makefile and the Dockerfile.
 var (
 	number = "dev"
 	commit = "none"
@@ -19,7 +19,7 @@ var (
 // testedKubernetes is the minor version that releases are tested with.
 const testedKubernetes = "1.36"
 
-// Info is what is said of the binary.
+// Info says from what a binary was built.
 type Info struct {
 	// Version is the number of the release, or what git says of the commit.
 	Version string `json:"version"`
@@ -31,7 +31,7 @@ type Info struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-// Get gives what is said of this binary.
+// Get gives the Info of this binary.
 func Get() Info {
 	return Info{Version: number, Commit: commit, Go: runtime.Version(), Kubernetes: testedKubernetes}
 }

@@ -230,12 +230,12 @@ func (e *Engine) Plan(name string) *pipeline.Plan {
 
 // Release lets go of all resources of a box: it writes to each why, and takes Orkestra's marks off. It gives those that are left,
 // sorted; the caller calls it again after each BoxChanged until there are none.
-func (e *Engine) Release(ctx context.Context, name string, how release.Mode, f release.Farewell) (left []types.NamespacedName, err error) {
+func (e *Engine) Release(ctx context.Context, name string, how release.Mode, cause release.Cause) (left []types.NamespacedName, err error) {
 	b := e.box(name)
 	if b == nil {
 		return nil, nil
 	}
-	return b.release.All(ctx, how, f)
+	return b.release.All(ctx, how, cause)
 }
 
 // Narrow says whether a box can be restarted with the namespaces of its plan alone: it watches more of them, but in none of the

@@ -57,10 +57,10 @@ type fakeEngine struct {
 	unused   []schema.GroupVersionKind
 	narrow   bool
 
-	left     []types.NamespacedName // of Release
-	fails    error                  // of Release
-	how      release.Mode
-	farewell release.Farewell
+	left  []types.NamespacedName // of Release
+	fails error                  // of Release
+	how   release.Mode
+	cause release.Cause
 }
 
 func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
@@ -87,8 +87,8 @@ func (e *fakeEngine) Remove(box string) {
 	delete(e.plans, box)
 }
 
-func (e *fakeEngine) Release(_ context.Context, _ string, how release.Mode, f release.Farewell) ([]types.NamespacedName, error) {
-	e.how, e.farewell = how, f
+func (e *fakeEngine) Release(_ context.Context, _ string, how release.Mode, cause release.Cause) ([]types.NamespacedName, error) {
+	e.how, e.cause = how, cause
 	return e.left, e.fails
 }
 

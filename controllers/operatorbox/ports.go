@@ -56,7 +56,7 @@ type Engine interface {
 	Findings
 	Process
 
-	Release(ctx context.Context, box string, how release.Mode, farewell release.Farewell) ([]types.NamespacedName, error)
+	Release(ctx context.Context, box string, how release.Mode, cause release.Cause) ([]types.NamespacedName, error)
 }
 
 // SubControllers run one plan for each box.

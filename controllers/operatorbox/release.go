@@ -122,8 +122,8 @@ func (r *releaser) releaseResources(ctx context.Context, s *scope) (waits string
 	if waits, err = r.serveRelease(ctx, s); err != nil || waits != "" || r.Engine.Plan(s.box.Name) == nil {
 		return waits, err
 	}
-	how, farewell := r.how(s)
-	left, err := r.Engine.Release(ctx, s.box.Name, how, farewell)
+	how, cause := r.how(s)
+	left, err := r.Engine.Release(ctx, s.box.Name, how, cause)
 	switch {
 	case errors.Is(err, release.ErrFilling):
 		return "waits for its caches to fill", nil
@@ -136,7 +136,7 @@ func (r *releaser) releaseResources(ctx context.Context, s *scope) (waits string
 }
 
 // how says how the resources of a box are let go, and what their conditions say afterwards.
-func (r *releaser) how(s *scope) (release.Mode, release.Farewell) {
+func (r *releaser) how(s *scope) (release.Mode, release.Cause) {
 	how := release.Marks
 	switch {
 	case !s.deleted:

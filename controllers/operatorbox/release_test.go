@@ -62,7 +62,7 @@ func TestADeletedBoxGoesWhenNothingIsHeld(t *testing.T) {
 	g.Expect(box).To(BeNil())
 	g.Expect(result).To(BeZero())
 	g.Expect(p.engine.how).To(Equal(release.Marks))
-	g.Expect(p.engine.farewell.Reason).To(Equal(v1alpha1.ReasonBoxDeleted))
+	g.Expect(p.engine.cause.Reason).To(Equal(v1alpha1.ReasonBoxDeleted))
 	g.Expect(p.engine.Plan("shop")).To(BeNil())
 	g.Expect(p.reports).NotTo(HaveKey("shop"))
 	g.Expect(p.revisions(t)).To(BeEmpty())
@@ -91,9 +91,9 @@ func TestHowADeletedBoxLetsGo(t *testing.T) {
 			s := newScope(shop(websitesCRD))
 			tc.change(s.box)
 			s.live, s.deleted = installedCRD(), !tc.draining
-			how, farewell := (&releaser{}).how(s)
+			how, cause := (&releaser{}).how(s)
 			g.Expect(how).To(Equal(tc.want))
-			g.Expect(farewell.Reason).To(Equal(tc.reason))
+			g.Expect(cause.Reason).To(Equal(tc.reason))
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestABoxThatIsGone(t *testing.T) {
 		gone(t, p)
 		p.engine.left = []types.NamespacedName{{Namespace: "a", Name: "web"}}
 		_, result := p.serves(t, "shop")
-		g.Expect(p.engine.farewell.Reason).To(Equal(v1alpha1.ReasonBoxDeleted), "its resources are let go nevertheless")
+		g.Expect(p.engine.cause.Reason).To(Equal(v1alpha1.ReasonBoxDeleted), "its resources are let go nevertheless")
 		g.Expect(result.RequeueAfter).To(Equal(finalizeInterval))
 		g.Expect(p.engine.Plan("shop")).NotTo(BeNil())
 		p.engine.left = nil

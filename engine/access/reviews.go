@@ -31,9 +31,9 @@ type Creator interface {
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 }
 
-// Reviews asks the API server what the manager may do, and keeps the answers for all boxes. Before something is begun, a grant is
-// believed and a refusal is asked for again; after the API server has refused something, it is the other way round. nil knows
-// nothing: it takes every refusal for what it says. It is safe for concurrent use.
+// Reviews asks the API server by SelfSubjectAccessReviews what the manager may do, and keeps the answers for all boxes. Missing, which
+// is asked before a box starts, believes a grant that is kept, and asks again after a refusal. Granted, which is asked after the API
+// server has denied a request, does the opposite. A nil *Reviews believes every denial. It is safe for concurrent use.
 type Reviews struct {
 	client Creator
 	clock  clock.PassiveClock
@@ -80,9 +80,10 @@ func (r *Reviews) Granted(ctx context.Context, want Right) bool {
 	return allowed
 }
 
-// Lost notes that a right was found to be missing, in whichever namespace, and says whether it was believed to be there.
+// Lost notes that a right was found to be missing, in whichever namespace, and says whether it was believed to be there: then the boxes
+// that rely on it have to be checked again.
 func (r *Reviews) Lost(lost Right) bool {
-	lost.Namespace = "" // before a box runs, rights are asked for in all namespaces
+	lost.Namespace = "" // Missing asks, and so keeps grants, for all namespaces
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, believed := r.granted[lost]
@@ -97,9 +98,9 @@ func (r *Reviews) ask(ctx context.Context, want Right, remembered func() (known,
 	}
 	answer, err, _ := r.asking.Do(want.key(), func() (any, error) {
 		if known, allowed := remembered(); known {
-			return allowed, nil // it was asked since
+			return allowed, nil // the call before this one has asked
 		}
-		// Others wait for the answer too, whatever becomes of the reconcile that asks.
+		// Others wait for this answer, too: it must not fail because the reconcile that happens to ask is canceled.
 		allowed, err := r.review(context.WithoutCancel(ctx), want)
 		r.note(want, allowed)
 		return allowed, err
@@ -121,7 +122,7 @@ func (r *Reviews) believesRefusal(want Right) bool {
 	return ok && r.clock.Since(at) < RetryInterval
 }
 
-// note keeps an answer. A grant outlives a refusal until Lost takes it back, since that says whether somebody relied on it.
+// note keeps an answer. A refusal does not delete the grant before it: Lost does, and says by that whether somebody relied on it.
 func (r *Reviews) note(want Right, allowed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,7 +34,7 @@ func (r Right) String() string {
 	return r.Verb + " " + name
 }
 
-// key tells rights apart.
+// key is one text for each right, for singleflight: String leaves out the namespace.
 func (r Right) key() string { return r.Namespace + " " + r.String() }
 
 // Rights gives the rights that rules grant, each in all namespaces, in the order of the rules.
@@ -53,7 +53,8 @@ func Rights(rules []rbacv1.PolicyRule) []Right {
 	return out
 }
 
-// Sentence says what the manager may not do, as `verb/verb resource.group`, and what helps. missing is what Reviews.Missing gives.
+// Sentence is the message for users: what the manager may not do, as `verb/verb resource.group`, and how to grant it. missing is what
+// Reviews.Missing gives.
 func Sentence(missing []string) string {
 	verbs := map[string][]string{}
 	for _, m := range missing {

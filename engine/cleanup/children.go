@@ -1,5 +1,7 @@
 package cleanup
 
+// Which children are deleted for an owner that is gone, and how owners are found after a restart.
+
 import (
 	"context"
 	"slices"
@@ -15,14 +17,15 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// DeleteChildren deletes what the box made for a resource, and says whether something is left. What is to outlive its
-// declaration is let go.
+// DeleteChildren deletes what the box made for a resource, and says whether something is left. Children with deletionPolicy: Orphan
+// stay, without our labels and owner references.
 func (o *Owners) DeleteChildren(ctx context.Context, resource *unstructured.Unstructured) (left bool, err error) {
 	owner := apply.Owner{Resource: resource, Box: o.Box}
+	// Kinds are sorted, the core group first. Backward, workloads go before the ConfigMaps and Secrets that they use.
 	for _, kind := range slices.Backward(o.Inventory.Kinds()) {
 		for _, child := range o.Inventory.Owned(kind, resource) {
 			if child.GetLabels()[v1alpha1.LabelBox] != o.Box {
-				continue
+				continue // another box has made it
 			}
 			orphan := child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan)
 			left = left || !orphan
@@ -31,7 +34,7 @@ func (o *Owners) DeleteChildren(ctx context.Context, resource *unstructured.Unst
 				err = o.Writer.Orphan(ctx, owner, child)
 			case child.GetDeletionTimestamp() == nil:
 				err = o.Writer.Delete(ctx, child)
-			default: // it is on its way
+			default: // it is being deleted
 			}
 			if err != nil {
 				return true, err
@@ -41,9 +44,9 @@ func (o *Owners) DeleteChildren(ctx context.Context, resource *unstructured.Unst
 	return left, nil
 }
 
-// collect deletes the children that still name an owner that is gone. Those of a resource whose children were to be left name
-// it no more: the garbage collector takes the reference off before the owner goes. Where they are does not matter: the garbage
-// collector would delete whatever names an owner that is gone.
+// collect does the work of the garbage collector where that has missed it: it deletes children whose only owner reference names an
+// owner that is gone. A deletion with propagationPolicy: Orphan spares them, since the garbage collector takes the references off
+// before such an owner goes. Unlike DeleteChildren it deletes them in all namespaces, as the garbage collector would.
 func (o *Owners) collect(ctx context.Context, owner *unstructured.Unstructured) error {
 	var left []*unstructured.Unstructured
 	for _, kind := range o.Inventory.Kinds() {
@@ -58,7 +61,7 @@ func (o *Owners) collect(ctx context.Context, owner *unstructured.Unstructured) 
 		return nil
 	}
 	if gone, err := o.Writer.Gone(ctx, owner); err != nil || !gone {
-		return err // what a list did not show may still be there; its deletion is on the way, and is an event again
+		return err // a cache that did not show the owner may have been behind; the delete event will come
 	}
 	for _, child := range left {
 		if err := o.Writer.Delete(ctx, child); err != nil {

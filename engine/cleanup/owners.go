@@ -1,10 +1,11 @@
-// Package cleanup deletes the children of owners that went otherwise than they should.
+// Package cleanup deletes the children of owners that went without the stage deletion, which holds a resource by a finalizer until
+// its children are gone.
 //
-// A resource goes in an orderly way by the stage deletion, which holds it until its children are gone. Two ways lead past
-// that. An owner is lost where the API server removed it although our finalizer held it: it does so when the deletion was under
-// way as the first finalizer was added. And the garbage collector misses the children of an owner that was deleted and made
-// again under its name while its watch was broken: what it lists then looks like a change of one object. Whichever way it was,
-// the owner is remembered here, and each cycle at its name cleans up after it until nothing is left.
+// There are two such cases. An owner is lost where the API server removed it although it had our finalizer: that happens when the
+// deletion was under way as the first finalizer was added. And children stay in the backlog of the garbage collector where it missed
+// that their owner was deleted, because another one was created under the same name while its watch was broken: its relist then looks
+// like an update of one object. In both cases the owner is remembered here, and each cycle at its name deletes its children until
+// nothing is left.
 package cleanup
 
 import (
@@ -29,8 +30,8 @@ const (
 	lostInterval = time.Second
 	// backlogDelay is how long the garbage collector has for the children of an owner that is gone. It mostly takes a second.
 	backlogDelay = time.Minute
-	// otherCleansUp is how long a process that does not lead remembers what was lost: the one that leads has cleaned up by
-	// then, or another leads.
+	// otherCleansUp is how long a follower remembers lost owners. By then the leader has cleaned up after them, or a new leader has
+	// taken over with what it remembers itself.
 	otherCleansUp = time.Minute
 )
 
@@ -40,7 +41,7 @@ type Inventory interface {
 	Kinds() []schema.GroupVersionKind
 	// Owned gives the children of a resource that the box may have made for it.
 	Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured
-	// WrittenFor gives what says that it was written for a resource, wherever it is.
+	// WrittenFor gives all objects that are labeled as children of a resource and were applied by Orkestra, in any namespace.
 	WrittenFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured
 	// Made gives the children of a kind that the box has.
 	Made(kind schema.GroupVersionKind) []*unstructured.Unstructured
@@ -58,7 +59,7 @@ type Writer interface {
 	ResolveUnconfirmed(ctx context.Context, owner types.UID) error
 }
 
-// Owners are the resources of one box that went, and after which it has to clean up. It is safe for concurrent use.
+// Owners are the resources of one box that are gone, and whose children it has to delete. It is safe for concurrent use.
 type Owners struct {
 	// Box that made the children.
 	Box string
@@ -73,31 +74,33 @@ type Owners struct {
 	all map[types.NamespacedName][]*owner // guarded by mu, and so are the times of each
 }
 
-// owner is one that went.
+// owner is one resource that is gone.
 type owner struct {
 	// resource is its last state where it was lost; else an owner stub.
 	resource *unstructured.Unstructured
 	// lost says that our finalizer held it. Otherwise its children are in the backlog of the garbage collector.
 	lost bool
-	// due is when it is cleaned up after next, and delay how long that was away when it was set.
+	// due is when its children are deleted or looked for next. delay is how far away that was when it was set: if more than that is
+	// left, the clock has been set back.
 	due   time.Time
 	delay time.Duration
-	since time.Time
+	since time.Time // when it was remembered
 }
 
 func nameOf(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// Lost takes in the last state of a resource that is gone, if our finalizer held it. One that was deleted as it should be had
-// a deletion time, and was cleaned up; one without our finalizer was let go.
+// Lost remembers a resource that is gone, by its last state, if it had our finalizer and no deletion time. With a deletion time, the
+// stage deletion has taken care of it; without our finalizer, it was let go.
 func (o *Owners) Lost(resource *unstructured.Unstructured) {
 	if resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
 		o.add(&owner{resource: resource, lost: true})
 	}
 }
 
-// Deleted takes in a resource that is gone after it was deleted: its children are the garbage collector's to take.
+// Deleted remembers a resource that is gone after it was deleted. The garbage collector deletes its children; after backlogDelay we
+// see whether it did.
 func (o *Owners) Deleted(resource *unstructured.Unstructured) {
 	if resource.GetDeletionTimestamp() != nil {
 		o.add(&owner{resource: stub(resource.GroupVersionKind(), nameOf(resource), resource.GetUID()), delay: backlogDelay})
@@ -144,7 +147,7 @@ func (o *Owners) keepLocked(key types.NamespacedName, keep func(*owner) bool) {
 	}
 }
 
-// Pending are the names that have to be cleaned up after, and how long each has.
+// Pending are the names at which CleanUp has something to do, and after which time.
 func (o *Owners) Pending() map[types.NamespacedName]time.Duration {
 	o.mu.Lock()
 	names := slices.Collect(maps.Keys(o.all))
@@ -172,8 +175,8 @@ func (o *Owners) dueOf(key types.NamespacedName) (due []*owner) {
 	return due
 }
 
-// again sets when an owner is cleaned up after next.
-func (o *Owners) again(one *owner) {
+// postpone sets when an owner is tried again.
+func (o *Owners) postpone(one *owner) {
 	now := o.Clock.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +194,7 @@ func (o *Owners) done(done *owner) {
 	o.keepLocked(nameOf(done.resource), func(one *owner) bool { return one != done })
 }
 
-// next is how long the next owner of a name has; ok is false where there is none.
+// next is the time until the next owner of a name is due; ok is false where there is none.
 func (o *Owners) next(key types.NamespacedName) (next time.Duration, ok bool) {
 	now := o.Clock.Now()
 	o.mu.Lock()
@@ -204,25 +207,25 @@ func (o *Owners) next(key types.NamespacedName) (next time.Duration, ok bool) {
 	return next, len(o.all[key]) > 0
 }
 
-// CleanUp deletes what the owners of a name have left, and says after which time it must be called again; zero: nothing is
-// left. Mostly there is nothing, and nothing is sent. Every cycle at a name calls it, since it may have used up the one that
-// was queued for this.
+// CleanUp deletes the children of the owners of a name that are due, and says after which time it must be called again; zero: nothing
+// is left. Mostly there is nothing, and no request is sent. Every cycle at the name calls it: the queue holds a key once, so that a
+// cycle for another reason takes the place of the one that was queued for this.
 func (o *Owners) CleanUp(ctx context.Context, key types.NamespacedName) time.Duration {
 	for _, one := range o.dueOf(key) {
 		if o.cleanUp(ctx, one) {
 			o.done(one)
 		} else {
-			o.again(one)
+			o.postpone(one)
 		}
 	}
 	next, ok := o.next(key)
 	if !ok {
 		return 0
 	}
-	return max(next, time.Nanosecond)
+	return max(next, time.Nanosecond) // zero would mean that nothing is left
 }
 
-// cleanUp says whether nothing is left of an owner's children.
+// cleanUp deletes the children of one owner, and says whether none is left.
 func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
 	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
 	if !one.lost {
@@ -232,6 +235,7 @@ func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
 		}
 		return true
 	}
+	// A child whose creation was never answered may exist although no cache shows it.
 	err := o.Writer.ResolveUnconfirmed(ctx, one.resource.GetUID())
 	left := false
 	if err == nil {

@@ -18,16 +18,16 @@ type Cache interface {
 	Get(kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
 }
 
-// throttled writes the children of one resource in one cycle, and leaves alone for a while what others keep changing. What it leaves
-// alone has an outcome that says so.
+// throttled writes the children of one resource in one cycle. A child that somebody else keeps changing is not written for a while;
+// its outcome says so.
 type throttled struct {
 	stage.Applier
 
-	cache  Cache
-	guard  *Guard
-	home   string // namespace of the resource
-	now    time.Time
-	resync time.Duration
+	cache     Cache
+	guard     *Guard
+	namespace string // namespace of the resource
+	now       time.Time
+	resync    time.Duration
 }
 
 // Apply implements stage.Applier.
@@ -35,16 +35,16 @@ func (a *throttled) Apply(ctx context.Context, owner apply.Owner, child apply.Ch
 	name := nameOf(child.Object)
 	c := a.guard.of(name)
 	if c != nil {
-		before := c.throttled()
+		before := c.throttled() // holds may start the throttling, which is logged once
 		if live, may := a.mayHold(c, child.Object); may && c.holds(live, a.now) {
 			if !before {
-				log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.home))
+				log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.namespace))
 			}
-			return apply.Outcome{Action: apply.None, Object: child.Object, Contention: c.message(name, a.home), ReconcileAt: c.next(live)}, nil
+			return apply.Outcome{Action: apply.None, Object: child.Object, Contention: c.message(name, a.namespace), ReconcileAt: c.next(live)}, nil
 		}
 	}
 	out, err := a.Applier.Apply(ctx, owner, child)
-	if err != nil || out.Action != apply.Corrected {
+	if err != nil || out.Action != apply.Corrected { // only a correction undoes what somebody else did
 		return out, err
 	}
 	if c == nil {
@@ -52,13 +52,13 @@ func (a *throttled) Apply(ctx context.Context, owner apply.Owner, child apply.Ch
 	}
 	c.corrected(child.Object, out, a.now, a.resync)
 	if c.throttled() {
-		out.Contention, out.ReconcileAt = c.message(name, a.home), c.next(c.version)
+		out.Contention, out.ReconcileAt = c.message(name, a.namespace), c.next(c.version)
 	}
 	return out, nil
 }
 
-// mayHold gives the version of a child in the watch cache. may is false where the child is written in any case: it is gone, or
-// declared otherwise now.
+// mayHold gives the version of a child in the watch cache. may is false where the child is written in any case: it is gone, or its
+// declaration has changed.
 func (a *throttled) mayHold(c *contention, declared *unstructured.Unstructured) (live string, may bool) {
 	if drift.Hash(declared) != c.content {
 		return "", false

@@ -13,9 +13,9 @@ import (
 )
 
 // Guard is what is remembered of the writes to the children of one resource, from cycle to cycle. It begins anew when somebody edits
-// the resource: nobody who does is made to wait. The zero value remembers nothing.
+// the resource, so that an edit takes effect without a pause. The zero value remembers nothing.
 type Guard struct {
-	attempt string // what the resource was when it began
+	attempt string // the attempt key (see attemptOf) for which it remembers
 	loop    loop
 
 	mu       sync.Mutex // children are written at the same time
@@ -43,10 +43,10 @@ func (g *Guard) Applier(writer stage.Applier, cache Cache, resource *unstructure
 	if resource.GetDeletionTimestamp() != nil {
 		return writer
 	}
-	return &throttled{Applier: writer, cache: cache, guard: g, home: resource.GetNamespace(), now: now, resync: resync}
+	return &throttled{Applier: writer, cache: cache, guard: g, namespace: resource.GetNamespace(), now: now, resync: resync}
 }
 
-// Count counts the writes of one cycle, and says of what there is too much; empty: of nothing.
+// Count counts the writes of one cycle. message says which writes do not end, where that makes a pause begin; else it is empty.
 func (g *Guard) Count(writes []stage.Written, now time.Time, resync time.Duration) (message string) {
 	return g.loop.count(writes, now, resync)
 }
@@ -69,7 +69,7 @@ func (g *Guard) add(name childName) *contention {
 	return c
 }
 
-// attemptOf is what an edit changes, or a new value of reconcile-at.
+// attemptOf gives a key that changes with each edit of the spec, and with each new value of the annotation reconcile-at.
 func attemptOf(resource *unstructured.Unstructured) string {
 	return strconv.FormatInt(resource.GetGeneration(), 10) + resource.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
 }

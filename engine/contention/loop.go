@@ -16,9 +16,9 @@ const (
 	rewriteWindow = 10 * time.Second
 )
 
-// loop slows a resource down whose children get new content again and again: mostly their templates read what they write,
-// such as a counter. Or they are deleted again and again: their names read what there is, and others are made for them. Nothing else
-// would end that, since each write is a change to what the next cycle reads.
+// loop slows a resource down whose children get new content in each cycle, mostly because their templates read what they write, such
+// as a counter; or whose children are deleted and created in each cycle, because their names depend on the children that exist.
+// Nothing else would end that, since each write changes what the next cycle reads.
 type loop struct {
 	since  time.Time // the first of the writes that count
 	writes int
@@ -26,9 +26,9 @@ type loop struct {
 	until  time.Time // the next cycle is not before
 }
 
-// count counts a cycle, and says what never rests, where a pause begins.
+// count counts a cycle. message says which writes do not end, where that makes a pause begin; else it is empty.
 func (l *loop) count(writes []stage.Written, now time.Time, resync time.Duration) (message string) {
-	message = restless(writes)
+	message = endless(writes)
 	if now.Sub(l.since) > rewriteWindow {
 		l.since, l.writes = now, 0
 		if message == "" {
@@ -41,14 +41,15 @@ func (l *loop) count(writes []stage.Written, now time.Time, resync time.Duration
 	if l.writes++; l.writes < maxRewrites {
 		return ""
 	}
+	// Twice as long each time, up to resync; the exponent is bounded, so that the shift does not overflow.
 	l.until = now.Add(min(rewriteWindow<<min(l.pauses, maxRewrites), max(resync, rewriteWindow)))
 	l.since, l.writes, l.pauses = l.until, 0, l.pauses+1
 	return message
 }
 
-// restless says what a cycle has done that may go on for ever: a child got new content, or was deleted because its declaration makes
-// another one, or none, now. Empty: nothing of that.
-func restless(writes []stage.Written) string {
+// endless says which write of a cycle may repeat for ever: a child got new content, or was pruned because its declaration now makes
+// another one, or none. Empty: there is none.
+func endless(writes []stage.Written) string {
 	first := func(actions ...apply.Action) string {
 		at := slices.IndexFunc(writes, func(w stage.Written) bool { return slices.Contains(actions, w.Action) })
 		if at < 0 {

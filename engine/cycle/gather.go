@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // gather collects the facts. What is costly is found out only where it may still matter: that is why Decide is asked twice on the
@@ -42,7 +43,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.RollbackDue(rollback.AttemptOf(plan.Revision, stored), rule, c.Tracker.Degraded())
 		f.RollbackTried = st.attempts.Tried
-		if back := rollback.MarkOf(stored); back != nil && back.Stands(plan.Revision, stored) {
+		if back := rollback.MarkOf(stored); back.Stands(plan.Revision, stored) {
 			f.RolledBack, f.AttemptDue = true, back.MustRetry(plan.Runtime.Resync, now)
 		}
 	}
@@ -97,20 +98,15 @@ func observedGeneration(obj *unstructured.Unstructured) int64 {
 
 // conditionOf reads a condition of a resource; an empty one where there is none.
 func conditionOf(obj *unstructured.Unstructured, kind string) metav1.Condition {
-	// A status of another shape has no conditions.
-	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, entry := range list {
-		m, ok := entry.(map[string]any)
-		if !ok || m["type"] != kind {
-			continue
-		}
-		c := metav1.Condition{Type: kind}
-		s, _ := m["status"].(string)
-		c.Status = metav1.ConditionStatus(s)
-		c.Reason, _ = m["reason"].(string)
-		c.Message, _ = m["message"].(string)
-		c.ObservedGeneration, _ = m["observedGeneration"].(int64)
-		return c
+	stored := status.ConditionOf(obj, kind)
+	if stored == nil {
+		return metav1.Condition{}
 	}
-	return metav1.Condition{}
+	c := metav1.Condition{Type: kind}
+	s, _ := stored["status"].(string)
+	c.Status = metav1.ConditionStatus(s)
+	c.Reason, _ = stored["reason"].(string)
+	c.Message, _ = stored["message"].(string)
+	c.ObservedGeneration, _ = stored["observedGeneration"].(int64)
+	return c
 }

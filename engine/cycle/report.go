@@ -154,7 +154,7 @@ func (r *Record) transition(box string) (a announcement, ok bool) {
 		}
 		a.note = strings.ToValidUTF8(a.note[:min(len(a.note), maxNote)], "")
 		return a, true
-	case rollback.MarkOf(run.Stored).Tells(r.Plan.Revision, run.Stored): // the event of the rollback has told why
+	case rollback.MarkOf(run.Stored).Stands(r.Plan.Revision, run.Stored): // the event of the rollback has told why
 	case after.Reason == v1alpha1.ReasonReconcileError, after.Reason == v1alpha1.ReasonChildFailed:
 		return a, true
 	}

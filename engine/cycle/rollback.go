@@ -58,7 +58,7 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 		Since: metav1.NewTime(c.Clock.Now()), Count: 1, Trigger: a.Due,
 	}
 	mark.Failed(a.Failure)
-	if before != nil && before.Stands(plan.Revision, c.stored) {
+	if before.Stands(plan.Revision, c.stored) {
 		mark.Count = before.Count + 1 // the same generation was tried again, and failed again
 	}
 	// Where the failed attempt had changed no child of a resource that is rolled back already, there is nothing new to tell.

@@ -17,9 +17,9 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// Kinds says how kinds are served, and keeps the schemas of custom kinds, which say of which types their fields are and how their
-// lists are matched. A schema is read when a box begins to watch a kind, and again after a child of it did not fit. It is safe for
-// concurrent use.
+// Kinds says how kinds are served, and keeps the schemas of custom kinds: templates are checked against the types of their fields, and
+// lists are compared by their list types. A schema is read when a box begins to watch a kind, and again after the API server refused a
+// child of it. It is safe for concurrent use.
 type Kinds struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
@@ -44,7 +44,7 @@ func (k *Kinds) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Schema implements stage.Kinds and drift.ListSchema: nil where the schema is not known, and then lists go by position.
+// Schema implements stage.Kinds and drift.ListSchema: nil where the schema is not known; lists are then compared by position.
 func (k *Kinds) Schema(kind schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -80,7 +80,7 @@ func (k *Kinds) Learn(ctx context.Context, kind schema.GroupVersionKind) error {
 	name := mapping.Resource.GroupResource().String()
 	obj, err := k.client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		k.put(kind, nil) // an aggregated API server has it: there is no schema that could be read
+		k.put(kind, nil) // an aggregated API server serves it: there is no CRD to read a schema from
 		return nil
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // would otherwise ask the API server twice, and there can be thousands of them.
 const absence = time.Second
 
-// mapper remembers for a moment what there is not. It is safe for concurrent use.
+// mapper remembers for a moment which kinds are not installed. It is safe for concurrent use.
 type mapper struct {
 	meta.RESTMapper
 
@@ -63,8 +63,8 @@ func MapperOf(crd stage.CRD, next meta.RESTMapper) meta.RESTMapper {
 	return ownKind{RESTMapper: next, crd: crd}
 }
 
-// ownKind answers for the kind that a box serves as its CRD says, and asks nobody. The mapper of the process remembers what
-// it was told first, and a CRD that was deleted may come back with another scope.
+// ownKind answers for the kind that a box serves by what its CRD says, and not by discovery. The mapper of the process keeps the first
+// answer that it got, and a CRD that was deleted may be created again with another scope.
 type ownKind struct {
 	meta.RESTMapper
 

@@ -48,8 +48,8 @@ func New(box string, plan func() *pipeline.Plan, children *watch.Children, schem
 	return i
 }
 
-// Set says which kinds of children the box watches: those of its plan, and those that it has made children of before. It lets
-// go of those that it no longer needs.
+// Set says which kinds of children the box watches: those of its plan, and those that it has made children of before (managed), whose
+// leftover children have to be found to be pruned. It releases the informers that are no longer needed.
 func (i *Inventory) Set(plan *pipeline.Plan, managed []schema.GroupVersionKind) {
 	kinds := slices.Clone(plan.ChildKinds)
 	for _, k := range managed {
@@ -73,7 +73,8 @@ func watched(plan *pipeline.Plan, children []schema.GroupVersionKind) []schema.G
 	return append(slices.Clone(children), rollback.Kind)
 }
 
-// Counts says whether a change of an object of that kind may be one of a child. Snapshots have an informer, and are none.
+// Counts says whether an object of that kind may be a child. ControllerRevisions may be watched for snapshots alone, which are no
+// children: their changes wake nobody.
 func (i *Inventory) Counts(kind schema.GroupVersionKind) bool {
 	return kind != rollback.Kind || slices.Contains(i.Kinds(), kind)
 }
@@ -81,8 +82,9 @@ func (i *Inventory) Counts(kind schema.GroupVersionKind) bool {
 // Kinds implements pipeline.Inventory.
 func (i *Inventory) Kinds() []schema.GroupVersionKind { return *i.kinds.Load() }
 
-// Owned implements pipeline.Inventory. An object that has the label but was never written by Orkestra is a copy that
-// somebody made of a child, and one where the box makes none was forged: neither is taken for a child, let alone deleted.
+// Owned implements pipeline.Inventory. Labels alone prove nothing: an object with our label that Orkestra never applied is a copy that
+// somebody made of a child, and one in a place where the box makes none was forged. Neither counts as a child, so that neither is ever
+// deleted.
 func (i *Inventory) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
 	plan := i.plan()
 	return slices.DeleteFunc(i.WrittenFor(kind, resource.GetUID()), func(child *unstructured.Unstructured) bool {
@@ -90,7 +92,8 @@ func (i *Inventory) Owned(kind schema.GroupVersionKind, resource *unstructured.U
 	})
 }
 
-// WrittenFor gives what says that it was written for a resource, wherever it is.
+// WrittenFor gives all objects that are labeled as children of a resource and were applied by Orkestra, in any namespace. Snapshots
+// are not among them.
 func (i *Inventory) WrittenFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured {
 	return slices.DeleteFunc(i.children.Owned(kind, resource), func(child *unstructured.Unstructured) bool {
 		return !watch.OursByFields(child) || rollback.Is(child)
@@ -102,8 +105,8 @@ func (i *Inventory) Made(kind schema.GroupVersionKind) []*unstructured.Unstructu
 	return i.children.MadeBy(kind, i.box)
 }
 
-// Unused gives the kinds that the plan does not make, and of which neither this box nor a former one has left a child of one
-// of the resources.
+// Unused gives the watched kinds that need not be watched any more: the plan does not make them, the box has no child of them, and no
+// resource has one that a former box of another name has made.
 func (i *Inventory) Unused(resources *watch.Resources) []schema.GroupVersionKind {
 	plan := i.plan()
 	has := func(kind schema.GroupVersionKind) bool {
@@ -119,11 +122,10 @@ func (i *Inventory) Unused(resources *watch.Resources) []schema.GroupVersionKind
 
 // Known says that all children of all kinds are known.
 func (i *Inventory) Known() bool {
-	return !slices.ContainsFunc(i.Kinds(), func(kind schema.GroupVersionKind) bool { return !i.children.Settled(i.box, kind) })
+	return !slices.ContainsFunc(i.Kinds(), func(kind schema.GroupVersionKind) bool { return !i.children.Complete(i.box, kind) })
 }
 
-// Fill begins to watch all kinds, and waits for each. One that is not there holds nothing back: it is asked for again by the
-// resource that needs it.
+// Fill begins to watch all kinds, and waits for each. A kind that is not served is no error here: Refill asks for it again.
 func (i *Inventory) Fill(ctx context.Context) {
 	for _, kind := range watched(i.plan(), i.Kinds()) {
 		if err := i.acquire(ctx, kind); err != nil {
@@ -134,11 +136,12 @@ func (i *Inventory) Fill(ctx context.Context) {
 
 const notWatched = "Kind can't be watched yet"
 
-// Refill asks again for kinds that were not there before. An error is one of the API server: what children there are is not
-// known then, and nothing may be decided without them.
+// Refill asks again for kinds that were not served before. It costs nothing where all are known. It fails where the API server can't
+// say whether there is such a kind, or which children there are: nothing may be decided without knowing them, since a plan would
+// create what exists already, and leave behind what should be deleted.
 func (i *Inventory) Refill(ctx context.Context) error {
 	for _, kind := range watched(i.plan(), i.Kinds()) {
-		if i.children.Settled(i.box, kind) && i.schemas.Knows(kind) {
+		if i.children.Complete(i.box, kind) && i.schemas.Knows(kind) {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, i.timeout)
@@ -147,7 +150,7 @@ func (i *Inventory) Refill(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case meta.IsNoMatchError(err), errors.Is(err, watch.ErrNotServed):
-			// The step that needs the kind says so to the user.
+			// A kind that is not installed has no children. The stage that makes some fails, and tells the user.
 			log.FromContext(ctx).V(1).Info(notWatched, "gvk", kind.String(), "reason", err.Error())
 		default:
 			return err
@@ -156,8 +159,8 @@ func (i *Inventory) Refill(ctx context.Context) error {
 	return nil
 }
 
-// Add has kinds watched besides those of the plan that runs, and says whether there were new ones: what is made of them must
-// be found again.
+// Add has kinds watched besides those of the plan that runs, until Set, and says whether there were new ones. A rollback makes
+// children of kinds that the current plan may not know.
 func (i *Inventory) Add(kinds []schema.GroupVersionKind) bool {
 	known := i.Kinds()
 	missing := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return slices.Contains(known, k) })
@@ -169,7 +172,7 @@ func (i *Inventory) Add(kinds []schema.GroupVersionKind) bool {
 	return true
 }
 
-// acquire has a kind watched for the box, and learns how its lists are matched.
+// acquire has a kind watched for the box, and learns its schema, by which its lists are compared.
 func (i *Inventory) acquire(ctx context.Context, kind schema.GroupVersionKind) error {
 	if err := i.children.Acquire(ctx, i.box, kind); err != nil {
 		return err

@@ -42,8 +42,8 @@ func Compile(list []v1alpha1.Condition, crd stage.CRD, at *field.Path) (*Check, 
 	return &Check{gate: gate}, nil
 }
 
-// Check says what a resource lacks; "" when it is healthy. again is when that changes with the time alone; zero: never. What
-// can't be evaluated for this resource is lacking too.
+// Check says what a resource lacks; "" when it is healthy. again is when that may change just because time passes; zero: never. A
+// condition that can't be evaluated counts as not met.
 func (c *Check) Check(ctx context.Context, resource *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
 	if c.gate == nil {
 		return notReady(resource), time.Time{}

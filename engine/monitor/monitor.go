@@ -23,11 +23,11 @@ import (
 // The pauses between two tries to watch a kind: the first, which doubles, and the longest.
 const firstDelay, maxDelay = 250 * time.Millisecond, 15 * time.Second
 
-// monitor looks at the resources of one CRD. It owns one goroutine.
+// monitor checks the resources of one CRD. It owns one goroutine.
 type monitor struct {
 	config  Config
 	name    string
-	user    string // of the shared informer
+	user    string // under which the shared informer is acquired
 	kind    schema.GroupVersionKind
 	tracker *health.Tracker
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
@@ -36,16 +36,16 @@ type monitor struct {
 
 	mu       sync.Mutex // guards what follows
 	is       MonitoredCRD
-	started  time.Time // when all resources were known; zero: they are not yet
-	problem  string    // why they are not
+	started  time.Time // when all resources had been checked once; zero: not yet
+	problem  string    // why not
 	verdicts map[types.NamespacedName]verdict
 }
 
-// verdict is what a resource was found to lack, and in what it was found.
+// verdict is what a resource was found to lack.
 type verdict struct {
-	version, revision string
-	unmet             string
-	again             time.Time // when it may change with the time alone
+	version, revision string    // of the resource, and of the check
+	unmet             string    // empty: it is healthy
+	again             time.Time // when that may change just because time passes; zero: never
 }
 
 func newMonitor(config Config, is MonitoredCRD) *monitor {
@@ -59,13 +59,14 @@ func newMonitor(config Config, is MonitoredCRD) *monitor {
 	return m
 }
 
+// serves says whether the monitor can go on for is: the same CRD in the same version.
 func (m *monitor) serves(is MonitoredCRD) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.is.CRD.UID == is.CRD.UID && m.is.CRD.Resource == is.CRD.Resource && m.kind == is.CRD.Kind
 }
 
-// change takes another check, and looks at all resources if there is one.
+// change takes another check, and checks all resources again if it differs.
 func (m *monitor) change(is MonitoredCRD) {
 	m.mu.Lock()
 	same := m.is.Revision == is.Revision
@@ -104,14 +105,14 @@ func (m *monitor) start(parent context.Context) {
 	})
 }
 
-// stop waits for all of it.
+// stop ends the monitor, and waits for its goroutine.
 func (m *monitor) stop() {
 	m.cancel()
 	m.working.Wait()
 	m.config.Informers.Release(m.user)
 }
 
-// run gets to know all resources, and looks at those that change until ctx ends.
+// run checks all resources, and then those that change, until ctx ends.
 func (m *monitor) run(ctx context.Context) {
 	if !m.fill(ctx) {
 		return
@@ -119,6 +120,7 @@ func (m *monitor) run(ctx context.Context) {
 	for _, obj := range m.resources() {
 		m.judge(ctx, keyOf(obj))
 	}
+	// The tracker was restored from CRDHealth, which may list resources that are gone.
 	m.tracker.Retain(func(name types.NamespacedName) bool { return m.get(name) != nil })
 	m.mu.Lock()
 	m.started, m.problem = m.config.Clock.Now(), ""
@@ -158,12 +160,13 @@ func (m *monitor) acquire(ctx context.Context) error {
 	return m.config.Informers.Acquire(ctx, m.user, m.kind)
 }
 
+// stuck notes why the resources can't be watched.
 func (m *monitor) stuck(err error) {
 	m.mu.Lock()
 	said := m.problem
 	m.problem = "resources can't be watched: " + err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		m.problem = "" // it takes its time
+		m.problem = "" // a long list takes its time: Starting says enough
 	}
 	changed := said != m.problem
 	m.mu.Unlock()
@@ -176,7 +179,7 @@ func (m *monitor) get(key types.NamespacedName) *unstructured.Unstructured {
 	return m.config.Informers.Get(m.kind, key.Namespace, key.Name)
 }
 
-// judge looks at one resource, and counts what it finds. What was found in the same version is not counted again.
+// judge checks one resource, and counts the result. The same version of the resource is not checked again by the same check.
 func (m *monitor) judge(ctx context.Context, key types.NamespacedName) {
 	obj := m.get(key)
 	now := m.config.Clock.Now()
@@ -203,13 +206,15 @@ func (m *monitor) judge(ctx context.Context, key types.NamespacedName) {
 		m.queue.AddAfter(key, found.again.Sub(now))
 	}
 	waiting := status.IsTrue(obj, v1alpha1.ConditionReconciling)
+	// A result that CRDHealth shows already is no news: a restart of the manager must not count it again.
 	news := !first || !said(is.Health, key, found.unmet)
 	m.tracker.Observe(health.Observation{
 		Resource: key, Ready: found.unmet == "" && !waiting, Waiting: waiting, Counts: news, Failed: found.unmet != "", Message: found.unmet,
 	})
 }
 
-// said says whether what a resource lacks, or that it lacks nothing, is what was last written of it. Messages are cut there.
+// said says whether the status that was last written shows the same of a resource: that it lacks this, or, with an empty unmet, that it
+// does not fail. Messages are cut there, so that a prefix is enough.
 func said(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet string) bool {
 	for _, f := range written.Failing {
 		if f.Namespace == key.Namespace && f.Name == key.Name {
@@ -219,7 +224,7 @@ func said(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet stri
 	return unmet == ""
 }
 
-// check runs the check. A panic is what this resource lacks.
+// check runs the check. A panic fails this resource alone.
 func (m *monitor) check(ctx context.Context, check *Check, obj *unstructured.Unstructured, now time.Time) (unmet string, again time.Time) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -239,7 +244,7 @@ func (m *monitor) report() health.Report {
 	if !m.started.IsZero() {
 		r.Phase, r.StartedAt = health.Running, m.started
 	}
-	// Its own operator reconciles: what is counted here are checks.
+	// These counters of CRDHealth are about reconciles, which another operator does; the tracker has counted checks.
 	r.Snapshot.ConsecutiveFailures, r.Snapshot.SuccessCount, r.Snapshot.FailureCount = 0, 0, 0
 	r.Snapshot.Degraded = r.Snapshot.Resources.Failing > 0
 	return r

@@ -72,7 +72,7 @@ type Monitors struct {
 // New gives monitors of nothing.
 func New(config Config) *Monitors { return &Monitors{config: config, all: map[string]*monitor{}} }
 
-// Run lets CRDs be tracked until ctx ends, and returns when the last monitor has stopped.
+// Run lets Track start monitors until ctx ends, and returns when the last monitor has stopped.
 func (m *Monitors) Run(ctx context.Context) {
 	m.mu.Lock()
 	m.ctx = ctx
@@ -126,7 +126,7 @@ func (m *Monitors) Report(name string) (report health.Report, ok bool) {
 	return one.report(), true
 }
 
-// Changed takes in that objects of a kind have changed, where they are checked.
+// Changed queues objects that have changed for a check, where their kind is monitored.
 func (m *Monitors) Changed(kind schema.GroupVersionKind, objects ...*unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

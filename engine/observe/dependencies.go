@@ -9,21 +9,21 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// Dependencies are how boxes fare, and CRDs that other operators run, by the names of their CRDHealths. The zero value knows none. They
-// are safe for concurrent use.
+// Dependencies are the states of boxes, and of CRDs that other operators run, by the names of their CRDHealths. The zero value knows
+// none. They are safe for concurrent use.
 type Dependencies struct {
 	mu  sync.RWMutex
 	all map[string]stage.DependencyState // guarded by mu
 }
 
-// Of says how one fares; the zero value: there is none.
+// Of gives the state of one of them; the zero value: there is none of that name.
 func (d *Dependencies) Of(name string) stage.DependencyState {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.all[name]
 }
 
-// Set says how one fares now, and gives whether anything has changed.
+// Set sets the state of one of them, and says whether it has changed. The zero value removes it.
 func (d *Dependencies) Set(name string, now stage.DependencyState) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,8 @@ func (o *Observer) Waiting(dependency string) []types.NamespacedName {
 	return o.interests.in(dependencyOf(dependency))
 }
 
-// dependencyOf is the interest in a dependency.
+// dependencyOf is what a resource is interested in that waits for a dependency. Boxes, and CRDs of other operators, have a CRDHealth of
+// that name; it is not read here, but names the interest.
 func dependencyOf(name string) object {
 	return object{kind: v1alpha1.GroupVersion.WithKind("CRDHealth"), name: name}
 }

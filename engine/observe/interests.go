@@ -1,5 +1,7 @@
 package observe
 
+// Who has read what: an index in both directions, so that a change finds the resources that have read it without a walk over all.
+
 import (
 	"maps"
 	"slices"
@@ -78,7 +80,7 @@ func (i *interests) replace(key types.NamespacedName, these []interest) {
 	}
 }
 
-// of gives the resources that are interested in an object, as it was or as it is.
+// of gives the resources that are interested in an object, as it was (an object that leaves a selection is a change) or as it is.
 func (i *interests) of(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) []types.NamespacedName {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

@@ -1,5 +1,5 @@
-// Package observe reads for boxes what they do not own, and remembers which of their resources have read what, so that a change of
-// that has those reconciled.
+// Package observe reads for boxes the objects that they do not own, and remembers which of their resources have read which objects:
+// those are reconciled when one changes.
 package observe
 
 import (
@@ -36,7 +36,7 @@ type Sources struct {
 	Timeout time.Duration
 }
 
-// Observer reads for one box, and remembers nothing of that but what a Reading reads. It is safe for concurrent use.
+// Observer reads for one box. Only what is read through a Reading is remembered. It is safe for concurrent use.
 type Observer struct {
 	box       string
 	sources   Sources
@@ -48,7 +48,7 @@ var _ stage.Observer = (*Observer)(nil)
 // New gives the observer of a box.
 func New(box string, sources Sources) *Observer { return &Observer{box: box, sources: sources} }
 
-// Observe implements stage.Observer.
+// Observe implements stage.Observer. A kind that was served once and is gone is reported like one that was never installed.
 func (o *Observer) Observe(ctx context.Context, kind schema.GroupVersionKind) error {
 	ctx, cancel := context.WithTimeout(ctx, o.sources.Timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func (o *Observer) Dependency(name string) stage.DependencyState {
 	return o.sources.Dependencies.Of(name)
 }
 
-// Retain lets go of all kinds but these, and those that these boxes serve.
+// Retain releases the informers of all kinds but these, and those that these boxes serve.
 func (o *Observer) Retain(kinds []schema.GroupVersionKind, boxes []string) {
 	for _, kind := range o.sources.Objects.Acquired(o.box) {
 		served := slices.ContainsFunc(boxes, func(box string) bool { return o.Box(box) == kind })
@@ -98,7 +98,7 @@ func (o *Observer) Readers(kind schema.GroupVersionKind, old, obj *unstructured.
 // Forget forgets what a resource has read.
 func (o *Observer) Forget(key types.NamespacedName) { o.interests.replace(key, nil) }
 
-// Reading reads for one cycle of one resource. It notes what it is asked before it answers, so that no change in between is missed.
+// Reading reads for one cycle of one resource. It notes each interest before it reads, so that a change in between queues the resource.
 // It is used by one goroutine.
 type Reading struct {
 	*Observer
@@ -130,12 +130,14 @@ func (r *Reading) Dependency(name string) stage.DependencyState {
 	return r.Observer.Dependency(name)
 }
 
+// note adds an interest to those of the former cycle, which are kept until End: until then, this cycle has not read everything.
 func (r *Reading) note(in interest) {
 	r.asked = append(r.asked, in)
 	r.interests.add(r.key, in)
 }
 
-// End forgets what the resource has read before this cycle. One that is Active waits for no dependency any more.
+// End replaces the interests of former cycles by those of this one. A resource that is Active does not wait for its dependencies any
+// more, so that a change of their states need not wake it.
 func (r *Reading) End(active bool) {
 	if active {
 		r.asked = slices.DeleteFunc(r.asked, func(in interest) bool { return in.selector == nil && in.object == dependencyOf(in.name) })

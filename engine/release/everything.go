@@ -19,8 +19,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
-// slice is how long one call of All lets go of resources, so that a large box does not keep a worker from the others.
-const slice = 2 * time.Second
+// timeSlice is how long one call of All works: the reconciler that calls it has other boxes to serve.
+const timeSlice = 2 * time.Second
 
 // ErrFilling says that the caches of a box are filling: what it would have to let go is not known yet. BoxChanged tells when
 // they are full.
@@ -50,10 +50,10 @@ type Everything struct {
 	Dynamic dynamic.Interface
 }
 
-// All lets go of every resource, or of as many as there is time for, and gives those that are left, sorted: those change by it,
-// and BoxChanged tells of each change. Those that are being deleted finish by themselves. It does not wait for the cache: a CRD
-// that goes at the same time would keep it, and its caller, waiting for ever.
-func (e *Everything) All(ctx context.Context, how Mode, f Farewell) (left []types.NamespacedName, err error) {
+// All lets go of every resource, or of as many as there is time for, and gives those that are left, sorted. The caller calls it again
+// when BoxChanged tells that something has changed. Resources that are being deleted are left to their own cycles. All does not wait
+// for caches that are filling (ErrFilling): those of a CRD that is deleted at the same time would never be full.
+func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []types.NamespacedName, err error) {
 	if !e.Cache.HasSynced() || how == Children && !e.Inventory.Known() {
 		return nil, ErrFilling
 	}
@@ -64,12 +64,12 @@ func (e *Everything) All(ctx context.Context, how Mode, f Farewell) (left []type
 		if !ok || !Held(obj) && how != Resources {
 			continue
 		}
-		if spent > slice {
+		if spent > timeSlice {
 			left = append(left, key)
 			continue
 		}
 		began := e.Clock.Now()
-		gone, err := e.one(ctx, obj, how, f)
+		gone, err := e.one(ctx, obj, how, cause)
 		if err != nil {
 			errs = append(errs, err) // its time does not count: it may be slow each time, and must not hold up the others
 		} else {
@@ -84,10 +84,10 @@ func (e *Everything) All(ctx context.Context, how Mode, f Farewell) (left []type
 }
 
 // one says whether a resource is let go.
-func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, how Mode, f Farewell) (gone bool, err error) {
+func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, how Mode, cause Cause) (gone bool, err error) {
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
-		return false, nil // its own events bring it to its end
+		return false, nil // its own cycles run the stage deletion
 	case how == Resources:
 		return false, e.delete(ctx, obj)
 	case how == Children:
@@ -95,7 +95,7 @@ func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, ho
 			return false, err
 		}
 	}
-	_, err = e.Release(ctx, obj, f)
+	_, err = e.Release(ctx, obj, cause)
 	return err == nil, err
 }
 

@@ -1,4 +1,5 @@
-// Package release lets go of resources: it takes the marks of Orkestra off them, and says on each why nobody keeps it any more.
+// Package release lets go of resources: it takes Orkestra's marks (finalizer, labels, annotations) off them, and writes to the status of
+// each why it is not reconciled any more.
 package release
 
 import (
@@ -31,31 +32,31 @@ const (
 	Resources
 )
 
-// Farewell is why resources are let go, as their conditions say it last.
-type Farewell struct {
+// Cause is why resources are let go, as the last status that is written to them says.
+type Cause struct {
 	// Reason of Ready and Reconciling.
 	Reason string
 	// Message says who kept the resource, and what became of its children.
 	Message string
 }
 
-// BoxDeleted is what the resources of a box say that is deleted.
-func BoxDeleted(box string, how Mode) Farewell {
+// BoxDeleted is the cause for the resources of a box that is deleted.
+func BoxDeleted(box string, how Mode) Cause {
 	message := fmt.Sprintf("OperatorBox %q was deleted: nobody keeps this resource and its children any more", box)
 	if how == Children {
 		message = fmt.Sprintf("OperatorBox %q was deleted, and the children of this resource: nobody keeps it any more", box)
 	}
-	return Farewell{Reason: v1alpha1.ReasonBoxDeleted, Message: message}
+	return Cause{Reason: v1alpha1.ReasonBoxDeleted, Message: message}
 }
 
-// Drained is what resources say that are let go for an uninstall.
-func Drained() Farewell {
-	return Farewell{Reason: v1alpha1.ReasonDrained, Message: "Orkestra was drained: nobody keeps this resource and its children until it goes on"}
+// Drained is the cause for all resources before Orkestra is uninstalled (orkestra drain).
+func Drained() Cause {
+	return Cause{Reason: v1alpha1.ReasonDrained, Message: "Orkestra was drained: nobody keeps this resource and its children until it goes on"}
 }
 
-// NotSelected is what resources say that left the selection of their box.
-func NotSelected(box string) Farewell {
-	return Farewell{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf(
+// NotSelected is the cause for a resource that its box does not select any more.
+func NotSelected(box string) Cause {
+	return Cause{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf(
 		"OperatorBox %q does not select this resource any more, by its namespaces or its selector: nobody keeps it and its children", box)}
 }
 
@@ -78,20 +79,20 @@ type Releaser struct {
 	Clock clock.PassiveClock
 }
 
-// Release takes the marks off a resource after it has said why. What it gives is the resource as it was last written, also with
-// an error; nil: nothing was written.
-func (r *Releaser) Release(ctx context.Context, resource *unstructured.Unstructured, f Farewell) (*unstructured.Unstructured, error) {
-	told, err := r.tell(ctx, resource, f)
+// Release writes the cause to a resource, and then takes the marks off: in this order, since nothing holds the resource afterwards. It
+// gives the resource as it was last written, also with an error; nil: nothing was written.
+func (r *Releaser) Release(ctx context.Context, resource *unstructured.Unstructured, cause Cause) (*unstructured.Unstructured, error) {
+	told, err := r.tell(ctx, resource, cause)
 	if err != nil {
 		return nil, err
 	}
 	return told, r.unmark(ctx, told)
 }
 
-// tell says on a resource that it is let go, and gives the resource as it is then. It is the last that is written to its status.
-// Where the API server takes no such status for good, the resource is let go all the same: nothing may hold it.
-func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, f Farewell) (*unstructured.Unstructured, error) {
-	patch, err := r.Plan().Status.Unkept(stored, f.Reason, f.Message, metav1.NewTime(r.Clock.Now()))
+// tell writes the last status of a resource, which says that it is let go, and gives the resource as it is then. Where the API server
+// refuses that status for good, the resource is let go without it: nobody could ever delete a resource that keeps our finalizer.
+func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, cause Cause) (*unstructured.Unstructured, error) {
+	patch, err := r.Plan().Status.ReleasePatch(stored, cause.Reason, cause.Message, metav1.NewTime(r.Clock.Now()))
 	if err != nil || patch == nil {
 		return stored, err
 	}
@@ -107,8 +108,8 @@ func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, 
 	}
 }
 
-// unmark takes the marks off a resource. The API server refuses every apply to one that was applied in a version that its CRD
-// has lost; then the finalizers alone go, which is what holds it.
+// unmark takes the marks off a resource. Where the resource was applied in a version that its CRD no longer has, the API server refuses
+// every further apply. Then only the finalizers are taken off, by a patch: they are what holds the resource.
 func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured) error {
 	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Finalizers, r.Former)
 	if err != nil {
@@ -121,7 +122,8 @@ func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured) e
 	return r.Writer.Finish(ctx, obj, finalizers)
 }
 
-// lostVersion says whether the API server refuses a write because the resource was applied in a version that its CRD has lost.
+// lostVersion says whether the API server refuses a write because the resource was applied in a version that its CRD has lost. The error
+// has no reason of its own that could be checked, so its text has to do.
 func lostVersion(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "request to convert CR to an invalid group/version")
 }

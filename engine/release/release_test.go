@@ -179,7 +179,7 @@ func TestResourcesAreDeletedOnce(t *testing.T) {
 	g := NewWithT(t)
 	shop := website("shop", true)
 	e, written := box(t, new(int), shop, website("free", false))
-	left, err := e.All(t.Context(), Resources, Farewell{})
+	left, err := e.All(t.Context(), Resources, Cause{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(HaveLen(2), "each of them finishes by itself")
 	g.Expect(written()).To(BeEmpty())
@@ -190,7 +190,7 @@ func TestResourcesAreDeletedOnce(t *testing.T) {
 	g.Expect(e.delete(t.Context(), shop)).To(Succeed(), "it is gone already")
 }
 
-func TestFarewells(t *testing.T) {
+func TestCauses(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(BoxDeleted("b", Children).Message).To(ContainSubstring("and the children of this resource"))
 	g.Expect(BoxDeleted("b", Marks).Reason).To(Equal(v1alpha1.ReasonBoxDeleted))

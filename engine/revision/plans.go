@@ -16,7 +16,7 @@ import (
 // resources, and few boxes are rolled back at a time.
 const maxPlans = 32
 
-// Compiler knows the boxes, and compiles what they said before.
+// Compiler reads boxes, and compiles their former specs.
 type Compiler interface {
 	// Box gives a box as it is now.
 	Box(ctx context.Context, name string) (*v1alpha1.OperatorBox, error)
@@ -29,7 +29,7 @@ type Compiler interface {
 	) (plan *pipeline.Plan, refusal string)
 }
 
-// Plans compiles kept revisions of boxes, and keeps the plans that were asked for last. It is safe for concurrent use.
+// Plans compiles kept revisions of boxes, and keeps the plans that were used last. It is safe for concurrent use.
 type Plans struct {
 	store    *Store
 	compiler Compiler
@@ -41,15 +41,15 @@ func NewPlans(store *Store, compiler Compiler) *Plans {
 	return &Plans{store: store, compiler: compiler, compiled: lru.New(maxPlans)}
 }
 
-// planKey is what a plan of an old revision is made from.
+// planKey is everything that a plan of an old revision depends on: when any of it changes, the plan is compiled again.
 type planKey struct {
 	box        types.UID
 	revision   Ref
 	crd        types.UID
 	generation int64 // of the CRD
-	going      bool  // the CRD is being deleted
+	going      bool  // the CRD is being deleted, which is no new generation
 	version    string
-	known      v1alpha1.CRDStatus // in which version the box worked is in it
+	known      v1alpha1.CRDStatus // the box's status says in which version of the CRD it worked
 }
 
 // PlanOf gives the plan of a kept revision of a box, compiled against the box's CRD as it is now. It reads from the API server
@@ -91,7 +91,7 @@ func (p *Plans) Compile(
 	}
 	former := box.DeepCopy()
 	former.Spec = *spec
-	former.Generation = 0 // nobody may take it for the spec that the box has now
+	former.Generation = 0 // its spec is not the one of the box's generation
 	plan, refusal := p.compiler.CompileFormer(ctx, former, crd, version)
 	if refusal != "" {
 		return nil, Error(fmt.Sprintf("revision %q of box %q%s", of.Name, box.Name, refusal))

@@ -1,5 +1,5 @@
-// Package revision keeps what boxes said: revisions that are named by what they hold, stored as ControllerRevisions, read, and
-// compiled again.
+// Package revision keeps former specs of boxes: as ControllerRevisions, whose names are hashes of what they hold. It stores, reads and
+// compiles them.
 package revision
 
 import (
@@ -26,7 +26,7 @@ import (
 //
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;update;patch;delete
 
-// defaultHistory is revisionHistoryLimit where a box did not pass through an API server.
+// defaultHistory is used where revisionHistoryLimit is not set. The API server sets the same default; unit tests have none.
 const defaultHistory = 10
 
 // Store keeps the specs of boxes that compiled, as ControllerRevisions in the manager's namespace. The name of a revision is made
@@ -35,13 +35,13 @@ const defaultHistory = 10
 // A revision has no owner reference. The garbage collector would delete it as soon as its box is deleted in the foreground,
 // while the box still serves deletions with it; and one that comes back from a backup would name an owner that is no more.
 type Store struct {
-	client    client.Client // writes; reading through it would start an informer
-	live      client.Reader
+	client    client.Client // writes only: reading through it would start an informer for all ControllerRevisions
+	live      client.Reader // reads from the API server
 	namespace string
 
 	mu     sync.Mutex
-	stored map[string]string         // the hash of the revision of each box that this process has found or written; guarded by mu
-	places map[string]boxspec.Places // of boxes that were asked for; guarded by mu
+	stored map[string]string         // by box, the hash of its newest revision, once this process has found or written it; guarded by mu
+	places map[string]boxspec.Places // by box, once Places was asked for it; guarded by mu
 }
 
 // NewStore gives one that writes through c and reads from the API server.
@@ -61,7 +61,7 @@ func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...st
 	if s.has(box.Name, hash) {
 		return nil
 	}
-	s.addPlaces(box)
+	s.addPlaces(box) // before it is stored: a place too many does no harm, one too few would hide children
 	found, err := s.find(ctx, Ref{Name: name, Hash: hash})
 	if err != nil {
 		return err
@@ -98,7 +98,8 @@ func (s *Store) find(ctx context.Context, of Ref) (*appsv1.ControllerRevision, e
 	return nil, s.remove(ctx, found)
 }
 
-// put makes a revision the newest of its box. One that a box has come back to is raised: its data can't change.
+// put makes a revision the newest of its box. If the box has gone back to a former spec, found is its revision, which gets a higher
+// number: the data of a ControllerRevision can't be changed, and need not be.
 func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all []appsv1.ControllerRevision, wanted *appsv1.ControllerRevision) error {
 	newest := int64(0)
 	if len(all) > 0 {
@@ -216,7 +217,7 @@ func (s *Store) decode(box string, found *appsv1.ControllerRevision) (*v1alpha1.
 	return spec, nil
 }
 
-// Places are those of all revisions of a box that this process has found or written. It costs one request once.
+// Places are where the declarations of all kept revisions of a box lead. It costs one request for each box and process.
 func (s *Store) Places(ctx context.Context, box string) (boxspec.Places, error) {
 	s.mu.Lock()
 	known, ok := s.places[box]
@@ -240,7 +241,7 @@ func (s *Store) Places(ctx context.Context, box string) (boxspec.Places, error) 
 	return found, nil
 }
 
-// addPlaces adds those of a revision that is about to be kept.
+// addPlaces adds the places of a spec that is about to be kept.
 func (s *Store) addPlaces(box *v1alpha1.OperatorBox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +275,7 @@ func (s *Store) Finalizers(ctx context.Context, box string) ([]string, error) {
 	return out, nil
 }
 
-// Last names the revision that a box ran last: the one that its status names, or the newest; no name: none is kept.
+// Last names the revision that a box ran last: the one in its status, or else the newest; an empty Ref: none is kept.
 func (s *Store) Last(ctx context.Context, box *v1alpha1.OperatorBox) (Ref, error) {
 	if box.Status.Revision != "" {
 		return Ref{Name: box.Status.Revision, Hash: box.Status.RevisionHash}, nil

@@ -13,24 +13,25 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// Mark is what a resource was rolled back from and to. It stands on the resource while it is so, written before the first
-// child is touched: a process that takes over goes on with it.
+// Mark is what a resource was rolled back from and to. It is an annotation on the resource as long as that is rolled back, and is
+// written before the first child is changed, so that a process that takes over goes on with the rollback.
 type Mark struct {
 	// Generation that failed, and Revision of the box under which it did.
 	Generation int64  `json:"generation"`
 	Revision   string `json:"revision"`
-	// ReconcileAt is the annotation of that name at that moment: another value lifts the hold.
+	// ReconcileAt is the value of the annotation reconcile-at when it failed: another value ends the rollback.
 	ReconcileAt string `json:"reconcileAt,omitempty"`
 	// Snapshot is the name of the ControllerRevision; ToGeneration and ToRevision are what it holds.
 	Snapshot     string `json:"snapshot"`
 	ToGeneration int64  `json:"toGeneration"`
 	ToRevision   string `json:"toRevision"`
-	// SnapshotHash and ToRevisionHash are the whole hashes of both; empty in marks of versions that did not write them.
+	// SnapshotHash and ToRevisionHash are the full hashes of both (names have a part of them); empty in marks of versions that did not
+	// write them.
 	SnapshotHash   string `json:"snapshotHash,omitempty"`
 	ToRevisionHash string `json:"toRevisionHash,omitempty"`
 	// OwnGroups says that the groups of onRollback run, instead of those of the snapshot.
 	OwnGroups bool `json:"ownGroups,omitempty"`
-	// Held says that nothing else is tried until something is changed.
+	// Held says that the spec is not tried again until something is changed.
 	Held bool `json:"held,omitempty"`
 	// Since is when it was rolled back, and Count how often from this generation and revision.
 	Since metav1.Time `json:"since"`
@@ -44,8 +45,8 @@ type Mark struct {
 	Message string      `json:"message"`
 }
 
-// MarkOf reads the mark of a resource; nil where there is none. A mark that someone broke is no mark: the next cycle is a normal
-// one then.
+// MarkOf reads the mark of a resource; nil where there is none, or where somebody has edited it so that it can't be read: the resource
+// is then reconciled as if it were not rolled back.
 func MarkOf(resource *unstructured.Unstructured) *Mark {
 	text := resource.GetAnnotations()[v1alpha1.AnnotationRolledBack]
 	if text == "" {
@@ -71,20 +72,16 @@ func (m *Mark) Why() string {
 	return m.Trigger
 }
 
-// Unavailable makes the error of a rollback that nothing but a change from outside can mend.
+// Unavailable makes the error of a rollback that can't succeed until somebody changes something, such as one without its snapshot.
 func Unavailable(err error) error {
 	return &stage.StepError{Step: "rollback", Class: stage.Refused, Reason: v1alpha1.ReasonRollbackFailed, Err: err}
 }
 
-// Stands says whether nothing has changed that ends it: the resource's generation, the revision of the box, or reconcile-at.
+// Stands says whether the resource is still rolled back by this mark: none of the things has changed that would end it, which are the
+// resource's generation, the revision of the box, and the annotation reconcile-at. No mark (nil) does not stand.
 func (m *Mark) Stands(revision string, resource *unstructured.Unstructured) bool {
-	return m.Generation == resource.GetGeneration() && m.Revision == revision &&
+	return m != nil && m.Generation == resource.GetGeneration() && m.Revision == revision &&
 		m.ReconcileAt == resource.GetAnnotations()[v1alpha1.AnnotationReconcileAt]
-}
-
-// Tells says whether people were told of this rollback: another try of the same that fails is nothing new.
-func (m *Mark) Tells(revision string, resource *unstructured.Unstructured) bool {
-	return m != nil && m.Stands(revision, resource)
 }
 
 const (
@@ -94,9 +91,9 @@ const (
 	maxRetryDelay = 1000 * time.Second
 )
 
-// Retry is when a resource that is not held is tried again. What may pass without a change of resource or box (no answer of the API
-// server, a missing right) is tried after 10 s, or one resync if that is shorter; what is refused after one resync, as ever. It is twice the
-// time each time it had to go back once more: each attempt changes the children to and fro. Zero: it is held.
+// Retry is when a resource that is not held is tried again; zero: it is held. Where the failure may pass without a change of resource
+// or box (no answer of the API server, a missing right), that is after 10 s, or one resync if that is shorter; otherwise after one
+// resync. The time doubles with each rollback, since each attempt replaces the children and each rollback puts them back.
 func (m *Mark) Retry(resync time.Duration) time.Time {
 	if m.Held {
 		return time.Time{}
@@ -111,13 +108,13 @@ func (m *Mark) Retry(resync time.Duration) time.Time {
 	return m.Since.Add(min(delay, longest))
 }
 
-// MustRetry says whether a resource that is not held is to be tried again now. Since is written down: where the clock was set back
-// behind it, nobody knows how much time has passed.
+// MustRetry says whether a resource that is not held is to be tried again now. Since is a time that some process has written: where it
+// is in the future, the clock was set back, and the resource is tried at once.
 func (m *Mark) MustRetry(resync time.Duration, now time.Time) bool {
 	return !m.Held && (!now.Before(m.Retry(resync)) || now.Before(m.Since.Time))
 }
 
-// String is what people read of it: what failed, where the children are, and what to do.
+// String says for users what failed, and what the children are now.
 func (m *Mark) String() string {
 	from := fmt.Sprintf("generation %d", m.Generation)
 	to := fmt.Sprintf("generation %d", m.ToGeneration)
@@ -135,7 +132,7 @@ func (m *Mark) String() string {
 	return fmt.Sprintf("%s %s; the children are those of %s", from, failed, to)
 }
 
-// Next says what ends it.
+// Next says for users what ends the rollback.
 func (m *Mark) Next() string {
 	if m.Held {
 		return "held: edit the spec, change the box, or set the annotation " + v1alpha1.AnnotationReconcileAt + " to a new value"

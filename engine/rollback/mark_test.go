@@ -30,6 +30,7 @@ func TestMarkStandsUntilSomethingChanges(t *testing.T) {
 	resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "x"})
 	resource.SetGeneration(5)
 	g.Expect(m.Stands("a", resource)).To(gomega.BeFalse())
+	g.Expect((*Mark)(nil).Stands("a", resource)).To(gomega.BeFalse(), "there is no mark")
 }
 
 func TestRetriesBecomeRare(t *testing.T) {

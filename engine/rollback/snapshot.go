@@ -1,6 +1,6 @@
-// Package rollback keeps what a resource looked like when it last succeeded: snapshots, as ControllerRevisions that belong to
-// the resource. It writes and reads them, and decides nothing: when one is taken, and when a resource goes back to one, is for
-// the engine to say.
+// Package rollback has what a rollback of a resource needs: snapshots of the resource as it was when it last succeeded, stored as
+// ControllerRevisions that it owns; the mark on a resource that is rolled back; and the triggers that say when it has to be. It does
+// not roll back itself: engine/cycle does.
 package rollback
 
 import (
@@ -29,7 +29,7 @@ type Snapshot struct {
 	Box string
 	// Revision is that of the box, under which the resource succeeded.
 	Revision string
-	// RevisionHash is the whole hash of what that revision holds; empty in snapshots of versions that did not write it.
+	// RevisionHash is the full hash of what that revision holds; empty in snapshots of versions that did not write it.
 	RevisionHash string
 	// Generation of the resource.
 	Generation int64
@@ -41,7 +41,7 @@ type Snapshot struct {
 	hash string
 }
 
-// Hash is the whole hash of what the object holds that the snapshot was read from.
+// Hash is the full hash of the object that the snapshot was read from.
 func (s Snapshot) Hash() string { return s.hash }
 
 // The fields of the data of a snapshot, which are also those of metadata and spec of the resource.
@@ -57,8 +57,8 @@ const (
 	fieldAnnotations = "annotations"
 )
 
-// Take makes a snapshot of a resource. Annotations and labels of which own says that they are Orkestra's are left out: they tell
-// of the state of that moment, which is not what anybody goes back to.
+// Take makes a snapshot of a resource. Annotations and labels of which own says that they are Orkestra's are left out: they are about
+// the cycle in which it was taken, and not about what its author wanted.
 func Take(resource *unstructured.Unstructured, box, revision string, own func(key string) bool) Snapshot {
 	s := Snapshot{Box: box, Revision: revision, Generation: resource.GetGeneration(), Metadata: map[string]any{
 		"name": resource.GetName(), "uid": string(resource.GetUID()), fieldGeneration: resource.GetGeneration(),
@@ -88,7 +88,8 @@ func (s Snapshot) Of(generation int64, revision string) bool {
 	return s.Generation == generation && s.Revision == revision
 }
 
-// encode makes the object that holds the snapshot, and the whole hash of what it holds. Number is higher than that of every older one.
+// encode makes the object that holds the snapshot, and the full hash of what it holds. number must be higher than that of every older
+// snapshot of the resource.
 func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, string, error) {
 	data := map[string]any{
 		fieldBox: s.Box, fieldRevision: s.Revision, fieldGeneration: s.Generation, fieldMetadata: s.Metadata,
@@ -107,8 +108,8 @@ func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, num
 	obj.SetGroupVersionKind(Kind)
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
-	// No label but Orkestra's own: a StatefulSet adopts loose revisions that its selector selects. One that has a controller is
-	// not loose.
+	// No labels but Orkestra's own, and a controller: a StatefulSet would adopt a ControllerRevision that its selector matches and that
+	// has no controller.
 	obj.SetLabels(map[string]string{
 		v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelOwnerUID: string(owner.GetUID()), v1alpha1.LabelBox: s.Box,
 	})
@@ -159,7 +160,7 @@ func decode(obj *unstructured.Unstructured) (Snapshot, error) {
 	return s, nil
 }
 
-// numberOf is the place of a snapshot among those of its resource; 0 where the object has none.
+// numberOf is the number by which the snapshots of a resource are ordered; 0 where the object has none.
 func numberOf(obj *unstructured.Unstructured) int64 {
 	number, _ := obj.Object[fieldRevision].(int64)
 	return number
@@ -170,10 +171,10 @@ const (
 	hashSize = 5   // bytes of the hash in a name
 )
 
-// nameOf gives the name of a snapshot: that of the resource, and a part of the hash of all that the snapshot holds; and the whole hash. A change of the data
-// under the same name is noticed; a process that writes the same again finds that it is there.
+// nameOf gives the name of a snapshot, which is that of the resource with a part of the hash of all that the snapshot holds, and the
+// full hash. So a change of the data under the same name is noticed, and writing the same snapshot again finds it there.
 func nameOf(resource, uid string, number int64, data map[string]any) (name, hash string, err error) {
-	// Maps encode in the order of their keys.
+	// json.Marshal sorts the keys of maps, so that the hash depends on the content alone.
 	content, err := json.Marshal([]any{uid, number, data})
 	if err != nil {
 		return "", "", fmt.Errorf("encoding a snapshot: %w", err)

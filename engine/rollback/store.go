@@ -56,11 +56,12 @@ type Entry struct {
 	Err error
 }
 
-// errUnlisted says that Orkestra need not have taken a snapshot, although its manager is said to have written the object: everybody who may write ControllerRevisions can
-// name any field manager, and compute the hash in a name.
+// errUnlisted says that a snapshot may be forged, although its managed fields name Orkestra and the hash in its name is right. Both can
+// be forged by anybody who may write ControllerRevisions. To forge the list of hashes on the resource, one must be allowed to edit the
+// resource itself, and needs no snapshot for that.
 var errUnlisted = fmt.Errorf("its hash is not in the annotation %s of the resource, as if Orkestra had not taken it", v1alpha1.AnnotationSnapshots)
 
-// Is says whether an object says that it is a snapshot. Such are no children, whatever else their labels say.
+// Is says whether an object is labeled as a snapshot. Such an object is no child, whatever its other labels say.
 func Is(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind() == Kind && obj.GetLabels()[v1alpha1.LabelSnapshot] == v1alpha1.True
 }
@@ -91,8 +92,8 @@ func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
 	return entries
 }
 
-// Newest gives the newest snapshot of a resource: the one that heads the list on the resource, whatever else somebody has put beside it.
-// Where that one is gone or was replaced, the first of all, which says why it can't be trusted; nil where there is none.
+// Newest gives the newest snapshot of a resource: the first in the list on the resource, whatever other objects there are. Where that
+// one is gone or was replaced, it gives the newest of all objects, whose Err may say why it can't be trusted; nil where there is none.
 func (s *Store) Newest(resource *unstructured.Unstructured) *Entry {
 	all := s.Of(resource)
 	if len(all) == 0 {
@@ -105,7 +106,7 @@ func (s *Store) Newest(resource *unstructured.Unstructured) *Entry {
 	return &all[0]
 }
 
-// listed are the hashes of the snapshots that a resource says were taken, the newest first; an empty one where it says nothing.
+// listed are the hashes of the snapshots in the annotation of the resource, the newest first. Without one, it is one empty hash.
 func listed(resource *unstructured.Unstructured) []string {
 	return strings.Split(resource.GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")
 }
@@ -116,8 +117,8 @@ func (s *Store) Has(resource *unstructured.Unstructured, generation int64, revis
 	return newest != nil && newest.Snapshot.Of(generation, revision)
 }
 
-// Named gives the snapshot of a resource that a mark names, by its name and hash. The mark says what is expected, and not the list on
-// the resource. Marks of versions that noted no hash have an empty one, and what they name is believed by its name.
+// Named gives the snapshot of a resource that a mark names, by its name and hash. It need not be in the list on the resource any more:
+// the hash in the mark proves what it is. Marks of versions that wrote no hash have an empty one, and are believed by the name.
 func (s *Store) Named(resource *unstructured.Unstructured, name, hash string) (Snapshot, error) {
 	all := s.Of(resource)
 	at := slices.IndexFunc(all, func(e Entry) bool { return e.Object.GetName() == name })
@@ -133,9 +134,9 @@ func (s *Store) Named(resource *unstructured.Unstructured, name, hash string) (S
 	}
 }
 
-// Save writes a snapshot of a resource. Before, list is given the hashes of those that may be gone back to from then on, this one first:
-// a process that ends between the two leaves nothing that nobody believes. The last two are kept; older ones, and those that are not listed,
-// are deleted. It can be repeated.
+// Save writes a snapshot of a resource. Before that, list writes to the resource the hashes of the snapshots that are trusted from then
+// on, this one first: a process that ends between the two leaves a hash without a snapshot, and not a snapshot that nobody trusts. The
+// last two snapshots are kept; older ones, and those that are not listed, are deleted. Save can be repeated.
 func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, snapshot Snapshot, list func(context.Context, string) error) error {
 	all := s.Of(resource)
 	number, hashes := int64(1), []string{""}
@@ -152,7 +153,7 @@ func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, s
 	}
 	for _, e := range all {
 		if slices.Contains(hashes, e.Snapshot.hash) || e.Err != nil && !errors.Is(e.Err, errUnlisted) {
-			continue // what says itself that it is not Orkestra's is not Orkestra's to delete
+			continue // an object that is not Orkestra's, or that somebody has changed, is for its author to delete
 		}
 		if err := s.Client.Remove(ctx, e.Object); err != nil {
 			return fmt.Errorf("deleting ControllerRevision %q: %w", e.Object.GetName(), err)
@@ -162,7 +163,7 @@ func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, s
 	answer, err := s.Client.Create(ctx, obj)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Its name is a hash of all it holds: an answer was lost, or the process ended before it came.
+		// Its name is a hash of all that it holds, so it is the same one: the answer to an earlier try was lost.
 		return nil
 	case err != nil:
 		return fmt.Errorf("writing ControllerRevision %q: %w", obj.GetName(), err)

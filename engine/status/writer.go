@@ -213,9 +213,9 @@ func encode(c metav1.Condition) map[string]any {
 	}
 }
 
-// Unkept gives the last patch for a resource that is let go: nobody keeps it and its children any more, so that nobody knows how they are.
+// ReleasePatch gives the last patch for a resource that is let go: nobody keeps it and its children any more, so that nobody knows how they are.
 // Declared fields and other conditions stay. nil: there is nothing to write.
-func (w *Writer) Unkept(stored *unstructured.Unstructured, reason, message string, now metav1.Time) ([]byte, error) {
+func (w *Writer) ReleasePatch(stored *unstructured.Unstructured, reason, message string, now metav1.Time) ([]byte, error) {
 	if !w.Writable() {
 		return nil, nil
 	}

@@ -113,17 +113,17 @@ func TestAcquireOfAKindThatIsNoLongerServed(t *testing.T) {
 		})
 		children, _, stop := running(t, client)
 		defer stop()
-		g.Expect(children.Settled("box", cupKind)).To(BeFalse())
+		g.Expect(children.Complete("box", cupKind)).To(BeFalse())
 		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(MatchError(ErrNotServed))
-		g.Expect(children.Settled("box", cupKind)).To(BeTrue(), "there is nothing to be known")
-		g.Expect(children.Settled("other", cupKind)).To(BeFalse())
+		g.Expect(children.Complete("box", cupKind)).To(BeTrue(), "there is nothing to be known")
+		g.Expect(children.Complete("other", cupKind)).To(BeFalse())
 		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(MatchError(ErrNotServed))
 
 		served.Store(true)
 		time.Sleep(2 * longestPause)
 		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(Succeed())
 		g.Expect(names(children.Owned(cupKind, "o"))).To(Equal([]string{"ns/a#1"}), "it is followed when it is back")
-		g.Expect(children.Settled("box", cupKind)).To(BeTrue())
+		g.Expect(children.Complete("box", cupKind)).To(BeTrue())
 	})
 }
 
@@ -137,7 +137,7 @@ func TestAKindThatCannotBeReadIsNotSettled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		g.Expect(children.Acquire(ctx, "box", cupKind)).To(MatchError(context.DeadlineExceeded))
-		g.Expect(children.Settled("box", cupKind)).To(BeFalse())
+		g.Expect(children.Complete("box", cupKind)).To(BeFalse())
 	})
 }
 
@@ -179,7 +179,7 @@ func TestAcquireOfAKindThatMayNotBeRead(t *testing.T) {
 		g.Expect(ctx.Err()).NotTo(HaveOccurred(), "it is told at once, not when time is up")
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), err.Error())
 		g.Expect(err.Error()).To(ContainSubstring("Kind=Cup"))
-		g.Expect(children.Settled("box", cupKind)).To(BeFalse(), "what there is of it is not known")
+		g.Expect(children.Complete("box", cupKind)).To(BeFalse(), "what there is of it is not known")
 		g.Expect(children.Acquired("box")).To(Equal([]schema.GroupVersionKind{cupKind}))
 		g.Expect(requests(client, "list")).To(BeNumerically("<", 50), "it does not flood")
 

@@ -189,8 +189,8 @@ func (p *pool[T]) Acquired(user string) []schema.GroupVersionKind {
 	return gvks
 }
 
-// Settled says whether the user has acquired a kind, and all that there is of it is known: the kind is synced, or not served.
-func (p *pool[T]) Settled(user string, gvk schema.GroupVersionKind) bool {
+// Complete says whether the user has acquired a kind, and all that there is of it is known: the kind is synced, or not served.
+func (p *pool[T]) Complete(user string, gvk schema.GroupVersionKind) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	k := p.kinds[gvk]

@@ -175,7 +175,7 @@ func held(resource *unstructured.Unstructured) bool {
 // An error is printed and holds up nothing: --force is there to release the resource.
 func (d *drainer) sayReleased(ctx context.Context, statuses *status.Writer, resource *unstructured.Unstructured) {
 	f := release.Drained()
-	patch, err := statuses.Unkept(resource, f.Reason, f.Message, metav1.Now())
+	patch, err := statuses.ReleasePatch(resource, f.Reason, f.Message, metav1.Now())
 	if resource.GetDeletionTimestamp() != nil || err != nil || patch == nil {
 		return
 	}

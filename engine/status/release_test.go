@@ -6,12 +6,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestUnkept(t *testing.T) {
+func TestReleasePatch(t *testing.T) {
 	g := NewWithT(t)
 	obj := stored(t, `{phase: Up, observedGeneration: 3, conditions: [{type: Theirs, status: "True"}, {type: Ready, status: "True", reason: Old},
 		{type: Stalled, status: "True", reason: Old}]}`)
 	obj.SetGeneration(4)
-	patch, err := newWriter(t, aStatus).Unkept(obj, "BoxDeleted", "nobody keeps it", early)
+	patch, err := newWriter(t, aStatus).ReleasePatch(obj, "BoxDeleted", "nobody keeps it", early)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(patch).To(MatchJSON(`{"metadata":{"resourceVersion":"7"},"status":{"observedGeneration":4,"conditions":[
 		{"type":"Theirs","status":"True"},
@@ -21,5 +21,5 @@ func TestUnkept(t *testing.T) {
 
 	none, err := NewWriter(schemaOf(t, aStatus), false)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(none.Unkept(obj, "BoxDeleted", "nobody keeps it", early)).To(BeNil())
+	g.Expect(none.ReleasePatch(obj, "BoxDeleted", "nobody keeps it", early)).To(BeNil())
 }

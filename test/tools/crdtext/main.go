@@ -1,5 +1,5 @@
-// Command crdtext makes the texts of generated CRDs fit for kubectl explain: what the elements of lists and maps are is said by the
-// field that holds them, and the comment of their Go type, which controller-gen adds, speaks to those who read the code.
+// Command crdtext removes the descriptions of list and map elements from generated CRDs, for kubectl explain. controller-gen takes them from
+// the comments of the Go types, which are for readers of the code; the field that holds the list says what its elements are.
 package main
 
 import (
@@ -58,7 +58,7 @@ func rewrite(file string) error {
 		version, _ := v.(map[string]any)
 		holder, _ := version["schema"].(map[string]any)
 		schema, _ := holder["openAPIV3Schema"].(map[string]any)
-		quieten(schema)
+		dropElementTexts(schema)
 	}
 	out, err := yaml.Marshal(crd)
 	if err != nil {
@@ -67,20 +67,20 @@ func rewrite(file string) error {
 	return os.WriteFile(file, append([]byte(start), out...), 0o644)
 }
 
-// quieten takes the description of every element of a list or a map out of a schema.
-func quieten(schema map[string]any) {
+// dropElementTexts removes the description of every element of a list or a map from a schema.
+func dropElementTexts(schema map[string]any) {
 	for _, key := range []string{"items", "additionalProperties"} {
 		element, ok := schema[key].(map[string]any) // additionalProperties may be a bool
 		if !ok {
 			continue
 		}
 		delete(element, "description")
-		quieten(element)
+		dropElementTexts(element)
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for _, p := range properties {
 		if property, ok := p.(map[string]any); ok {
-			quieten(property)
+			dropElementTexts(property)
 		}
 	}
 }

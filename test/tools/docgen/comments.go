@@ -170,8 +170,8 @@ func lines(doc *ast.CommentGroup) []string {
 	return out
 }
 
-// typeText gives the paragraphs of a comment after the first, which says of the Go type what it is. Where that is all, it is the
-// text.
+// typeText gives the paragraphs of a comment after the first, which is about the Go type and not for users. A comment of one paragraph is
+// given as it is.
 func typeText(all []string) string {
 	var paragraphs []string
 	for text := range strings.SplitSeq(strings.Join(all, "\n"), "\n\n") {
@@ -207,8 +207,8 @@ func parseField(goName, jsonName string, all []string) fieldDoc {
 	return out
 }
 
-// withoutName takes the name in Go off the beginning of a text, and the verb that says no more: beside the name in JSON, both are
-// too much.
+// withoutName takes the Go name off the beginning of a text, with the verb after it ("Host is the…" becomes "The…"): the text is shown beside
+// the field's JSON name.
 func withoutName(goName, text string) string {
 	rest, found := strings.CutPrefix(text, goName)
 	if !found || strings.HasPrefix(rest, " of ") {

@@ -1,5 +1,5 @@
-// Command enumgen writes down which values the text types of Kubernetes' API have that are marked as enums, so that a constant which no
-// API server takes is found where it is written. k8s.io/api has them in its comments and constants only.
+// Command enumgen generates a table of the values of all types in k8s.io/api that are marked as enums, so that the compiler of boxes finds
+// a constant that no API server takes. k8s.io/api has the marks in comments and the values in constants, and neither at run time.
 package main
 
 import (
@@ -69,8 +69,8 @@ func read(api string) (map[string][]string, error) {
 	})
 }
 
-// enums gives the values of the enums of a file, sorted. Of one that has a value which stands in another package, they are not all known:
-// it is left out.
+// enums gives the values of the enums of a file, sorted. An enum with a value that is defined in another package is left out, since not all of
+// its values are known.
 func enums(file *ast.File) map[string][]string {
 	found, partly := map[string][]string{}, []string(nil)
 	for _, spec := range specs[*ast.TypeSpec](file, token.TYPE) {
@@ -97,8 +97,8 @@ func enums(file *ast.File) map[string][]string {
 	return found
 }
 
-// typed gives the type and the text of a constant, written as `Name Type = "text"` or as `Name = Type("text")`. What has no text is another
-// name for a constant that has. known is false where the text stands in another package: `Name = Type(other.Name)`.
+// typed gives the type and the text of a constant, written as `Name Type = "text"` or as `Name = Type("text")`. The text is empty for an
+// alias of another constant. known is false where the text is defined in another package: `Name = Type(other.Name)`.
 func typed(spec *ast.ValueSpec) (kind, value string, known bool) {
 	if len(spec.Values) != 1 {
 		return "", "", true
@@ -122,7 +122,7 @@ func typed(spec *ast.ValueSpec) (kind, value string, known bool) {
 	return name.Name, value, true
 }
 
-// specs gives the declarations of one sort. A declaration without brackets has its comment outside.
+// specs gives the declarations of one sort. The comment of a declaration without brackets belongs to the statement around it.
 func specs[S ast.Spec](file *ast.File, of token.Token) []S {
 	var out []S
 	for _, decl := range file.Decls {

@@ -19,9 +19,9 @@ const (
 	maxSmall    = 15
 )
 
-// exception allows something a size beyond its limit, for a reason.
+// exception allows one size beyond its limit, for a reason.
 type exception struct {
-	what string
+	what string // as judge names it, such as "lines of engine/expr"
 	most int
 	why  string
 }

@@ -1,5 +1,5 @@
 // Command house measures the sizes that docs/design/architecture.md promises: of packages, types and files, and how far the files of a
-// package depend on each other in rings. It fails where one is larger than it may be, unless the list of exceptions says why.
+// package depend on each other in cycles. It fails where one is larger than it may be, unless the list of exceptions says why.
 package main
 
 import (

@@ -28,8 +28,8 @@ type room struct {
 type file struct {
 	name     string
 	lines    int
-	declares map[string]bool // names of the package
-	uses     map[string]bool // names that may be the package's
+	declares map[string]bool // names at the package's level; those of methods begin with a dot
+	uses     map[string]bool // all names in the file; those behind a dot also with it
 }
 
 // size is that of a type.
@@ -62,7 +62,8 @@ func survey(root string) ([]*room, error) {
 	}
 	var out []*room
 	for _, r := range rooms {
-		maps.DeleteFunc(r.types, func(_ string, t *size) bool { return !t.declared }) // functions may take what is not of the package first
+		// The first parameter of a function may be of a type that the package does not declare.
+		maps.DeleteFunc(r.types, func(_ string, t *size) bool { return !t.declared })
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b *room) int { return strings.Compare(a.path, b.path) })
@@ -145,7 +146,7 @@ func (r *room) sizeOf(name string) *size {
 	return r.types[name]
 }
 
-// receiver is the type whose method a function is, or that it takes first: a method by another spelling.
+// receiver is the type whose method a function is, or the type of its first parameter: such a function is a method by another spelling.
 func receiver(d *ast.FuncDecl) string {
 	list := d.Recv
 	if list == nil {

@@ -79,7 +79,7 @@ func (r report) specs() specs {
 			s.failed = append(s.failed, strings.TrimSpace("["+spec.LeafNodeType+"] "+name))
 		}
 	}
-	// With no spec failed, something else has: no spec may be focused, say.
+	// The suite itself can fail though no spec has, for example because a spec is focused.
 	if len(r.SpecialSuiteFailureReasons) > 0 && s.count.failed == 0 {
 		s.count.failed = 1
 		s.failed = append(s.failed, strings.Join(r.SpecialSuiteFailureReasons, "; "))

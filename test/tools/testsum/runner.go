@@ -17,18 +17,20 @@ import (
 // heartbeat is how often the packages that run are named, so that a long one does not look stuck.
 const heartbeat = time.Minute
 
+// kind says what a step counts, and what its failure means.
 type kind int
 
 const (
-	need kind = iota
-	check
-	test
-	suite
+	need  kind = iota // a failure ends the run
+	check             // passes or fails
+	test              // writes what go test -json does, whose tests are counted
+	suite             // leaves the report of a Ginkgo suite, whose specs are counted
 )
 
 // counts says whether steps of this kind count tests.
 func (k kind) counts() bool { return k == test || k == suite }
 
+// step is a command for bash.
 type step struct {
 	kind    kind
 	name    string

@@ -38,7 +38,7 @@ type Reconciler struct {
 	Client client.Client
 	// Kind of the resources. Each has the text spec.host.
 	Kind schema.GroupVersionKind
-	// Holds says that resources get a finalizer before their children are made, and an event when they are ready: what Orkestra does, too.
+	// Holds says that resources get a finalizer before their children are made, and an event when they are ready, as Orkestra does it.
 	Holds bool
 	// Events is told what has become ready. Only controllers that hold resources need it.
 	Events events.EventRecorder
@@ -139,8 +139,11 @@ func (r *Reconciler) ready(ctx context.Context, resource *unstructured.Unstructu
 		return fmt.Errorf("encoding the status of %q: %w", resource.GetName(), err)
 	}
 	err = r.Client.Status().Patch(ctx, resource, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
+	if apierrors.IsNotFound(err) {
+		return nil // it was deleted meanwhile
+	}
 	if err != nil {
-		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), client.IgnoreNotFound(err))
+		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), err)
 	}
 	if r.Holds {
 		r.Events.Eventf(resource, nil, corev1.EventTypeNormal, "Applied", "Apply", "everything is as it should be")

@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 GO ?= go
 # One setting for builds, tests and linters, so that they share Go's build cache.
 export CGO_ENABLED := 0
-# A checkout of its own: what the linter remembers holds the paths of the files.
+# A cache for each checkout: the linter's results hold absolute paths, and two checkouts would report each other's files.
 export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint-cache
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -121,7 +121,7 @@ house: ## Print the sizes of packages, types and files that `make lint` holds.
 lint-layers: $(BIN)/golangci-lint ## Plant a forbidden import for every layer rule and see each reported.
 	cd test/tools && $(GO) test -count=1 -v ./layers
 
-# Of the tests of the cluster itself. They need -trimpath, as its build does: without, all of Kubernetes is compiled once more.
+# The tests of the cluster read this. They run with -trimpath, as the binary is built: otherwise all of Kubernetes is compiled once more.
 test: export ORKESTRA_CLUSTER_BINARY := $(CURDIR)/$(BIN)/orkestra-cluster
 
 # Without interception of output, so that a process that crashes says why.
@@ -133,7 +133,7 @@ CLUSTERED = /test/(chaos|e2e/watch|install|localcluster)$$
 # The race detector needs cgo, and so a C compiler.
 C_COMPILER := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE = CGO_ENABLED=1 GOFLAGS="$$($(GO) env GOFLAGS) -race"
-# Where goroutines share something. What is left out is functions: tests that count what those compute take minutes under the detector.
+# Packages in which goroutines share something. The others hold pure functions, and their tests compute for minutes under the detector.
 CONCURRENT = $$($(GO) list ./controllers/... ./engine/... | grep -Ev "/engine/(expr|kinds|when|value|suggest)(/|$$)")
 
 .PHONY: test
@@ -167,10 +167,10 @@ chaos: $(BIN)/orkestra-cluster ## Run the manager under faults, all seeds; the t
 	CHAOS_SEEDS='$(SEEDS)' CHAOS_RESOURCES='$(RESOURCES)' CHAOS_REPORT='$(CURDIR)/$(REPORTS)/chaos.md' \
 		$(GO) test -count=1 -v -timeout 6h $(TEST_FLAGS) ./test/chaos
 
-# Reports of all processes go to files, those of managers too that a spec runs and kills.
+# Reports go to files: those of managers that a spec runs and kills would be lost otherwise.
 RACE_LOG = GORACE="log_path=$(CURDIR)/$(REPORTS)/race/report"
 RACE_SEEDS ?= 1-10
-# Under the detector a sync.Pool drops a part of what it is given, so that what Go's regular expressions allocate is not what they do otherwise.
+# Under the detector, sync.Pool drops some of its objects at random, so Go's regular expressions allocate more than otherwise.
 COUNTS_MEMORY = ^TestCompose$$
 
 .PHONY: race
@@ -201,8 +201,8 @@ fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
 $(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
 	$(GO) build -trimpath -ldflags '-s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$(VERSION) -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$(COMMIT)' -o $@ ./cmd/orkestra
 
-# $(call cached,files,folder,package,flags) builds a binary that takes long, or takes it from CACHE, where it is kept by what it is
-# built from: another clone on this machine does not build it again. What was not asked for in a month goes.
+# $(call cached,files,folder,package,flags) builds a binary that takes long, and keeps it in CACHE under a hash of the files, the flags and
+# the version of Go, so that another clone on this machine need not build it again. A binary that was not used for a month is deleted.
 define cached
 @kept="$(CACHE)/$(@F)-$$({ $(GO) version; echo '$(4)'; cat $(sort $(1)); } | git hash-object --stdin)"; \
 if [ ! -x "$$kept" ]; then \

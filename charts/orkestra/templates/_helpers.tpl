@@ -27,12 +27,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
-{{- /* Not those of the manager: no selector of the chart may match what drains it. */}}
+{{- /* Other labels than the manager's, so that the selectors of the Service and the disruption budget do not match the Job's pod. */}}
 {{- define "orkestra.drain.labels" -}}
 {{ merge (dict "app.kubernetes.io/component" "drain") (include "orkestra.labels" . | fromYaml) | toYaml }}
 {{- end -}}
 
-{{- /* The annotations of a hook before an uninstall, by its weight. What failed stays to be looked at, until the next try. */}}
+{{- /* The annotations of a hook before an uninstall; the weight is the order. A Job that failed stays, with its logs, until the next try. */}}
 {{- define "orkestra.drain.hook" -}}
 helm.sh/hook: pre-delete
 helm.sh/hook-weight: {{ . | quote }}

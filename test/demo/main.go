@@ -96,12 +96,11 @@ func (d *demo) stopManager() error {
 	if err := d.manager.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("ending the manager: %w", err)
 	}
-	// It was told to end, so how it ends is no news.
-	_ = d.manager.Wait()
+	_ = d.manager.Wait() // it was told to end, so its exit status says nothing
 	return os.Remove(d.logFile)
 }
 
-// story applies the sample and shows each of its phases.
+// story applies the sample, waits for each of its phases, and shows what came of it.
 func (d *demo) story(ctx context.Context) error {
 	steps := []struct {
 		text string
@@ -139,7 +138,7 @@ func (d *demo) story(ctx context.Context) error {
 	return nil
 }
 
-// linger lets a reader at a terminal try things.
+// linger keeps everything running until Ctrl-C where a person is at a terminal, so that they can try things.
 func (d *demo) linger(ctx context.Context) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return nil

@@ -32,7 +32,7 @@ type supervisor struct {
 
 	lines chan json.RawMessage // closed before ended is
 	mu    sync.Mutex           // guards the conversation: one command and its answer at a time
-	owed  int                  // answers to commands that nobody waits for any more
+	owed  int                  // answers that have not come yet; more than one where a caller gave up waiting
 }
 
 type readyLine struct {
@@ -80,7 +80,7 @@ func startSupervisor(ctx context.Context, binary, auditLog string) (*supervisor,
 	return s, nil
 }
 
-// read passes on the lines until the process ends, and then collects it. stop waits for it.
+// read passes on the lines of the process, and reaps it when it has ended. stop waits for that.
 func (s *supervisor) read(stdout io.Reader) {
 	defer close(s.ended)
 	decoder := json.NewDecoder(stdout)
@@ -107,6 +107,8 @@ func (s *supervisor) next(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
+// command sends a command, and waits for its answer. Answers come in the order of the commands, so those to earlier commands whose callers
+// have given up are skipped.
 func (s *supervisor) command(ctx context.Context, line string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

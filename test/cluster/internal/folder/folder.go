@@ -57,7 +57,7 @@ func Take(path string) (*Folder, error) {
 	if f.lock, err = grab(path, os.O_RDWR|os.O_CREATE, attempts); err != nil {
 		return nil, fmt.Errorf("taking folder %q: %w", path, err)
 	}
-	if err := f.settle(); err != nil {
+	if err := f.initialize(); err != nil {
 		return nil, errors.Join(err, f.lock.Close())
 	}
 	return f, nil
@@ -88,8 +88,8 @@ func (f *Folder) File(name string) string {
 	return filepath.Join(f.path, name)
 }
 
-// Remove removes the folder with all it holds and lets go of the lock. The lock goes last, so that what is left half way
-// still is a cluster's.
+// Remove removes the folder with all it holds, and releases the lock. The lock file goes last, so that a folder that is left half empty still
+// counts as a cluster's.
 func (f *Folder) Remove() error {
 	return errors.Join(f.empty(), os.RemoveAll(f.path), f.lock.Close())
 }
@@ -206,8 +206,8 @@ func current(lock *os.File, name string) bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// settle empties the folder of what a dead owner left and writes the process id into the lock.
-func (f *Folder) settle() error {
+// initialize removes what a dead owner left in the folder, and writes the process id into the lock.
+func (f *Folder) initialize() error {
 	if err := f.empty(); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func Up(ctx context.Context, dir string, command *exec.Cmd) (Ready, error) {
 	if err := command.Start(); err != nil {
 		return Ready{}, fmt.Errorf("starting the supervisor: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = command.Process.Signal(syscall.SIGTERM) }) // if it is gone, so much the better
+	stop := context.AfterFunc(ctx, func() { _ = command.Process.Signal(syscall.SIGTERM) }) // it fails only if the process has ended
 	defer stop()
 	var line struct {
 		Ready
@@ -122,6 +122,7 @@ func end(dir string, signal syscall.Signal, timeout time.Duration) error {
 	return nil
 }
 
+// waitAnnounced waits until the cluster that another call is starting in the folder is ready.
 func waitAnnounced(ctx context.Context, dir string) (Ready, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

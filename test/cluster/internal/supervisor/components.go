@@ -52,7 +52,7 @@ func etcdArguments() []string {
 	return []string{
 		"--name=orkestra",
 		"--data-dir=etcd",
-		"--unsafe-no-fsync",
+		"--unsafe-no-fsync", // nobody needs the data after a crash of the machine
 		"--listen-client-urls=" + etcdSocket,
 		"--advertise-client-urls=http://localhost:2379", // must look like an address; nobody uses it
 		"--listen-peer-urls=" + peerSocket,
@@ -69,7 +69,7 @@ func (s *Supervisor) apiServerArguments() []string {
 		"--advertise-address=" + loopback,
 		"--endpoint-reconciler-type=none", // loopback is not allowed as an endpoint of the kubernetes service
 		"--secure-port=" + strconv.Itoa(s.ports[apiServer].number),
-		"--permit-port-sharing=true",
+		"--permit-port-sharing=true", // see port
 		"--tls-cert-file=" + certFile("serving"),
 		"--tls-private-key-file=" + keyFile("serving"),
 		"--client-ca-file=" + certFile("ca"),
@@ -79,7 +79,7 @@ func (s *Supervisor) apiServerArguments() []string {
 		"--service-account-signing-key-file=" + tokenPrivateFile,
 		"--service-cluster-ip-range=" + serviceCIDR,
 		"--allow-privileged=true",
-		"--max-requests-inflight=1600",
+		"--max-requests-inflight=1600", // this and the next are four times the defaults: tests meet 429 only where they ask for it
 		"--max-mutating-requests-inflight=800",
 		"--shutdown-watch-termination-grace-period=1s", // or a stop waits for watches until it is forced
 		"--profiling=false",
@@ -94,14 +94,14 @@ func (s *Supervisor) controllerManagerArguments() []string {
 	return append(s.servingArguments(controllerManager),
 		"--kubeconfig="+kubeconfigFile(controllerManager),
 		"--leader-elect=false",
-		"--controllers=*,-garbage-collector-controller", // it runs beside it
+		"--controllers=*,-garbage-collector-controller", // the component garbage-collector takes its place
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file="+tokenPrivateFile,
 		"--root-ca-file="+certFile("ca"),
 		"--cluster-signing-cert-file="+certFile("ca"),
 		"--cluster-signing-key-file="+keyFile("ca"),
 		"--service-cluster-ip-range="+serviceCIDR,
-		"--node-monitor-grace-period=1h",
+		"--node-monitor-grace-period=1h", // a busy machine must not make the node NotReady
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--profiling=false",

@@ -86,9 +86,8 @@ func (s *Supervisor) writeFiles(now time.Time) error {
 	return nil
 }
 
-// addKubeconfigs makes one client per user. kwok plays every kubelet, the collector deletes
-// whatever has lost its owner, and both may do all; the others are bound by the roles that
-// the API server makes for them.
+// addKubeconfigs makes one client per user. kwok plays every kubelet, the collector deletes objects of all kinds, and both may do
+// everything; the others are bound by the roles that the API server makes for them.
 func (s *Supervisor) addKubeconfigs(authority *pki.Authority, files map[string][]byte) error {
 	const masters = "system:masters"
 	for _, client := range []struct{ file, user, group string }{

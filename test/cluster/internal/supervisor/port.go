@@ -40,7 +40,7 @@ func (p *port) release() error {
 }
 
 func bindFree(fd int) (int, error) {
-	// Not SO_REUSEADDR: it would let anybody have the port who sets it too, which is everybody.
+	// Not SO_REUSEADDR: the kernel would give the port to any other process that sets it, and Go's listeners do.
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 		return 0, err
 	}

@@ -53,7 +53,7 @@ func Serve(ctx context.Context, binary string, options Options, in io.Reader, ou
 	}
 	if err == nil {
 		err = s.obey(ctx, lines, out)
-		err = errors.Join(err, s.Failure()) // what crashed unnoticed must not stay so
+		err = errors.Join(err, s.Failure()) // a component that crashed makes the tests fail, even those that did not notice
 	} else if ctx.Err() != nil {
 		err = nil // the end was asked for
 	}
@@ -110,6 +110,7 @@ func (s *Supervisor) ready() Ready {
 	}
 }
 
+// obey does the commands, and answers each with a line, until ctx ends.
 func (s *Supervisor) obey(ctx context.Context, lines <-chan string, out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	for {

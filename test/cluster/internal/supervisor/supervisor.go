@@ -110,7 +110,7 @@ func (s *Supervisor) Kill(name string) error {
 	return s.end(name, 0)
 }
 
-// Close ends all components without grace, for nothing in the folder is worth it, and removes the folder.
+// Close kills all components, since nothing in the folder must be kept, and removes the folder.
 func (s *Supervisor) Close() error {
 	var errs []error
 	for _, p := range s.processes {

@@ -20,8 +20,8 @@ const (
 	longestSilence = 5 * time.Second // longer than a manager waits for the answer to a write
 )
 
-// refuse answers a request that does not reach the API server, and says whether it did.
-func (g *gate) refuse(w http.ResponseWriter, r *http.Request, f fate) bool {
+// refuse delays a request, or answers it in place of the API server; done says that it has answered.
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request, f fate) (done bool) {
 	p := g.proxy.plan
 	switch f.fault {
 	case latency:

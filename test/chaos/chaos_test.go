@@ -32,16 +32,16 @@ import (
 // patience is how long anything may take once all is quiet. It is long because machines are slow.
 const patience = 90 * time.Second
 
-// What runs where nobody asks for more, with few resources: three seeds that have found something. Between them they have all faults
-// but stale lists, and boxes that depend on each other and roll back.
+// What runs by default, with few resources: three seeds that have found bugs. Between them they have all faults but stale lists, and boxes
+// that depend on each other and roll back.
 const (
-	share          = "4,8,17"
-	shareResources = 20
+	defaultSeeds     = "4,8,17"
+	defaultResources = 20
 )
 
 var (
-	seedsFlag     = flag.String("seeds", os.Getenv("CHAOS_SEEDS"), "seeds to run: 17, or 1-200, or both, separated by commas; default CHAOS_SEEDS, then "+share)
-	resourcesFlag = flag.Int("resources", number("CHAOS_RESOURCES", shareResources), "resources of each kind; default CHAOS_RESOURCES, then 20")
+	seedsFlag     = flag.String("seeds", os.Getenv("CHAOS_SEEDS"), "seeds to run: 17, or 1-200, or both, separated by commas; default CHAOS_SEEDS, then "+defaultSeeds)
+	resourcesFlag = flag.Int("resources", number("CHAOS_RESOURCES", defaultResources), "resources of each kind; default CHAOS_RESOURCES, then 20")
 
 	cluster *localcluster.Cluster
 	kube    client.Client // to the API server, past the proxy and every cache
@@ -87,7 +87,7 @@ func TestChaos(t *testing.T) {
 // parseSeeds reads a list of numbers and ranges.
 func parseSeeds(text string) ([]uint64, error) {
 	if text == "" {
-		text = share
+		text = defaultSeeds
 	}
 	var out []uint64
 	for part := range strings.SplitSeq(text, ",") {
@@ -111,7 +111,7 @@ func parseSeeds(text string) ([]uint64, error) {
 	return slices.Compact(out), nil
 }
 
-// logTo has managers log to a file, if one is named; nowhere otherwise. Libraries complain about what this package does to them.
+// logTo has managers log to a file, if one is named; nowhere otherwise, because libraries log every fault that this package injects.
 func logTo(t *testing.T, path string) string {
 	t.Helper()
 	if path != "" {

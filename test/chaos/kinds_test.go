@@ -15,7 +15,8 @@ import (
 	"github.com/orkspace/orkestra/test/fixtures"
 )
 
-// kind is a kind of resource with its box. What a box makes of a resource is said twice: in the box, and in children, by hand.
+// kind is a kind of resource with its box. What the box makes of a resource is written twice, as a box and as Go code in children, and the
+// cluster is compared with the second.
 type kind struct {
 	name       string // singular, lower case; the box is named after the world and it
 	kind       string
@@ -74,7 +75,7 @@ func (k *kind) boxObject(w *world) *unstructured.Unstructured {
 	if err := yaml.Unmarshal([]byte(k.box(w)), &spec); err != nil {
 		panic(err) // a mistake in a box of these tests
 	}
-	// Nothing is healed by looking again and again: what is missed stays missed.
+	// No resync within a run, which would hide an event that was missed.
 	spec["resync"] = "24h"
 	crd := map[string]any{"name": k.crdName(w)}
 	if k.installed {

@@ -94,7 +94,7 @@ func (p *proxy) open(killed func()) (*gate, error) {
 	return g, nil
 }
 
-// sever lets nothing pass any more, in either direction.
+// sever closes the manager's way to the API server for good, in both directions.
 func (g *gate) sever() {
 	g.once.Do(func() { close(g.cut) })
 	_ = g.server.Close() // what it did not close is gone already
@@ -138,7 +138,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.answer(w, r, f, said)
 }
 
-// note keeps a request in mind, and says whether the manager dies at it: before it is done, or after.
+// note logs a request, and says whether the manager is killed at it: before it is forwarded, or after.
 func (p *proxy) note(r *http.Request, c class, body []byte) (dies, before bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

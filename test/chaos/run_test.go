@@ -103,7 +103,7 @@ func (r *run) run() {
 		{"working under chaos", r.work},
 		{"waiting for what the specs say", r.eventually(r.world.compare)},
 		{"waiting for CRDHealth to be right", r.eventually(r.world.compareHealth)},
-		{"looking once more at everything", r.secondLook},
+		{"reconciling everything once more", r.reconcileAgain},
 		{"counting Jobs and Secrets", func(context.Context) error { return r.recorder.check() }},
 		{"deleting all resources", r.world.empty},
 		{"waiting for all to be gone", r.eventually(r.world.compare)},
@@ -198,16 +198,16 @@ func (r *run) eventually(f func(context.Context) error) func(context.Context) er
 		return r.world.insist(ctx, func(ctx context.Context) error {
 			err := f(ctx)
 			if err != nil {
-				_ = nap(ctx, while) // who insists notices the end of the context himself
+				_ = nap(ctx, while) // insist notices when the context ends
 			}
 			return err
 		})
 	}
 }
 
-// secondLook has every resource evaluated once more, by an edit of its box that changes nothing about children, and says what was sent
-// about resources and children meanwhile.
-func (r *run) secondLook(ctx context.Context) error {
+// reconcileAgain has every resource evaluated once more, by an edit of its box that changes nothing about children. Its error says what was
+// sent about resources and children meanwhile: there should be nothing.
+func (r *run) reconcileAgain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, mark := r.proxy.since(0)

@@ -53,7 +53,7 @@ func newUser(w *world, k *kind, seed uint64, resources int) *user {
 	return u
 }
 
-// work creates all resources and then does so many things to them, each after the manager has done something too.
+// work creates all resources and then does as many things to them as acts says, with time for the manager to react between two of them.
 func (u *user) work(ctx context.Context, acts int, crdAt int) error {
 	for _, r := range u.all {
 		u.renew(r)

@@ -16,18 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// silencer swallows what watches tell whose path holds one of some texts: their connections stay open, and nothing comes.
+// silencer swallows the events of watches whose path holds one of some texts: their connections stay open, and nothing comes.
 type silencer struct {
 	mu        sync.Mutex
 	paths     []string        // none: nothing is swallowed
-	swallowed map[string]bool // the watches that it has swallowed something of, by path
+	swallowed map[string]bool // the watches of which it has swallowed an event, by path
 }
 
 func (s *silencer) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && strings.Contains(r.URL.RawQuery, "watch=true") {
-			response.Body = &sunk{ReadCloser: response.Body, in: s, path: r.URL.Path, dry: s.covers(r.URL.Path)}
+			response.Body = &watchBody{ReadCloser: response.Body, silencer: s, path: r.URL.Path, spared: s.covers(r.URL.Path)}
 		}
 		return response, err
 	})
@@ -39,39 +39,39 @@ func (s *silencer) covers(path string) bool {
 	return slices.ContainsFunc(s.paths, func(part string) bool { return strings.Contains(path, part) })
 }
 
-// flood swallows what the watches tell that are open now. Those that are opened later are on firm ground.
+// silence swallows the events of the watches that are open now. Those that are opened later get theirs.
 func (s *silencer) silence(paths ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paths, s.swallowed = paths, map[string]bool{}
 }
 
-// count is the number of watches that it has swallowed something of.
+// count is the number of watches of which it has swallowed an event.
 func (s *silencer) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.swallowed)
 }
 
-// sunk is the body of one watch.
-type sunk struct {
+// watchBody is the body of one watch.
+type watchBody struct {
 	io.ReadCloser
 
-	in   *silencer
-	path string
-	dry  bool // it was opened after the flood
+	silencer *silencer
+	path     string
+	spared   bool // it was opened after its path had been silenced
 }
 
-// Read gives nothing while it is under water, until the watch is closed.
-func (s *sunk) Read(p []byte) (int, error) {
+// Read gives nothing while the watch is silenced, until it is closed.
+func (b *watchBody) Read(p []byte) (int, error) {
 	for {
-		n, err := s.ReadCloser.Read(p)
-		if err != nil || s.dry || !s.in.covers(s.path) {
+		n, err := b.ReadCloser.Read(p)
+		if err != nil || b.spared || !b.silencer.covers(b.path) {
 			return n, err
 		}
-		s.in.mu.Lock()
-		s.in.swallowed[s.path] = true
-		s.in.mu.Unlock()
+		b.silencer.mu.Lock()
+		b.silencer.swallowed[b.path] = true
+		b.silencer.mu.Unlock()
 	}
 }
 

@@ -44,7 +44,8 @@ func (l link) declared() string {
 	return out + "}\n"
 }
 
-// randomLinks are children without a ring: each reads those before it in an order that is neither that of the box nor that of ranks.
+// randomLinks are children that read each other without a cycle: each reads those before it in an order that is neither that of the box nor
+// that of ranks.
 func randomLinks(rnd *rand.Rand) []link {
 	links := make([]link, 5+rnd.IntN(4))
 	order := rnd.Perm(len(links))

@@ -99,7 +99,7 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 	s := &settings{
 		config: config,
 		manager: ctrl.Options{
-			Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // one after the other in this process
+			Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // several managers run in this process, one after the other
 			Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 			Logger: log.Log, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
 		},

@@ -39,8 +39,8 @@ type verdict struct {
 	reason, message string
 }
 
-// conditions gives all conditions in a fixed order; a transition time stays while its condition's status does. Those that
-// others wrote are left out: nobody else writes here.
+// conditions gives all conditions in a fixed order; a transition time stays while its condition's status does. Conditions of other types
+// are dropped: Orkestra is the only writer of a CRDHealth.
 func conditions(
 	old []metav1.Condition, generation int64, r Report, next v1alpha1.CRDHealthStatus, now time.Time,
 ) []metav1.Condition {
@@ -55,6 +55,7 @@ func conditions(
 		out = append(out, condition(old, kind, status, v, generation, now))
 	}
 	plain := verdict{reason: why.reason}
+	// Each condition has the reason; the message is with those that it explains.
 	set(v1alpha1.ConditionReady, healthy, why)
 	set(v1alpha1.ConditionReconciling, reconciling, pick(reconciling, why, plain))
 	// A box whose reconciles keep failing makes no progress: tools would otherwise wait for it as for one that starts.
@@ -84,7 +85,7 @@ func condition(
 	return c
 }
 
-// summary says why the box is in its state: it stands in Ready and Healthy.
+// summary says why the box is in its state, as Ready and Healthy show it.
 func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) verdict {
 	switch next.State {
 	case v1alpha1.HealthDegraded:
@@ -105,13 +106,13 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	}
 }
 
-// works says that all is well, and what is not: a spec that can't run leaves the one before it at work, a right may have been taken
-// away since, and some resources may fail while others succeed.
+// works is the message of a healthy box. It names what is wrong nevertheless: a spec that can't run, in place of which the revision before
+// it runs; a right that was taken away; or some resources that fail while others succeed.
 func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	switch {
 	case r.Monitored:
 		return "every resource is healthy"
-	case stalling[r.Reason]:
+	case stalling[r.Reason]: // below
 	case r.Awaits != "":
 		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
 	case r.Snapshot.Resources.Failing > 0:
@@ -122,7 +123,7 @@ func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource)
 	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
-// degraded names the threshold, and no running count: a message that changes with every retry would be written with every retry.
+// degraded names the threshold, and not the count of failures: a message that changes with every retry would be written each time.
 func degraded(r Report) string {
 	switch threshold := positive(r.FailureThreshold); {
 	case r.Monitored:
@@ -134,8 +135,8 @@ func degraded(r Report) string {
 	}
 }
 
-// withOne adds one failing resource to a message, with what it fails at. It stays with the one that was named before as long as that
-// is listed.
+// withOne adds one failing resource and its error to a message. As long as the resource that the condition names now is listed, it stays
+// with that one: the order of the list changes with every retry.
 func withOne(old []metav1.Condition, first string, r Report, failing []v1alpha1.FailingResource) string {
 	if len(failing) == 0 {
 		return first
@@ -171,7 +172,7 @@ func failure(f v1alpha1.FailingResource) string {
 	return f.Step + ": " + f.Message
 }
 
-// report prefers what the engine says to what is said for want of it.
+// report gives the reason and the message of the engine's report, or else those of otherwise.
 func report(r Report, otherwise verdict) verdict {
 	return verdict{cmp.Or(r.Reason, otherwise.reason), cut(cmp.Or(r.Message, otherwise.message), maxConditionMessage)}
 }

@@ -1,5 +1,5 @@
-// Package health counts the reconciles of a box and says what its CRDHealth shows. It is pure: it takes a clock, starts no
-// goroutine, knows no client and writes nothing. It does not say why a box is where it is: the engine reports that.
+// Package health counts the reconciles of a box and computes the status of its CRDHealth. It takes a clock, starts no goroutine, knows no
+// client and writes nothing. Why a box is in its phase is reported by the engine.
 package health
 
 import (
@@ -29,7 +29,7 @@ const (
 
 // Observation is the outcome of one reconcile of one resource.
 type Observation struct {
-	// Resource that was looked at.
+	// Resource that was reconciled.
 	Resource types.NamespacedName
 	// Ready says that its conditions are Ready and not Reconciling.
 	Ready bool
@@ -42,14 +42,14 @@ type Observation struct {
 	Back bool
 	// Failed says that the reconcile failed, whatever the class of the error. Without Counts it means nothing.
 	Failed bool
-	// LeftBehind counts children of former boxes. It is read of a success only: no other cycle has looked at all children.
+	// LeftBehind counts children of former boxes. It is read of a success only: no other cycle has gone through all children.
 	LeftBehind int32
 	// Step of the pipeline that failed.
 	Step string
 	// Reason and Message say why the resource is not Ready; of a failed reconcile, the message is the error. They are read of what
 	// fails only. The message is cut to 256 characters.
 	Reason, Message string
-	// Revision names the plan that was evaluated. Empty: not told; then any success vouches for the plan that runs.
+	// Revision names the plan that was evaluated. Empty: unknown; then any success counts for the plan that runs.
 	Revision string
 }
 
@@ -89,7 +89,7 @@ type Report struct {
 	Revision string
 	// FailureThreshold is the number of failures in a row that makes the box Degraded.
 	FailureThreshold int32
-	// StartedAt is when the workers of this process started, ClaimedAt when the box claimed its CRD in it. Zero: it is not so.
+	// StartedAt is when the workers of this process started, ClaimedAt when the box claimed its CRD in it. Zero: they have not, it has not.
 	StartedAt, ClaimedAt time.Time
 	// Dependencies of the box, and whether they are met.
 	Dependencies []v1alpha1.DependencyStatus
@@ -97,7 +97,7 @@ type Report struct {
 	Awaits string
 	// Stuck says why nothing of a running box is reconciled; empty: it is.
 	Stuck string
-	// Monitored says that another operator runs the CRD: its resources are looked at, and nothing else.
+	// Monitored says that another operator runs the CRD: its resources are checked, and nothing else.
 	Monitored bool
 	// RollsBack says that the box has rollback.
 	RollsBack bool

@@ -17,7 +17,7 @@ type resource struct {
 	name types.NamespacedName
 	// known: seeded or observed, and so counted. Without it, only the failing list of a former process has named it.
 	known bool
-	// observed: this process has looked at it; what its status said before means nothing any more.
+	// observed: this process has reconciled it; what its status said before means nothing any more.
 	observed                bool
 	ready, waiting, failing bool
 	leftBehind              int32 // children of former boxes
@@ -27,9 +27,9 @@ type resource struct {
 	rolledBack bool
 }
 
-// trouble is why a resource fails; the zero value: it does not, or this process has not looked yet.
+// trouble is why a resource fails; the zero value: it does not, or this process has not reconciled it yet.
 type trouble struct {
-	failures              int64 // reconciles in a row that failed; 0: they succeed, and it fails otherwise
+	failures              int64 // reconciles in a row that failed; 0: they succeed, and it fails for another reason (a child has failed)
 	reason, step, message string
 }
 
@@ -41,7 +41,7 @@ func (t *Tracker) recount(r *resource, f func()) notice {
 	t.add(r, -1)
 	f()
 	t.add(r, 1)
-	if t.counts == before || t.restored != nil {
+	if t.counts == before || t.restored != nil { // CRDHealth shows the restored counts until the caches have synced
 		return quiet
 	}
 	return slow
@@ -64,10 +64,10 @@ func (t *Tracker) add(r *resource, n int32) {
 	t.counts.LeftBehind += n * r.leftBehind
 }
 
-// note takes over what the resource shows. A resource that only waits does not fail; one that is retried does both.
+// note takes over what a reconcile found. A resource that only waits does not fail; one that waits for a retry does both.
 func (r *resource) note(o Observation) {
 	switch {
-	case o.Back, !o.Counts && r.failures > 0: // the look was no success: what failed still fails
+	case o.Back, !o.Counts && r.failures > 0: // a reconcile that does not count is no success: what failed before still fails
 		r.failing = true
 	case !o.Counts:
 		r.failing = r.failing && !o.Ready && !o.Waiting
@@ -78,7 +78,7 @@ func (r *resource) note(o Observation) {
 	}
 	r.ready = o.Ready && !r.failing
 	r.waiting = o.Waiting
-	if !o.Failed && (o.Counts || o.LeftBehind > 0) { // the first look of a process does not count, and has found them
+	if !o.Failed && (o.Counts || o.LeftBehind > 0) { // the first reconcile of a process does not count, but may have found some
 		r.leftBehind = o.LeftBehind
 	}
 }
@@ -105,7 +105,7 @@ func (t *Tracker) count(o Observation) {
 	}
 }
 
-// troubleAfter says why a resource fails that has noted an observation.
+// troubleAfter says why a resource fails, once note has taken the observation over.
 func (r *resource) troubleAfter(o Observation) trouble {
 	switch {
 	case o.Counts && o.Failed:
@@ -134,6 +134,7 @@ func (t *Tracker) blame(r *resource, is trouble) notice {
 		r.since = time.Time{}
 		t.inFailure--
 	}
+	// One with fewer failures than before may not be among the worst any more. Taking it off has the list filled anew where others wait.
 	told := is.failures < was.failures || !is.any()
 	if told {
 		told = t.worst.drop(r, t.inFailure)
@@ -162,7 +163,7 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 		return quiet
 	}
 	told := t.recount(r, func() { r.known = false })
-	told = max(told, t.blame(r, trouble{}), r.goBackLocked(t, ""))
+	told = max(told, t.blame(r, trouble{}), r.setRolledBackLocked(t, ""))
 	delete(t.resources, name)
 	return told
 }
@@ -170,7 +171,7 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {
 	name := types.NamespacedName{Namespace: f.Namespace, Name: f.Name}
 	is := trouble{failures: max(0, f.ConsecutiveFailures), reason: f.Reason, step: f.Step, message: cut(f.Message, maxMessage)}
-	if f.Name == "" || is.failures == 0 && is.reason == "" || t.resources[name] != nil { // a person wrote this, we did not
+	if f.Name == "" || is.failures == 0 && is.reason == "" || t.resources[name] != nil { // somebody has edited the status by hand
 		return
 	}
 	r := t.get(name)

@@ -15,19 +15,19 @@ type rolledBack struct {
 	reason string    // of that one
 }
 
-// SetRolledBack notes why a resource is rolled back; with an empty reason it is not. It is no look: it neither counts nor heals.
+// SetRolledBack notes why a resource is rolled back; with an empty reason it is not. It counts neither as a success nor as a failure.
 func (t *Tracker) SetRolledBack(name types.NamespacedName, reason string) {
 	t.change(func() notice {
 		r := t.resources[name]
 		if r == nil && reason == "" {
 			return quiet
 		}
-		return t.get(name).goBackLocked(t, reason)
+		return t.get(name).setRolledBackLocked(t, reason)
 	})
 }
 
-// goBackLocked notes whether the resource is rolled back, and why. The lock is that of the tracker.
-func (r *resource) goBackLocked(t *Tracker, reason string) notice {
+// setRolledBackLocked notes whether the resource is rolled back, and why. The lock is that of the tracker.
+func (r *resource) setRolledBackLocked(t *Tracker, reason string) notice {
 	was := r.rolledBack
 	r.rolledBack = reason != ""
 	switch {
@@ -37,7 +37,7 @@ func (r *resource) goBackLocked(t *Tracker, reason string) notice {
 		t.back.count--
 	default:
 		t.back.count++
-		// What a resource shows before its first look goes on from what a former process knew.
+		// Before the first reconcile of a resource, its mark is one that a former process has counted: the time that was restored stays.
 		if t.back.count == 1 && (t.back.since.IsZero() || r.observed) {
 			t.back.since, t.back.reason = t.clock.Now(), reason
 		}
@@ -48,8 +48,8 @@ func (r *resource) goBackLocked(t *Tracker, reason string) notice {
 	return urgent
 }
 
-// restoreBack takes over since when and why resources are rolled back. How many, they say themselves.
-func (t *Tracker) restoreBack(s *v1alpha1.RollbackStatus) {
+// restoreRollback takes over since when and why resources are rolled back. How many are is counted by their marks.
+func (t *Tracker) restoreRollback(s *v1alpha1.RollbackStatus) {
 	t.back = rolledBack{}
 	if s != nil && s.Active {
 		t.back.since, t.back.reason = timeOf(s.Since), s.Reason

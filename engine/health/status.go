@@ -9,9 +9,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// Status gives the new status of a CRDHealth from the old one and a report; generation is that of the CRDHealth. It is pure,
-// changes nothing it is given, and gives the same again for the same report. Times are whole seconds, as the API server
-// stores them.
+// Status computes the new status of a CRDHealth from the old one and a report; generation is that of the CRDHealth. It is pure, and
+// changes nothing that it is given. Times are whole seconds, as the API server stores them.
 //
 // A report without any count, of a box that does not run, leaves the counts as they are: its tracker has not been restored.
 func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.Time) v1alpha1.CRDHealthStatus {
@@ -65,7 +64,7 @@ func knownGood(old *v1alpha1.KnownGood, state v1alpha1.HealthState, r Report, no
 		return &v1alpha1.KnownGood{Revision: r.Revision, Time: seconds(now)}
 	case old != nil:
 		return old.DeepCopy()
-	case s.GoodRevision != "" && !s.LastSuccess.IsZero(): // the object was deleted by hand
+	case s.GoodRevision != "" && !s.LastSuccess.IsZero(): // the CRDHealth was deleted by hand, and is made anew
 		return &v1alpha1.KnownGood{Revision: s.GoodRevision, Time: seconds(s.LastSuccess)}
 	default:
 		return nil
@@ -79,7 +78,7 @@ func stamp(t time.Time) *metav1.Time {
 	return new(seconds(t))
 }
 
-// since gives since when something is so: a process that was started since has only gone on with it.
+// since keeps the older of two starting times: a new process has only gone on with what a former one began.
 func since(old *metav1.Time, now time.Time) *metav1.Time {
 	if old == nil || now.IsZero() || now.Before(old.Time) {
 		return stamp(now)

@@ -13,7 +13,7 @@ import (
 
 const defaultThreshold = 5 // failures in a row
 
-// Tracker counts for one box. It is safe for concurrent use and never blocks for I/O: it is called by the workers.
+// Tracker counts the reconciles and resources of one box. It is safe for concurrent use and does no I/O: workers call it in every cycle.
 type Tracker struct {
 	clock   clock.PassiveClock
 	changed func(urgent bool)
@@ -34,7 +34,7 @@ type Tracker struct {
 	back                             rolledBack
 }
 
-// notice says whether a change of the tracker is told, and how pressing it is.
+// notice says whether a change of the tracker is reported, and how urgently.
 type notice int
 
 const (
@@ -58,8 +58,8 @@ func NewTracker(clk clock.PassiveClock, threshold int32, changed func(urgent boo
 	}
 }
 
-// Restore takes over what a former process knew, so that a restart never heals a box. It is called before anything else,
-// and again where that process went on for a while. It tells nobody.
+// Restore takes over what a former process has written, so that a restart never makes a box look healthy. It is called before anything
+// else, and again when this process begins to lead, since the former one may have gone on until then. It reports no change.
 func (t *Tracker) Restore(s v1alpha1.CRDHealthStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Tracker) Restore(s v1alpha1.CRDHealthStatus) {
 	t.successes, t.failures = max(0, s.SuccessCount), max(0, s.FailureCount)
 	t.lastReconcile, t.lastSuccess = timeOf(s.LastReconcile), timeOf(s.LastSuccess)
 	t.lastFailure = s.LastFailure.DeepCopy()
-	t.restoreBack(s.Rollback)
+	t.restoreRollback(s.Rollback)
 	if s.LastKnownGood != nil {
 		t.goodRevision = s.LastKnownGood.Revision
 	}
@@ -91,8 +91,8 @@ func (t *Tracker) SetThreshold(threshold int32) {
 	})
 }
 
-// Seed notes what a resource's own status says, before its first look, so that the counts are right after a restart. It is
-// no look: it neither counts nor heals. After the first look it does nothing.
+// Seed notes what a resource's own status says, so that the counts are right after a restart. It counts neither as a success nor as a
+// failure. Once this process has reconciled the resource, it does nothing.
 func (t *Tracker) Seed(name types.NamespacedName, ready, waiting, failing bool) {
 	t.change(func() notice {
 		r := t.get(name)
@@ -196,7 +196,8 @@ func (t *Tracker) locked(f func() notice) notice {
 	return told
 }
 
-// degradedLocked says whether enough cycles in a row have failed. Before the caches have synced, nobody can say that there are no resources.
+// degradedLocked says whether enough cycles in a row have failed. A box without resources is not degraded; but before the caches have
+// synced, nobody knows that there are none.
 func (t *Tracker) degradedLocked() bool {
 	return t.consecutive >= int64(t.threshold) && (t.restored != nil || t.counts.Total > 0)
 }

@@ -1,5 +1,7 @@
 package health
 
+// How soon a change of a CRDHealth is written.
+
 import (
 	"cmp"
 	"slices"
@@ -29,15 +31,15 @@ func Urgent(old, next v1alpha1.CRDHealthStatus) bool {
 	return !equality.Semantic.DeepEqual(pressing(old), pressing(next))
 }
 
-// Wait gives how long a write of next over old may wait when the last write was so long ago. 0: it is due. A status that does
-// not differ is the caller's business.
+// Wait gives how long the write of next over old has to wait, where ago is the time since the last write. 0: it is due. The caller must
+// have seen that they differ.
 func Wait(old, next v1alpha1.CRDHealthStatus, ago time.Duration) time.Duration {
 	interval := SlowInterval
 	if Urgent(old, next) {
 		interval = ListInterval
 		old.Failing, next.Failing = nil, nil
 		old.Resources, next.Resources = v1alpha1.ResourceCounts{}, v1alpha1.ResourceCounts{}
-		old.Conditions, next.Conditions = worded(old.Conditions), worded(next.Conditions)
+		old.Conditions, next.Conditions = withoutMessages(old.Conditions), withoutMessages(next.Conditions)
 		if Urgent(old, next) {
 			interval = FlapInterval
 		}
@@ -48,7 +50,7 @@ func Wait(old, next v1alpha1.CRDHealthStatus, ago time.Duration) time.Duration {
 	return max(0, interval-ago)
 }
 
-// pressing is what of a status may not wait.
+// pressing is the part of a status that may not wait.
 func pressing(s v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
 	p := *s.DeepCopy()
 	p.ConsecutiveFailures, p.SuccessCount, p.FailureCount = 0, 0, 0
@@ -66,8 +68,8 @@ func pressing(s v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
 	return p
 }
 
-// worded are the conditions without their messages: that of a degraded box follows the failing list.
-func worded(conditions []metav1.Condition) []metav1.Condition {
+// withoutMessages are the conditions without their messages, since that of a degraded box changes with the failing list.
+func withoutMessages(conditions []metav1.Condition) []metav1.Condition {
 	out := slices.Clone(conditions)
 	for i := range out {
 		out[i].Message = ""

@@ -12,15 +12,16 @@ import (
 
 const maxFailing = 10 // entries of CRDHealth's failing list
 
-// worstList keeps the failing resources that CRDHealth lists. It is cheap for the workers: a failure looks at ten entries,
-// and what needs a look at all resources waits until somebody reads.
+// worstList keeps the failing resources that CRDHealth lists. It is cheap for the workers: a failure compares with ten entries, and what
+// needs a walk over all resources waits for the next export.
 type worstList struct {
 	list []*resource // sorted by worse
 	// stale: a resource left the list while others waited for its place. The next export fills it.
 	stale bool
 }
 
-// rank puts a resource, no better than before, in its place. It says whether the list names other resources now.
+// rank puts a resource in its place. It must not have fewer failures than when it was ranked last: drop it first. It says whether the
+// list names other resources now.
 func (w *worstList) rank(r *resource) bool {
 	if w.stale { // what made it stale has told of a change already
 		return false

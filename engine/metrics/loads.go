@@ -18,7 +18,8 @@ type Load struct {
 	Overdue int
 }
 
-// loads are how busy boxes are. They are read when the series are collected: what hangs would never report itself.
+// loads are how busy boxes are. They are read when the series are collected, and not set on changes: a worker that hangs would never
+// report that.
 type loads struct {
 	queued, workers, busy, overdue *prometheus.Desc
 

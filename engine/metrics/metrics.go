@@ -192,8 +192,8 @@ func (r *Recorder) ExternalRequested(box, code string, took time.Duration) {
 	}
 }
 
-// Forget deletes every series of a box but its state, which a box has also while it does not run. It is called when nothing of
-// the box runs any more: what is recorded later comes back.
+// Forget deletes every series of a box but its state, which a box has also while it does not run. Call it when nothing of the box runs
+// any more: recording anything later would create the series again.
 func (r *Recorder) Forget(box string) {
 	if r == nil {
 		return

@@ -12,8 +12,8 @@ type Build struct {
 	Version, Commit string
 }
 
-// RegisterProcess registers what is so of the process and not of a box: what it was built from, and whether it leads. It leads once elected
-// is closed; a process that leads no more ends. It fails where a series is registered already, and then none stays.
+// RegisterProcess registers the series of the process: what it was built from, and whether it leads. It leads once elected is closed; a
+// process that loses the lead exits. It fails where a series is registered already, and then none stays.
 func RegisterProcess(registry prometheus.Registerer, build Build, elected <-chan struct{}) error {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "orkestra_build_info", Help: "1, with what the binary was built from as labels",

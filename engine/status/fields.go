@@ -18,7 +18,7 @@ type FieldError struct {
 	Path string
 	// Want and Got are types.
 	Want, Got string
-	// value is a scalar that does not fit. It may not be for all to read, so that Error shows it only where WithValue has said so.
+	// value is a scalar that does not fit. It may come from a Secret, so that Error shows it only after WithValue.
 	value any
 	shows bool
 }
@@ -168,7 +168,7 @@ func fit(v any, s *structuralschema.Structural, path string) (any, *FieldError) 
 	return converted, nil
 }
 
-// fitObject leaves out what is null: a merge patch means by it that the field is to go.
+// fitObject leaves out what is null: a merge patch can't write null, since it means that the field is to be removed.
 func fitObject(object map[string]any, s *structuralschema.Structural, path string) (any, *FieldError) {
 	if !allows(s, value.TypeObject) {
 		return nil, &FieldError{Path: path, Want: wantedType(s), Got: value.TypeObject}

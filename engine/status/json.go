@@ -32,9 +32,9 @@ func copyFields(fields map[string]any) map[string]any {
 	return out
 }
 
-// sameValue compares what is stored with what would be written, numbers by value: what is written as 3.0 comes back as 3. Other than value.Same
-// it takes a float for equal to the whole number that a JSON encoder makes of it: 2^62 as a float is written as 4611686018427388000, which
-// is another whole number, and would be written again for ever.
+// sameValue compares what is stored with what would be written, numbers by value: what is written as 3.0 comes back as 3. Unlike value.Same
+// it takes a float to be equal to the whole number that a JSON encoder makes of it: 2^62 as a float is written as 4611686018427388000, which
+// is another whole number, so that the status would be written again for ever.
 func sameValue(a, b any) bool { return value.SameBy(a, b, sameScalar) }
 
 func sameScalar(a, b any) bool {

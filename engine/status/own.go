@@ -1,5 +1,7 @@
 package status
 
+// The conditions that a box declares for its resources, beside Orkestra's own.
+
 import (
 	"errors"
 	"fmt"
@@ -29,7 +31,7 @@ const (
 	fieldMessage = "message"
 )
 
-// OwnFields are the fields that the value of a condition of one's own may have.
+// OwnFields are the fields that the value of a declared condition may have.
 var OwnFields = []string{fieldStatus, fieldReason, fieldMessage}
 
 // reasonMet goes with a condition that is True, where its value gives no reason.
@@ -56,7 +58,7 @@ type Own struct {
 	Remove bool
 }
 
-// CheckType says what is wrong with the type of a condition of one's own.
+// CheckType says what is wrong with the type of a declared condition.
 func CheckType(kind string) error {
 	if slices.Contains(reservedConditions, kind) {
 		return fmt.Errorf("Orkestra writes the condition %s itself; give yours another type", kind) //nolint:staticcheck // a product's name begins with a capital
@@ -67,7 +69,7 @@ func CheckType(kind string) error {
 	return nil
 }
 
-// CheckOwnFields says which of the fields of a value that is written out no condition has.
+// CheckOwnFields checks the fields of a condition's value that a box writes as an object, when the box is compiled.
 func CheckOwnFields(names []string) error {
 	slices.Sort(names)
 	for _, name := range names {
@@ -81,8 +83,8 @@ func CheckOwnFields(names []string) error {
 	return nil
 }
 
-// NewOwn makes a condition of one's own from the value of a declared field: a status, or an object with status, reason and
-// message. Other fields of an object are left out, so that the condition of another object may be handed on. Null takes the
+// NewOwn makes a declared condition from the value that its template has given: a status, or an object with status, reason and
+// message. Other fields of an object are left out, so that a template may pass on the condition of another object. Null takes the
 // condition away. The error is a *FieldError.
 func NewOwn(kind string, given any) (Own, error) {
 	own := Own{Condition: metav1.Condition{Type: kind}}
@@ -144,7 +146,7 @@ func isReason(text string) bool {
 	return text == "" || len(text) <= maxConditionReason && reasonForm.MatchString(text)
 }
 
-// another says what was found in a place where some texts fit and others do not.
+// another says in an error what was found where only certain texts fit. It does not show the text, which may come from a Secret.
 func another(v any) string {
 	if _, isText := v.(string); isText {
 		return "another text"
@@ -152,7 +154,7 @@ func another(v any) string {
 	return value.TypeName(v)
 }
 
-// OwnPath is the path of a condition of one's own, as a box names it.
+// OwnPath is the path of a declared condition, as a box names it.
 func OwnPath(kind string) string { return fieldConditions + "[" + kind + "]" }
 
 func ownPath(kind string, below ...string) string {

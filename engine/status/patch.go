@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Patch is the merge patch that turns the stored status into the desired one; nil when nothing differs. It names the
-// resourceVersion, so that it never overwrites what its author has not seen. Lists, and so the conditions, are in it as a
-// whole.
+// Patch is the JSON merge patch that turns the stored status into the desired one; nil when nothing differs. It contains the
+// resourceVersion, since a merge patch replaces lists, and so all conditions, as a whole: a condition that somebody else has added
+// since is a conflict then, and is not lost.
 func Patch(stored *unstructured.Unstructured, desired map[string]any) ([]byte, error) {
 	diff := difference(storedStatus(stored), desired)
 	if len(diff) == 0 {

@@ -1,9 +1,9 @@
-// Package status is the only writer of a resource's status: it says what the status becomes, and which patch makes it so
-// (design: api.md, "What a resource shows").
+// Package status computes the status of resources: what it becomes after a cycle, and the patch that makes it so. Nothing else writes the
+// status of a resource.
 //
-// The pipeline makes a Writer when it compiles a plan, and a Result when a cycle ends. The engine asks the Writer what the
-// status becomes, also after an error, and sends the patch. The package sends nothing itself, knows no children and no
-// templates, and shows no value that it was not given: that no Secret is among them is for its callers to see to.
+// The pipeline makes a Writer when it compiles a plan, and a Result when a cycle ends. engine/cycle asks the Writer what the status
+// becomes, also after an error, and sends the patch. The package sends nothing itself, and knows no children and no templates. That
+// no Secret is among the values that it is given is up to its callers.
 package status
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// maxMessage is the length of a condition's message in characters (design: api.md, "What a resource shows").
+// maxMessage is the most characters of a condition's message: enough for an error, and short enough for a line of kubectl describe.
 const maxMessage = 256
 
 // reasonNotStalled goes with Stalled=False.
@@ -44,7 +44,7 @@ type Field struct {
 	Remove bool
 }
 
-// Succeeded is Ready=True. The notes say what its people should know nevertheless.
+// Succeeded is Ready=True. The notes are warnings that users should see nevertheless.
 func Succeeded(notes ...string) metav1.Condition {
 	message := strings.Join(append([]string{"the last reconcile succeeded"}, notes...), "; ")
 	return ready(metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, message)
@@ -74,7 +74,8 @@ func Settled() metav1.Condition {
 	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, "nothing is under way")
 }
 
-// NotProgressing is Reconciling=False although not everything is done: nothing comes of what is under way.
+// NotProgressing is Reconciling=False although not everything is done, because nothing is being done about it: the resource has failed,
+// or was let go.
 func NotProgressing(reason, message string) metav1.Condition {
 	return condition(v1alpha1.ConditionReconciling, metav1.ConditionFalse, reason, message)
 }
@@ -99,14 +100,14 @@ func condition(kind string, s metav1.ConditionStatus, reason, message string) me
 	return metav1.Condition{Type: kind, Status: s, Reason: reason, Message: Truncate(message)}
 }
 
-// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. Bytes that are no UTF-8 become the
-// replacement character, as they would on their way to the API server: otherwise the message would never be what is stored.
+// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. Bytes that are no UTF-8 become the replacement
+// character, as they would in the API server: otherwise the message would always differ from what is stored, and be written in each cycle.
 func Truncate(message string) string { return cut(message, maxMessage) }
 
-// WithAdvice puts what to do behind a message, which is cut so that the advice is whole.
+// WithAdvice adds to a message what to do. If both are too long, the message is cut, and not the advice.
 func WithAdvice(message, advice string) string { return WithEnd(message, "; "+advice) }
 
-// WithEnd puts an end behind a message, which is cut so that the end is whole.
+// WithEnd adds an end to a message. If both are too long, the message is cut, and not the end.
 func WithEnd(message, end string) string {
 	return cut(message, max(1, maxMessage-utf8.RuneCountInString(end))) + end
 }

@@ -29,11 +29,11 @@ const (
 
 // Writer computes the status of the resources of one CRD version. It is immutable and safe for concurrent use.
 type Writer struct {
-	// schema of an object that has nothing but a status; nil: everything is known.
+	// schema of an object that has nothing but a status, as pruning and defaulting take it; nil: the API server keeps every field.
 	schema *structuralschema.Structural
 	// hasSubresource: without one, nothing is written.
 	hasSubresource bool
-	// keepsConditions and keepsGeneration say what the API server would store.
+	// keepsConditions and keepsGeneration say whether the API server would store status.conditions and status.observedGeneration.
 	keepsConditions, keepsGeneration bool
 }
 
@@ -65,8 +65,8 @@ func NewWriter(schema *apiextensionsv1.JSONSchemaProps, hasSubresource bool) (*W
 	return w, nil
 }
 
-// try says which of our own fields the API server would store, and in the form that we write. That a schema names them is
-// not enough: conditions of which nothing is left but empty objects would be written again and again.
+// try says which of our own fields the API server would store as we write them. That the schema names them is not enough: if it pruned
+// the conditions to empty objects, they would differ in each cycle, and be written again for ever.
 func (w *Writer) try() (conditions, generation bool) {
 	sample := encode(metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue})
 	tree := map[string]any{fieldConditions: []any{sample}, fieldObservedGeneration: int64(1)}
@@ -122,6 +122,7 @@ func (w *Writer) Desired(stored *unstructured.Unstructured, r Result, now metav1
 		desired[fieldConditions] = conditionsOf(desired[fieldConditions], r, now)
 	}
 	unknown = slices.DeleteFunc(w.prune(desired), isOurs)
+	// Defaults are set as the API server will set them, so that the status does not differ from what is stored.
 	if w.schema != nil {
 		defaulting.Default(map[string]any{fieldStatus: desired}, w.schema)
 	}
@@ -137,7 +138,7 @@ func (w *Writer) prune(status map[string]any) []string {
 	return pruning.PruneWithOptions(root, w.schema, false, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
-// isOurs says whether a path leads to what Orkestra itself writes: Missing tells of that.
+// isOurs says whether a path leads to a field that Orkestra itself writes. Those that the schema does not know are reported by Missing.
 func isOurs(path string) bool {
 	for _, field := range []string{fieldConditions, fieldObservedGeneration} {
 		rest, found := strings.CutPrefix(path, fieldStatus+"."+field)
@@ -179,7 +180,8 @@ func conditionsOf(stored any, r Result, now metav1.Time) []any {
 	return list
 }
 
-// withCondition puts one condition into a list. The time of a transition stays while the status does.
+// withCondition puts one condition into a list, in the place of the one of its type. lastTransitionTime stays while the status does,
+// unless what stands there is no time, which the schema could refuse.
 func withCondition(list []any, c metav1.Condition, generation int64, now metav1.Time) []any {
 	c.ObservedGeneration, c.LastTransitionTime = generation, now
 	entry := encode(c)
@@ -213,7 +215,7 @@ func encode(c metav1.Condition) map[string]any {
 	}
 }
 
-// ReleasePatch gives the last patch for a resource that is let go: nobody keeps it and its children any more, so that nobody knows how they are.
+// ReleasePatch gives the last patch for a resource that is let go. Ready becomes Unknown, since nobody watches its children from then on.
 // Declared fields and other conditions stay. nil: there is nothing to write.
 func (w *Writer) ReleasePatch(stored *unstructured.Unstructured, reason, message string, now metav1.Time) ([]byte, error) {
 	if !w.Writable() {

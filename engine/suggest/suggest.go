@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Nearest gives the candidate with the smallest edit distance to name, or "" where none is near enough to be a likely
-// slip of the pen: a third of the name's length up to its first dot, and at least 2, but of several edits less than half of the letters:
-// groups are long, and near to each other. Case does not count. Of equally near candidates the alphabetically first wins, so that messages are deterministic.
+// Nearest gives the candidate with the smallest edit distance to name, or "" where none is near enough to be a likely typo. The most
+// edits are a third of the name's length up to its first dot (API groups are long, and near to each other), and at least 2; but if there
+// are several, they must be less than half of the letters. Case does not count. Of equally near candidates the alphabetically first
+// wins, so that messages are deterministic.
 func Nearest(name string, candidates []string) string {
 	first, _, _ := strings.Cut(name, ".")
 	limit := max(2, len(first)/3)
@@ -17,7 +18,7 @@ func Nearest(name string, candidates []string) string {
 	written := []rune(strings.ToLower(name))
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		candidate := []rune(strings.ToLower(c))
-		// Each letter too many is a slip. Names may be as long as a template, and the distance takes the product of both.
+		// The distance is at least the difference of the lengths. Computing it takes their product, and a name may be as long as a template.
 		if tooMany := len(written) - len(candidate); max(tooMany, -tooMany) >= bestDistance {
 			continue
 		}
@@ -29,9 +30,10 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance is the number of slips that make b of a: a letter too many, one too few, another one, or two in the wrong order. It is the
-// optimal string alignment distance: the common Levenshtein distance takes letters in the wrong order for two slips.
+// distance is the number of typos that make b of a: a letter too many, one too few, a wrong one, or two in the wrong order. It is the
+// optimal string alignment distance; the Levenshtein distance would count two letters in the wrong order as two typos.
 func distance(a, b []rune) int {
+	// The current row of the table of distances, and the two before it.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

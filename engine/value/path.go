@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// AnyElement is the segment that stands for an element whose index or key is known only when a template runs.
+// AnyElement is the path segment of an element whose index or key is known only when a template runs.
 const AnyElement = "[]"
 
 // Path names a value below a root, one segment for each step: ["spec", "replicas"]. List indices are decimal segments.

@@ -98,7 +98,7 @@ func Compare(a, b any) (order int, ok bool) {
 	return exact(m).Cmp(exact(n)), true
 }
 
-// exact gives what Comparable has made without rounding: an int64 beyond 2^53 is no float64.
+// exact gives a number that Comparable has made as a big.Float: an int64 beyond 2^53 can't be a float64 without rounding.
 func exact(n any) *big.Float {
 	if i, ok := n.(int64); ok {
 		return new(big.Float).SetInt64(i)

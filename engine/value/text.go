@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Text gives a scalar as it stands in JSON, a text without its quotes.
+// Text gives a scalar as JSON writes it, a text without its quotes; ok is false for everything else.
 func Text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -21,8 +21,8 @@ func Text(v any) (string, bool) {
 	}
 }
 
-// Decimal gives a scalar as text, a number in digits alone: unlike Text it never writes an exponent. Conditions and short forms promise that, so that
-// a number can be told from the text that somebody would write for it.
+// Decimal gives a scalar as text, a number in digits alone: unlike Text it never writes an exponent. Conditions and short forms promise
+// that, so that 10000000 is the text that a user would write for it, and not 1e+07.
 func Decimal(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

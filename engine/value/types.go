@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The types of JSON values, as JSON and OpenAPI call them. TypeInteger is one of schemas alone: to JSON a whole number is a number.
+// The types of JSON values, as JSON and OpenAPI call them. TypeInteger occurs in schemas only: in JSON, a whole number is a number.
 const (
 	TypeNull    = "null"
 	TypeString  = "string"

@@ -1,5 +1,6 @@
-// Package value is the one room for JSON values: the names of their types, conversion, comparison, text and paths. What reads a text as a number,
-// compares two numbers or names a type does it here, so that one spelling means the same wherever it stands.
+// Package value is the one place for JSON values: the names of their types, conversion, comparison, text and paths. Whatever reads a text
+// as a number, compares two numbers or names a type uses it, so that the same spelling means the same in templates, conditions, fields
+// and status.
 //
 // JSON values are nil, bool, int64 (every whole number), float64, string, []any and map[string]any. The package knows nothing of
 // templates or the API server: where one of these promises something else, it says so itself.
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// maxExact is up to where every whole number is a float. Beyond it, a float is no longer the number that was meant.
+// maxExact is the number up to which a float64 can hold every whole number. A float beyond it may have been rounded from another number.
 const maxExact = 1 << 53
 
 // Number reads a number, or a text that is one: int64 where it is whole and fits, so that no digit is lost, otherwise float64. NaN
@@ -58,7 +59,7 @@ func Integer(v any) (int64, bool) {
 	}
 }
 
-// exactWhole gives a number that is whole, and certainly the one that was meant.
+// exactWhole gives a whole number that can't have been rounded when it was read as a float.
 func exactWhole(n any) (int64, bool) {
 	switch n := n.(type) {
 	case int64:

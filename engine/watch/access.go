@@ -6,14 +6,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// access says whether the API server refuses to read a kind. It is safe for concurrent use.
+// access says whether the API server refuses to list and watch a kind, so that those who wait for the informer need not wait for ever.
+// It is safe for concurrent use.
 type access struct {
 	mu      sync.Mutex
 	blocked chan struct{} // closed while it refuses; guarded by mu
 	refusal error         // why it does; nil: it does not; guarded by mu
 }
 
-// refuses gives what is closed while the API server refuses to read the kind.
+// refuses gives a channel that is closed while the API server refuses to read the kind.
 func (a *access) refuses() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -27,7 +28,8 @@ func (a *access) refused() error {
 	return a.refusal
 }
 
-// answered notes how the API server answered, after how many tries.
+// answered notes how the API server answered, after how many tries. One 403 or 404 is no refusal yet: both pass by themselves where a
+// right or a CRD is new. Other errors change nothing.
 func (a *access) answered(err error, tries int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package watch holds the informers of Orkestra: the shared ones of child kinds and the one of each box's resources. It
-// starts them, stops them, and waits for all that they run. It reads only: it never writes to the cluster, knows no box but
-// by name, and decides nothing.
+// Package watch holds the informers of Orkestra: the one of each box's resources, and those that boxes share, of child kinds and of
+// kinds that they only read. It starts them, stops them, and waits for all that they run. It reads only: it never writes to the
+// cluster, knows no box but by name, and decides nothing.
 package watch
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// ErrStopped is what waiting for an informer comes to that is stopped meanwhile, or was before.
+// ErrStopped is the error of waiting for an informer that is stopped meanwhile, or was before.
 var ErrStopped = errors.New("the informer is stopped")
 
-// ErrNotServed is what waiting for an informer comes to of a kind that the API server does not know, though it did once:
-// its CRD is gone. Nothing is there to be read; the informer goes on asking, and follows the kind when it comes back.
+// ErrNotServed is the error of waiting for an informer of a kind that the API server no longer serves: its CRD is gone. So there are no
+// objects of it. The informer goes on asking, and follows the kind when it comes back.
 var ErrNotServed = errors.New("the API server does not serve the kind")
 
 const (
@@ -38,11 +38,11 @@ type Config struct {
 	Client dynamic.Interface
 	// Mapper finds the resource of a child kind. Children need it, Resources do not.
 	Mapper meta.RESTMapper
-	// Log gets what goes wrong with watches, at V(1), and which of them told nothing for too long.
+	// Log gets the errors of watches, at V(1), and which of them were quiet for too long.
 	Log logr.Logger
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
-	// Quiet is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: DefaultQuiet.
+	// Quiet is how long a watch may be without any event, not even a bookmark, until all is listed again. Default: DefaultQuiet.
 	Quiet time.Duration
 	// Ages are told of every watch. nil: nobody is.
 	Ages Ages
@@ -105,7 +105,8 @@ func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 	return k
 }
 
-// changed tells whose child has changed. Old or obj may be nil.
+// changed calls notify for the owner of a child that has changed, and for its former owner if that is another one. old is nil for a new
+// child, obj for one that is gone.
 func (c *Children) changed(k *overlay, gvk schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
 	var last, next [2]string // owner and box
 	if old != nil {

@@ -1,5 +1,7 @@
 package watch
 
+// What client-go calls of ours, with panics recovered: in a handler, a request and a transform.
+
 import (
 	"context"
 	"errors"
@@ -21,12 +23,12 @@ func (i *informer) guard(f func()) {
 	f()
 }
 
-// logPanic is what is done with a panic where nobody wants to know.
+// logPanic is the default of Config.Panicked.
 func (c Config) logPanic(p any, stack []byte) {
 	c.Log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
 }
 
-// guarded are the events of an informer. One that panics is lost, and those after it are not.
+// guarded passes the events of an informer on. An event whose handler panics is lost; those after it are handled.
 type guarded struct {
 	informer *informer
 	next     cache.ResourceEventHandler
@@ -45,7 +47,7 @@ func (g guarded) OnUpdate(old, item any) { g.informer.guard(func() { g.next.OnUp
 // OnDelete implements cache.ResourceEventHandler.
 func (g guarded) OnDelete(item any) { g.informer.guard(func() { g.next.OnDelete(item) }) }
 
-// errPanicked is what a request comes to that panicked.
+// errPanicked is the error of a request that panicked: the reflector then tries again.
 var errPanicked = errors.New("a panic was caught; see the log")
 
 // guardedRequest is a request of an informer that fails where it panics.
@@ -53,7 +55,7 @@ func guardedRequest[T any](
 	i *informer, request func(context.Context, metav1.ListOptions) (T, error),
 ) func(context.Context, metav1.ListOptions) (T, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (answer T, err error) {
-		err = errPanicked
+		err = errPanicked // stays where request does not return
 		i.guard(func() { answer, err = request(ctx, options) })
 		return answer, err
 	}

@@ -5,12 +5,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// handler gives the events of an informer to functions, without those that tell of no change.
+// handler passes the events of an informer to functions, but for updates that change nothing: a relist makes one for every object.
 type handler struct {
 	add    func(obj *unstructured.Unstructured, initial bool)
 	update func(old, obj *unstructured.Unstructured)
 	remove func(obj *unstructured.Unstructured)
-	// missed is called in place of remove where nobody has seen the end of the object, so that obj may be long out of date; nil: remove is.
+	// missed is called in place of remove where the delete event was missed, so that obj may be long out of date; nil: remove is called.
 	missed func(obj *unstructured.Unstructured)
 }
 

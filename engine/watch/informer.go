@@ -18,9 +18,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// nobody is the name of no object: a list of it costs the API server next to nothing, where a limit is ignored by lists from
-// its cache.
-const nobody = "metadata.name=-"
+// noObject selects no object, since "-" is no valid name. A list with it costs the API server next to nothing; a limit of 1 would not
+// do, since lists from the API server's cache ignore limits.
+const noObject = "metadata.name=-"
 
 // informer is one informer that this package starts, awaits and stops.
 type informer struct {
@@ -37,10 +37,11 @@ type informer struct {
 	access    access
 
 	panicked func(p any, stack []byte)
-	note     func() (forget func()) // notes the watch for those who ask for its age
+	trackAge func() (forget func()) // notes the watch for those who ask for its age
 	beside   func(context.Context)  // runs while the informer does; nil: nothing
 
-	lists sync.RWMutex // read-locked by lists in flight: the reflector does not wait for them
+	// lists is read-locked by lists in flight. The reflector returns without waiting for them when it is stopped; run waits.
+	lists sync.RWMutex
 
 	mu      sync.Mutex         // guards what follows
 	cancel  context.CancelFunc // nil until started
@@ -76,7 +77,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 	if options.namespace != "" {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
 	}
-	i.note = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.watchdog.age) }
+	i.trackAge = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.watchdog.age) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  guardedRequest(i, i.list),
 		WatchFuncWithContext: guardedRequest(i, i.watch),
@@ -85,7 +86,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		Indexers:          options.indexers,
 		ObjectDescription: options.resource.String(),
 	})
-	// The three only fail on an informer that was started.
+	// All three fail only on an informer that was started already, which this one was not.
 	_ = i.shared.SetTransform(i.guardedTransform(options.transform))
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { i.failed(err) })
 	registration, _ := i.shared.AddEventHandlerWithOptions(guarded{informer: i, next: options.handler}, cache.HandlerOptions{Logger: &i.log})
@@ -93,8 +94,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 	return i
 }
 
-// start starts the informer, unless it was started or stopped before. It ends with the context, and is then done with the
-// group.
+// start starts the informer, unless it was started or stopped before. It runs in the group, until the context ends or halt is called.
 func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -104,7 +104,7 @@ func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	i.cancel = cancel
 	i.watchdog.heard()
-	forget := i.note()
+	forget := i.trackAge()
 	group.Go(func() {
 		defer close(i.done)
 		defer forget()
@@ -119,7 +119,7 @@ func (i *informer) run(ctx context.Context) {
 	}
 	i.awaitKind(ctx)
 	if ctx.Err() == nil {
-		// What the reflector says of cut watches is not for V(0).
+		// The reflector logs each watch that is cut at its V(0), and that is normal.
 		i.shared.RunWithContext(klog.NewContext(ctx, i.log.V(1)))
 	}
 	i.lists.Lock() // waits for lists in flight
@@ -185,8 +185,8 @@ func (i *informer) hasSynced() bool {
 	}
 }
 
-// seen is the newest version that the store holds the effects of. Reflectors know it earlier, which is no use: they know it
-// before the store does.
+// seen is the newest resourceVersion whose effects the store holds; "" before the first list. LastSyncResourceVersion of the reflector is
+// ahead of the store: it is set before the objects are in it.
 func (i *informer) seen() string {
 	if version := i.shared.GetStore().LastStoreSyncResourceVersion(); version != "" {
 		return version
@@ -194,7 +194,7 @@ func (i *informer) seen() string {
 	if !i.hasSynced() {
 		return ""
 	}
-	return i.shared.LastSyncResourceVersion() // client-go's feature AtomicFIFO is off
+	return i.shared.LastSyncResourceVersion() // client-go's feature AtomicFIFO is off, so that the store knows no version
 }
 
 func (i *informer) get(key string) *unstructured.Unstructured {
@@ -219,14 +219,15 @@ func (i *informer) byIndex(index, value string) []*unstructured.Unstructured {
 	return objects
 }
 
-// awaitKind returns when the kind can be listed from the API server's cache. A kind that was just made answers 404 at first,
-// whereupon a reflector would wait for a second, and then 429, whereupon the client would: it is asked again sooner.
+// awaitKind returns when the kind can be listed from the API server's cache. The API server answers for a CRD that was just created with
+// 404 first, after which a reflector would wait for a second, and then with 429 and Retry-After, which client-go would obey. Probes of
+// our own find out sooner.
 func (i *informer) awaitKind(ctx context.Context) {
 	limit := firstAnswer
 	probe := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		_, err := i.requests.List(ctx, metav1.ListOptions{FieldSelector: nobody, Limit: 1, ResourceVersion: "0"})
+		_, err := i.requests.List(ctx, metav1.ListOptions{FieldSelector: noObject, Limit: 1, ResourceVersion: "0"})
 		if ctx.Err() != nil {
 			limit = min(2*limit, longestAnswer) // the API server may just be slow
 		}
@@ -235,8 +236,8 @@ func (i *informer) awaitKind(ctx context.Context) {
 	passes := func(err error) bool {
 		return !apierrors.IsBadRequest(err) && !apierrors.IsMethodNotSupported(err)
 	}
-	// An error that does not pass comes from a server that has the kind and dislikes the question.
-	_ = i.insist(ctx, passes, probe)
+	// Any other error comes from a server that serves the kind, but not this question (an aggregated API server): then list at once.
+	_ = i.retry(ctx, passes, probe)
 }
 
 func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -245,7 +246,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 	options.LabelSelector, options.FieldSelector = i.selector, i.fields
 	options = Consistent(options)
 	var list *unstructured.UnstructuredList
-	err := i.insist(ctx, passing, func(ctx context.Context) (err error) {
+	err := i.retry(ctx, passing, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer i.watchdog.giveUp(ctx, cancel)()
@@ -266,7 +267,7 @@ func (i *informer) watch(ctx context.Context, options metav1.ListOptions) (apiwa
 		passes = unavailable // a watch that goes on must not outlive its kind: the reflector has to list again
 	}
 	var stream apiwatch.Interface
-	err := i.insist(ctx, passes, func(ctx context.Context) (err error) {
+	err := i.retry(ctx, passes, func(ctx context.Context) (err error) {
 		stream, err = i.open(ctx, options)
 		return err
 	})

@@ -138,7 +138,7 @@ func TestTheProbeAsksForNothing(t *testing.T) {
 		g.Expect(r.WaitForSync(t.Context())).To(Succeed())
 		first, ok := client.Actions()[0].(clienttesting.ListActionImpl)
 		g.Expect(ok).To(BeTrue())
-		g.Expect(first.GetListRestrictions().Fields.String()).To(Equal(nobody))
+		g.Expect(first.GetListRestrictions().Fields.String()).To(Equal(noObject))
 		g.Expect(first.ListOptions.ResourceVersion).To(Equal("0"))
 		g.Expect(first.GetNamespace()).To(Equal("ns"))
 	})

@@ -1,5 +1,7 @@
 package watch
 
+// What Children can be asked, and what they are told of our own writes.
+
 import (
 	"cmp"
 	"slices"
@@ -35,7 +37,7 @@ func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*un
 	}
 	obj := k.get(cache.NewObjectName(namespace, name).String())
 	if obj == nil || labelOf(obj, v1alpha1.LabelOwnerUID) == "" {
-		return nil, false // our own write may have taken the label away
+		return nil, false // a write of ours has taken the label off, and the watch has not removed the object yet
 	}
 	return obj, true
 }
@@ -52,16 +54,16 @@ func (c *Children) MadeBy(gvk schema.GroupVersionKind, box string) []*unstructur
 // OfBox gives the number of children of a kind that a box has.
 func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int { return len(c.MadeBy(gvk, box)) }
 
-// Wrote says what the API server answered to a write of ours, so that it is read back even before the watch tells of it.
-// It is forgotten when the watch has. The object is copied.
+// Wrote takes the answer of the API server to a write of ours, so that reads show it before the watch does. It is forgotten when the
+// watch has caught up. The object is copied.
 func (c *Children) Wrote(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
 	if k, ok := c.kind(gvk); ok && obj != nil {
 		k.wrote(copyOfChild(obj))
 	}
 }
 
-// Gone says that a delete of ours has removed the object at once; obj is the newest version that is known of it. It is not
-// read any more, unless a newer version appears. The object is copied.
+// Gone takes that a delete of ours has removed the object at once; obj is the newest version that is known of it. Reads do not show it
+// any more, unless the watch brings a newer version. The object is copied.
 func (c *Children) Gone(gvk schema.GroupVersionKind, obj *unstructured.Unstructured) {
 	if k, ok := c.kind(gvk); ok && obj != nil {
 		k.gone(copyOfChild(obj))

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// overlay is what our own writes were answered, laid over a store whose watch has not told of them yet. An entry counts
-// until the store has caught up with it, and is then forgotten. Readers ask the overlay before the store: the other way
-// round, the store could catch up in between, and the reader would see neither.
+// overlay holds the answers to our own writes, over a store whose watch does not show them yet: without it, the next cycle would read
+// the state before its own last write. An entry counts until the store has caught up with it, and is then forgotten. Readers ask the
+// overlay before the store: the other way round, the store could catch up in between, and the reader would see neither.
 type overlay struct {
 	store *informer
 
 	mu      sync.Mutex       // guards entries; the store's lock may be taken while it is held
 	entries map[string]entry // by the store's keys
 
-	// lost are objects that we wrote, and that were gone before the store had seen them: a watch was dropped in between, and what was
-	// listed after that holds neither. No event tells of them; sweep does. Guarded by mu.
+	// lost are objects that we created and that were deleted before the store had seen them, because the watch was dropped in between
+	// and the relist shows neither. The store has no event for them, so sweep reports them. Guarded by mu.
 	lost []*unstructured.Unstructured
 }
 
@@ -44,7 +44,7 @@ func (o *overlay) wrote(obj *unstructured.Unstructured) {
 	next := entry{obj: obj, version: obj.GetResourceVersion()}
 	last, found := o.entries[key]
 	if found && (!newer(next.version, last.version) || last.gone && last.obj.GetUID() == obj.GetUID()) {
-		return // answers may come late
+		return // an older answer that came late, or one to a write before the object was deleted
 	}
 	o.putLocked(key, next)
 }
@@ -150,8 +150,8 @@ func (o *overlay) forgetLocked(key string, e entry) {
 	}
 }
 
-// superseded says that the store knows what the entry tells. The version of a deletion is not known: it has been seen when
-// the store is past the object's last version and does not hold that version, or an older one.
+// superseded says that the store has caught up with an entry. Our delete was not answered with the version of the deletion itself, so
+// the store has caught up with it when it is past the last version of the object and no longer holds that version, or an older one.
 func (o *overlay) superseded(key string, e entry) bool {
 	if newer(e.version, o.store.seen()) {
 		return false
@@ -163,8 +163,8 @@ func (o *overlay) superseded(key string, e entry) bool {
 	return stored == nil || newer(stored.GetResourceVersion(), e.version)
 }
 
-// over gives what is left of a stored object, which may be nil, under the entry. The stored one wins if it is newer,
-// whatever its UID: versions of a kind have one order.
+// over gives the newer of the entry and a stored object, which may be nil. UIDs do not matter: the resourceVersions of all objects of a
+// kind have one order.
 func (e entry) over(stored *unstructured.Unstructured) *unstructured.Unstructured {
 	switch {
 	case stored != nil && newer(stored.GetResourceVersion(), e.version):
@@ -176,8 +176,8 @@ func (e entry) over(stored *unstructured.Unstructured) *unstructured.Unstructure
 	}
 }
 
-// newer says that version a was made after version b. No version is older than any; versions that cannot be compared are
-// not newer than each other.
+// newer says that resourceVersion a is later than b. Having none ("" or "0") is older than any; versions that can't be compared are not
+// newer than each other.
 func newer(a, b string) bool {
 	if b == "" || b == "0" {
 		return a != "" && a != "0"
@@ -189,8 +189,8 @@ func newer(a, b string) bool {
 // sweepInterval is how long an object that we wrote, and that was gone before the store had seen it, may go unnoticed.
 const sweepInterval = time.Second
 
-// sweep forgets entries that are superseded, also where nobody reads and no event comes, until the context ends. It tells of those
-// that were lost.
+// sweep forgets superseded entries also where nobody reads them and no event comes, until the context ends. It calls tell for each lost
+// object, in place of the delete event that does not come.
 func (o *overlay) sweep(ctx context.Context, tell func(lost *unstructured.Unstructured)) {
 	ticker := o.store.watchdog.clock.NewTicker(sweepInterval)
 	defer ticker.Stop()

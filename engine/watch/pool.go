@@ -16,7 +16,7 @@ import (
 // pool shares informers of kinds: one is started when the first user acquires its kind and stopped when no user is left.
 type pool[T watched] struct {
 	config Config
-	make   func(gvk schema.GroupVersionKind, resource schema.GroupVersionResource) T
+	make   func(gvk schema.GroupVersionKind, resource schema.GroupVersionResource) T // makes what is held of one kind
 
 	running   chan struct{}  // closed by Run
 	informers sync.WaitGroup // those that were started
@@ -74,10 +74,10 @@ func (p *pool[T]) Run(ctx context.Context) error {
 // Acquire makes the user, a box, one of those who use the kinds, and returns when they are synced. It can be repeated, and
 // costs nothing then. It waits for Run.
 //
-// The error names every kind that is not there: meta.IsNoMatchError holds for an error in its chain if the kind is not
-// installed, and it is ErrNotServed if it no longer is; one that may not be read gives the API server's 403; a kind that has not synced when the context ends gives the context's error and, where there is one, the API
-// server's. The user keeps what it has acquired, so that the next call finds it further on, until Release. After Run the
-// error is ErrStopped.
+// The error names every kind that is not there. If the kind is not installed, meta.IsNoMatchError holds for an error in its chain; if it
+// no longer is, it is ErrNotServed; if it may not be read, it is the API server's 403; and if it has not synced when the context ends,
+// it is the context's error and the API server's last one. The user keeps what it has acquired until Release, so that the informer goes
+// on and the next call may succeed. After Run the error is ErrStopped.
 func (p *pool[T]) Acquire(ctx context.Context, user string, gvks ...schema.GroupVersionKind) error {
 	if err := p.awaitRun(ctx); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (p *pool[T]) claim(user string, gvk schema.GroupVersionKind) (*shared[T], e
 	if k := p.join(user, gvk); k != nil {
 		return k, nil
 	}
-	mapping, err := p.config.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version) // may ask the API server
+	mapping, err := p.config.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version) // may ask the API server, so outside of the lock
 	if err != nil {
 		return nil, fmt.Errorf("finding kind %q: %w", gvk, err)
 	}
@@ -137,6 +137,7 @@ func (p *pool[T]) claim(user string, gvk schema.GroupVersionKind) (*shared[T], e
 	return k, nil
 }
 
+// join makes the user one of a kind's that is watched already; nil: it is not.
 func (p *pool[T]) join(user string, gvk schema.GroupVersionKind) *shared[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +154,7 @@ func (p *pool[T]) Release(user string, gvks ...schema.GroupVersionKind) {
 	stopAll(p.leave(user, gvks))
 }
 
-// leave gives the informers that nobody uses any more.
+// leave takes the user off the kinds, and gives the informers that nobody uses any more.
 func (p *pool[T]) leave(user string, gvks []schema.GroupVersionKind) []*informer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,7 +190,8 @@ func (p *pool[T]) Acquired(user string) []schema.GroupVersionKind {
 	return gvks
 }
 
-// Complete says whether the user has acquired a kind, and all that there is of it is known: the kind is synced, or not served.
+// Complete says whether the user has acquired a kind and all objects of it are known: its informer has synced, or the kind is not served,
+// so that there are none.
 func (p *pool[T]) Complete(user string, gvk schema.GroupVersionKind) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

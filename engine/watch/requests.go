@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// The pauses between tries double from firstPause up to longestPause. A kind that is not served is mostly one whose CRD was just
+	// created, so that its pauses end at freshPause at first.
 	firstPause   = 10 * time.Millisecond
 	freshPause   = 250 * time.Millisecond
 	longestPause = 2 * time.Second
@@ -22,13 +24,14 @@ const (
 	// forbiddenTries is the same for a kind that may not be read. A right that was just granted takes a moment.
 	forbiddenTries = 8
 
+	// A probe of awaitKind waits for its answer firstAnswer, and twice as long each time, up to longestAnswer.
 	firstAnswer   = 100 * time.Millisecond
 	longestAnswer = 30 * time.Second
 )
 
-// insist calls f until it succeeds, the context ends, or it fails for a reason that does not pass by itself. The reflector's
-// own pauses grow to a minute, and one of them cannot be interrupted.
-func (i *informer) insist(ctx context.Context, passes func(error) bool, f func(context.Context) error) error {
+// retry calls f until it succeeds, the context ends, or it fails for a reason that does not pass by itself. It does not leave that to the
+// reflector, whose pauses grow to a minute, and one of whose pauses can't be interrupted.
+func (i *informer) retry(ctx context.Context, passes func(error) bool, f func(context.Context) error) error {
 	for try := 0; ; try++ {
 		err := f(ctx)
 		if ctx.Err() == nil {
@@ -67,9 +70,9 @@ func unavailable(err error) bool {
 // anyVersion is the resourceVersion of a list that may be answered with any state that there ever was.
 const anyVersion = "0"
 
-// Consistent makes a list that would be content with any state ask for the current one. An answer from before this process began
-// would hide what a former one has written: the deletion of a resource would then leave children behind. Where the API server
-// streams its first answer, which is the usual way, that is never older either.
+// Consistent makes a list that may be answered with any state (resourceVersion "0", as reflectors ask first) ask for the current one. A
+// state from before this process began could lack what a former one has written, and the deletion of a resource would leave children
+// behind. Where the API server streams the first list (WatchList), which is the usual way, it is always current.
 func Consistent(options metav1.ListOptions) metav1.ListOptions {
 	if options.ResourceVersion == anyVersion {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""

@@ -16,8 +16,8 @@ import (
 
 const uidIndex = "uid"
 
-// ResourceEvents are told of every change to a resource, one after the other for one resource. They must only queue: a slow
-// one holds back the others. What they get must not be changed. Each may be nil.
+// ResourceEvents are called for every change of a resource, one after the other for one resource. They must return quickly (queue, and
+// no more), since a slow one delays all others. What they get must not be changed. Each may be nil.
 type ResourceEvents struct {
 	// Add is called for a resource that appears; initial says that it was there when the informer started.
 	Add func(obj *unstructured.Unstructured, initial bool)
@@ -25,8 +25,9 @@ type ResourceEvents struct {
 	Update func(old, obj *unstructured.Unstructured)
 	// Delete is called, with its last state, for a resource that is gone.
 	Delete func(obj *unstructured.Unstructured)
-	// Missed is called, with the newest state that is known, for a resource that went while nobody looked: anything may have happened to
-	// it since. One that was made again under its name meanwhile is first missed, then added. nil: Delete is called.
+	// Missed is called, with the newest state that is known, for a resource that was deleted while the watch was broken: anything may
+	// have happened to it after that state. If another one was created under its name meanwhile, Add is called after that. nil: Delete
+	// is called.
 	Missed func(obj *unstructured.Unstructured)
 }
 
@@ -169,6 +170,7 @@ func (e ResourceEvents) handler() handler {
 	return handler{
 		add: add,
 		update: func(old, obj *unstructured.Unstructured) {
+			// A relist shows a resource that was deleted and created again as an update.
 			if old.GetUID() == obj.GetUID() {
 				update(old, obj)
 				return

@@ -51,9 +51,9 @@ func trimChild(obj *unstructured.Unstructured) {
 	}
 }
 
-// managedByOthers reduces the managed fields of a child to what is read of them: that Orkestra has some, and, for the day on which they
-// have to be put back, which others have. What kubelets and controllers say in the status is left out, which is most of it. nil: the
-// child is not ours.
+// managedByOthers reduces the managed fields of a child to what is read of them: that Orkestra has some, and which fields others have,
+// by which a correction can say who had set a field. Those of the status, which are most of them, are left out. nil: the child is not
+// ours.
 func managedByOthers(metadata map[string]any) []any {
 	if !appliedByUs(metadata) {
 		return nil

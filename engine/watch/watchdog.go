@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// DefaultQuiet is how long a watch may tell nothing. The API server sends a bookmark about once a minute where nothing happens.
+// DefaultQuiet is how long a watch may be without an event. The API server sends a bookmark about once a minute where nothing happens.
 const DefaultQuiet = 5 * time.Minute
 
 // Ages are told of every watch, so that how long each has told nothing is known.
@@ -30,7 +30,8 @@ type noAges struct{}
 // Watch implements Ages.
 func (noAges) Watch(string, func() time.Duration) func() { return func() {} }
 
-// watchdog knows when the API server was last heard, and gives up requests and watches that tell nothing for too long.
+// watchdog knows when the API server last sent something, and ends requests and watches that are quiet for too long. A connection that is
+// stuck (a proxy that dropped it without a word) looks like a kind where nothing happens, and nothing in client-go would notice.
 type watchdog struct {
 	clock    clock.WithTicker
 	limit    time.Duration // how long a watch may tell nothing
@@ -69,7 +70,7 @@ func (d *watchdog) giveUp(ctx context.Context, cancel context.CancelCauseFunc) (
 	return func() { close(over) }
 }
 
-// explained says of a request that was given up why it was.
+// explained adds to the error of a request that was given up why it was: "context canceled" alone does not say.
 func (d *watchdog) explained(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(context.Cause(ctx), errQuiet) {
 		return err
@@ -77,8 +78,8 @@ func (d *watchdog) explained(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%s): %w", errQuiet, d.limit, err)
 }
 
-// open opens a watch that ends by itself when it tells nothing for too long: its reader then lists again. A connection
-// that is stuck looks like a kind where nothing happens. It is given up in the same time where it is not even answered.
+// open opens a watch that ends with an error when it is quiet for too long, after which the reflector lists again. A request for a watch
+// that is not answered is given up after the same time.
 func (i *informer) open(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	answered := i.watchdog.giveUp(ctx, cancel)
@@ -133,7 +134,7 @@ func (w *watchedStream) run(ctx context.Context) {
 			timer.Reset(i.watchdog.limit)
 		case <-timer.C():
 			i.log.Info("Watch has told nothing for too long: listing again", "limit", i.watchdog.limit.String())
-			// Of all errors, this is the one after which a reflector lists again.
+			// 410 Expired is the error after which a reflector lists again; after others it would watch on from its last version.
 			w.pass(ctx, apiwatch.Event{Type: apiwatch.Error, Object: &metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: errQuiet.Error(),
 			}})
@@ -142,6 +143,7 @@ func (w *watchedStream) run(ctx context.Context) {
 	}
 }
 
+// pass hands an event to the reader. It says false where the watch has ended meanwhile.
 func (w *watchedStream) pass(ctx context.Context, event apiwatch.Event) bool {
 	select {
 	case w.events <- event:

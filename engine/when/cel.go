@@ -1,5 +1,7 @@
 package when
 
+// Conditions that are CEL expressions.
+
 import (
 	"context"
 	"fmt"
@@ -26,8 +28,8 @@ const (
 // celTest is what a condition has in place of field and operator.
 type celTest struct {
 	predicate *cel.Predicate
-	views     []view // how much may be shown of what stands at each read
-	ours      bool   // all that it reads is the resource's own
+	views     []view // how much a message may show of each value that it reads
+	ours      bool   // it reads the resource alone
 }
 
 // compileCEL checks a test that is an expression.
@@ -53,7 +55,7 @@ func compileCEL(t v1alpha1.Test, s *expr.Scope, at *field.Path) (*Condition, fie
 	return c, nil
 }
 
-// besidesCEL refuses what says nothing beside an expression.
+// besidesCEL refuses fields that would be ignored beside an expression.
 func besidesCEL(t v1alpha1.Test, at *field.Path) field.ErrorList {
 	given := map[string]bool{"field": t.Field != "", "operator": t.Operator != "", "value": t.Value != nil, "valueType": t.ValueType != ""}
 	for i := range operators {
@@ -69,11 +71,11 @@ func besidesCEL(t v1alpha1.Test, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// othersAnswer says whether it is not up to the resource whether there is something at a path.
+// othersAnswer says whether a path leads out of the resource: to children, other objects, an answer, or the child that is tested.
 func othersAnswer(p expr.Path) bool { return waitsFor(p) || p[0] == rootObject }
 
-// evalCEL answers by the expression. What is not there yet, of what others answer for, makes it false; an absent field of the resource
-// itself is an error, because only has() says that its author thought of it.
+// evalCEL evaluates the expression. If it reads other objects, what is absent makes it false, since it may not be there yet. If it reads
+// the resource alone, an absent field is an error: has() is the way to say that a field may be absent.
 func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
 	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
 	truth, err := c.cel.predicate.Eval(ctx, d)

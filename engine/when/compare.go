@@ -30,7 +30,8 @@ const (
 // maxScalar is the length up to which a string is tried as a number, quantity, duration or time. Parsing is not linear in it.
 const maxScalar = 64
 
-// orderedKinds is the order in which two sides are tried. `5m` is a quantity and a duration: the other side decides.
+// orderedKinds are the kinds that have an order, as they are tried on both sides: the first one that both sides can be read as decides.
+// So `5m`, which is a quantity and a duration, is a duration beside `1h`.
 var orderedKinds = []kind{asNumber, asQuantity, asDuration, asTime}
 
 var kindNames = map[kind]string{asNumber: value.TypeNumber, asQuantity: "quantity", asDuration: "duration", asTime: "time"}

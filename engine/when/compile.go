@@ -27,7 +27,7 @@ func Compile(t v1alpha1.Test, s *expr.Scope, at *field.Path) (*Condition, field.
 	if c.op != nil {
 		typeErrs := c.compileType(at)
 		if len(typeErrs) > 0 {
-			c.as = "" // one error for one mistake
+			c.as = "" // or the value would be reported as not fitting the wrong type, too
 		}
 		errs = append(errs, typeErrs...)
 		errs = append(errs, c.compileValue(value, s, schema, key)...)
@@ -58,7 +58,7 @@ func (c *Condition) compileField(s *expr.Scope, at *field.Path) (*apiextensionsv
 	if schema, err := s.SchemaAt(c.path); err == nil && typed(schema) {
 		return schema, nil
 	}
-	return nil, nil // what the schema rules out was refused above
+	return nil, nil // CompilePath has refused what the schema rules out
 }
 
 // pickOperator finds the one way in which the test says its operator, and gives the value and where that stands.
@@ -189,7 +189,7 @@ func addPaths(paths, more []expr.Path) []expr.Path {
 	return paths
 }
 
-// waitsFor says whether something else than the resource answers for a path. An empty path is the whole context.
+// waitsFor says whether a path leads to other objects or answers, which may appear later. An empty path is all the data.
 func waitsFor(p expr.Path) bool {
 	return len(p) == 0 || p[0] == rootChildren || p[0] == rootCross || p[0] == rootExternal
 }

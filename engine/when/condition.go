@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// The roots of the context that other objects answer for. What reads one of them waits.
+// The roots below which other objects and answers are. A condition that reads one of them is a wait.
 const (
 	rootChildren = "children"
 	rootCross    = "cross"
@@ -60,11 +60,11 @@ type Verdict struct {
 	cel bool // Field is an expression, and Actual says what it read
 }
 
-// Broken says in one line what is wrong where the condition does not hold: says is the author's own message, or empty.
+// Broken is the message of a condition that does not hold, on one line. says is the message of its author, or empty.
 func (v Verdict) Broken(says string) string {
 	switch {
 	case v.cel && says != "":
-		return fmt.Sprintf("%s (%s)", says, v.Actual) // the expression says less than its author, and may be long
+		return fmt.Sprintf("%s (%s)", says, v.Actual) // without the expression, which may be long
 	case v.cel:
 		return fmt.Sprintf("%s: %s", v.Field, v.Actual)
 	case says != "":
@@ -99,7 +99,8 @@ func (c *Condition) Operator() v1alpha1.Operator {
 // Paths gives all that the condition reads, each path once. The caller must not change it.
 func (c *Condition) Paths() []expr.Path { return c.paths }
 
-// Waits says that the condition reads children, cross, external or the time: it is a wait. All others are choices.
+// Waits says that the condition is a wait: it reads children, cross, external or the time, so that it may hold later without an edit of
+// the resource. All others are choices.
 func (c *Condition) Waits() bool { return c.waits }
 
 // Eval answers for d at the moment now. It fails with a *TypeError when the two sides can't be compared, and with what the
@@ -116,6 +117,7 @@ func (c *Condition) Eval(ctx context.Context, d expr.Data, now time.Time) (Verdi
 	v.Absent, v.Actual = actual == nil, showActual(actual, c.view)
 	shaped := c.shaped
 	absent := v.Absent && !null
+	// The value is evaluated also where the field is absent, for the message. An error of it does not matter then.
 	if c.value != nil {
 		shaped, v.Wanted, err = c.evalValue(ctx, d)
 		if err != nil && !absent {
@@ -131,7 +133,7 @@ func (c *Condition) Eval(ctx context.Context, d expr.Data, now time.Time) (Verdi
 	if err != nil {
 		return v, c.typeError(err)
 	}
-	v.True = holds != c.op.not != c.negate
+	v.True = holds != c.op.not != c.negate // != is exclusive or: each negation turns the answer round
 	if o.flip.After(now) {
 		v.NextFlip = o.flip
 	}

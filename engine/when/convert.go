@@ -1,5 +1,7 @@
 package when
 
+// How values are read as the kinds that can be compared.
+
 import (
 	"errors"
 	"math"
@@ -29,8 +31,8 @@ func toNumber(v any) (scalar, bool) {
 	}
 }
 
-// toQuantity reads a quantity or a number. ParseQuantity takes units without a number (`m`) for zero, and comparing an
-// exponent such as 1e999999999 would take all memory: neither gets there.
+// toQuantity reads a quantity or a number. Two texts are refused before ParseQuantity: units without a number (`m`), which it reads as
+// zero, and large exponents such as 1e999999999, whose comparison would take all memory.
 func toQuantity(v any) (scalar, bool) {
 	switch x := v.(type) {
 	case int64:
@@ -69,7 +71,9 @@ func toDuration(v any) (scalar, bool) {
 
 var errDuration = errors.New("not a duration")
 
+// addDays gives the duration of so many days, and a rest that ParseDuration reads.
 func addDays(days, rest string) (time.Duration, error) {
+	// Parsed as hours, which ParseDuration knows, with fractions and a sign.
 	day, err := time.ParseDuration(days + "h")
 	if err != nil || strings.Trim(days, "0123456789.+-") != "" || day > math.MaxInt64/24 || day < -math.MaxInt64/24 {
 		return 0, errDuration

@@ -26,7 +26,7 @@ type group struct {
 // Result is the answer of a gate.
 type Result struct {
 	Open     bool      // whether all lists hold
-	Choice   bool      // whether choices alone closed it; waits were not asked then
+	Choice   bool      // whether choices alone closed it; waits were not evaluated then
 	Unmet    []Verdict // the conditions that keep it closed, in the order they are written; a status shows the first
 	NextFlip time.Time // the earliest moment at which the time changes an answer; zero: never
 }
@@ -83,9 +83,9 @@ func Join(gates ...*Gate) *Gate {
 
 // Eval answers for d at the moment now.
 //
-// Choices are asked first. They alone close the gate when one of a when is false, or when an anyOf has choices only and all are
-// false: a wait in an anyOf could still open it. Waits are asked only if the choices leave the answer open. As with && and ||,
-// an error counts only where no earlier condition of its kind in the same list has settled the list.
+// Choices are evaluated first. They close the gate by themselves when one of a when is false, or when an anyOf has choices only and all
+// are false: a wait in an anyOf could still open it. Waits are evaluated only if the choices have not decided. As with && and ||, an
+// error counts only where no earlier choice (or wait) of the same list has decided the list.
 func (g *Gate) Eval(ctx context.Context, d expr.Data, now time.Time) (Result, error) {
 	if g == nil {
 		return Result{Open: true}, nil
@@ -115,7 +115,8 @@ func (g *Gate) Paths() []expr.Path {
 	return paths
 }
 
-// Needs gives the paths below children without which the gate stays closed. Alternatives of an anyOf are none of them.
+// Needs gives the paths below children without which the gate stays closed; the declarations of these children have to come first. An
+// anyOf of several conditions needs none of its paths.
 func (g *Gate) Needs() []expr.Path {
 	if g == nil {
 		return nil
@@ -141,8 +142,8 @@ func (g *Gate) Needs() []expr.Path {
 	return paths
 }
 
-// falseWithoutItsChild says whether what a template makes of one child, and of nothing else, is not what is wanted while that child is not
-// there: jobSucceeded is false then.
+// falseWithoutItsChild says whether a condition whose template reads one child, and nothing else, is false while that child does not
+// exist, such as one with jobSucceeded. What a function gives for an absent child is found out by evaluating it.
 //
 //nolint:contextcheck,nolintlint // a box is compiled without one, and the limits of templates hold; what the callers are told is not counted as a use
 func (c *Condition) falseWithoutItsChild() bool {
@@ -187,11 +188,11 @@ func (r Result) Message() string {
 
 // state is what is known of one list while a gate is evaluated.
 type state struct {
-	asked  int
-	unmet  []indexed
-	opened bool // a list of which one is enough has one
-	closed bool
-	flip   time.Time
+	asked  int       // conditions that were evaluated
+	unmet  []indexed // those of them that do not hold
+	opened bool      // one of an anyOf holds
+	closed bool      // the list does not hold, whatever the rest says
+	flip   time.Time // see Result.NextFlip
 }
 
 type indexed struct {
@@ -213,7 +214,7 @@ func (s *state) ask(ctx context.Context, g *group, waits bool, d expr.Data, now 
 		switch {
 		case err != nil && !s.opened && !s.closed:
 			return err
-		case err != nil: // the list is settled
+		case err != nil: // the list is decided without it
 			continue
 		case v.True:
 			s.opened = s.opened || g.any

@@ -24,7 +24,7 @@ type operator struct {
 	comparison
 }
 
-// comparison is what an operator shares with its opposite.
+// comparison is the part of an operator that it shares with its opposite: in with notIn.
 type comparison struct {
 	types []v1alpha1.ValueType // the valueTypes that mean something here
 	shape func(wanted any, as v1alpha1.ValueType) (any, error)
@@ -32,7 +32,7 @@ type comparison struct {
 	test  func(*operands) (bool, error)
 
 	flag  bool // the value is absent or a bool, and false means the opposite operator
-	null  bool // the test wants to see a null that is there
+	null  bool // a null at the field's path is tested as a value; for other operators it is absent
 	clock bool // the answer changes with the time
 }
 
@@ -100,7 +100,7 @@ func find(name v1alpha1.Operator) *operator {
 	return &operators[i]
 }
 
-// opposite gives the operator that a flag of false stands for.
+// opposite gives exists for notExists, and the other way round: `exists: false` is notExists.
 func (o *operator) opposite() *operator {
 	if o.name == v1alpha1.OperatorExists {
 		return find(v1alpha1.OperatorNotExists)
@@ -164,6 +164,7 @@ func containment() comparison {
 	}}
 }
 
+// text compares two strings.
 func text(holds func(whole, part string) bool) comparison {
 	return comparison{types: textTypes, shape: shapeText, fits: textFits, test: func(o *operands) (bool, error) {
 		part, _ := o.wanted.(string) // shapeText makes nothing else
@@ -186,6 +187,7 @@ func pattern() comparison {
 	}}
 }
 
+// presence is exists: an empty string, list or map counts as absent; false and zero do not.
 func presence() comparison {
 	return comparison{flag: true, test: func(o *operands) (bool, error) {
 		switch v := o.actual.(type) {

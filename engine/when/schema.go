@@ -1,5 +1,7 @@
 package when
 
+// What is refused when a condition is compiled, because the schema of its field shows that the comparison can't work.
+
 import (
 	"fmt"
 
@@ -48,7 +50,8 @@ func equalFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.
 	return nil
 }
 
-// orderFits leaves it to shape that the value has an order. Beside a number it must be a number or a quantity.
+// orderFits checks the field's type; that the value has an order is checked by its shape. Beside a number, the value must be a number or a
+// quantity.
 func orderFits(schema *apiextensionsv1.JSONSchemaProps, wanted any, as v1alpha1.ValueType) error {
 	if as != "" {
 		return converts(schema, as)

@@ -14,7 +14,8 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// The shapes check a value and bring it into the form that the test wants. Their errors never hold the value: it may be secret.
+// The shapes check a condition's value and convert it to the form that the operator's test takes. Their errors never show the value: it
+// may be secret.
 
 func shapeAny(wanted any, as v1alpha1.ValueType) (any, error) {
 	if as == "" {

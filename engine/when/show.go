@@ -1,5 +1,7 @@
 package when
 
+// What messages show of fields and values.
+
 import (
 	"slices"
 	"strconv"
@@ -27,7 +29,7 @@ const (
 	shownHidden = "hidden"
 )
 
-// The roots that are keys of every object too.
+// These roots are also keys of every Kubernetes object.
 const (
 	keyMetadata = "metadata"
 	keySpec     = "spec"
@@ -63,7 +65,7 @@ func viewOfPath(p expr.Path, single bool) view {
 		return viewValue
 	case rootChildren, rootObject:
 	case rootExternal:
-		// What became of a call says nothing of what was answered.
+		// The status of a call does not show what was answered.
 		const segments = 3 // external, the name of the call, and a field
 		if len(p) == segments && slices.Contains([]string{"called", keyStatus, "error"}, p[2]) {
 			return viewValue
@@ -75,13 +77,13 @@ func viewOfPath(p expr.Path, single bool) view {
 	if slices.ContainsFunc(p, secretKey) {
 		return viewHidden
 	}
-	// A template may print all that is below its path (`toJson .children.secret`), so it must have gone past the top of the object.
+	// A template may print all that is below its path (`toJson .children.secret`). So the path has to lead below spec, status or metadata
+	// of the object, where no Secret has its data.
 	top := slices.IndexFunc(p, func(key string) bool { return key == keyStatus || key == keySpec || key == keyMetadata })
 	if single || (top > 1 && top < len(p)-1) {
 		return viewValue
 	}
-	// What a function makes of a child (`jobSucceeded .children.job`) may hold all of it, but not in one of two words. Secrets have
-	// nothing to show here anyway.
+	// A function of a whole child (`jobSucceeded .children.job`) could give any part of it, but true or false gives nothing away.
 	return viewFlag
 }
 
@@ -119,7 +121,8 @@ func structured(v any) bool {
 	return !ok
 }
 
-// emptiness is "empty " for what `exists` does not count as there: without it, the message would say that it is.
+// emptiness is "empty " for an empty list or object, which `exists` does not count as there: the message would be puzzling otherwise
+// ("wanted a value, actual object").
 func emptiness(v any) string {
 	switch t := v.(type) {
 	case []any:

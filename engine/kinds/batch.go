@@ -50,24 +50,21 @@ func batchKinds() []Kind {
 	}
 }
 
-// JobOptions reads the short fields of a Job that are no part of the object: failurePolicy
-// (default Block) and ttlSecondsAfterFinished (in seconds, nil where it is not asked for). Errors are *shape.FieldError.
-func JobOptions(short map[string]any) (failurePolicy v1alpha1.JobFailurePolicy, ttl *int32, err error) {
-	options, err := shape.Of(reflect.TypeFor[v1alpha1.JobFields]()).Fields(pick(short, nameFailurePolicy, nameTTL), "")
+// FailurePolicyOf reads the failurePolicy of a Job from its short fields; Block is the default. It says what Orkestra does when a Job of
+// onDelete fails, and is no part of the object. Errors are *shape.FieldError.
+func FailurePolicyOf(short map[string]any) (v1alpha1.JobFailurePolicy, error) {
+	options, err := shape.Of(reflect.TypeFor[v1alpha1.JobFields]()).Fields(pick(short, nameFailurePolicy), "")
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	failurePolicy = v1alpha1.JobFailureBlock
+	failurePolicy := v1alpha1.JobFailureBlock
 	if text, ok := options[nameFailurePolicy].(string); ok && text != "" {
 		failurePolicy = v1alpha1.JobFailurePolicy(text)
 	}
 	if !slices.Contains(failurePolicies, failurePolicy) {
-		return "", nil, badFailurePolicy(string(failurePolicy))
+		return "", badFailurePolicy(string(failurePolicy))
 	}
-	if seconds, ok := shape.Int32(options[nameTTL]); ok {
-		ttl = &seconds
-	}
-	return failurePolicy, ttl, nil
+	return failurePolicy, nil
 }
 
 func badFailurePolicy(text string) *shape.FieldError {
@@ -77,7 +74,7 @@ func badFailurePolicy(text string) *shape.FieldError {
 	}
 }
 
-// restartsOfJobs are what the API server takes of a Job: its pods are to end.
+// restartsOfJobs are the restart policies that the API server takes for a Job. Always is not one: its pods would never end.
 var restartsOfJobs = []string{string(corev1.RestartPolicyNever), string(corev1.RestartPolicyOnFailure)}
 
 func checkJob(c *shape.Checker) {
@@ -89,12 +86,14 @@ func checkJob(c *shape.Checker) {
 	}
 }
 
+// buildJob writes the time to live like any other field. Until Orkestra has noted that the Job completed, engine/pipeline/children takes it
+// off again: a Job that is gone before that would run once more.
 func buildJob(d Declared, short map[string]any) (map[string]any, error) {
 	spec, err := runSpec(d, short, inTemplate...)
 	if err != nil {
 		return nil, err
 	}
-	if ttl, ok := short[nameTTL]; ok && d.WithTTL {
+	if ttl, ok := short[nameTTL]; ok {
 		spec[nameTTL] = ttl
 	}
 	return map[string]any{nameSpec: spec}, nil
@@ -133,7 +132,7 @@ func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nothing is noted of the Jobs of a CronJob, so that they may go at any time.
+	// Orkestra does not watch the Jobs of a CronJob, so Kubernetes may delete them at any time.
 	if ttl, ok := short[nameTTL]; ok {
 		job[nameTTL] = ttl
 	}

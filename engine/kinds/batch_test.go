@@ -16,6 +16,7 @@ kind: Job
 metadata: {name: web, namespace: team}
 spec:
   backoffLimit: 3
+  ttlSecondsAfterFinished: 60
   template:
     metadata: {labels: {app.kubernetes.io/instance: shop}}
     spec:
@@ -23,8 +24,8 @@ spec:
       containers: [{name: main, image: postgres, command: [./cleanup.sh]}]
 `,
 		},
-		"a Job that is done": {
-			key: "jobs", ttl: true,
+		"a Job with all fields": {
+			key: "jobs",
 			short: `
 image: postgres
 backoffLimit: 0
@@ -66,18 +67,16 @@ spec:
 	}
 }
 
-func TestJobOptions(t *testing.T) {
+func TestFailurePolicyOf(t *testing.T) {
 	g := NewWithT(t)
-	policy, ttl, err := JobOptions(tree(t, `{image: x}`))
+	policy, err := FailurePolicyOf(tree(t, `{image: x}`))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(policy)).To(Equal("Block"))
-	g.Expect(ttl).To(BeNil())
 
-	policy, ttl, err = JobOptions(tree(t, `{failurePolicy: Continue, ttlSecondsAfterFinished: "0"}`))
+	policy, err = FailurePolicyOf(tree(t, `{failurePolicy: Continue}`))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(policy)).To(Equal("Continue"))
-	g.Expect(ttl).To(HaveValue(Equal(int32(0))))
 
-	_, _, err = JobOptions(tree(t, `{failurePolicy: Retry}`))
+	_, err = FailurePolicyOf(tree(t, `{failurePolicy: Retry}`))
 	g.Expect(err).To(MatchError("failurePolicy: want Block or Continue, got string"))
 }

@@ -67,7 +67,6 @@ type buildCase struct {
 	short, spec string
 	workload    *Workload
 	service     *Service
-	ttl         bool
 	want        string
 }
 
@@ -76,7 +75,7 @@ func (c buildCase) run(t *testing.T) {
 	g := NewWithT(t)
 	d := Declared{
 		Name: "web", Namespace: "team", Instance: "shop", Short: tree(t, c.short), Spec: tree(t, c.spec),
-		Workload: c.workload, Service: c.service, WithTTL: c.ttl,
+		Workload: c.workload, Service: c.service,
 	}
 	if mustLookup(t, c.key).ClusterScoped {
 		d.Namespace = ""
@@ -304,7 +303,7 @@ func FuzzBuild(f *testing.F) {
 			k.NeedsService(s, o)
 			k.WorkloadOf("a", s)
 			ServiceOf("a", s, nil)
-			_, _, _ = JobOptions(s)
+			_, _ = FailurePolicyOf(s)
 		}
 	})
 }

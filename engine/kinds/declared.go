@@ -32,11 +32,9 @@ type Declared struct {
 	Workload *Workload
 	// Service is the box's only Service, or nil. It is a must where NeedsService says so.
 	Service *Service
-	// WithTTL lets a Job have its ttlSecondsAfterFinished. It must be false until the Job's completion was noted.
-	WithTTL bool
 }
 
-// Workload is what others take defaults from.
+// Workload is what Services, HPAs, PDBs and NetworkPolicies take from the box's only workload where their fields are left out.
 type Workload struct {
 	// Kind of the object, such as Deployment.
 	Kind string
@@ -58,7 +56,7 @@ type Service struct {
 	PortName string
 }
 
-// Names of fields that many objects or short forms have.
+// Names of fields that several kinds, or short forms, have.
 const (
 	nameAPIVersion  = "apiVersion"
 	nameKind        = "kind"
@@ -122,7 +120,8 @@ func (k Kind) overlay(object, overlay map[string]any) error {
 	return nil
 }
 
-// metadata adds the names, labels and annotations of the declaration to those that own has. It uses up own.
+// metadata adds the names, labels and annotations of the declaration to own, the metadata of a manifest, which it changes. Where both have
+// a key, that of the declaration wins.
 func (d Declared) metadata(own map[string]any) map[string]any {
 	own[nameName] = d.Name
 	if d.Namespace != "" {
@@ -148,7 +147,7 @@ func addTexts(to map[string]any, name string, texts map[string]string) {
 }
 
 // selector are the labels by which the pods of a workload are found. They hold names only, never a UID: selectors can't
-// be changed, and must still fit after a restore.
+// be changed, and must still match when the resource was restored from a backup with another UID.
 func (d Declared) selector(workload string) map[string]any {
 	return map[string]any{v1alpha1.LabelAppName: LabelValue(workload), v1alpha1.LabelAppInstance: d.Instance}
 }
@@ -158,8 +157,8 @@ func (d Declared) labelSelector(workload string) map[string]any {
 	return map[string]any{nameMatchLabels: d.selector(workload)}
 }
 
-// defaultSelector fills in the selector of something that is there for the pods of the box's only workload. What the overlay
-// selects has no default: the two would be merged.
+// defaultSelector fills in the selector of a PDB or NetworkPolicy: the pods of the box's only workload. Where the overlay has a selector,
+// nothing is filled in: merged, the two would select fewer pods than the overlay says.
 func (d Declared) defaultSelector(spec map[string]any, name string) error {
 	switch {
 	case !needsSelector(name)(d.Short, d.Spec):
@@ -172,7 +171,8 @@ func (d Declared) defaultSelector(spec map[string]any, name string) error {
 	}
 }
 
-// needsSelector: an empty selector that is written out selects all pods.
+// needsSelector says whether a selector must be taken from the workload: neither the short field nor the overlay has one. An empty one
+// that is written out counts: it selects all pods.
 func needsSelector(name string) func(short, spec map[string]any) bool {
 	return func(short, spec map[string]any) bool { return short[name] == nil && shape.Descend(spec, name) == nil }
 }

@@ -51,7 +51,7 @@ func TestEveryFieldsTypeHasAKind(t *testing.T) {
 	}
 }
 
-// notInTheObject are short fields that say how the object is treated (see JobOptions), or where others come from.
+// notInTheObject are short fields that say how the object is treated (see FailurePolicyOf), or where others come from.
 var notInTheObject = map[string][]string{
 	"jobs": {nameFailurePolicy}, "services": {nameWorkload}, "networkpolicies": {nameWorkload}, "pdbs": {nameWorkload}, "hpas": {nameWorkload},
 	"ingresses": {nameService}, "statefulsets": {nameService},
@@ -135,7 +135,7 @@ func fieldSamples(t *testing.T, k Kind) map[string][]any {
 func build(t *testing.T, k Kind, short map[string]any) map[string]any {
 	t.Helper()
 	obj, err := k.Build(Declared{
-		Name: "web", Namespace: "team", Instance: "shop", Short: short, WithTTL: true,
+		Name: "web", Namespace: "team", Instance: "shop", Short: short,
 		Workload: &Workload{Kind: "Deployment", Name: "web", Port: 8080}, Service: &Service{Name: "web", Port: 80},
 	})
 	if err != nil {

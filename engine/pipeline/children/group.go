@@ -71,7 +71,6 @@ type pending struct {
 	of      Instance
 	child   apply.Child
 	live    *unstructured.Unstructured // of an instance that acts once: what it has made
-	job     bool
 	outcome apply.Outcome
 	err     error
 }

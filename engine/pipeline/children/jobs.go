@@ -68,7 +68,7 @@ func (j *Jobs) prepare(ctx context.Context, in Instance, obj *unstructured.Unstr
 		return nil, err
 	}
 	j.declareRun(in, live, done, run)
-	w := &pending{of: in, child: in.Child(obj), job: true}
+	w := &pending{of: in, child: in.Child(obj)}
 	ran := ""
 	if live != nil {
 		ran = live.GetAnnotations()[v1alpha1.AnnotationRun]

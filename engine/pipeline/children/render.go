@@ -32,7 +32,7 @@ func (in Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstruct
 // build is render with errors as they are.
 func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
 	data := in.allData(c)
-	object := kinds.Declared{Instance: c.Owner.Label, WithTTL: true}
+	object := kinds.Declared{Instance: c.Owner.Label}
 	var err error
 	if object.Name, err = in.objectName(ctx, c, data); err != nil {
 		return nil, err

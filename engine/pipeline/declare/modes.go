@@ -66,7 +66,7 @@ func (e *entry) failurePolicy() {
 	if !e.d.IsJob() || e.d.IsManifest() {
 		return
 	}
-	policy, _, err := kinds.JobOptions(only(e.short, name))
+	policy, err := kinds.FailurePolicyOf(only(e.short, name))
 	if err != nil {
 		e.c.Fail(field.Invalid(e.at, "", err.Error()))
 		return

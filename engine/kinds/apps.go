@@ -98,7 +98,8 @@ func workloadSpec(d Declared, short map[string]any) (map[string]any, error) {
 	return spec, nil
 }
 
-// needsServiceName: an empty name that is written out means that the pods need no names.
+// needsServiceName says whether a StatefulSet's serviceName must be taken from the box's Service. An empty name that is written out counts
+// as given: the pods then have no DNS names.
 func needsServiceName(short, spec map[string]any) bool {
 	return short[nameServiceName] == nil && shape.Descend(spec, nameServiceName) == nil
 }
@@ -131,7 +132,7 @@ func buildStatefulSet(d Declared, short map[string]any) (map[string]any, error) 
 	return map[string]any{nameSpec: spec}, nil
 }
 
-// claimTemplates gives each claim access modes, as `pvcs` have them. The list is ours: conversion has made it.
+// claimTemplates gives each claim the default access modes that `pvcs` have. It changes the list in place, which conversion has just made.
 func claimTemplates(list []any) []any {
 	for _, v := range list {
 		claim := shape.Object(v)

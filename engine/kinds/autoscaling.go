@@ -51,7 +51,8 @@ func autoscalingKinds() []Kind {
 	}}
 }
 
-// needsTarget: the overlay names kinds that `target` can't.
+// needsTarget says whether the target must be taken from the box's workload. The overlay may have one too: scaleTargetRef can name kinds
+// that the short field `target` can't, such as custom ones.
 func needsTarget(short, spec map[string]any) bool {
 	return short[nameTarget] == nil && shape.Descend(spec, nameScaleTargetRef) == nil
 }

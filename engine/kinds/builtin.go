@@ -23,8 +23,8 @@ func builtIn(gvk schema.GroupVersionKind) (*shape.Shape, *shape.FieldError) {
 	return s, nil
 }
 
-// Unknown says whether a kind is none of those that Kubernetes has in its group and version, though it has that group and
-// version; hint names the nearest one.
+// Unknown says whether Kubernetes has the group and version of a kind, but not the kind: most likely a typing error. hint names the
+// nearest kind. Of groups that Kubernetes does not have, nothing is known.
 func Unknown(gvk schema.GroupVersionKind) (hint string, unknown bool) {
 	if scheme.Scheme.Recognizes(gvk) || !scheme.Scheme.IsVersionRegistered(gvk.GroupVersion()) {
 		return "", false

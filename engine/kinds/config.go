@@ -39,8 +39,8 @@ func buildConfigMap(short map[string]any) (map[string]any, error) {
 	return pick(short, nameData, "binaryData", nameImmutable), nil
 }
 
-// buildSecret writes data as it is stored. With stringData, a key that the declaration drops would stay: the API server copies
-// it, and nobody owns the copy.
+// buildSecret writes data in base64, as it is stored. With stringData, a key that the declaration drops would stay: the API server copies
+// it to data, where no field manager owns it.
 func buildSecret(short map[string]any) (map[string]any, error) {
 	object := pick(short, nameType, nameImmutable)
 	if texts, ok := short[nameData].(map[string]any); ok {

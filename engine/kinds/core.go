@@ -61,6 +61,7 @@ func saysPorts(short map[string]any) bool {
 	return short[namePorts] != nil && !shape.Empty(shape.Plain(short[namePorts]))
 }
 
+// checkService reports short fields that exclude each other.
 func checkService(c *shape.Checker) {
 	c.Exclusive(namePorts, namePort, nameTargetPort, "protocol")
 	c.Reference(nameWorkload, nameSelector)
@@ -93,7 +94,8 @@ func buildService(d Declared, short map[string]any) (map[string]any, error) {
 // nameClusterIP is the address of a Service.
 const nameClusterIP = "clusterIP"
 
-// serviceLeftovers: a Service that is headless no more must have an address, which the API server gives at creation only.
+// serviceLeftovers is clusterIP: None of a Service that is no longer headless. It must get an address, which the API server gives only when
+// a Service is created.
 func serviceLeftovers(spec map[string]any) []Leftover {
 	if isExternalName(spec) || spec[nameClusterIP] != nil {
 		return nil
@@ -101,6 +103,7 @@ func serviceLeftovers(spec map[string]any) []Leftover {
 	return []Leftover{{Path: []string{nameSpec, nameClusterIP}, Value: corev1.ClusterIPNone, Wanted: "an address"}}
 }
 
+// servicePortEntry is the one port of a Service that lists none: that of the workload, unless the short fields name another.
 func servicePortEntry(short map[string]any, w *Workload) map[string]any {
 	entry := pick(short, namePort, nameTargetPort, "protocol")
 	if entry[namePort] == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// typeDoc is what the comments of a type of the API say.
+// typeDoc is what the comments of a type of the API say. apiDocs in zz_generated.docs.go holds them all, for orkestra explain and the
+// reference pages.
 type typeDoc struct {
 	text   string
 	fields map[string]fieldDoc
@@ -106,7 +107,7 @@ func fieldsOf(of reflect.Type) []FieldDoc {
 	return out
 }
 
-// docOf finds the comment of a field: ours are written into the binary, those of Kubernetes come with its types.
+// docOf finds the comment of a field: ours are generated into this package, those of Kubernetes come from its SwaggerDoc methods.
 func docOf(of reflect.Type, name string) fieldDoc {
 	if of.PkgPath() == reflect.TypeFor[v1alpha1.CommonFields]().PkgPath() {
 		return apiDocs[of.Name()].fields[name]

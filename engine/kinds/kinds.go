@@ -35,7 +35,7 @@ type Kind struct {
 	fields reflect.Type
 	// spec is the Go type of the object's spec; nil where it has none, and for `resources`.
 	spec reflect.Type
-	// selecting is a short field whose empty value is no absence: it selects nothing, and an absent one selects the workload's pods.
+	// selecting is a short field that must stay when it is empty: {} selects no pods, and without the field the workload's are selected.
 	selecting string
 	// workload says that the kind runs pods that Services and others select by default.
 	workload bool
@@ -45,13 +45,13 @@ type Kind struct {
 	fromWorkload, fromService source
 	// check adds what the types of the fields alone can't say; may be nil.
 	check func(c *shape.Checker)
-	// leftovers are what such an object can't be rid of by dropping it; may be nil.
+	// leftovers are values that stay on an object when its declaration drops them; may be nil.
 	leftovers func(spec map[string]any) []Leftover
 	// build makes the object's content besides apiVersion, kind and metadata from converted short fields.
 	build func(d Declared, short map[string]any) (map[string]any, error)
 }
 
-// alone is for kinds whose content is what their short fields say, whatever else the box declares.
+// alone makes a build function of one that reads the short fields only, for kinds that take nothing from other declarations.
 func alone(build func(short map[string]any) (map[string]any, error)) func(Declared, map[string]any) (map[string]any, error) {
 	return func(_ Declared, short map[string]any) (map[string]any, error) { return build(short) }
 }
@@ -66,7 +66,8 @@ type source struct {
 	needs func(short, spec map[string]any) bool
 }
 
-// The order inside a group. Kinds of one rank are applied concurrently.
+// The order inside a group: what others need to start comes first, such as the ConfigMaps of a workload. Kinds of one rank are applied
+// concurrently.
 const (
 	rankNamespace = iota
 	rankServiceAccount
@@ -108,7 +109,7 @@ const (
 	keyStatefulSets        = "statefulsets"
 )
 
-// table holds every key that a group may have.
+// table holds every key that a group may have. It is made once, and never changed.
 var table = newTable()
 
 func newTable() map[string]Kind {

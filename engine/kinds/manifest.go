@@ -12,7 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// gotReserved is what shape.FieldError.Got says of a field that someone else sets.
+// gotReserved is what shape.FieldError.Got says of a field that the API server or Orkestra sets.
 const gotReserved = "not for a declaration to set"
 
 // reservedMetadata are the metadata fields that the API server or Orkestra sets.
@@ -66,7 +66,7 @@ func missingHead(name string, v any) *shape.FieldError {
 	return &shape.FieldError{Path: shape.JoinPath(nameManifest, name), Want: headWanted, Got: got, Value: shape.Excerpt(v)}
 }
 
-// metadataType is what all manifests have, whatever their kind: names, labels, annotations.
+// metadataType is the type of metadata, which is known of every manifest, whatever its kind.
 var metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 
 // reservedFields finds what a manifest sets although it is not its to set.
@@ -84,10 +84,12 @@ func reservedFields(manifest map[string]any) []*shape.FieldError {
 	return out
 }
 
+// noSpec says that a declaration has an overlay although its kind has no spec that it could be merged over.
 func noSpec(kind string) *shape.FieldError {
 	return &shape.FieldError{Path: nameSpec, Got: fmt.Sprintf("not for this kind: a %s has no spec", kind)}
 }
 
+// checkManifest checks the head of a manifest first: only with its apiVersion and kind is it known what else to check it against.
 func checkManifest(c *shape.Checker) {
 	manifest, before := shape.Object(c.Short[nameManifest]), len(c.Found)
 	for _, name := range []string{nameAPIVersion, nameKind} {
@@ -134,7 +136,8 @@ func checkManifestOverlay(c *shape.Checker, s *shape.Shape, kind string) {
 	c.Tree(nameSpec, m.Shape, c.Spec, true)
 }
 
-// buildManifest gives the whole object. Only its kind and its metadata are known for every kind.
+// buildManifest gives the object of a manifest. Values are converted by the Go type for kinds that come with Kubernetes; of other kinds
+// only the metadata is, and the rest is taken as it is.
 func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	gvk, err := ManifestGVK(short)
 	if err != nil {
@@ -167,6 +170,7 @@ func buildManifest(d Declared, short map[string]any) (map[string]any, error) {
 	return object, nil
 }
 
+// overlayManifest merges the overlay over the spec: by strategic merge where the Go type is known (s), else by JSON merge.
 func overlayManifest(object, overlay map[string]any, s *shape.Shape, kind string) error {
 	if overlay == nil {
 		return nil

@@ -44,6 +44,7 @@ func networkingKinds() []Kind {
 	}
 }
 
+// buildNetworkPolicy takes the short fields for the spec, since they have the same names, but for workload.
 func buildNetworkPolicy(d Declared, short map[string]any) (map[string]any, error) {
 	if err := d.defaultSelector(short, namePodSelector); err != nil {
 		return nil, err
@@ -52,6 +53,7 @@ func buildNetworkPolicy(d Declared, short map[string]any) (map[string]any, error
 	return map[string]any{nameSpec: short}, nil
 }
 
+// ingressNeedsService says whether the backend of an Ingress must be taken from the box's Service, in whole or in part.
 func ingressNeedsService(short, _ map[string]any) bool {
 	says := func(name string) bool { return short[name] != nil && short[name] != "" }
 	if says(nameRules) && !shape.Empty(short[nameRules]) {

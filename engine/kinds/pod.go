@@ -52,7 +52,7 @@ func containersIn(template []string) []string {
 	return append(slices.Clone(template), nameSpec, nameContainers)
 }
 
-// podTemplate makes a pod template of converted short fields. The labels are those of the pod besides podLabels, and win. at is
+// podTemplate makes a pod template of converted short fields. labels are those that the selector needs; they win over podLabels. at is
 // the template's place in the spec.
 func podTemplate(short, overlay, labels map[string]any, at ...string) (map[string]any, error) {
 	spec := pick(short, podSpecFields...)
@@ -83,7 +83,7 @@ func podTemplate(short, overlay, labels map[string]any, at ...string) (map[strin
 	return template, nil
 }
 
-// podContainers gives the main container, unless all of it is left to the overlay, and the sidecars.
+// podContainers gives the main container and the sidecars. Where no short field describes the main container, the overlay brings it.
 func podContainers(short, overlay map[string]any, template []string) ([]any, error) {
 	main := pick(short, containerFields...)
 	if port, ok := short[namePort]; ok {
@@ -125,7 +125,8 @@ func checkPod(c *shape.Checker, template ...string) {
 	}
 }
 
-// checkRestarts reports a policy that the API server refuses for pods of this kind. What is none at all is said by its type.
+// checkRestarts reports a restartPolicy in the overlay that the API server refuses for pods of this kind. A word that is no policy at all
+// is reported by the check of its type.
 func checkRestarts(c *shape.Checker, template []string, valid ...string) {
 	path := append(slices.Clone(template), nameSpec, "restartPolicy")
 	text, ok := c.Overlaid(path...).(string)

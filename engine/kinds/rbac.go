@@ -73,7 +73,7 @@ func checkBinding(c *shape.Checker, roles []string) {
 	}
 }
 
-// checkSubjectNamespaces: where the binding has no namespace, none can be taken from it.
+// checkSubjectNamespaces asks for the namespace of each ServiceAccount. A ClusterRoleBinding has no namespace that could be taken instead.
 func checkSubjectNamespaces(c *shape.Checker) {
 	list, ok := c.Short[nameSubjects].([]any)
 	if !ok {

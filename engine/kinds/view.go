@@ -16,7 +16,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // secretKind is the kind whose data templates never see.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
-// counters are the status fields that Kubernetes leaves out at 0, by kind.
+// counters are the status fields that Kubernetes leaves out at 0, by kind. View fills them in, so that a condition such as
+// readyReplicas equals 0 does not have to ask first whether the field exists.
 var counters = map[schema.GroupKind][]string{
 	{Group: appsv1.GroupName, Kind: kindDeployment}: {
 		"availableReplicas", "readyReplicas", nameReplicas, "unavailableReplicas", "updatedReplicas",
@@ -84,6 +85,7 @@ func missingCounters(object map[string]any, names []string) []string {
 	return missing
 }
 
+// viewSecret gives a Secret without its data, and without the annotation in which kubectl apply keeps a copy of it.
 func viewSecret(object map[string]any) map[string]any {
 	view := maps.Clone(object)
 	delete(view, "data")

@@ -72,7 +72,7 @@ func (c *Checker) HasAny(names ...string) bool {
 	return slices.ContainsFunc(names, c.Has)
 }
 
-// Exclusive forbids others beside a short field.
+// Exclusive forbids the others where the short field is given.
 func (c *Checker) Exclusive(name string, others ...string) {
 	if !c.Has(name) {
 		return
@@ -84,7 +84,8 @@ func (c *Checker) Exclusive(name string, others ...string) {
 	}
 }
 
-// Reference checks a short field that names another declaration, from which the others would be taken that are given.
+// Reference checks a short field that names another declaration, such as workload. The others would be taken from that declaration, so
+// they may not be given too.
 func (c *Checker) Reference(name string, others ...string) {
 	if c.Short[name] == nil {
 		return

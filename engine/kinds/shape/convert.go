@@ -49,11 +49,11 @@ func Copy(v any, at string) (any, error) {
 	return out, w.first(at)
 }
 
-// walker reads a tree by a shape and collects what is wrong with it.
+// walker converts a tree by a shape and collects what is wrong with it. The zero value converts rendered trees.
 type walker struct {
 	// templated tells strings that are not known yet; nil where everything is rendered.
 	templated func(string) bool
-	// overlay keeps null and empty values, which mean something to a merge.
+	// overlay keeps null and empty values: null removes a field in a strategic merge, and an empty list replaces one.
 	overlay bool
 	errs    []*FieldError
 }
@@ -99,6 +99,7 @@ func (w *walker) object(s *Shape, in map[string]any) map[string]any {
 	return out
 }
 
+// member converts one field of an object and puts it into out, unless its value means the same as an absent field.
 func (w *walker) member(s *Shape, out map[string]any, name string, v any) {
 	m, ok := s.Members[name]
 	switch {
@@ -206,6 +207,7 @@ func (s *Shape) WithoutEmpty(in map[string]any) map[string]any {
 	return out
 }
 
+// withoutEmpty is WithoutEmpty for a value of any form.
 func (s *Shape) withoutEmpty(v any) any {
 	switch in := v.(type) {
 	case map[string]any:

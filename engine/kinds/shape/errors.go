@@ -112,10 +112,10 @@ func unknownField(name string, known []string) *FieldError {
 	return e
 }
 
-// place says where a field stands that is unknown beside another one.
+// place is a hint for an unknown field. It is given where the object has the field beside, which tells short forms and containers apart.
 type place struct{ beside, text string }
 
-// places are fields that people know from Kubernetes, and that stand elsewhere, or have another name, beside the field that is given.
+// places are the hints for fields that people know from Kubernetes, and that a short form has elsewhere or under another name.
 var places = map[string][]place{
 	"livenessProbe":  {{"probes", "write probes: {liveness: …}"}},
 	"readinessProbe": {{"probes", "write probes: {readiness: …}"}},
@@ -146,8 +146,8 @@ func (w *walker) fail(e *FieldError) {
 	w.errs = append(w.errs, e)
 }
 
-// under, underKey and underIndex put one step before the paths of the errors that were added since before. So that a
-// tree without errors costs no paths, each level adds its own step on the way back.
+// under, underKey and underIndex put one step in front of the paths of the errors that were found since errs had the length before. Each
+// level of the walk adds its own step on the way back, so that a tree without errors builds no paths at all.
 func (w *walker) under(before int, name string) {
 	for _, e := range w.errs[before:] {
 		e.Path = JoinPath(name, e.Path)
@@ -218,7 +218,7 @@ func TypeOrNothing(v any) string {
 	return value.TypeName(v)
 }
 
-// OneOf lists valid values in words: "a, b or c".
+// OneOf lists valid values for a message: "a, b or c".
 func OneOf(valid []string) string {
 	last := len(valid) - 1
 	if last == 0 {

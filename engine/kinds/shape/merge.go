@@ -21,6 +21,7 @@ func Merge(s *Shape, base, overlay map[string]any, at string) (map[string]any, e
 		return nil, err
 	}
 	orders := s.orders(base, nil)
+	// An entry of the base without its key can't be merged. Walking over the base says which one it is.
 	if slices.ContainsFunc(orders, order.incomplete) {
 		before := walker{overlay: true}
 		before.object(s, base)
@@ -42,7 +43,7 @@ func Merge(s *Shape, base, overlay map[string]any, at string) (map[string]any, e
 	return out, after.first(at)
 }
 
-// order is the order that a merged list had before the merge.
+// order is the order that a list had before the merge, which sorts the entries of the overlay to the front.
 type order struct {
 	object   map[string]any
 	name, by string // by is the merge key
@@ -79,6 +80,7 @@ func (o order) incomplete() bool {
 	return slices.Contains(o.keys, nil)
 }
 
+// restore sorts a merged list: first the entries that it had, in their order, then those that the overlay added.
 func (o order) restore() {
 	list, ok := o.object[o.name].([]any)
 	if !ok {

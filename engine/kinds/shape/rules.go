@@ -17,9 +17,10 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// The API server refuses more than the types of the fields say, and says so only when the first resource comes. So what a box writes
-// out is checked here. Which texts a type has comes from Kubernetes' types, by make generate (enums); other limits its Go modules do not
-// have, so the tables below hold those that people run into. What a template yields is left to the API server.
+// The API server checks more than the types of fields, and would say so only when the first child is made. So values that a box writes
+// without a template are checked here. The values of enumerations are generated from Kubernetes' constants (zz_generated.enums.go). Limits
+// of numbers and forms of names are not in its Go modules, so the tables below hold those that people run into. What a template yields
+// is left to the API server.
 
 // rule says why the API server refuses a value of a field; empty: it does not, or only it knows.
 type rule func(v any) string
@@ -33,7 +34,7 @@ var (
 	fileMode    = within(0, 0o777, "want a number from 0 to 511, which is 0777")
 )
 
-// numberRules are for numbers, and for what is a number or a text, by the field's name: it means the same in every kind.
+// numberRules are for fields that are an integer, or an integer or a string, by the field's name: these names mean the same in every kind.
 var numberRules = map[string]rule{
 	"containerPort": port, "endPort": port, "port": port, "servicePort": port,
 	"healthCheckNodePort": portOrNone, "hostPort": portOrNone, "nodePort": portOrNone, "number": portOrNone, "targetPort": portOrNone, //nolint:goconst // the name of a field, and not the name of a type
@@ -90,7 +91,8 @@ func ruleOf(name string, m *Member) rule {
 	return nil
 }
 
-// constant reports a value that the API server refuses, where it is written out.
+// constant reports a value that the API server refuses, where it is written without a template. written is the value as it stands in the
+// box, v what conversion made of it.
 func (w *walker) constant(name string, m *Member, written, v any) {
 	if text, ok := written.(string); v == nil || w.templated == nil || ok && w.templated(text) {
 		return
@@ -102,7 +104,7 @@ func (w *walker) constant(name string, m *Member, written, v any) {
 	}
 }
 
-// choice reports a text that is none of those that its type has.
+// choice reports a text that is none of the values of its enumeration.
 func (w *walker) choice(s *Shape, v any) {
 	text, ok := v.(string)
 	if !ok || text == "" || w.templated == nil || len(s.Values) == 0 || slices.Contains(s.Values, text) {
@@ -136,7 +138,7 @@ func amount(v any) string {
 	return ""
 }
 
-// ofText is a rule of texts that are not empty: an empty one is mostly as good as none.
+// ofText is a rule for texts. An empty one passes: for most fields it means the same as an absent one.
 func ofText(problem func(string) string) rule {
 	return func(v any) string {
 		if text, ok := v.(string); ok && text != "" {

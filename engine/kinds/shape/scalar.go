@@ -11,7 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// scalar reads a value that holds no others.
+// scalar converts a value that is neither object nor list to the form of its shape; ok is false where it does not fit.
 func scalar(s *Shape, v any) (any, bool) {
 	text, isText := v.(string)
 	switch s.Form {
@@ -67,7 +67,7 @@ func wholeNumber(v any) (int64, bool) {
 	return whole, ok
 }
 
-// Int32 reads a value that may not have been converted yet.
+// Int32 reads an integer of 32 bits from a value that may not have been converted yet, such as the text "80".
 func Int32(v any) (int32, bool) {
 	n, ok := integer(Plain(v), &Shape{Form: FormInteger, Bits: 64})
 	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
@@ -111,7 +111,8 @@ func quantity(v any) (any, bool) {
 	return text, err == nil
 }
 
-// Plain gives the JSON value of what a Go program has for one, such as an int. What has none is given as it is.
+// Plain gives the form that a JSON decoder would have given to a Go value, such as int64 for an int. A value that has no such form is given
+// back unchanged.
 func Plain(v any) any {
 	if plain, err := value.FromGo(v); err == nil {
 		return plain

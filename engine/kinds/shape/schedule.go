@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// cronFields are the fields of a schedule, as Kubernetes reads them.
+// cronFields are the fields of a schedule, as the CronJob controller's parser (robfig/cron) reads them. It is not a dependency: the API
+// module has no part of it, and this check only has to find what is surely wrong.
 var cronFields = []struct {
 	name     string
 	min, max int

@@ -19,7 +19,8 @@ func (s *Shape) Schema() *apiextensionsv1.JSONSchemaProps {
 	return &props
 }
 
-// schemaOf gives the schema of a shape. around are the shapes that this one is inside of: a recursive type is unchecked below itself.
+// schemaOf gives the schema of a shape. around are the shapes that this one is inside of: an OpenAPI schema can't refer to itself, so a
+// recursive type is left unchecked below its first level.
 func schemaOf(s *Shape, around map[*Shape]bool) apiextensionsv1.JSONSchemaProps {
 	if known, ok := schemas.Load(s); ok {
 		if props, ok := known.(apiextensionsv1.JSONSchemaProps); ok {

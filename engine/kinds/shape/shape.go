@@ -1,5 +1,5 @@
-// Package shape knows what Go types say of the JSON that they read: it reads a tree by a type, says what is wrong with it, merges one over
-// another, and gives the schema of what comes out. It knows no kind and no declaration.
+// Package shape works on JSON trees (maps, lists and scalars) by the Go type that they are meant for: it converts a tree, says what is wrong
+// with it, merges an overlay over it, and gives the OpenAPI schema of the type. It knows no kind and no declaration.
 package shape
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// Shape is what a Go type says of the JSON it reads: everything that conversion and merging ask a type, so that
-// neither touches reflect. A shape never changes once Of has returned it.
+// Shape is what a Go type says of the JSON that it reads. It is found by reflection once per type; conversion, checks and merges then read
+// the shape alone. A shape never changes once Of has returned it.
 type Shape struct {
 	// Form of the values.
 	Form Form
@@ -46,11 +46,11 @@ type Member struct {
 	Text bool
 	// MergeKey is the field by which a strategic merge tells the elements of a list apart; empty where it does not.
 	MergeKey string
-	// In is the struct that has the field; a struct that others inline has its own.
+	// In is the struct that declares the field: where a struct inlines another one, that one. fieldRules go by it.
 	In reflect.Type
 }
 
-// Form is the sort of JSON value that a shape wants.
+// Form is the kind of JSON value that a shape wants.
 type Form int
 
 // The forms.
@@ -131,7 +131,7 @@ func newShape(t reflect.Type, seen map[reflect.Type]*Shape) *Shape {
 		return s
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return s
+		return s // its UnmarshalJSON decides, and nothing is known of it: FormAnything
 	}
 	switch t.Kind() {
 	case reflect.Struct:

@@ -10,7 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// ElemOf is what a type is made of: the elements of lists and maps.
+// ElemOf is the type below all pointers, lists and maps of a type.
 func ElemOf(of reflect.Type) reflect.Type {
 	for !IsLeaf(of) {
 		switch of.Kind() {

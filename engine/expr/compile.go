@@ -59,7 +59,7 @@ func (c *compiler) compile() (*Template, error) {
 	t := &Template{text: c.text}
 	all := origin{known: true}
 	if lone := loneAction(c.parsed[mainTree]); lone != nil {
-		t.keeps = true
+		t.keeps = true // `{{ .spec.replicas }}` gives a number, and not its text
 		c.root = place{node: op(opDot), from: all}
 		c.setAction(lone.Pos, lone.Line)
 		expression, _ := c.pipe(lone.Pipe, c.root, c.lenient)
@@ -87,7 +87,7 @@ func (c *compiler) compile() (*Template, error) {
 	return t, err
 }
 
-// checkUncalled rewrites the templates that nothing calls, for the sake of the mistakes in them.
+// checkUncalled rewrites the defined templates that nothing calls, so that mistakes in them are reported, too.
 func (c *compiler) checkUncalled() {
 	for _, name := range slices.Sorted(maps.Keys(c.parsed)) {
 		if c.done[toAll+name] == nil && c.done[toAny+name] == nil && name != mainTree {
@@ -126,7 +126,7 @@ func (c *compiler) parse() error {
 	return nil
 }
 
-// assignment finds more than the assignments in a text (those in strings too), which does no harm.
+// assignment finds the variables that a text assigns to. It may find too many (those in strings), whose origin is then not checked.
 var assignment = regexp.MustCompile(`(\$[\pL\pN_]*(?:\s*,\s*\$[\pL\pN_]*)?)\s*=`)
 
 // loneAction gives the expression that a tree consists of, if it is nothing else.
@@ -162,7 +162,7 @@ func (c *compiler) finish(name, as string, list *parse.ListNode) {
 // define rewrites a named tree for callers that hand it dot from the given origin.
 func (c *compiler) define(name, as string, from origin) {
 	outer := *c
-	c.done[as] = nil // found by a tree that calls itself
+	c.done[as] = nil // so that a tree which calls itself is not rewritten again
 	c.vars, c.root = nil, place{node: op(opDot), from: from}
 	list := c.list(c.parsed[name].Root, c.root)
 	c.finish(name, as, list)
@@ -230,7 +230,7 @@ func (c *compiler) node(n parse.Node, dot place) parse.Node {
 func (c *compiler) rangeNode(n *parse.RangeNode, dot place) parse.Node {
 	list, from := c.pipe(n.Pipe, dot, false)
 	if len(from.path) == 0 {
-		from = origin{} // the roots have nothing in common
+		from = origin{} // it goes over the roots, which have no schema in common
 	} else {
 		settled := from.sure == len(from.path)
 		from.path = from.path.With(value.AnyElement)

@@ -23,7 +23,7 @@ func (c *compiler) pipe(p *parse.PipeNode, dot place, lenient bool) (parse.Node,
 		c.fail(p.Pos, budget.Over(budget.Nesting))
 	}
 	defer func() { c.depth-- }()
-	// Whatever stands before a function that may get absent values ends up in its arguments.
+	// In `.spec.x | default 1`, .spec.x is an argument of default, and so may be absent.
 	lenientUpTo := -1
 	for i, cmd := range p.Cmds {
 		if name, ok := cmd.Args[0].(*parse.IdentifierNode); ok && takesAbsent(name.Ident) {

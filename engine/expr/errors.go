@@ -49,9 +49,9 @@ func position(text string, at int) string {
 	return where
 }
 
-// brokenAction is where the action begins that the parser can't read: it says the line alone. Each action is read with all that
-// stands before it; what is only not closed yet is no mistake there. Where none is found, it is the end of the text, which something
-// lacks, or the last action, which is not closed.
+// brokenAction finds the action that the parser can't read, of whose place the parser's error says only the line. It parses the text up
+// to the end of each action, in turn, and ignores that blocks are not closed there. If all can be parsed, it gives the end of the text,
+// where a block is not closed, or the last action, which has no end itself.
 func brokenAction(text string) int {
 	const most = 200 // reading a text again and again takes the square of its length
 	end := 0

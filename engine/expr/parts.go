@@ -15,7 +15,8 @@ type part struct {
 	read *site
 }
 
-// simple gives the parts of a template that is nothing but text and paths, as most are. These need no machinery.
+// simple gives the parts of a template that is nothing but text and paths, as most are; nil for others. They are put together without
+// text/template, which is slower.
 func (c *compiler) simple() []part {
 	var parts []part
 	for _, n := range c.done[mainTree].Root.Nodes {

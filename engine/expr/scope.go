@@ -101,11 +101,11 @@ type origin struct {
 	path  Path // empty: all the data
 	// folds: below here a capital first letter may stand for a small one (below .Spec and .Status).
 	folds bool
-	// sure counts the segments whose spelling is settled; of the others only the value itself can tell.
+	// sure counts the first segments whose spelling is known. Of the others only the data can tell whether the first letter is small.
 	sure int
 }
 
-// inputs is the part of the path that certainly is what gets read.
+// inputs is the part of the path that is certainly read, whatever the data is.
 func (o origin) inputs() Path {
 	return o.path[:o.sure].Known()
 }

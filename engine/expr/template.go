@@ -132,8 +132,8 @@ func (t *Template) Path() (Path, bool) {
 }
 
 // Eval evaluates the template. A single expression gives its own value: string, bool, int64, float64, map[string]any,
-// []any or nil, which the caller owns; anything else gives a string. Errors are permanent (AbsentError, BudgetError, a
-// function's error), except those of ctx itself, which are handed on.
+// []any or nil, which the caller owns; anything else gives a string. Errors are permanent (roots.AbsentError,
+// budget.ExceededError, a function's error), except budget.PoolError and those of ctx itself, which are handed on.
 func (t *Template) Eval(ctx context.Context, d Data) (any, error) {
 	if t.literal {
 		return t.text, nil
@@ -167,7 +167,7 @@ func (t *Template) eval(b *budget.Budget, d Data) (any, error) {
 func (t *Template) execute(b *budget.Budget, d Data) (v any, err error) {
 	st := &state{Run: functions.NewRun(b, t.random), template: t, data: d}
 	defer func() {
-		// Functions have a recover of their own, which names them; this is the last net.
+		// Functions have a recover of their own, which names them. This one is for bugs in what the compiler has put in.
 		if r := recover(); r != nil {
 			v, err = nil, fmt.Errorf("evaluating %s: internal error (%T)", value.Shorten(t.text), r)
 		}

@@ -24,7 +24,7 @@ func (s *Scope) CompileURL(text string) (*Template, error) {
 		return s.Compile(text)
 	}
 	if t, err := s.Compile(text); err != nil {
-		return t, err // with positions in what was written
+		return t, err // the positions are those of the text as written, and not of the one with escapes
 	}
 	tree := parse.New(mainTree)
 	tree.Mode = parse.SkipFuncCheck

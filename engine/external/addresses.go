@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// What most of the reserved addresses are.
+// The names of the two largest groups of reserved addresses, as messages say them.
 const (
 	ownNetwork = "private"
 	noNetwork  = "reserved"
 )
 
-// reserved are the addresses that lead into a private network, to the machine itself, or nowhere. What boxes call is
-// on the public Internet unless the operator says otherwise.
+// reserved are the addresses that lead into a private network, to the machine itself, or nowhere. Boxes may call only hosts on the
+// public Internet, unless the administrator of the cluster allows others: else a box could reach what only the manager can reach, such
+// as the metadata service of a cloud, with its credentials.
 var reserved = []struct {
 	prefix netip.Prefix
 	what   string
@@ -49,7 +50,7 @@ var reserved = []struct {
 // globalUnicast is all of IPv6 that is routed on the public Internet.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// Prefixes whose addresses hold an IPv4 address, to which a gateway on the way may carry the connection.
+// Prefixes of IPv6 addresses that contain an IPv4 address, to which a gateway on the way may forward the connection.
 var (
 	compatible = netip.MustParsePrefix("::/96")
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
@@ -88,7 +89,7 @@ func reaches(ip netip.Addr) []netip.Addr {
 	case teredo.Contains(ip):
 		client := slices.Clone(b[12:])
 		for i := range client {
-			client[i] ^= 0xff // the protocol hides the client's address from gateways that rewrite addresses
+			client[i] ^= 0xff // Teredo inverts the client's address, so that gateways which rewrite addresses do not find it
 		}
 		out = append(out, v4(b[4:8]), v4(client))
 	}

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// answer reads what the host said.
+// answer makes an Answer of the response. What would be a secret (cookies) is left out.
 func (p *prepared) answer(resp *http.Response) (*Answer, error) {
 	a := &Answer{Status: resp.StatusCode}
 	if p.StatusOnly {
@@ -41,7 +41,7 @@ func (p *prepared) answer(resp *http.Response) (*Answer, error) {
 		return a, nil
 	}
 	if err := utiljson.Unmarshal(raw, &a.Body); err != nil {
-		// What the decoder says holds pieces of the body.
+		// The decoder's own error quotes the body, which may be secret.
 		return nil, refused("the answer is called JSON, but is not")
 	}
 	return a, nil

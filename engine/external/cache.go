@@ -46,7 +46,7 @@ func (c *cache) get(ctx context.Context, r *Request, send func() (*Answer, error
 		case answer != nil:
 			return answer, nil
 		case first:
-			return c.fly(key, r, send)
+			return c.sendOnce(key, r, send)
 		}
 		select {
 		case <-flight:
@@ -69,7 +69,7 @@ func (c *cache) lookup(key cacheKey) (answer *Answer, flight <-chan struct{}, fi
 			again.Cached = true
 			return &again, nil, false
 		}
-		c.drop(e)
+		c.dropLocked(e)
 	}
 	if running := c.flights[key]; running != nil {
 		return nil, running, false
@@ -78,7 +78,8 @@ func (c *cache) lookup(key cacheKey) (answer *Answer, flight <-chan struct{}, fi
 	return nil, nil, true
 }
 
-func (c *cache) fly(key cacheKey, r *Request, send func() (*Answer, error)) (answer *Answer, err error) {
+// sendOnce sends the request of a flight, keeps its answer, and wakes those that wait for it.
+func (c *cache) sendOnce(key cacheKey, r *Request, send func() (*Answer, error)) (answer *Answer, err error) {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -86,23 +87,23 @@ func (c *cache) fly(key cacheKey, r *Request, send func() (*Answer, error)) (ans
 		delete(c.flights, key)
 		if err == nil && answer != nil {
 			answer.Until = c.clock.Now().Add(r.CacheFor)
-			c.keep(&entry{key: key, box: r.Box, answer: answer, bytes: weight(answer)})
+			c.keepLocked(&entry{key: key, box: r.Box, answer: answer, bytes: weight(answer)})
 		}
 	}()
 	return send()
 }
 
-// keep must be called with mu held.
-func (c *cache) keep(e *entry) {
+// keepLocked adds an answer, and drops those that were not used for longest if there are too many.
+func (c *cache) keepLocked(e *entry) {
 	c.entries[e.key] = c.used.PushFront(e)
 	c.bytes += e.bytes
 	for c.bytes > maxCacheBytes {
-		c.drop(c.used.Back())
+		c.dropLocked(c.used.Back())
 	}
 }
 
-// drop must be called with mu held.
-func (c *cache) drop(e *list.Element) {
+// dropLocked removes an answer.
+func (c *cache) dropLocked(e *list.Element) {
 	old, _ := c.used.Remove(e).(*entry)
 	c.bytes -= old.bytes
 	delete(c.entries, old.key)
@@ -114,7 +115,7 @@ func (c *cache) forget(box string) {
 	for e := c.used.Front(); e != nil; {
 		next := e.Next()
 		if kept, _ := e.Value.(*entry); kept.box == box {
-			c.drop(e)
+			c.dropLocked(e)
 		}
 		e = next
 	}
@@ -125,7 +126,7 @@ func weight(a *Answer) int {
 	const entryBytes, treeFactor = 1 << 10, 8
 	text, err := json.Marshal([]any{a.Headers, a.Body})
 	if err != nil {
-		return maxCacheBytes // what came from JSON goes to JSON; if not, it is not kept
+		return maxCacheBytes // can't happen with what was read as JSON; so large an answer is dropped at once
 	}
 	return entryBytes + treeFactor*len(text)
 }

@@ -29,8 +29,8 @@ type Error struct {
 	// Status is what the host answered, where it did.
 	Status int
 
-	trips bool          // the host is to be left alone for a while
-	after time.Duration // for how long at least, by its own words
+	trips bool          // the limiter stops calling the host for a while
+	after time.Duration // for how long at least, by its Retry-After
 }
 
 // Error gives one line.
@@ -42,7 +42,7 @@ func refused(format string, args ...any) *Error {
 
 func transient(format string, args ...any) *Error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
-// maxShown is how many characters of something foreign an error shows.
+// maxShown is how many characters of a text from outside an error shows.
 const maxShown = 64
 
 // clip shortens what was given from outside, and makes it one line.
@@ -54,8 +54,8 @@ func clip(s string) string {
 	return string(runes)
 }
 
-// explain says what went wrong on the way to a host and back. What Go says of it may hold the URL, ports that change with each
-// connection, the time, or what the host sent, so nothing of that is passed on.
+// explain makes the error of a call that got no answer. The text of Go's own error is not used: it may contain the URL, a port that
+// changes with each connection, the time, or what the host has sent. Secrets must not be shown, and a message must stay the same.
 func explain(err error, timeout time.Duration) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -72,6 +72,7 @@ func explain(err error, timeout time.Duration) *Error {
 	return trips(transient("%s", network(err)))
 }
 
+// trips marks an error as one of the host, and not of this call alone.
 func trips(e *Error) *Error {
 	e.trips = true
 	return e

@@ -24,8 +24,8 @@ type rules struct {
 	networks []netip.Prefix
 }
 
-// NewGuard reads the rules of an operator. allow names hosts, host:port and networks (CIDR) that may be reached although their
-// addresses are not public. only names the only hosts, or host:port, that may be reached; none: all may.
+// NewGuard reads the rules of the cluster's administrator. allow names hosts, host:port and networks (CIDR) that may be reached although
+// their addresses are not public. only names the only hosts, or host:port, that may be reached; none: all may.
 func NewGuard(allow, only []string) (*Guard, error) {
 	g := &Guard{}
 	var err error
@@ -156,8 +156,8 @@ func (g *Guard) checkIP(host, port string, ip netip.Addr) error {
 	return nil
 }
 
-// DialContext connects to address, a host and a port. The addresses that the name stands for are checked at the last moment,
-// so that a name can't stand for another address when it is asked for again. The time that it takes is bounded by ctx alone.
+// DialContext connects to address, a host and a port. The address that the name resolved to is checked when the socket is about to
+// connect, and not by a lookup before: a second lookup could give another address (DNS rebinding). Only ctx bounds the time.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	maxHosts      = 4096            // that are remembered
 )
 
-// limiter keeps a host that does not answer from holding workers. After a failure the host is left alone for a time that
-// doubles; then one call at a time tries it. Hosts that answer and are not being called are not remembered.
+// limiter is a circuit breaker for each host: it keeps a host that does not answer from holding workers. After a failure the host is not
+// called for a time that doubles; then one call at a time tries it. Hosts that answer and are not being called are not remembered.
 type limiter struct {
 	clock clock.PassiveClock
 
@@ -26,7 +26,7 @@ type limiter struct {
 	hosts map[hostKey]*host // guarded by mu
 }
 
-// hostKey is a host as one box knows it: what one box does to a host is not another one's problem.
+// hostKey is a host and a box: boxes have breakers of their own, so that one box can't stop the calls of another.
 type hostKey struct{ box, host string }
 
 // host is guarded by the limiter's mu.
@@ -89,7 +89,7 @@ func (l *limiter) try(key hostKey) (freed <-chan struct{}, t *turn, err error) {
 	return nil, &turn{limiter: l, key: key, failures: h.failures}, nil
 }
 
-// leave ends a call. A failure that speaks of the host holds it back; nil, and a failure that speaks of this call alone, do not.
+// leave ends a call. A failure of the host (trips) holds it back. No failure (nil), or one of this call alone, shows that it answers.
 func (t *turn) leave(failure *Error) {
 	t.end(func(h *host) {
 		switch {
@@ -101,7 +101,7 @@ func (t *turn) leave(failure *Error) {
 			hold := min(firstHold<<min(h.failures-1, 10), longestHold)
 			h.until = t.limiter.clock.Now().Add(max(hold, min(failure.after, longestAsked)))
 		default:
-			// It began together with one that failed before it: that is one failure of the host.
+			// Another call that was under way at the same time has failed first. Both show one outage, which counts once.
 		}
 	})
 }

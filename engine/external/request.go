@@ -23,7 +23,7 @@ type Request struct {
 	URL string
 	// Query replaces parameters of the URL by name.
 	Query map[string]string
-	// Headers to send. What a header means that the client sets itself, it keeps: see ReservedHeader.
+	// Headers to send. Those that the client sets itself are refused: see CheckHeader.
 	Headers map[string]string
 	// Body to send; nil: none. ContentType is sent with it unless Headers has one.
 	Body        []byte
@@ -154,9 +154,11 @@ func (r *Request) target() (*url.URL, error) {
 	return u, nil
 }
 
-// identity is the same for requests that are the same in all that their answer may depend on.
+// identity is the same for requests that are the same in everything that their answer may depend on. The idempotency key is no part of
+// it.
 func (r *Request) identity() [sha256.Size]byte {
 	h := sha256.New()
+	// With the length before each part, ("ab", "c") and ("a", "bc") differ.
 	add := func(parts ...string) {
 		for _, p := range parts {
 			var size [8]byte

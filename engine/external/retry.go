@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Between two attempts of one call. A worker waits for it, so that longer waits are the limiter's and the queue's business.
+// The waits between two attempts of one call. A worker is busy meanwhile, so they are short; longer ones are left to the limiter and the
+// queue.
 const (
 	retryWaitMin  = 200 * time.Millisecond
 	retryWaitMax  = 2 * time.Second
@@ -29,7 +30,7 @@ func passing(status int) bool {
 	}
 }
 
-// overloaded says whether a status speaks of the host as a whole, and not of one request to it.
+// overloaded says whether a status is about the host, and not about this one request: then other calls to it would fail, too.
 func overloaded(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -45,7 +46,7 @@ func (p *prepared) checkRetry(ctx context.Context, resp *http.Response, err erro
 		return false, ctx.Err()
 	}
 	if err != nil {
-		// An error that is handed back here would be lost to the caller: it keeps its own.
+		// retryablehttp would replace the error of the attempt by one that is given here.
 		return !explain(err, p.Timeout).Refused, nil
 	}
 	if slices.Contains(p.Expected, resp.StatusCode) || !passing(resp.StatusCode) {
@@ -87,7 +88,7 @@ func (p *prepared) unexpected(resp *http.Response) *Error {
 	return e
 }
 
-// statusName gives the code with the words that HTTP has for it, not with the server's.
+// statusName gives the code with the standard text for it. The server's own text could be anything.
 func statusName(code int) string {
 	if text := http.StatusText(code); text != "" {
 		return fmt.Sprintf("%d %s", code, text)

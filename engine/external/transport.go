@@ -19,8 +19,9 @@ const (
 	maxRedirects   = 5
 )
 
-// transport gives what carries the request. Connections are not kept: calls are few, nothing is left open behind them, and no
-// connection is used for another box's credentials. No proxy is taken from the environment.
+// transport gives the transport for one call. Connections are not kept alive: calls are few, no goroutine is left behind, and no
+// connection is ever used with the credentials of another box. No proxy is taken from the environment, since it could reach what the
+// guard refuses.
 func (c *Client) transport(p *prepared) (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(p.CABundle) > 0 {
@@ -123,7 +124,7 @@ func (c *Client) redirects(p *prepared) func(*http.Request, []*http.Request) err
 		case p.Credential != nil:
 			return refused("redirected to host %q, to which the credentials of this call may not go", clip(host))
 		default:
-			// What the box sends was meant for the first host.
+			// The headers of the box were meant for the first host, and may contain secrets.
 			next.Header = http.Header{"User-Agent": p.header["User-Agent"], "Accept": p.header["Accept"]} //nolint:gosec // neither is sensitive
 		}
 		next.Header.Del("Referer") // it would tell path and query

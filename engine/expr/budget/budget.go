@@ -1,7 +1,8 @@
 // Package budget says what evaluations may take: one of them, all of one reconcile, all of a box, and all of the process. Templates and the functions
 // that they call charge a Budget before they do what costs; CEL has limits of its own, which are named here as well.
 //
-// What an evaluation may take does not depend on the machine: output, memory, work and iterations are counted. Time is the last net.
+// What an evaluation may take does not depend on the machine: output, memory, work and iterations are counted. The limit of time is a
+// backstop for what is not counted.
 package budget
 
 import (
@@ -26,8 +27,8 @@ type Budget struct {
 
 // New starts an evaluation. Its second result ends it, and has to be called.
 //
-// Time is counted in slices, each of which begins when a check finds that the last one is over. A process that gets no
-// processor for a while loses one slice by it; a single timer would take that for a template that never ends.
+// Time is counted in slices, each of which begins when a check finds that the last one is over. A process that gets no CPU for a while
+// loses one slice by that; with a single timer, a harmless template would fail.
 func New(ctx context.Context) (*Budget, func()) {
 	stop, slices := func() {}, 0
 	var over func() error // of the current slice; there is none before the first check, which reading a single path never makes

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// What evaluations take from a pool, they take in pieces: the counter is shared by all workers. A reconcile whose evaluations are
-// smaller takes nothing, so that resources of usual size are served also when others have used the pool up.
+// poolPiece is how much evaluations take from a pool at once: its counter is shared by all workers. A reconcile whose evaluations are
+// smaller takes nothing, so that resources of usual size are reconciled even when others have used up the pool.
 const poolPiece = 256 << 10
 
 // Pool is the memory that the evaluations of several reconciles may hold at the same time. It is safe for concurrent use.
@@ -44,7 +44,7 @@ func (p *Pool) give(n int64) {
 	}
 }
 
-// PoolError says that an evaluation found no memory, since others hold it. Trying again later helps.
+// PoolError says that other evaluations hold all the memory of a pool. Unlike an ExceededError it may pass: trying again later helps.
 type PoolError struct {
 	// Limit of the pool, in bytes.
 	Limit int64
@@ -64,8 +64,8 @@ type cycle struct {
 
 type cycleKey struct{}
 
-// WithCycle gives a context whose evaluations are those of one reconcile: what they give together is limited, and it is taken from
-// the pool until the function is called that comes second. A nil pool is that of the context, or none.
+// WithCycle gives a context for the evaluations of one reconcile: the size of all their results is limited, and taken from the pool until
+// the second result is called. A nil pool means that of the context, or none.
 func WithCycle(ctx context.Context, pool *Pool) (context.Context, func()) {
 	if outer := cycleOf(ctx); pool == nil && outer != nil {
 		pool = outer.pool

@@ -158,7 +158,7 @@ func mapInsertCost(args []ref.Val, limit int) int {
 	return cost
 }
 
-// quantityCost refuses what is no honest quantity: comparing 1e999999999 would take all memory.
+// quantityCost refuses quantities with a large exponent: comparing 1e999999999 would take all memory.
 func quantityCost(args []ref.Val, limit int) int {
 	const longest, exponent = 256, 2
 	text := textOf(args[0])

@@ -30,8 +30,8 @@ const rootMeter = "@meter"
 // and searches all of them at every step.
 type meter struct{ cost int }
 
-// charge ends the evaluation where the cost is over the limit. An error would not: it is no more than a value to && and ||, and loops
-// go on.
+// charge ends the evaluation where the cost is over the limit, by the panic with which CEL's own interpreter does that. An error would not
+// end it: to && and || an error is one more value, and loops go on.
 func charge(frame *interpreter.ExecutionFrame, cost int) {
 	v, _ := frame.ResolveName(rootMeter)
 	m, ok := v.(*meter)

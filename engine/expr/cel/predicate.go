@@ -93,8 +93,8 @@ func (p *Predicate) Reads() []Read { return p.reads }
 // Needs gives the paths without which the expression can't be true, as far as that can be told. The caller must not change it.
 func (p *Predicate) Needs() []value.Path { return p.needs }
 
-// Eval evaluates the expression. Errors are permanent (AbsentError where something is read that is not there, BudgetError, and what
-// CEL fails with), except those of ctx itself, which are handed on.
+// Eval evaluates the expression. Errors are permanent (roots.AbsentError where something is read that is not there,
+// budget.ExceededError, and what CEL fails with), except those of ctx itself, which are handed on.
 func (p *Predicate) Eval(ctx context.Context, d map[string]any) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, context.Cause(ctx)

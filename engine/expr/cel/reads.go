@@ -99,7 +99,7 @@ type chain struct {
 func (c *chain) add(segment string, optional bool) {
 	c.optional = c.optional || optional
 	if slices.Contains(c.path, value.AnyElement) {
-		return // what is behind a name that is not known says nothing
+		return // below a name that only the data knows, a path can't be told
 	}
 	c.path = c.path.With(segment)
 	if !c.optional && segment != value.AnyElement {

@@ -58,7 +58,7 @@ const (
 type mode uint8
 
 const (
-	// lenient: what is read inside the arguments may be absent.
+	// lenient: what is read inside the arguments may be absent, as in default and empty.
 	lenient mode = 1 << iota
 	// nils: the function is called with nil arguments. Others are not: nil in gives nil, or an error where the place is strict.
 	nils
@@ -88,7 +88,7 @@ var (
 	takesDrawing = reflect.TypeFor[*random.Drawing]()
 )
 
-// prepare looks at the Go function once.
+// prepare reads the signature of the Go function, once.
 func (fn *Function) prepare() {
 	fn.value = reflect.ValueOf(fn.call)
 	t := fn.value.Type()
@@ -176,8 +176,8 @@ func (r *Run) owns(m map[string]any) bool {
 // workOfCall is what a call costs, whatever it does.
 const workOfCall = 250
 
-// Call calls the function, within the budget: what it walks through is counted before, what it makes afterwards, unless it may be
-// much more than what it is given. Such functions count by themselves, before they make it.
+// Call calls the function, within the budget: its arguments are counted before, and its result afterwards. A function whose result may be
+// much larger than its arguments is marked counted, and counts by itself before it makes that.
 func (fn *Function) Call(run *Run, args []any) (any, error) {
 	in := make([]reflect.Value, 0, len(args)+1)
 	if fn.takes != nil {
@@ -262,7 +262,7 @@ func badArgument(format string, args ...any) error {
 	return argumentError(fmt.Sprintf(format, args...))
 }
 
-// FailError is what a template ends with that calls fail. Its text is made by the template, of whatever that reads.
+// FailError is the error of a template that calls fail. The template has made its text, maybe of secrets that it reads: see MayShow.
 type FailError struct {
 	// Text is what the template says, shortened.
 	Text string
@@ -271,8 +271,7 @@ type FailError struct {
 // Error gives the text.
 func (e *FailError) Error() string { return e.Text }
 
-// translate keeps the text of errors of our own. The library's own errors quote the value that they stumbled over, which may
-// be secret.
+// translate keeps the text of our own errors, and replaces that of a library: it quotes the value that is wrong, which may be secret.
 func (fn *Function) translate(err error) error {
 	if _, ok := errors.AsType[*budget.ExceededError](err); ok {
 		return err

@@ -223,7 +223,6 @@ func round(v any, digits int, limit ...float64) (float64, error) {
 	return below / scale, nil
 }
 
-// toInt cuts off what stands after the point.
 func toUint(v any) (int64, error) {
 	n, err := toInt(v)
 	if err == nil && n < 0 {
@@ -232,6 +231,7 @@ func toUint(v any) (int64, error) {
 	return n, err
 }
 
+// toInt cuts off the digits after the point, as Sprig does. True is 1.
 func toInt(v any) (int64, error) {
 	if truth, ok := v.(bool); ok {
 		v = map[bool]int64{true: 1}[truth]

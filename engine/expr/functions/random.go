@@ -106,7 +106,8 @@ func hashed(limits *budget.Budget, hash func() (string, error)) (string, error) 
 	return hash()
 }
 
-// derivePassword counts a part of what it takes, which it gives back at once: as much again is left for the rest of the evaluation.
+// derivePassword counts half of the memory of an evaluation. scrypt takes more, but frees it at once; the other half is left for the rest
+// of the template.
 func derivePassword(limits *budget.Budget, counter int64, kind, password, user, site string) (string, error) {
 	if counter < 0 || counter > 1<<32-1 {
 		return "", badArgument("COUNTER must be from 0 to 4294967295")
@@ -119,7 +120,7 @@ func derivePassword(limits *budget.Budget, counter int64, kind, password, user, 
 	})
 }
 
-// decryptAES checks what go-sprout takes for granted: its own code reads behind the end of short texts.
+// decryptAES checks the length first: go-sprout panics on texts that are too short.
 func decryptAES(password, text string) (string, error) {
 	const block = 16
 	raw, err := base64.StdEncoding.DecodeString(text)

@@ -90,7 +90,7 @@ func keyOfPEM(text string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// Certificate is what one is asked to be.
+// Certificate describes the certificate to make.
 type Certificate struct {
 	// Name is the common name.
 	Name string

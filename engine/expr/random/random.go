@@ -1,5 +1,5 @@
-// Package random draws: texts, numbers, keys and certificates, from the source of randomness that a box's templates are given where something is made
-// only once. What is drawn is charged to the evaluation that asks for it.
+// Package random makes random texts, numbers, keys and certificates from the source of randomness that templates get where something is
+// made only once. It charges the evaluation that asks for them.
 package random
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 )
 
-// Source is what is drawn from. It is shared by all templates of a scope.
+// Source gives the randomness and the time. It is shared by all templates of a scope.
 type Source struct {
 	// Reader gives the randomness. It must be safe for concurrent use.
 	Reader io.Reader
@@ -23,7 +23,7 @@ type Source struct {
 	Now func() time.Time
 }
 
-// Drawing is what one evaluation draws.
+// Drawing makes random values for one evaluation.
 type Drawing struct {
 	*budget.Budget
 	*Source

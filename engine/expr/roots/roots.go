@@ -1,5 +1,5 @@
-// Package roots says what an expression may read: the roots of the data, what their schemas say of them, and the error of what is not there.
-// Templates and CEL share it, so that one path is checked, and missed, in the same words in both.
+// Package roots says what an expression may read: the roots of the data, their schemas, and the error for what is absent. Templates and
+// CEL share it, so that both check a path alike and report it in the same words.
 package roots
 
 import (

@@ -1,5 +1,5 @@
-// Package spelling writes text in another way: with other letters, with dashes or lines between its words, or shorter. It is pure: what calls it counts what
-// it makes.
+// Package spelling changes how a text is written: upper and lower case, the separators of its words, line breaks, and its length. It knows
+// no budget: its callers charge what it makes.
 package spelling
 
 import (

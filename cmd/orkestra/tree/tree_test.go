@@ -120,3 +120,18 @@ func TestTreeGoesIntoResourcesOfOtherBoxes(t *testing.T) {
 	g.Expect(stderr).To(BeEmpty())
 	g.Expect(stdout).To(MatchRegexp(`(?s)OperatorBox/malls .*\n└─Mall/default/north .*\n  └─Shop/flowers .*\n    ├─page \(ConfigMap\) .*\n    │ └─ReplicaSet/flowers-7f47 `))
 }
+
+func TestTreeOfABoxWhoseDefinitionCannotBeRead(t *testing.T) {
+	g := NewWithT(t)
+	objects := shared.Objects(t, cluster)
+	for _, obj := range objects {
+		if obj.GetKind() == "OperatorBox" {
+			obj.Object["spec"] = map[string]any{"crd": map[string]any{"definition": map[string]any{"group": "demo.example.com"}}}
+			delete(obj.Object, "status")
+		}
+	}
+	server := &shared.APIServer{Objects: objects}
+	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "--kubeconfig", server.Start(t))
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(stdout).To(ContainSubstring(`: its crd.definition can't be read, and it has installed no CRD`))
+}

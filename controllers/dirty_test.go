@@ -71,7 +71,7 @@ func TestDirtyQueueConcurrent(t *testing.T) {
 	g.Expect(queue.added).To(HaveLen(800))
 }
 
-// Who depends on a box hears at once of what matters, and not of counts.
+// Boxes that depend on another are marked for urgent changes of it, and not for its counts.
 func TestMarksOfAReport(t *testing.T) {
 	g := NewWithT(t)
 	var told marks

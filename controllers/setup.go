@@ -34,7 +34,7 @@ import (
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
-// Options say how boxes are run. The zero value is that of the manager's flags.
+// Options say how boxes are run. The zero value has the defaults of the manager's flags.
 type Options struct {
 	// Namespace is the manager's own: what is kept of boxes and of other cluster-scoped objects lives there. Default:
 	// orkestra-system.
@@ -43,14 +43,14 @@ type Options struct {
 	MaxConcurrentReconciles int
 	// MemoryLimit is how many bytes the process may take; templates get a share of it. Default: 1 GiB.
 	MemoryLimit int64
-	// QPS and Burst limit the requests of each box. Default: none; the API server says who waits.
+	// QPS and Burst limit the requests of each box. Default: no limit; the priority and fairness of the API server decides who waits.
 	QPS   float32
 	Burst int
 	// ShutdownTimeout is how long a stopping box waits for its workers. Default: 30 s.
 	ShutdownTimeout time.Duration
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
-	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
+	// QuietWatch is how long a watch may send nothing, not even a bookmark, before its objects are listed again. Default: 5 min.
 	QuietWatch time.Duration
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
@@ -64,7 +64,7 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
-// defaultNamespace is where Orkestra is installed, unless somebody says otherwise.
+// defaultNamespace is where the chart's documentation and config/default install Orkestra.
 const defaultNamespace = "orkestra-system"
 
 // Setup adds Orkestra's controllers and its engine to a manager.
@@ -174,7 +174,7 @@ func (n notifier) RightDenied(name string, missing access.Right) {
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = engine.RequestTimeout
-	options.HTTPClient = nil // the manager's own waits for ever, as watches must
+	options.HTTPClient = nil // the one that the manager has made has no timeout, because watches share it
 	return client.New(bounded, options)
 }
 
@@ -209,8 +209,8 @@ func (l leader) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (leader) NeedLeaderElection() bool { return true }
 
-// NewCache makes the manager's cache, for ctrl.Options.NewCache. It never begins with less than what a former process has seen: a
-// box as it was before its last edit would run for a moment, and do again what had been done.
+// NewCache makes the manager's cache, for ctrl.Options.NewCache. Its lists are consistent: one that an API server answers from its watch
+// cache may be older than what the former process has seen, and a box would run for a moment as it was before its last edit.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	options.NewInformer = newInformer
 	return cache.New(config, options)

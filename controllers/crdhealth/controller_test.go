@@ -28,7 +28,7 @@ import (
 	"github.com/orkspace/orkestra/engine/monitor"
 )
 
-// fakeEngine reports, and looks at resources, as it was told to.
+// fakeEngine gives the reports that a test has set, and notes what is tracked.
 type fakeEngine struct {
 	reports  map[string]health.Report
 	closing  bool

@@ -55,7 +55,7 @@ func leaseServer(t *testing.T, first map[string]string, changes <-chan map[strin
 	return server
 }
 
-// started is a Watch of a server, and a channel that hears of each change.
+// started is a Watch of a server, and a channel that gets a value at each change.
 func started(t *testing.T, server *httptest.Server) (watch *Watch, told chan struct{}) {
 	t.Helper()
 	told = make(chan struct{}, 10)

@@ -129,25 +129,25 @@ func TestADeletedBoxWaitsForAVersion(t *testing.T) {
 	g.Expect(box).To(BeNil(), "with the CRD its resources are gone")
 }
 
-// One that never ran holds nothing, and leaves the resources to the box that has them.
+// A box that never ran holds nothing, and leaves the resources to the box that has them.
 func TestABoxThatWaitsIsDeleted(t *testing.T) {
 	g := NewWithT(t)
 	waiting := held(shop(websitesCRD))
-	waiting.Name, waiting.UID = "zweite", "second"
+	waiting.Name, waiting.UID = "shop-two", "second"
 	p := newProcess(t, websites(), shop(websitesCRD), waiting)
 	p.serves(t, "shop")
-	p.serves(t, "zweite")
+	p.serves(t, "shop-two")
 	g.Expect(p.kube.Delete(t.Context(), waiting)).To(Succeed())
-	box, _ := p.serves(t, "zweite")
+	box, _ := p.serves(t, "shop-two")
 	g.Expect(box).To(BeNil())
 	g.Expect(p.engine.Plan("shop")).NotTo(BeNil())
 }
 
 func TestTheKindsOfADeletedBoxAreHandedOver(t *testing.T) {
 	g := NewWithT(t)
-	heir := shop(websitesCRD)
-	heir.Name, heir.UID = "zweite", "second"
-	p := newProcess(t, websites(), shop(websitesCRD), heir)
+	waiting := shop(websitesCRD)
+	waiting.Name, waiting.UID = "shop-two", "second"
+	p := newProcess(t, websites(), shop(websitesCRD), waiting)
 	p.serves(t, "shop")
 	box := &v1alpha1.OperatorBox{}
 	g.Expect(p.kube.Get(t.Context(), types.NamespacedName{Name: "shop"}, box)).To(Succeed())
@@ -157,9 +157,9 @@ func TestTheKindsOfADeletedBoxAreHandedOver(t *testing.T) {
 	p.deleted(t)
 	p.queue.marked = nil
 	p.serves(t, "shop")
-	g.Expect(p.kube.Get(t.Context(), types.NamespacedName{Name: "zweite"}, box)).To(Succeed())
+	g.Expect(p.kube.Get(t.Context(), types.NamespacedName{Name: "shop-two"}, box)).To(Succeed())
 	g.Expect(box.Status.ManagedKinds).To(ConsistOf(secrets), "they are watched, and what it does not take over is counted")
-	g.Expect(p.queue.marked).To(ConsistOf("zweite"))
+	g.Expect(p.queue.marked).To(ConsistOf("shop-two"))
 }
 
 func TestAFollowerLetsNothingGo(t *testing.T) {

@@ -198,15 +198,15 @@ func TestWhatABoxCanNotRun(t *testing.T) {
 func TestABoxWaitsForTheOneThatHasItsCRD(t *testing.T) {
 	g := NewWithT(t)
 	first, second := held(shop(websitesCRD)), shop(websitesCRD)
-	second.Name, second.UID = "zweite", "second"
+	second.Name, second.UID = "shop-two", "second"
 	p := newProcess(t, websites(), first, second)
 	p.serves(t, "shop")
-	box, _ := p.serves(t, "zweite")
+	box, _ := p.serves(t, "shop-two")
 	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal(
 		`False CRDClaimed: box "shop" is for ` + websitesCRD + ` already; delete that box, or let this one name another CRD`))
 	g.Expect(condition(box, v1alpha1.ConditionCompiled)).To(Equal("Unknown CRDClaimed: the spec is not checked while another box runs the CRD"))
 	g.Expect(box.Status.CRD.Version).To(BeEmpty(), "it works in none")
-	g.Expect(p.engine.Plan("zweite")).To(BeNil())
+	g.Expect(p.engine.Plan("shop-two")).To(BeNil())
 
 	edited := shop(othersCRD)
 	g.Expect(p.kube.Get(t.Context(), client.ObjectKeyFromObject(first), edited)).To(Succeed())
@@ -214,9 +214,9 @@ func TestABoxWaitsForTheOneThatHasItsCRD(t *testing.T) {
 	g.Expect(p.kube.Update(t.Context(), edited)).To(Succeed())
 	p.queue.marked = nil
 	p.serves(t, "shop")
-	g.Expect(p.queue.marked).To(ConsistOf("zweite"), "the CRD is free")
-	box, _ = p.serves(t, "zweite")
-	g.Expect(p.engine.Plan("zweite")).NotTo(BeNil())
+	g.Expect(p.queue.marked).To(ConsistOf("shop-two"), "the CRD is free")
+	box, _ = p.serves(t, "shop-two")
+	g.Expect(p.engine.Plan("shop-two")).NotTo(BeNil())
 	g.Expect(box.Status.CRD.Version).To(Equal("v1"))
 }
 

@@ -99,7 +99,7 @@ func (w *world) makeNoise(b *testing.B) {
 	}
 }
 
-// suspend puts the noisy boxes to sleep, or wakes them up.
+// suspend suspends the noisy boxes, or resumes them.
 func (w *world) suspend(b *testing.B, yes bool) {
 	b.Helper()
 	for _, name := range []string{"failing", "forbidden"} {
@@ -114,7 +114,7 @@ func (w *world) suspend(b *testing.B, yes bool) {
 	}
 }
 
-// allFail waits until the noisy boxes have looked at each of their resources, all of which fail from then on.
+// allFail waits until the noisy boxes have reconciled each of their resources, all of which fail from then on.
 func (w *world) allFail(b *testing.B) {
 	b.Helper()
 	for name, count := range map[string]int{"failing": failing, "forbidden": forbidden} {

@@ -88,7 +88,7 @@ func send(w http.ResponseWriter, header http.Header, code int, body []byte, leng
 	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // nobody hears an answer that can't be written
+	_, _ = w.Write(body) // an answer that can't be written has no reader
 }
 
 // watch passes on a watch, event by event.

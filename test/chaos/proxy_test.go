@@ -241,5 +241,5 @@ func status(w http.ResponseWriter, code int, reason, message string) {
 	}
 	w.WriteHeader(code)
 	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`,
-		message, reason, code) // nobody hears an answer that can't be written
+		message, reason, code) // an answer that can't be written has no reader
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// recorder hears of every Job and Secret that is made for a resource, from the API server and not through the proxy.
+// recorder watches the Jobs and Secrets that are made for resources, at the API server and not through the proxy.
 type recorder struct {
 	mu      sync.Mutex
 	jobs    map[string]map[types.UID]bool // by owner, declaration and what the Job runs with; guarded by mu

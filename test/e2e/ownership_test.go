@@ -363,7 +363,7 @@ func (w *world) annotate(ctx context.Context, name, annotation, value string) {
 	w.merge(ctx, w.ref(name), string(patch))
 }
 
-// lookedAt asks for a look at a resource now, and waits until a cycle has been evaluated.
+// lookedAt asks for a reconcile of a resource, and waits until a cycle has been evaluated.
 func (w *world) lookedAt(ctx context.Context, name string) {
 	GinkgoHelper()
 	before := manager.evaluations(Default, w.id)

@@ -24,7 +24,7 @@ const (
 	allIsWell  = isReady + ", " + isSettled + ", " + notStalled
 )
 
-// open makes the world of a scene. Its CRD says, as docs/how-to/flux.md advises, that a new resource has not been looked at.
+// open makes the world of a scene. Its CRD says, as docs/how-to/flux.md advises, that a new resource has not been reconciled.
 func (s *stage) open(ctx context.Context) {
 	GinkgoHelper()
 	s.world = newWorldWithoutCRD(ctx)

@@ -18,8 +18,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// arena is one child that somebody else keeps changing, with a clock of its own.
-type arena struct {
+// contested is one child that somebody else keeps changing, with a clock of its own.
+type contested struct {
 	stage.Applier
 
 	g        *WithT
@@ -30,22 +30,22 @@ type arena struct {
 	going    bool
 	content  string
 	fields   []string
-	foe      string
+	other    string
 	resource *unstructured.Unstructured
 	guard    Guard
 	fixes    []time.Time
 	next     time.Time // when the last cycle asked for another; zero: it did not
 }
 
-func newArena(t *testing.T) *arena {
+func newContested(t *testing.T) *contested {
 	t.Helper()
 	resource := &unstructured.Unstructured{Object: map[string]any{}}
 	resource.SetGeneration(1)
 	resource.SetNamespace("team")
-	return &arena{g: NewWithT(t), now: time.Unix(0, 0), resource: resource, content: "ours", foe: "foe", fields: []string{"data.a"}}
+	return &contested{g: NewWithT(t), now: time.Unix(0, 0), resource: resource, content: "ours", other: "other", fields: []string{"data.a"}}
 }
 
-func (a *arena) child(version int) *unstructured.Unstructured {
+func (a *contested) child(version int) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": a.content}}}
 	obj.SetNamespace("team")
 	obj.SetName("c")
@@ -57,7 +57,7 @@ func (a *arena) child(version int) *unstructured.Unstructured {
 }
 
 // Apply implements pipeline.Applier.
-func (a *arena) Apply(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
+func (a *contested) Apply(context.Context, apply.Owner, apply.Child) (apply.Outcome, error) {
 	if !a.drifted {
 		return apply.Outcome{Action: apply.None, Object: a.child(a.version)}, nil
 	}
@@ -68,26 +68,26 @@ func (a *arena) Apply(context.Context, apply.Owner, apply.Child) (apply.Outcome,
 }
 
 // Get implements Cache.
-func (a *arena) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
+func (a *contested) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
 	return a.child(a.version), !a.absent
 }
 
-func (a *arena) drift() []apply.Correction {
+func (a *contested) drift() []apply.Correction {
 	var out []apply.Correction
 	for _, f := range a.fields {
-		out = append(out, apply.Correction{Difference: drift.Difference{Path: f}, SetBy: a.foe})
+		out = append(out, apply.Correction{Difference: drift.Difference{Path: f}, SetBy: a.other})
 	}
 	return out
 }
 
-// attack is a change by the foe.
-func (a *arena) attack() {
+// interfere is a change by the other manager.
+func (a *contested) interfere() {
 	a.version++
 	a.drifted = true
 }
 
 // cycle is one reconcile, and gives what the resource says of the child.
-func (a *arena) cycle(resync time.Duration) string {
+func (a *contested) cycle(resync time.Duration) string {
 	a.guard.Begin(a.resource, a.now)
 	applier := a.guard.Applier(a, a, a.resource, a.now, resync)
 	out, err := applier.Apply(context.Background(), apply.Owner{}, apply.Child{Object: a.child(0)})
@@ -97,9 +97,9 @@ func (a *arena) cycle(resync time.Duration) string {
 	return out.Contention
 }
 
-// until lets time pass, with the reconciles that were asked for, and a change by the foe in every interval; 0: none. It gives what the
+// until lets time pass, with the reconciles that were asked for, and a change by the other manager in every interval; 0: none. It gives what the
 // last one said.
-func (a *arena) until(end time.Time, interval, resync time.Duration) (last string) {
+func (a *contested) until(end time.Time, interval, resync time.Duration) (last string) {
 	change := end.Add(time.Hour)
 	if interval > 0 {
 		change = a.now.Add(interval)
@@ -115,22 +115,22 @@ func (a *arena) until(end time.Time, interval, resync time.Duration) (last strin
 		}
 		a.now = now
 		if now.Equal(change) {
-			a.attack()
+			a.interfere()
 			change = change.Add(interval)
 		}
 		last = a.cycle(resync)
 	}
 }
 
-const told = `ConfigMap "c": manager "foe" keeps changing data.a, so that it is corrected less often: only one of the two may set it`
+const told = `ConfigMap "c": manager "other" keeps changing data.a, so that it is corrected less often: only one of the two may set it`
 
 func TestAFoeThatNeverRests(t *testing.T) {
 	// They end soon after a correction, in the middle of a pause, and shortly before its end.
 	for _, lasts := range []time.Duration{8 * time.Second, 12 * time.Second, 15 * time.Second, 25 * time.Second} {
 		t.Run(lasts.String(), func(t *testing.T) {
-			a := newArena(t)
+			a := newContested(t)
 			const interval = time.Second / 43
-			a.attack()
+			a.interfere()
 			a.cycle(time.Minute)
 			a.g.Expect(a.until(a.now.Add(lasts), interval, time.Minute)).To(Equal(told))
 			a.g.Expect(len(a.fixes)).To(BeNumerically("<=", 60), "of 43 a second")
@@ -144,8 +144,8 @@ func TestAFoeThatNeverRests(t *testing.T) {
 }
 
 func TestPausesGrowUpToResync(t *testing.T) {
-	a := newArena(t)
-	a.attack()
+	a := newContested(t)
+	a.interfere()
 	a.cycle(10 * time.Second)
 	a.until(a.now.Add(5*time.Minute), 20*time.Millisecond, 10*time.Second)
 	var pauses []time.Duration
@@ -158,9 +158,9 @@ func TestPausesGrowUpToResync(t *testing.T) {
 }
 
 func TestNoPauseIsLongerThanResync(t *testing.T) {
-	a := newArena(t)
+	a := newContested(t)
 	const resync = 500 * time.Millisecond
-	a.attack()
+	a.interfere()
 	a.cycle(resync)
 	a.until(a.now.Add(5*time.Minute), 20*time.Millisecond, resync)
 	for i := maxCorrections; i < len(a.fixes); i++ {
@@ -170,9 +170,9 @@ func TestNoPauseIsLongerThanResync(t *testing.T) {
 
 // Two operators that correct each other: each is quiet until the other one has written.
 func TestAFoeThatAnswers(t *testing.T) {
-	a := newArena(t)
+	a := newContested(t)
 	for len(a.fixes) < maxCorrections {
-		a.attack()
+		a.interfere()
 		a.cycle(time.Minute)
 		a.now = a.now.Add(time.Millisecond)
 	}
@@ -180,7 +180,7 @@ func TestAFoeThatAnswers(t *testing.T) {
 	for a.now.Before(began.Add(10 * time.Minute)) {
 		if !a.drifted {
 			a.now = a.now.Add(time.Millisecond)
-			a.attack()
+			a.interfere()
 		}
 		said := a.cycle(time.Minute)
 		if a.drifted {
@@ -194,9 +194,9 @@ func TestAFoeThatAnswers(t *testing.T) {
 }
 
 func TestTenCorrectionsAMinuteAreNoFight(t *testing.T) {
-	a := newArena(t)
+	a := newContested(t)
 	for range 100 {
-		a.attack()
+		a.interfere()
 		a.g.Expect(a.cycle(time.Minute)).To(BeEmpty())
 		a.g.Expect(a.drifted).To(BeFalse())
 		a.now = a.now.Add(correctionWindow/maxCorrections + correctionWindow/(maxCorrections*maxCorrections))
@@ -206,12 +206,12 @@ func TestTenCorrectionsAMinuteAreNoFight(t *testing.T) {
 	a.g.Expect(a.guard.children).To(BeEmpty(), "nothing is remembered")
 }
 
-// fighting gives an arena whose child is left alone at this moment.
-func fighting(t *testing.T) *arena {
+// throttledChild gives a contested child that is not corrected at this moment.
+func throttledChild(t *testing.T) *contested {
 	t.Helper()
-	a := newArena(t)
+	a := newContested(t)
 	for range maxCorrections + 1 {
-		a.attack()
+		a.interfere()
 		a.cycle(time.Minute)
 		a.now = a.now.Add(time.Millisecond)
 	}
@@ -220,15 +220,17 @@ func fighting(t *testing.T) *arena {
 }
 
 func TestWhatEndsAPauseAtOnce(t *testing.T) {
-	for name, change := range map[string]func(a *arena){
-		"an edit of the resource": func(a *arena) { a.resource.SetGeneration(2) },
-		"reconcile-at":            func(a *arena) { a.resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "now"}) },
-		"other content":           func(a *arena) { a.content = "new" },
-		"a child that is gone":    func(a *arena) { a.absent = true },
-		"one that is going":       func(a *arena) { a.going = true },
+	for name, change := range map[string]func(a *contested){
+		"an edit of the resource": func(a *contested) { a.resource.SetGeneration(2) },
+		"reconcile-at": func(a *contested) {
+			a.resource.SetAnnotations(map[string]string{v1alpha1.AnnotationReconcileAt: "now"})
+		},
+		"other content":        func(a *contested) { a.content = "new" },
+		"a child that is gone": func(a *contested) { a.absent = true },
+		"one that is going":    func(a *contested) { a.going = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := fighting(t)
+			a := throttledChild(t)
 			a.g.Expect(a.cycle(time.Minute)).NotTo(BeEmpty())
 			change(a)
 			a.cycle(time.Minute)
@@ -239,21 +241,21 @@ func TestWhatEndsAPauseAtOnce(t *testing.T) {
 
 func TestAFoeThatLeavesNoTrace(t *testing.T) {
 	const unknown = `ConfigMap "c": somebody else keeps changing data.a, so that it is corrected less often: only one of the two may set it`
-	a := newArena(t)
-	a.foe = ""
-	a.attack()
+	a := newContested(t)
+	a.other = ""
+	a.interfere()
 	a.cycle(time.Minute)
 	a.g.Expect(a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)).To(Equal(unknown))
-	a.foe, a.fields = "foe", []string{"data.b", "data.a"}
+	a.other, a.fields = "other", []string{"data.b", "data.a"}
 	a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)
 	a.fields = []string{"data.a"}
 	a.g.Expect(a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)).To(Equal(told), "it is named when it does")
 }
 
 func TestSomebodyTakesOurLabelsOff(t *testing.T) {
-	a := newArena(t)
-	a.fields, a.absent, a.foe = []string{apply.LabelsPath}, true, ""
-	a.attack()
+	a := newContested(t)
+	a.fields, a.absent, a.other = []string{apply.LabelsPath}, true, ""
+	a.interfere()
 	a.cycle(time.Minute)
 	a.g.Expect(a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)).
 		To(ContainSubstring("keeps changing metadata.labels"))
@@ -261,7 +263,7 @@ func TestSomebodyTakesOurLabelsOff(t *testing.T) {
 }
 
 func TestADeletionIsNotThrottled(t *testing.T) {
-	a := newArena(t)
+	a := newContested(t)
 	var g Guard
 	a.resource.SetDeletionTimestamp(new(metav1.Unix(0, 0)))
 	a.g.Expect(g.Applier(a, a, a.resource, a.now, time.Minute)).To(BeIdenticalTo(a))

@@ -76,7 +76,7 @@ type GateStatus struct {
 // conditions and names read is evaluated, and nothing is rendered, called or written. hidden says of the kinds whose objects could not
 // be read why; what depends on them is unknown, as is what depends on external calls.
 func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]string) []DeclarationStatus {
-	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}}
+	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
 	for _, s := range p.stages {
 		switch s.Name() {
 		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
@@ -95,8 +95,8 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 		}
 	}
 	for _, child := range r.Living.All() {
-		if going || p.declared.Of(children.IDOf(child)) == nil {
-			o.stray(ctx, child)
+		if !o.shown[child] {
+			o.stray(ctx, child, going)
 		}
 	}
 	return o.out
@@ -108,6 +108,7 @@ type overview struct {
 	hidden map[schema.GroupVersionKind]string
 	failed error // of a stage: what stands behind it is not known
 	items  map[*declare.Declaration]map[string]children.Instance
+	shown  map[*unstructured.Unstructured]bool // children that stand beside their declaration
 	out    []DeclarationStatus
 }
 
@@ -153,8 +154,9 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 func (o *overview) unknown(d *declare.Declaration) string {
 	var missing []string
 	for _, name := range d.Outside {
-		if !o.run.Outside.Knows([]compile.Outside{name}) || o.unread(name) {
-			missing = append(missing, strings.TrimPrefix(name.ID(), "."))
+		source := strings.TrimPrefix(name.ID(), ".") // one declaration may read several fields of it
+		if (!o.run.Outside.Knows([]compile.Outside{name}) || o.unread(name)) && !slices.Contains(missing, source) {
+			missing = append(missing, source)
 		}
 	}
 	external := slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
@@ -201,11 +203,14 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 	case err != nil:
 		o.unevaluated(ctx, in, err)
 	case !res.Open:
-		state := StateWaiting
+		state, fate := StateWaiting, leftAlone
 		if res.Choice {
 			state = StateOff
 		}
-		o.children(ctx, in, closedBy(res), state, res.Message())
+		if !in.KeepsOn(res) {
+			fate = "it is to be deleted"
+		}
+		o.add(ctx, in, closedBy(res), state, res.Message(), fate)
 	}
 	return err == nil && res.Open
 }
@@ -250,9 +255,21 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 	}
 }
 
-// children adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
-// a child that is well.
+// leftAlone is what becomes of a child while its declaration may not act.
+const leftAlone = "it is left as it is"
+
+// children adds an instance whose children stay as they are while it may not act. What becomes of them is not known while the gate is not.
 func (o *overview) children(ctx context.Context, in children.Instance, gate GateStatus, state State, reason string) {
+	fate := leftAlone
+	if state == StateUnknown {
+		fate = ""
+	}
+	o.add(ctx, in, gate, state, reason, fate)
+}
+
+// add adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
+// a child that is well, with what becomes of the child.
+func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatus, state State, reason, fate string) {
 	s := DeclarationStatus{Declaration: in.Label(ctx, o.run.Cycle), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
 	if why := o.hidden[in.GVK]; why != "" {
 		s.State, s.Reason = StateUnknown, why
@@ -263,10 +280,11 @@ func (o *overview) children(ctx context.Context, in children.Instance, gate Gate
 		return
 	}
 	for _, child := range all {
+		o.shown[child] = true
 		s.Child, s.Name = child, o.run.ChildName(child)
 		s.State, s.Reason = o.stateOf(ctx, in.Declaration, child)
 		if s.Reason == "" && !gate.Open {
-			s.Reason = reason + "; it is left as it is"
+			s.Reason = strings.TrimSuffix(reason+"; "+fate, "; ")
 		}
 		o.out = append(o.out, s)
 	}
@@ -291,8 +309,8 @@ func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *u
 	}
 }
 
-// stray adds a child of no declaration.
-func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured) {
+// stray adds a child that no declaration stands for: that of a declaration or an item that is gone, or of a resource that is being deleted.
+func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, going bool) {
 	s := DeclarationStatus{
 		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
 	}
@@ -301,6 +319,8 @@ func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured) 
 	switch {
 	case child.GetDeletionTimestamp() != nil:
 		s.State, s.Reason = StateTerminating, strings.TrimPrefix(children.HeldBy(child), "; ")
+	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
+		s.Group, s.Path, s.Reason = string(d.Phase), d.Where, "no item of "+d.Loop.Written+" stands for it"
 	case d != nil:
 		s.Declaration, s.Group, s.Path = children.InstanceOf(d).Label(ctx, o.run.Cycle), string(d.Phase), d.Where
 		s.State, s.Reason = o.stateOf(ctx, d, child)

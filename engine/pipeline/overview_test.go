@@ -62,6 +62,22 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 			world: func(p *ports) { p.put(configMapKind, "shop", "a", ready) },
 			want:  []string{`a shop Ready: spec.tls: wanted equals true, actual false; it is left as it is`},
 		},
+		"a child that a choice deletes": {
+			box: `onReconcile: {configmaps: [{id: a, when: [{field: spec.tls, equals: true}]}]}`, spec: `{tls: false}`,
+			world: func(p *ports) { p.put(configMapKind, "shop", "a", ready) },
+			want:  []string{`a shop Ready: spec.tls: wanted equals true, actual false; it is to be deleted`},
+		},
+		"a child that a wait deletes": {
+			box:   `onReconcile: {deployments: [{image: a}], configmaps: [{id: a, whenFalse: Delete, when: [{field: children.deployment.status.readyReplicas, greaterThan: 0}]}]}`,
+			world: func(p *ports) { p.put(configMapKind, "shop", "a", ready) },
+			want: []string{`a shop Ready: children.deployment.status.readyReplicas: wanted more than 0, actual absent; it is to be deleted`,
+				`deployments  Missing: nothing keeps it from being made, and there is no Deployment "shop"`},
+		},
+		"a child whose gate is not known": {
+			box:   `{external: [{name: quota, url: "https://a.example.com"}], onReconcile: {configmaps: [{id: a, when: [{field: external.quota.limit, exists: true}]}]}}`,
+			world: func(p *ports) { p.put(configMapKind, "shop", "a", ready) },
+			want:  []string{`a shop Ready: depends on external.quota, and no calls are made here`},
+		},
 		"a template that reads a child that is not there": {
 			box:  `onReconcile: {configmaps: [{name: "{{ .children.serviceaccount.metadata.name }}-x"}], serviceaccounts: [{}]}`,
 			want: []string{`serviceaccounts  Missing: nothing keeps it from being made, and there is no ServiceAccount "shop"`, `configmaps[0]  Waiting: children.serviceaccount.metadata.name is not there yet`},
@@ -74,6 +90,19 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 			box: `onReconcile: {configmaps: [{id: each, name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: [a, b]}`,
 			world: func(p *ports) { p.put(configMapKind, "b", "each#b", ready) },
 			want:  []string{`each#a  Missing: nothing keeps it from being made, and there is no ConfigMap "a"`, `each#b b Ready: `},
+		},
+		"children of items that are gone": {
+			box: `onReconcile: {configmaps: [{id: each, name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: [b]}`,
+			world: func(p *ports) {
+				for _, item := range []string{"a", "b"} {
+					p.put(configMapKind, item, "each#"+item, ready)
+				}
+				p.put(configMapKind, "c", "each#c", func(c *unstructured.Unstructured) {
+					c.SetDeletionTimestamp(&metav1.Time{Time: now})
+					c.SetFinalizers([]string{"example.com/hold"})
+				})
+			},
+			want: []string{`each#b b Ready: `, `each#a a Undeclared: no item of spec.tags stands for it`, `each#c c Terminating: the finalizer "example.com/hold" holds it`},
 		},
 		"no items": {
 			box: `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: []}`,
@@ -99,6 +128,11 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		},
 		"the answer of a call": {
 			box:  `{external: [{name: quota, url: "https://a.example.com", onError: Continue}], onReconcile: {configmaps: [{when: [{field: external.quota.limit, exists: true}]}]}}`,
+			want: []string{`configmaps  Unknown: depends on external.quota, and no calls are made here`},
+		},
+		"the answer of a call that is read twice": {
+			box: `{external: [{name: quota, url: "https://a.example.com", onError: Continue}],
+				onReconcile: {configmaps: [{data: {a: "{{ .external.quota.called }}"}, when: [{field: external.quota.called, equals: true}]}]}}`,
 			want: []string{`configmaps  Unknown: depends on external.quota, and no calls are made here`},
 		},
 		"a kind whose objects may not be read": {

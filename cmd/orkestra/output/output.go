@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 )
@@ -45,6 +47,26 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// Plain gives a text of an object as one line for a terminal. Whoever may write an object's status could otherwise colour it, move the
+// cursor or hide what stands before: what is not seen is written as in Go, such as \x1b.
+func Plain(text string) string {
+	var b strings.Builder
+	broken := false // behind a line break or a tab
+	for _, r := range text {
+		breaks := unicode.IsSpace(r) && !unicode.IsGraphic(r)
+		switch {
+		case unicode.IsGraphic(r):
+			b.WriteRune(r)
+		case !breaks:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		case !broken:
+			b.WriteByte(' ')
+		}
+		broken = breaks
+	}
+	return b.String()
+}
+
 // columnGap is the space between two columns, as kubectl has it.
 const columnGap = 3
 
@@ -53,7 +75,11 @@ func Table(w io.Writer, rows [][]string) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(t, strings.Join(row, "\t")) // a strings.Builder never fails
+		cells := make([]string, 0, len(row))
+		for _, cell := range row {
+			cells = append(cells, Plain(cell))
+		}
+		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) // a strings.Builder never fails
 	}
 	_ = t.Flush()
 	for line := range strings.Lines(b.String()) {

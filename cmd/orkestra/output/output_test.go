@@ -31,6 +31,26 @@ func TestTable(t *testing.T) {
 	g.Expect(out.String()).To(Equal("NAME       STATE   REASON\na          Ready\n└─longer   -       why\n"), "nothing stands at the ends of lines")
 }
 
+// Messages come from whoever may write an object's status: they move no cursor, and begin no line.
+func TestTextThatIsNotForTerminals(t *testing.T) {
+	for text, want := range map[string]string{
+		"as it is: “é” └─ 日本 🎉": "as it is: “é” └─ 日本 🎉",
+		"a\tb\r\n\nc":            "a b c",
+		"\x1b[31mred\x1b]0;t\a":  `\x1b[31mred\x1b]0;t\a`,
+		"\u202egnp.exe":           `\u202egnp.exe`,
+		"\u009b2J\x00":            `\u009b2J\x00`,
+		"cut \xff":                "cut \ufffd",
+	} {
+		t.Run(want, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(Plain(text)).To(Equal(want))
+			var out bytes.Buffer
+			g.Expect(Table(&out, [][]string{{"NAME", "WHY"}, {text, "x"}})).To(Succeed())
+			g.Expect(out.String()).To(And(ContainSubstring(want+"   x\n"), Not(ContainSubstring("\x1b"))))
+		})
+	}
+}
+
 func TestWhatCannotBeWritten(t *testing.T) {
 	for name, write := range map[string]func() error{
 		"JSON":  func() error { return WriteJSON(broken{}, 1) },

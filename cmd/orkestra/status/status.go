@@ -125,13 +125,13 @@ var formats = map[string]func(io.Writer, *answer, time.Time) error{
 // write says in the first line how the resource is, and then how its declarations are.
 func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
 	var b strings.Builder
-	b.WriteString(a.Headline() + "\n")
+	b.WriteString(output.Plain(a.Headline()) + "\n")
 	if a.Revision != "" {
 		fmt.Fprintf(&b, "Box: %s, revision %s\n", a.Box, a.Revision)
 	}
 	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
 		if line != "" {
-			b.WriteString(line + "\n")
+			b.WriteString(output.Plain(line) + "\n")
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil || len(a.Declarations) == 0 {

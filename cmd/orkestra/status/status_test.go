@@ -143,6 +143,19 @@ func TestStatusGolden(t *testing.T) {
 	}
 }
 
+// What others write into a status is text on a terminal, and nothing else.
+func TestStatusPrintsTextAlone(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	w.set("Shop", "flowers", []any{map[string]any{"type": "Ready", "status": "False", "reason": "\x1b[31mBad", "message": "one\ntwo\x1b[2J",
+		"observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T03:04:05Z"}}, "status", "conditions")
+	w.set("OperatorBox", "shops", []any{map[string]any{"type": "Ready", "status": "False", "reason": "CompileFailed", "message": "x\x1b[2J",
+		"lastTransitionTime": "2026-01-01T03:04:05Z"}}, "status", "conditions")
+	stdout, stderr, code := w.status(t, "shop/flowers")
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(stdout).To(And(HavePrefix(`Shop default/flowers is not ready: \x1b[31mBad: one two\x1b[2J`+"\n"), ContainSubstring(`CompileFailed: x\x1b[2J`+"\n"),
+		Not(ContainSubstring("\x1b"))))
+}
+
 // The declarations are those of the revision that runs, and not those that the box has now.
 func TestStatusCompilesTheRevisionThatRuns(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)

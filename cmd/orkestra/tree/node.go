@@ -242,7 +242,7 @@ func waiting(obj *unstructured.Unstructured) string {
 func (a *answer) draw(w io.Writer, now time.Time) error {
 	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
 		if line != "" {
-			if _, err := io.WriteString(w, line+"\n"); err != nil {
+			if _, err := io.WriteString(w, output.Plain(line)+"\n"); err != nil {
 				return err
 			}
 		}

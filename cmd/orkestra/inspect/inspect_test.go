@@ -7,6 +7,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -117,7 +118,7 @@ func TestManagers(t *testing.T) {
 		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
 		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, "has had no holder for 2s"},
 		"one that never renewed":        {lease(holder, "m"), ManagerAway, "was never renewed"},
-		"none, ever":                    {func(s *shared.APIServer) { find(s, "Lease").SetName("other") }, ManagerAway, `No manager has ever run in namespace "orkestra-system"`},
+		"none, ever":                    {func(s *shared.APIServer) { find(s, "Lease").SetName("other") }, ManagerUnknown, `Whether a manager is at work is not known: there is no Lease "orkestra-system/orkestra-leader"`},
 		"one whose Lease is not for me": {func(s *shared.APIServer) { s.Refuse = refuse("/leases/") }, ManagerUnknown, "Whether a manager is at work is not known: no right"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +168,21 @@ func TestHeadlines(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(r.Headline()).To(Equal(want))
 			g.Expect(r.Ready).To(Equal(strings.HasPrefix(want, "Shop a is ready")))
+		})
+	}
+	for want, status := range map[string]any{
+		`Shop a is not ready: Deleting: it is being deleted; the finalizers "orkestra.orkspace.io/cleanup", "example.com/hold" hold it`: map[string]any{"conditions": []any{
+			condition("Ready", "True", "ReconcileSucceeded", "", 1)}},
+		"Shop a is not ready: ReconcileError: onDelete: boom": map[string]any{"conditions": []any{condition("Ready", "False", "ReconcileError", "onDelete: boom", 2)}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+			live.SetGeneration(2)
+			live.SetDeletionTimestamp(&metav1.Time{Time: now})
+			live.SetFinalizers([]string{v1alpha1.Finalizer, "example.com/hold"})
+			r := &Resource{Kind: "Shop", Name: "a"}
+			r.conditions(live)
+			NewWithT(t).Expect(r.Headline()).To(Equal(want))
 		})
 	}
 	broken := &Resource{Kind: "Shop", Name: "a", Namespace: "b"}
@@ -262,6 +278,50 @@ func TestTheCRDOfABox(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = i.Resources(t.Context(), &boxes[0], "")
 			g.Expect(err).To(HaveOccurred())
+		})
+	}
+}
+
+// What may not be read says nothing about the resource: whether it is ready stands in its own status.
+func TestAReadyResourceOfABoxThatMayNotBeRead(t *testing.T) {
+	for name, refused := range map[string]string{"its CRD": "/customresourcedefinitions/shops", "its box": "/operatorboxes"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			i := inspector(t, func(s *shared.APIServer) {
+				s.Refuse = refuse(refused)
+				g.Expect(unstructured.SetNestedSlice(find(s, "Shop").Object, []any{map[string]any{"type": "Ready", "status": "True", "reason": "ReconcileSucceeded",
+					"observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T00:00:00Z"}}, "status", "conditions")).To(Succeed())
+			})
+			target, err := i.Resolve("shop", "flowers")
+			g.Expect(err).NotTo(HaveOccurred())
+			r, err := i.Resource(t.Context(), target)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Headline()).To(Equal("Shop default/flowers is ready"))
+			g.Expect(r.Box).To(Equal("shops"))
+			g.Expect(r.Notes).To(ContainElement(And(HavePrefix("What the box declares is not known: "), HaveSuffix("no right"))))
+		})
+	}
+}
+
+// Nothing is made or corrected for a resource that is paused, whatever else is said.
+func TestAPausedResource(t *testing.T) {
+	for value, paused := range map[string]bool{v1alpha1.True: true, "yes": false} {
+		t.Run(value, func(t *testing.T) {
+			g := NewWithT(t)
+			i := inspector(t, func(s *shared.APIServer) {
+				shop := find(s, "Shop")
+				shop.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "shops", v1alpha1.AnnotationPaused: value})
+			})
+			target, err := i.Resolve("shop", "flowers")
+			g.Expect(err).NotTo(HaveOccurred())
+			r, err := i.Resource(t.Context(), target)
+			g.Expect(err).NotTo(HaveOccurred())
+			const note = "It is paused by the annotation orkestra.orkspace.io/paused: nothing is made or corrected"
+			if paused {
+				g.Expect(r.Notes).To(ContainElement(note))
+			} else {
+				g.Expect(r.Notes).NotTo(ContainElement(note))
+			}
 		})
 	}
 }

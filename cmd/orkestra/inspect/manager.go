@@ -38,8 +38,8 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 	err := i.cluster.Client.Get(ctx, at, lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Manager{State: ManagerAway, Message: fmt.Sprintf(
-			"No manager has ever run in namespace %q: there is no Lease %q. Name another by --manager-namespace", i.manager, at.Name)}
+		return Manager{State: ManagerUnknown, Message: fmt.Sprintf("Whether a manager is at work is not known: there is no Lease %q. "+
+			"None has run in that namespace (name another by --manager-namespace), or it runs with --leader-elect=false", at)}
 	case err != nil:
 		return Manager{State: ManagerUnknown, Message: "Whether a manager is at work is not known: " + oneLine(message(err))}
 	}

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -89,10 +88,33 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 		return nil, absent(t)
 	}
 	box, err := i.boxOf(ctx, t, live)
+	if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != "" && apierrors.IsForbidden(err) {
+		res := resourceOf(live, marked)
+		res.notKnown(err)
+		return res, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	return i.inspect(ctx, box, live)
+}
+
+// resourceOf is what a resource says of itself.
+func resourceOf(live *unstructured.Unstructured, box string) *Resource {
+	res := &Resource{
+		APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(),
+		Created: live.GetCreationTimestamp(), Box: box, Declarations: []Declaration{}, object: live,
+	}
+	res.conditions(live)
+	if live.GetDeletionTimestamp() == nil && live.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True {
+		res.Notes = append(res.Notes, "It is paused by the annotation "+v1alpha1.AnnotationPaused+": nothing is made or corrected")
+	}
+	return res
+}
+
+// notKnown notes why nothing can be said of the declarations. Whether the resource is ready stands in its own status.
+func (r *Resource) notKnown(err error) {
+	r.Notes = append(r.Notes, "What the box declares is not known: "+oneLine(err.Error()))
 }
 
 func absent(t Target) error {
@@ -127,18 +149,13 @@ func (i *Inspector) boxOf(ctx context.Context, t Target, live *unstructured.Unst
 
 // inspect says how a resource of a box stands.
 func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
-	res := &Resource{
-		APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(),
-		Created: live.GetCreationTimestamp(), Box: box.Name, Declarations: []Declaration{}, object: live,
-	}
-	res.conditions(live)
+	res := resourceOf(live, box.Name)
 	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
 		res.Notes = append(res.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s: %s", box.Name, ready.Reason, ready.Message))
 	}
 	plan, err := i.planOf(ctx, box, live)
 	if err != nil {
-		res.Ready = false
-		res.Notes = append(res.Notes, "What the box declares is not known: "+oneLine(err.Error()))
+		res.notKnown(err)
 		return res, nil
 	}
 	res.Revision = plan.Revision
@@ -158,55 +175,6 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	}
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
-}
-
-// Headline says in one line what the resource is, and what keeps it from being ready.
-func (r *Resource) Headline() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + r.Name
-	}
-	switch {
-	case !r.Ready:
-		return fmt.Sprintf("%s %s is not ready: %s", r.Kind, name, r.Said())
-	case r.Message != "":
-		return fmt.Sprintf("%s %s is ready; still under way: %s", r.Kind, name, r.Said())
-	default:
-		return fmt.Sprintf("%s %s is ready", r.Kind, name)
-	}
-}
-
-// Said is the reason with its message.
-func (r *Resource) Said() string { return strings.TrimSuffix(r.Reason+": "+r.Message, ": ") }
-
-// conditions fills in readiness, reason and message from the status.
-func (r *Resource) conditions(live *unstructured.Unstructured) {
-	var status struct {
-		Conditions         []metav1.Condition `json:"conditions"`
-		ObservedGeneration int64              `json:"observedGeneration"`
-	}
-	raw, err := json.Marshal(live.Object["status"])
-	if err == nil {
-		err = json.Unmarshal(raw, &status)
-	}
-	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case err != nil || ready == nil:
-		r.Reason, r.Message = "Unseen", "no manager has looked at it yet"
-	case ready.ObservedGeneration != 0 && ready.ObservedGeneration < live.GetGeneration():
-		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", ready.ObservedGeneration, live.GetGeneration())
-	case ready.Status == metav1.ConditionTrue:
-		r.Ready = true
-		// What is under way does not keep it from being ready, and may be what somebody looks for.
-		if now := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
-			r.Reason, r.Message = now.Reason, now.Message
-		}
-	default:
-		r.Reason, r.Message = ready.Reason, ready.Message
-		if stalled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-			r.Reason = stalled.Reason // it says more than that the last cycle failed
-		}
-	}
 }
 
 func declarationOf(s pipeline.DeclarationStatus) Declaration {

@@ -35,11 +35,11 @@ func TestTable(t *testing.T) {
 func TestTextThatIsNotForTerminals(t *testing.T) {
 	for text, want := range map[string]string{
 		"as it is: “é” └─ 日本 🎉": "as it is: “é” └─ 日本 🎉",
-		"a\tb\r\n\nc":            "a b c",
-		"\x1b[31mred\x1b]0;t\a":  `\x1b[31mred\x1b]0;t\a`,
-		"\u202egnp.exe":           `\u202egnp.exe`,
-		"\u009b2J\x00":            `\u009b2J\x00`,
-		"cut \xff":                "cut \ufffd",
+		"a\tb\r\n\nc":           "a b c",
+		"\x1b[31mred\x1b]0;t\a": `\x1b[31mred\x1b]0;t\a`,
+		"\u202egnp.exe":         `\u202egnp.exe`,
+		"\u009b2J\x00":          `\u009b2J\x00`,
+		"cut \xff":              "cut \ufffd",
 	} {
 		t.Run(want, func(t *testing.T) {
 			g := NewWithT(t)

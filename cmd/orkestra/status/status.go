@@ -28,7 +28,7 @@ external calls, which are not made, and on objects that you may not read. What S
 
 States: Ready, Completed, Progressing, Failed and Terminating are those of a child. Missing: nothing keeps the child from being
 made. Waiting: something else must happen first. Off: the resource has not asked for it. Error: it can't be evaluated.
-Undeclared: no declaration stands for the child any more.
+Undeclared: no declaration, or no item of its loop, stands for the child any more.
 
 The exit code is 0 when the resource is ready, 1 when it is not, and 2 for wrong use.`
 

@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+)
+
+// Headline says in one line what the resource is, and what keeps it from being ready.
+func (r *Resource) Headline() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	switch {
+	case !r.Ready:
+		return fmt.Sprintf("%s %s is not ready: %s", r.Kind, name, r.Said())
+	case r.Message != "":
+		return fmt.Sprintf("%s %s is ready; still under way: %s", r.Kind, name, r.Said())
+	default:
+		return fmt.Sprintf("%s %s is ready", r.Kind, name)
+	}
+}
+
+// Said is the reason with its message.
+func (r *Resource) Said() string { return strings.TrimSuffix(r.Reason+": "+r.Message, ": ") }
+
+// conditions fills in readiness, reason and message from the status.
+func (r *Resource) conditions(live *unstructured.Unstructured) {
+	var status struct {
+		Conditions         []metav1.Condition `json:"conditions"`
+		ObservedGeneration int64              `json:"observedGeneration"`
+	}
+	raw, err := json.Marshal(live.Object["status"])
+	if err == nil {
+		err = json.Unmarshal(raw, &status)
+	}
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	going, known := live.GetDeletionTimestamp() != nil, err == nil && ready != nil
+	old := known && ready.ObservedGeneration != 0 && ready.ObservedGeneration < live.GetGeneration()
+	switch {
+	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before
+		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+children.HeldBy(live)
+	case !known:
+		r.Reason, r.Message = "Unseen", "no manager has looked at it yet"
+	case old:
+		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", ready.ObservedGeneration, live.GetGeneration())
+	case ready.Status == metav1.ConditionTrue:
+		r.Ready = true
+		// What is under way does not keep it from being ready, and may be what somebody looks for.
+		if now := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
+			r.Reason, r.Message = now.Reason, now.Message
+		}
+	default:
+		r.Reason, r.Message = ready.Reason, ready.Message
+		if stalled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			r.Reason = stalled.Reason // it says more than that the last cycle failed
+		}
+	}
+}

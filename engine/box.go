@@ -89,7 +89,8 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: writer, Clock: e.config.Clock}
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Timeout: RequestTimeout})
-	b.queue = worker.NewQueue()
+	b.queue = worker.NewQueue(b.passes)
+	b.queue.SetBound(plan.Runtime.QueueDepth)
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
 	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
@@ -159,6 +160,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	b.plan.Store(plan)
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
 	b.pool.SetWorkers(plan.Runtime.Workers)
+	b.queue.SetBound(plan.Runtime.QueueDepth)
 	b.sweep()
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
@@ -295,6 +297,13 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 	}
 	b.owners.Deleted(obj)
 	b.queue.Enqueue(0, keyOf(obj))
+}
+
+// passes says whether a key need not wait outside of the queue: its resource is being deleted or gone, or it fails and somebody has
+// changed it. Whatever has queued the key, that is read from the cache.
+func (b *box) passes(key types.NamespacedName) bool {
+	resource, found := b.resources.Get(key)
+	return !found || cycle.Urgent(resource)
 }
 
 func keyOf(obj *unstructured.Unstructured) types.NamespacedName { return cycle.KeyOf(obj) }

@@ -307,6 +307,14 @@ func (e *Engine) SetWorkers(name string, workers int) {
 	}
 }
 
+// SetQueueDepth changes the number of keys in the queue of a running box above which others wait outside, until another plan of the box
+// says otherwise; 0: no limit. No key is lost.
+func (e *Engine) SetQueueDepth(name string, depth int) {
+	if b := e.box(name); b != nil {
+		b.queue.SetBound(depth)
+	}
+}
+
 // SetResync changes the time within which each resource of a running box is reconciled once more, until another plan of the box says
 // otherwise. Every resource is reconciled, behind fresh events.
 func (e *Engine) SetResync(name string, resync time.Duration) {

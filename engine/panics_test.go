@@ -22,7 +22,7 @@ import (
 
 // openQueue is a queue that keeps what is added.
 func openQueue() *worker.Queue {
-	q := worker.NewQueue()
+	q := worker.NewQueue(nil)
 	q.Open()
 	return q
 }

@@ -46,8 +46,8 @@ type RuntimeSpec struct {
 
 // QueueSpec limits a box's queue.
 type QueueSpec struct {
-	// MaxDepth is the number of items above which new keys wait outside the queue. None is lost. 0: no limit.
-	// Not supported yet: this version refuses any other value than 0.
+	// MaxDepth is the number of resources in the queue above which new ones wait outside, in the same order. None is lost. 0: no limit.
+	// Resources that are being deleted, and failing ones whose spec was changed, enter nevertheless.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxDepth int32 `json:"maxDepth,omitempty"`

@@ -95,7 +95,7 @@ func serving(t *testing.T, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFu
 		running.Wait()
 	})
 	current := func() *pipeline.Plan { return plan }
-	queue := worker.NewQueue()
+	queue := worker.NewQueue(nil)
 	queue.Open()
 	t.Cleanup(queue.ShutDown)
 	writer := apply.NewWriter(client, children, drift.NewComparer(plain{}.Schema))

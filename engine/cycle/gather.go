@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,6 +74,17 @@ func healthShownBy(obj *unstructured.Unstructured) (ready, waiting, failing bool
 	// is Reconciling, nor when it was paused before its first cycle: then nothing was tried.
 	failing = r.Reason == v1alpha1.ReasonReconcileError || !waiting && r.Reason != v1alpha1.ReasonPaused
 	return ready, waiting, r.Status == metav1.ConditionFalse && failing
+}
+
+// Urgent says whether a resource is not to wait behind others in great number: it is being deleted, or its status says that it fails
+// and speaks of a former generation, so that somebody has changed it since.
+func Urgent(resource *unstructured.Unstructured) bool {
+	if resource.GetDeletionTimestamp() != nil {
+		return true
+	}
+	last := cmp.Or(observedGeneration(resource), conditionOf(resource, v1alpha1.ConditionReady).ObservedGeneration)
+	_, _, failing := healthShownBy(resource)
+	return failing && last != 0 && last != resource.GetGeneration()
 }
 
 // reconciledGeneration is the generation that the status of a paused resource is about: the last one that was reconciled, or the

@@ -93,6 +93,35 @@ func TestMarkedAndPaused(t *testing.T) {
 	g.Expect(paused(obj)).To(BeFalse())
 }
 
+func TestUrgent(t *testing.T) {
+	ready := func(status, reason string, observed any) map[string]any {
+		return map[string]any{"type": "Ready", "status": status, "reason": reason, "observedGeneration": observed}
+	}
+	failing := ready("False", v1alpha1.ReasonReconcileError, int64(4))
+	for name, tc := range map[string]struct {
+		status  map[string]any
+		deleted bool
+		want    bool
+	}{
+		"new":                                  {},
+		"deleted":                              {deleted: true, want: true},
+		"failing, and changed":                 {status: map[string]any{"observedGeneration": int64(4), "conditions": []any{failing}}, want: true},
+		"failing, as its condition alone says": {status: map[string]any{"conditions": []any{failing}}, want: true},
+		"failing, and not changed":             {status: map[string]any{"observedGeneration": int64(5), "conditions": []any{failing}}},
+		"failing, of a generation that nobody knows": {status: map[string]any{"conditions": []any{ready("False", v1alpha1.ReasonReconcileError, nil)}}},
+		"changed, and well":                          {status: map[string]any{"observedGeneration": int64(4), "conditions": []any{ready("True", v1alpha1.ReasonReconciled, int64(4))}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &unstructured.Unstructured{Object: map[string]any{"status": tc.status}}
+			obj.SetGeneration(5)
+			if tc.deleted {
+				obj.SetDeletionTimestamp(new(metav1.Now()))
+			}
+			NewWithT(t).Expect(Urgent(obj)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestReconciled(t *testing.T) {
 	condition := func(reason string, generation any) map[string]any {
 		return map[string]any{"type": "Ready", "status": "True", "reason": reason, "observedGeneration": generation}

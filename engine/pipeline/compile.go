@@ -108,7 +108,7 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 }
 
 func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
-	r := stage.Runtime{Workers: defaultWorkers, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
+	r := stage.Runtime{Workers: defaultWorkers, QueueDepth: int(s.Queue.MaxDepth), Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
 	if s.Workers != nil {
 		r.Workers = int(*s.Workers)
 	}
@@ -133,9 +133,6 @@ func (c *compiler) unsupported() {
 		if set {
 			c.NotYet(at.Child(name))
 		}
-	}
-	if s.Queue.MaxDepth > 0 {
-		c.NotYet(at.Child("queue", "maxDepth"))
 	}
 	c.unsupportedCode(s.Reconciler, at.Child("reconciler"))
 }

@@ -19,7 +19,7 @@ var actedOn = map[string][]string{
 	"OperatorBoxSpec": {
 		"crd.name", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
 		"suspend", "namespaces.include", "namespaces.exclude", "selector", "commonLabels", "commonAnnotations",
-		"workers", "resync", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
+		"workers", "resync", "queue.maxDepth", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
 		"normalize.spec",
 		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override",
 		"validation.rules.message", "validation.rules.action",
@@ -50,7 +50,6 @@ var actedOn = map[string][]string{
 var notYetSupported = map[string]map[string]string{
 	"OperatorBoxSpec": {
 		"serviceAccountRef":      "serviceAccountRef: {name: a, namespace: b}",
-		"queue.maxDepth":         "queue: {maxDepth: 1}",
 		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
 		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",

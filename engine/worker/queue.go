@@ -2,60 +2,265 @@ package worker
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// Queue holds the keys of the resources of one box that are to be reconciled. What events ask for comes before what time asks for.
-// A key is in it once, and is not given out again before it is done. It is safe for concurrent use.
+// Queue holds the keys of the resources of one box that are to be reconciled. What events ask for comes before what time asks for,
+// and in each of the two who came first. A key is in it once, with the best priority and the earliest time that was asked for, and
+// is not given out again before it is done. It is safe for concurrent use.
+//
+// The queue may have a bound. Above it, keys wait outside in the same order, and enter one by one as others are given out: who may
+// pass the bound has no more than that many in front of him. A key that is not due yet, and one that is being reconciled, is in
+// neither of the two until its time has come.
 type Queue struct {
-	keys priorityqueue.PriorityQueue[types.NamespacedName]
-	open atomic.Bool
-	shut sync.Once
+	passes func(key types.NamespacedName) bool
+
+	mu      sync.Mutex // guards everything below
+	changed *sync.Cond // signaled when a key can be given out, or the queue is shut down
+	open    bool
+	shut    bool
+	bound   int
+	keys    map[types.NamespacedName]*entry // that are to be given out
+	given   sets.Set[types.NamespacedName]  // given out, and not done
+	inside  *order
+	outside *order
+	delayed *order
+	timer   *time.Timer // for the first one of delayed; nil: there was none yet
+	last    uint64      // turn that was given
 }
 
-// NewQueue gives a queue that keeps nothing until Open: nobody may ever work on it, on a replica that never leads. It must be shut
-// down.
-func NewQueue() *Queue {
-	// Without a name the queue keeps no metrics: its vectors could not be deleted per box.
-	return &Queue{keys: priorityqueue.New[types.NamespacedName]("")}
+// entry is a key that is to be given out.
+type entry struct {
+	key  types.NamespacedName
+	low  bool      // behind everything that is not
+	due  time.Time // zero: now
+	turn uint64    // among those of its priority
+	in   *order    // nil: its key is given out, and it is due
+}
+
+type order = btree.BTree[*entry]
+
+// NewQueue gives a queue without a bound that keeps nothing until Open: nobody may ever work on it, on a replica that never leads. It
+// must be shut down. passes is asked about a key for which there is no room inside: it says whether it enters nevertheless. It is
+// called under the queue's lock, so it must not block, nor call the queue. nil: no key does.
+func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
+	if passes == nil {
+		passes = func(types.NamespacedName) bool { return false }
+	}
+	const degree = 32 // that of controller-runtime's queue
+	q := &Queue{
+		passes: passes, keys: map[types.NamespacedName]*entry{}, given: sets.Set[types.NamespacedName]{},
+		inside: btree.New(degree, before), outside: btree.New(degree, before), delayed: btree.New(degree, dueBefore),
+	}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+func before(a, b *entry) bool {
+	if a.low != b.low {
+		return b.low
+	}
+	return a.turn < b.turn
+}
+
+func dueBefore(a, b *entry) bool {
+	if !a.due.Equal(b.due) {
+		return a.due.Before(b.due)
+	}
+	return a.turn < b.turn
 }
 
 // Open has the queue keep what is added from now on.
-func (q *Queue) Open() { q.open.Store(true) }
+func (q *Queue) Open() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open = true
+}
 
 // IsOpen says whether what is added is kept.
-func (q *Queue) IsOpen() bool { return q.open.Load() }
+func (q *Queue) IsOpen() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open
+}
 
 // Enqueue adds keys as an event does, now or after a while.
-func (q *Queue) Enqueue(after time.Duration, keys ...types.NamespacedName) {
-	q.add(priorityqueue.AddOpts{After: after}, keys)
-}
+func (q *Queue) Enqueue(after time.Duration, keys ...types.NamespacedName) { q.add(after, false, keys) }
 
 // EnqueueLow adds keys behind everything that events have asked for.
 func (q *Queue) EnqueueLow(after time.Duration, keys ...types.NamespacedName) {
-	q.add(priorityqueue.AddOpts{After: after, Priority: new(handler.LowPriority)}, keys)
+	q.add(after, true, keys)
 }
 
-// add is the only way into the queue: what bounds the queue goes here.
-func (q *Queue) add(how priorityqueue.AddOpts, keys []types.NamespacedName) {
-	if q.IsOpen() {
-		q.keys.AddWithOpts(how, keys...)
+// add is the only way into the queue.
+func (q *Queue) add(after time.Duration, low bool, keys []types.NamespacedName) {
+	var due time.Time
+	if after > 0 {
+		due = time.Now().Add(after)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.open || q.shut {
+		return
+	}
+	for _, key := range keys {
+		q.addLocked(key, due, low)
+	}
+	if after > 0 {
+		q.awaitDueLocked()
 	}
 }
 
+func (q *Queue) addLocked(key types.NamespacedName, due time.Time, low bool) {
+	e := q.keys[key]
+	switch {
+	case e == nil:
+		e = &entry{key: key, low: low, due: due}
+		q.keys[key] = e
+	case due.Before(e.due), e.low && !low:
+		e.leave()
+		e.low = e.low && low
+		if due.Before(e.due) {
+			e.due = due
+		}
+	case e.in == q.outside && q.passes(key):
+		e.leave()
+	default:
+		return // it is as good as that already
+	}
+	q.placeLocked(e)
+}
+
+// leave takes an entry from where it stands.
+func (e *entry) leave() {
+	if e.in != nil {
+		e.in.Delete(e)
+	}
+	e.in = nil
+}
+
+// placeLocked puts an entry that stands nowhere where it belongs, behind all others there that are like it.
+func (q *Queue) placeLocked(e *entry) {
+	q.last++
+	e.turn = q.last
+	switch {
+	case !e.due.IsZero():
+		e.in = q.delayed
+	case q.given.Has(e.key):
+		return // until it is done
+	case q.hasRoomLocked() || q.passes(e.key):
+		e.in = q.inside
+		q.changed.Signal()
+	default:
+		e.in = q.outside
+	}
+	e.in.ReplaceOrInsert(e)
+}
+
+func (q *Queue) hasRoomLocked() bool { return q.bound <= 0 || q.inside.Len() < q.bound }
+
+// fillLocked lets in what waits outside, as far as there is room. Who enters stands behind those who are inside: otherwise, who has
+// passed the others would wait for each of them nevertheless.
+func (q *Queue) fillLocked() {
+	for q.hasRoomLocked() {
+		e, found := q.outside.DeleteMin()
+		if !found {
+			return
+		}
+		e.in = nil
+		q.placeLocked(e)
+	}
+}
+
+// SetBound changes the number of keys above which others wait outside; 0: no bound. A higher one lets in at once who waits. A lower
+// one puts nobody out: what is inside is given out first.
+func (q *Queue) SetBound(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bound = n
+	q.fillLocked()
+}
+
+// Bound is the number of keys above which others wait outside; 0: no bound.
+func (q *Queue) Bound() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bound
+}
+
 // Get waits for the next key, which is given to Done later. over says that the queue was shut down instead.
-func (q *Queue) Get() (key types.NamespacedName, over bool) { return q.keys.Get() }
+func (q *Queue) Get() (key types.NamespacedName, over bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.inside.Len() == 0 && !q.shut {
+		q.changed.Wait()
+	}
+	if q.shut {
+		return types.NamespacedName{}, true
+	}
+	e, _ := q.inside.DeleteMin()
+	delete(q.keys, e.key)
+	q.given.Insert(e.key)
+	q.fillLocked()
+	return e.key, false
+}
 
 // Done says that a key may be given out again.
-func (q *Queue) Done(key types.NamespacedName) { q.keys.Done(key) }
+func (q *Queue) Done(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.given.Delete(key)
+	if e := q.keys[key]; e != nil && e.in == nil {
+		q.placeLocked(e)
+	}
+}
 
-// Len is the number of keys that could be given out now.
-func (q *Queue) Len() int { return q.keys.Len() }
+// awaitDueLocked sets the timer for the key that is due next.
+func (q *Queue) awaitDueLocked() {
+	first, found := q.delayed.Min()
+	switch {
+	case !found:
+	case q.timer == nil:
+		q.timer = time.AfterFunc(time.Until(first.due), q.fallDue)
+	default:
+		q.timer.Reset(time.Until(first.due))
+	}
+}
+
+// fallDue takes in the keys whose time has come.
+func (q *Queue) fallDue() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shut {
+		return
+	}
+	now := time.Now()
+	for e, found := q.delayed.Min(); found && !e.due.After(now); e, found = q.delayed.Min() {
+		e.leave()
+		e.due = time.Time{}
+		q.placeLocked(e)
+	}
+	q.awaitDueLocked()
+}
+
+// Len is the number of keys that are due, be it inside, outside, or because their resource has to be reconciled once more.
+func (q *Queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.keys) - q.delayed.Len()
+}
 
 // ShutDown ends every Get, now and in future. It may be called more than once.
-func (q *Queue) ShutDown() { q.shut.Do(q.keys.ShutDown) }
+func (q *Queue) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shut = true
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.changed.Broadcast()
+}

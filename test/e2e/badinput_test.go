@@ -242,7 +242,6 @@ var refusedChanges = map[string]mistake{
 // unsupportedFields are the fields of the API that this version does not act on, each with a box that uses it.
 var unsupportedFields = map[string]string{
 	"spec.serviceAccountRef":      `{serviceAccountRef: {name: a, namespace: b}}`,
-	"spec.queue.maxDepth":         `{queue: {maxDepth: 5}}`,
 	"spec.autoscale":              `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
 	"spec.reconciler.hooks":       `{reconciler: {hooks: {location: x, function: X}}}`,
 	"spec.reconciler.constructor": `{reconciler: {constructor: {location: x, function: X}}}`,

@@ -77,6 +77,8 @@ func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (pick
 type Runtime struct {
 	// Workers is the number of concurrent reconciles.
 	Workers int
+	// QueueDepth is the number of keys in the queue above which others wait outside; 0: no limit.
+	QueueDepth int
 	// Resync is the time within which each resource is reconciled once more.
 	Resync time.Duration
 	// FailureThreshold is the number of failures in a row that degrade the box.

@@ -55,6 +55,7 @@ const (
 
 // Reasons of Stalled.
 const (
+	ReasonNotStalled       = "NotStalled"       // nothing stands in the way
 	ReasonValidationFailed = "ValidationFailed" // a validation rule denies the resource
 	ReasonTemplateError    = "TemplateError"    // a template can't be rendered for this resource
 	ReasonConditionError   = "ConditionError"   // a condition can't be evaluated for this resource
@@ -68,6 +69,12 @@ const (
 	ReasonChildFailed      = "ChildFailed"      // a child has failed, and does not mend itself
 	ReasonHeld             = "Held"             // rolled back and held
 	ReasonExternalFailed   = "ExternalFailed"   // an external call fails in a way that a retry can't mend
+)
+
+// Reasons of the conditions that a box declares for its resources, where their values give none; besides Unknown.
+const (
+	ReasonMet    = "Met"    // the condition is True
+	ReasonNotMet = "NotMet" // the condition is False
 )
 
 // Reasons of RolledBack, besides ReasonRolledBack and ReasonSettled.
@@ -85,6 +92,11 @@ const (
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
+	ReasonLeaderElection = "LeaderElection" // another manager leads (on the Lease)
+	// A rule with action warn is broken.
+	ReasonValidationWarning = "ValidationWarning"
+	// The version that a box worked in is no longer served: it works in another one.
+	ReasonCRDVersionChanged = "CRDVersionChanged"
 	// The value of an annotation that people set is not understood, and ignored.
 	ReasonAnnotationIgnored = "AnnotationIgnored"
 )
@@ -111,6 +123,7 @@ const (
 	ReasonDegraded            = "Degraded"            // failureThreshold was reached
 	ReasonStuck               = "Stuck"               // every worker is in a reconcile that does not end
 	ReasonHealthy             = "Healthy"             // the box works
+	ReasonNotSupported        = "NotSupported"        // a CRDHealth asks for what this version can't serve
 	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it
 	ReasonDraining            = "Draining"            // the manager is being drained, and something of the box is still held
 	ReasonDrained             = "Drained"             // the manager is drained: it holds nothing of the box, or the resource, any more

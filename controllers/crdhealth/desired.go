@@ -57,7 +57,7 @@ func withoutBox(current *v1alpha1.CRDHealth) (health.Report, bool) {
 	if ref := current.Spec.OperatorBoxRef; ref != nil && ref.Name != current.Name {
 		return health.Report{
 			Phase:  health.Stopped,
-			Reason: health.ReasonNotSupported,
+			Reason: v1alpha1.ReasonNotSupported,
 			Message: fmt.Sprintf("spec.operatorBoxRef names %q, but the health of that box is in the CRDHealth of the same name",
 				ref.Name),
 			CRD: current.Spec.CRD.Name,

@@ -172,7 +172,7 @@ func TestWithoutBox(t *testing.T) {
 		"nothing is there":              {nil, "", "", ""},
 		"its box has just been deleted": {standalone("website", boxOwner("website", "box-uid")), "", "", ""},
 		"left behind by a box":          {standalone("website"), health.Stopped, "", `there is no OperatorBox "website"`},
-		"named otherwise than its box":  {standalone("other"), health.Stopped, health.ReasonNotSupported, `names "other"`},
+		"named otherwise than its box":  {standalone("other"), health.Stopped, v1alpha1.ReasonNotSupported, `names "other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -95,7 +95,7 @@ func (f *finder) announceVersion(box *v1alpha1.OperatorBox, picked pipeline.CRD)
 	if !f.Engine.Leading() || f.Events == nil {
 		return
 	}
-	f.Events.Eventf(box, nil, corev1.EventTypeWarning, "CRDVersionChanged", "Reconcile",
+	f.Events.Eventf(box, nil, corev1.EventTypeWarning, v1alpha1.ReasonCRDVersionChanged, "Reconcile",
 		"version %q of %s is no longer served; the box works in %q from now on", box.Status.CRD.Version, picked.Name, picked.Kind.Version)
 }
 

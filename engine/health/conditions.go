@@ -12,9 +12,6 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
-// ReasonNotSupported is the reason of a CRDHealth that this version can't serve.
-const ReasonNotSupported = "NotSupported"
-
 const maxConditionMessage = 1024 // characters; a compiler's list of mistakes is longer than a resource's error
 
 // stalling lists the reasons that a retry can't mend: somebody must change something.
@@ -25,7 +22,7 @@ var stalling = map[string]bool{
 	v1alpha1.ReasonCRDRefused:          true,
 	v1alpha1.ReasonCRDVersionNotServed: true,
 	v1alpha1.ReasonForbidden:           true,
-	ReasonNotSupported:                 true,
+	v1alpha1.ReasonNotSupported:        true,
 }
 
 // awaited lists the reasons for which a stopped box only waits: it starts by itself.

@@ -77,7 +77,7 @@ func (v validation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 			continue
 		}
 		if rule.warn {
-			r.Warn("ValidationWarning", rule.text(verdict))
+			r.Warn(v1alpha1.ReasonValidationWarning, rule.text(verdict))
 			continue
 		}
 		denied = append(denied, rule.text(verdict))

@@ -34,12 +34,9 @@ const (
 // OwnFields are the fields that the value of a declared condition may have.
 var OwnFields = []string{fieldStatus, fieldReason, fieldMessage}
 
-// reasonMet goes with a condition that is True, where its value gives no reason.
-const reasonMet = "Met"
-
 // reservedConditions are those that Orkestra itself writes.
 var reservedConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, "RolledBack",
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRolledBack,
 }
 
 // reasonForm is what Kubernetes takes for the reason of a condition.
@@ -47,7 +44,7 @@ var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 // defaultReasons go with the statuses of conditions whose value gives no reason.
 var defaultReasons = map[metav1.ConditionStatus]string{
-	metav1.ConditionTrue: reasonMet, metav1.ConditionFalse: "NotMet", metav1.ConditionUnknown: string(metav1.ConditionUnknown),
+	metav1.ConditionTrue: v1alpha1.ReasonMet, metav1.ConditionFalse: v1alpha1.ReasonNotMet, metav1.ConditionUnknown: string(metav1.ConditionUnknown),
 }
 
 // Own is a condition that a box declares, besides those that Orkestra itself writes.

@@ -19,9 +19,6 @@ import (
 // maxMessage is the most characters of a condition's message: enough for an error, and short enough for a line of kubectl describe.
 const maxMessage = 256
 
-// reasonNotStalled goes with Stalled=False.
-const reasonNotStalled = "NotStalled"
-
 // Result is what a reconcile came to, as the resource shows it.
 type Result struct {
 	// Generation of the resource that was reconciled.
@@ -93,7 +90,7 @@ func StalledBy(reason, message string) metav1.Condition {
 
 // NotStalled is Stalled=False.
 func NotStalled() metav1.Condition {
-	return condition(v1alpha1.ConditionStalled, metav1.ConditionFalse, reasonNotStalled, "nothing stands in the way")
+	return condition(v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonNotStalled, "nothing stands in the way")
 }
 
 func condition(kind string, s metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -126,17 +126,6 @@ func TestMakeRunTakesFlags(t *testing.T) {
 	}
 }
 
-// TestReasons checks that every condition and reason is explained.
-func TestReasons(t *testing.T) {
-	want := constants(t, "api/v1alpha1/conditions.go", func(name string) bool {
-		return strings.HasPrefix(name, "Reason") || strings.HasPrefix(name, "Condition")
-	})
-	if len(want) < 40 {
-		t.Fatalf("found only %d reasons", len(want))
-	}
-	expectNames(t, troubleshootPage, "condition or reason", want)
-}
-
 // TestStates checks that every state that orkestra status shows is explained.
 func TestStates(t *testing.T) {
 	want := constants(t, "engine/pipeline/overview.go", func(name string) bool { return strings.HasPrefix(name, "State") })

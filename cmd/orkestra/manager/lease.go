@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/drain"
 )
 
@@ -69,5 +70,5 @@ func (l *leaderLock) RecordEvent(what string) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
 		ObjectMeta: l.LeaseMeta,
 	}
-	l.events.Eventf(lease, nil, corev1.EventTypeNormal, "LeaderElection", "Elect", "%s %s", l.Identity(), what)
+	l.events.Eventf(lease, nil, corev1.EventTypeNormal, v1alpha1.ReasonLeaderElection, "Elect", "%s %s", l.Identity(), what)
 }

@@ -58,7 +58,7 @@ func needsTarget(short, spec map[string]any) bool {
 }
 
 func checkAutoscaler(c *shape.Checker) {
-	c.RequireOr(nameMaxReplicas, "the highest number of pods", nameMaxReplicas)
+	c.Require(nameMaxReplicas, "the highest number of pods", nameMaxReplicas)
 	c.Reference(nameWorkload, nameTarget)
 	if c.Short[nameWorkload] != nil && c.Overlaid(nameScaleTargetRef) != nil {
 		c.Forbid(nameWorkload, "workload and spec.scaleTargetRef contradict each other: give one of them")
@@ -70,10 +70,10 @@ func checkAutoscaler(c *shape.Checker) {
 	if text, ok := target[nameKind].(string); ok && text != "" && !c.Templated(text) && scaleTargets[text] == "" {
 		c.Add(badTarget(text))
 	} else if target[nameKind] == nil || target[nameKind] == "" {
-		c.Require(shape.JoinPath(nameTarget, nameKind), shape.OneOf(scaleTargetKinds))
+		c.Missing(shape.JoinPath(nameTarget, nameKind), shape.OneOf(scaleTargetKinds))
 	}
 	if target[nameName] == nil || target[nameName] == "" {
-		c.Require(shape.JoinPath(nameTarget, nameName), "the name of what is scaled")
+		c.Missing(shape.JoinPath(nameTarget, nameName), "the name of what is scaled")
 	}
 }
 

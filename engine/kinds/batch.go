@@ -124,7 +124,7 @@ var inJobTemplate = []string{nameJobTemplate, nameSpec, "template"}
 func checkCronJob(c *shape.Checker) {
 	checkPod(c, inJobTemplate...)
 	checkRestarts(c, inJobTemplate, restartsOfJobs...)
-	c.RequireOr(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
+	c.Require(nameSchedule, "a schedule, such as \"30 2 * * *\"", nameSchedule)
 }
 
 func buildCronJob(d Declared, short map[string]any) (map[string]any, error) {

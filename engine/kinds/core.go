@@ -132,7 +132,7 @@ const (
 )
 
 func checkClaim(c *shape.Checker) {
-	c.RequireOr(nameStorage, "a size, such as 10Gi", nameResources, "requests", nameStorage)
+	c.Require(nameStorage, "a size, such as 10Gi", nameResources, "requests", nameStorage)
 }
 
 func buildClaim(short map[string]any) (map[string]any, error) {

@@ -142,7 +142,7 @@ func checkImage(c *shape.Checker, template []string) {
 	}
 	overlaid := c.Overlaid(containersIn(template)...)
 	if overlaid == nil {
-		c.Require(nameImage, "an image")
+		c.Missing(nameImage, "an image")
 		return
 	}
 	list, ok := overlaid.([]any)
@@ -155,7 +155,7 @@ func checkImage(c *shape.Checker, template []string) {
 			return
 		}
 	}
-	c.Require(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", mainContainer))
+	c.Missing(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", mainContainer))
 }
 
 // describesMain says whether a short field belongs to the main container.

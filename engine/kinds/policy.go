@@ -32,7 +32,7 @@ func checkBudget(c *shape.Checker) {
 	if c.HasAny(nameMinAvailable, nameMaxUnavailable) || c.Overlaid(nameMinAvailable) != nil || c.Overlaid(nameMaxUnavailable) != nil {
 		return
 	}
-	c.Require(nameMinAvailable, "minAvailable or maxUnavailable: without one, the budget allows everything")
+	c.Missing(nameMinAvailable, "minAvailable or maxUnavailable: without one, the budget allows everything")
 }
 
 func buildBudget(d Declared, short map[string]any) (map[string]any, error) {

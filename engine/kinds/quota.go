@@ -31,7 +31,7 @@ func quotaKinds() []Kind {
 			GVK:    corev1.SchemeGroupVersion.WithKind("LimitRange"),
 			fields: reflect.TypeFor[v1alpha1.LimitRangeFields](),
 			spec:   reflect.TypeFor[corev1.LimitRangeSpec](),
-			check:  func(c *shape.Checker) { c.RequireOr("limits", "limits", "limits") },
+			check:  func(c *shape.Checker) { c.Require("limits", "limits", "limits") },
 			build:  alone(buildSpec),
 		},
 	}

@@ -59,7 +59,7 @@ func buildRole(short map[string]any) (map[string]any, error) {
 // checkBinding asks for a role of one of these kinds.
 func checkBinding(c *shape.Checker, roles []string) {
 	if !c.Has(nameRoleRef) {
-		c.Require(nameRoleRef, "a role: {kind: "+roles[len(roles)-1]+", name: …}")
+		c.Missing(nameRoleRef, "a role: {kind: "+roles[len(roles)-1]+", name: …}")
 		return
 	}
 	ref := shape.Object(c.Short[nameRoleRef])

@@ -49,15 +49,17 @@ func (c *Checker) Forbid(name, why string) {
 	c.Found = append(c.Found, field.Forbidden(c.At.Child(name), why))
 }
 
-// Require says of a field that it is missing, and what it should be.
-func (c *Checker) Require(name, what string) {
+// Missing says of a field that it is missing, and what it should be. Who calls it has looked: it is always found wrong.
+func (c *Checker) Missing(name, what string) {
 	c.Add(Missing(name, what))
 }
 
-// RequireOr asks for a short field, unless the overlay has what it stands for.
-func (c *Checker) RequireOr(name, what string, overlaid ...string) {
-	if !c.Has(name) && c.Overlaid(overlaid...) == nil {
-		c.Require(name, what)
+// Require asks for a short field, unless the overlay has what it stands for, at the given path below spec. Without a path nothing else
+// stands for the field, as in a kind that has no spec.
+func (c *Checker) Require(name, what string, overlaid ...string) {
+	// Overlaid without a path would give the overlay itself, which is something even where there is none.
+	if !c.Has(name) && (len(overlaid) == 0 || c.Overlaid(overlaid...) == nil) {
+		c.Missing(name, what)
 	}
 }
 

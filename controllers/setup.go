@@ -84,7 +84,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	told := &marks{}
+	marked := &marks{}
 	c := mgr.GetClient()
 	rights := access.NewReviews(c, o.Clock)
 	store := crds.NewStore(c, mgr.GetAPIReader())
@@ -94,12 +94,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
 	}
 	plans := revision.NewPlans(revisions, compiler)
-	eng, err := newEngine(mgr, o, guard, recorder, rights, told, plans)
+	eng, err := newEngine(mgr, o, guard, recorder, rights, marked, plans)
 	if err != nil {
 		return err
 	}
 	claims := operatorbox.NewClaims(c, o.Clock)
-	reports := &crdhealth.Reports{Engine: eng, Claims: claims, Changed: told.health}
+	reports := &crdhealth.Reports{Engine: eng, Claims: claims, Changed: marked.health}
 	asked := &DirtyQueue{}
 	draining, err := drain.NewWatch(mgr.GetConfig(), o.Namespace, c, func() { asked.Mark(drain.LeaseName, true) })
 	if err != nil {
@@ -107,7 +107,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	box := operatorbox.New(operatorbox.Ports{
 		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports, Rights: rights, CRDs: store, Compiler: compiler, Claims: claims,
-		Revisions: revisions, Plans: plans, Boxes: &told.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
+		Revisions: revisions, Plans: plans, Boxes: &marked.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
 	})
 	answer := &drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}
 	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
@@ -117,8 +117,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		add    func(ctrl.Manager, source.Source) error
 		marked *DirtyQueue
 	}{
-		{box.SetupWithManager, &told.boxes}, {answer.SetupWithManager, asked},
-		{dependencies.SetupWithManager, &told.dependencies}, {health.SetupWithManager, &told.healths},
+		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, asked},
+		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
 	} {
 		if err := c.add(mgr, c.marked.Source()); err != nil {
 			return err
@@ -133,7 +133,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func newEngine(
-	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, rights *access.Reviews, told *marks,
+	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, rights *access.Reviews, marked *marks,
 	plans *revision.Plans,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
@@ -143,29 +143,29 @@ func newEngine(
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
 		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, Plans: plans,
-		Rights: rights, Notifier: notifier{told: told, rights: rights},
+		Rights: rights, Notifier: notifier{marks: marked, rights: rights},
 	})
 }
 
 // notifier passes on what the engine has to tell: to the reconcilers of boxes and of their health.
 type notifier struct {
-	told   *marks
+	marks  *marks
 	rights *access.Reviews
 }
 
 // BoxChanged implements engine.Notifier.
 func (n notifier) BoxChanged(name string) {
-	n.told.boxes.Mark(name, true)
-	n.told.health(name, true)
+	n.marks.boxes.Mark(name, true)
+	n.marks.health(name, true)
 }
 
 // HealthChanged implements engine.Notifier.
-func (n notifier) HealthChanged(name string, urgent bool) { n.told.health(name, urgent) }
+func (n notifier) HealthChanged(name string, urgent bool) { n.marks.health(name, urgent) }
 
 // RightDenied implements engine.Notifier.
 func (n notifier) RightDenied(name string, missing access.Right) {
 	if n.rights.Lost(missing) {
-		n.told.boxes.Mark(name, true)
+		n.marks.boxes.Mark(name, true)
 	}
 }
 

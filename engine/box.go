@@ -101,7 +101,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.namespaces = options.Namespaces
 	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
 	b.release = release.Everything{
-		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, Former: former, Clock: e.config.Clock},
+		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
 		Cache:    b.resources, Inventory: b.inventory, Owners: b.owners, Dynamic: e.dynamic,
 	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
@@ -113,7 +113,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 	e := b.engine
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, Former: b.release.Former,
+		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller:   e.calls,
 		Observer: b.observer, Rights: e.config.Rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,

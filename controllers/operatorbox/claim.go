@@ -29,9 +29,9 @@ func (c *claimer) take(ctx context.Context, s *scope) (stop bool, err error) {
 	return true, nil
 }
 
-// release gives up what the box holds beside its CRD. From here on the status names the CRD that the box serves: nobody takes the box
+// freeOthers gives up what the box holds beside its CRD. From here on the status names the CRD that the box serves: nobody takes the box
 // for one that waits for another.
-func (c *claimer) release(ctx context.Context, s *scope) (stop bool, err error) {
+func (c *claimer) freeOthers(ctx context.Context, s *scope) (stop bool, err error) {
 	return false, c.offer(ctx, c.Claims.Keep(s.box.Name, s.crdName))
 }
 

@@ -23,7 +23,7 @@ func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) 
 	switch {
 	case s.crd == nil:
 		return true, p.run.serveOtherVersion(ctx, s)
-	case s.refused && (len(s.errors) > 0 || p.run.running(s.box, s.live) != nil):
+	case s.refused && (len(s.errors) > 0 || p.run.runningPlan(s.box, s.live) != nil):
 		// The definition was refused, or does not compile: the box is served with the CRD that it installed before. A plan that runs
 		// goes on as it is; after a restart, a spec that fits that CRD runs.
 		return true, p.run.serveDeletions(ctx, s)

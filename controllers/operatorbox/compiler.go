@@ -41,8 +41,8 @@ func (c *Compiler) Env(ctx context.Context, box string, crd pipeline.CRD) pipeli
 		ctrl.LoggerFrom(ctx).Error(err, "Where a former version of a box has made children can't be found out")
 	}
 	return pipeline.Env{
-		Former: former,
-		CRD:    crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, ExternalOnly: c.ExternalOnly,
+		FormerPlaces: former,
+		CRD:          crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, ExternalOnly: c.ExternalOnly,
 		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps { return c.schemaOf(ctx, name) },
 	}
 }

@@ -35,7 +35,7 @@ func (r *runner) serveDeletions(ctx context.Context, s *scope) error {
 
 func (r *runner) serveDeletionsIn(ctx context.Context, s *scope, crd *pipeline.CRD) error {
 	box := s.box
-	running := r.running(box, s.live)
+	running := r.runningPlan(box, s.live)
 	if running == nil || running.CleanupOnly {
 		if revived, err := r.revive(ctx, s); err != nil || revived {
 			return err
@@ -88,8 +88,8 @@ func (r *runner) cleanupPlan(ctx context.Context, s *scope, crd pipeline.CRD) (*
 	return pipeline.CompileCleanup(s.box, r.Compiler.Env(ctx, s.box.Name, crd))
 }
 
-// running is the plan that a box runs, if it can: its CRD still is the same, and serves the version that it works in.
-func (r *runner) running(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) *pipeline.Plan {
+// runningPlan is the plan that a box runs, if it can: its CRD still is the same, and serves the version that it works in.
+func (r *runner) runningPlan(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) *pipeline.Plan {
 	plan := r.Engine.Plan(box.Name)
 	if plan == nil || plan.UID != box.UID || plan.CRD.UID != live.UID {
 		return nil
@@ -104,7 +104,7 @@ func (r *runner) running(box *v1alpha1.OperatorBox, live *apiextensionsv1.Custom
 // the box's own, the one that it worked in, the storage version, or the first; ok is false when none is served.
 func (r *runner) anyVersion(box *v1alpha1.OperatorBox, live *apiextensionsv1.CustomResourceDefinition) (picked pipeline.CRD, ok bool) {
 	var wanted []string
-	if running := r.running(box, live); running != nil {
+	if running := r.runningPlan(box, live); running != nil {
 		wanted = append(wanted, running.CRD.Kind.Version)
 	}
 	if own, ok := crds.OwnVersion(box, live); ok {

@@ -25,7 +25,7 @@ func (r *Reconciler) order(s *scope) (steps, always []step) {
 			r.history.keep,      // the spec, as a revision that can be gone back to
 			r.run.start,         // the engine runs the plan
 		}, []step{
-			r.status.record, // the status, and what CRDHealth shows
-			r.claim.release, // what it does not serve any more is free for others
+			r.status.record,    // the status, and what CRDHealth shows
+			r.claim.freeOthers, // what it does not serve any more is free for others
 		}
 }

@@ -193,7 +193,7 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 		return fmt.Sprintf("waits for CustomResourceDefinition %q to serve a version again: without one, its resources can't be let go", live.Name), nil
 	}
 	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != crds.WorkedIn(box, live)
-	running := r.run.running(box, live)
+	running := r.run.runningPlan(box, live)
 	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
 		return "", nil
 	}

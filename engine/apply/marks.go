@@ -53,13 +53,13 @@ func OwnFinalizers(finalizers []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1alpha1.Finalizer }), ",")
 }
 
-// Former gives the finalizers that the kept revisions of a box name. It may ask the API server.
-type Former func(ctx context.Context) ([]string, error)
+// FormerFinalizers gives the finalizers that the kept revisions of a box name. It may ask the API server.
+type FormerFinalizers func(ctx context.Context) ([]string, error)
 
 // Finalizers gives those that the box may take off a resource: the ones of its plan, and those that an older plan has put there. An
 // annotation lists the latter, but the resource's author can write that too, and could so have the finalizers of other controllers removed.
 // So only those count that a kept revision of the box names. former is called only where that makes a difference.
-func Finalizers(ctx context.Context, resource *unstructured.Unstructured, ofPlan []string, former Former) ([]string, error) {
+func Finalizers(ctx context.Context, resource *unstructured.Unstructured, ofPlan []string, former FormerFinalizers) ([]string, error) {
 	var noted []string
 	for f := range strings.SplitSeq(resource.GetAnnotations()[v1alpha1.AnnotationFinalizers], ",") {
 		if !slices.Contains(ofPlan, f) && slices.Contains(resource.GetFinalizers(), f) {

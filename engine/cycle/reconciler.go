@@ -76,8 +76,8 @@ type Config struct {
 	Snapshots *rollback.Store
 	// Plans of kept revisions.
 	Plans Plans
-	// Former gives the finalizers that the kept revisions of the box name.
-	Former apply.Former
+	// FormerFinalizers gives the finalizers that the kept revisions of the box name.
+	FormerFinalizers apply.FormerFinalizers
 	// Children of all boxes, for those that find out who else writes a child.
 	Children contention.Cache
 	// Kinds resolves kinds, and ForgetSchemas has their schemas learned anew.

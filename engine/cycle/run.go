@@ -52,7 +52,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot},
 	}
 	if c.record.Back == nil {
-		ports.Former, ports.DryRun = c.Former, c.dryRun()
+		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()
 	}
 	return ports
 }

@@ -48,7 +48,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.plan = &Plan{
 		Plan: stage.Plan{
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-			Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.Former),
+			Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
@@ -98,7 +98,7 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	bare := &v1alpha1.OperatorBox{ObjectMeta: box.ObjectMeta}
 	// Its finalizers may be the mistake. Those that resources carry are noted on them.
 	bare.Spec.CRD = box.Spec.CRD
-	env.Former = env.Former.With(boxspec.PlacesOf(&box.Spec))
+	env.FormerPlaces = env.FormerPlaces.With(boxspec.PlacesOf(&box.Spec))
 	plan, errs := Compile(bare, env)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()

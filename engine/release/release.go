@@ -73,8 +73,8 @@ type Releaser struct {
 	// Client writes the last status of a resource, and Writer takes its marks off.
 	Client *apply.Client
 	Writer *apply.Writer
-	// Former gives the finalizers that the kept revisions of the box name.
-	Former apply.Former
+	// FormerFinalizers gives the finalizers that the kept revisions of the box name.
+	FormerFinalizers apply.FormerFinalizers
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
@@ -111,7 +111,7 @@ func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, 
 // unmark takes the marks off a resource. Where the resource was applied in a version that its CRD no longer has, the API server refuses
 // every further apply. Then only the finalizers are taken off, by a patch: they are what holds the resource.
 func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured) error {
-	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Finalizers, r.Former)
+	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Finalizers, r.FormerFinalizers)
 	if err != nil {
 		return err
 	}

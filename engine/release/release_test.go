@@ -120,7 +120,7 @@ func box(t *testing.T, refusal *int, resources ...*unstructured.Unstructured) (*
 	writer := apply.NewWriter(client, children, drift.NewComparer(func(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return nil }))
 	inv := inventory.New("website", current, children, known{}, time.Minute)
 	return &Everything{
-		Releaser:  &Releaser{Box: "website", Plan: current, Client: client, Writer: writer, Former: func(context.Context) ([]string, error) { return nil, nil }, Clock: clk},
+		Releaser:  &Releaser{Box: "website", Plan: current, Client: client, Writer: writer, FormerFinalizers: func(context.Context) ([]string, error) { return nil, nil }, Clock: clk},
 		Cache:     &cache{all: resources},
 		Inventory: inv, Owners: &cleanup.Owners{Box: "website", Inventory: inv, Writer: writer, Clock: clk}, Dynamic: dynamic,
 	}, func() []string { mu.Lock(); defer mu.Unlock(); return written }

@@ -29,8 +29,8 @@ type Env struct {
 	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
 	// DependsOn names the boxes that another box depends on. nil: rings of dependencies can't be seen.
 	DependsOn func(box string) []string
-	// Former are the places of the kept revisions of the box: there may be children of them.
-	Former boxspec.Places
+	// FormerPlaces are those of the kept revisions of the box: there may be children of them.
+	FormerPlaces boxspec.Places
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.

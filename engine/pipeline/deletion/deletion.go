@@ -64,7 +64,7 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 		c.Released = true
 		return stage.Done, nil
 	}
-	finalizers, err := apply.Finalizers(ctx, c.Stored, c.Marks.Finalizers, c.Ports.Former)
+	finalizers, err := apply.Finalizers(ctx, c.Stored, c.Marks.Finalizers, c.Ports.FormerFinalizers)
 	if err != nil {
 		return stage.Hold, err
 	}

@@ -109,8 +109,8 @@ type Ports struct {
 	// it does not exist.
 	Unread string
 	Caller Caller
-	// Former gives the finalizers that the kept revisions of the box name; nil: none are kept.
-	Former apply.Former
+	// FormerFinalizers gives the finalizers that the kept revisions of the box name; nil: none are kept.
+	FormerFinalizers apply.FormerFinalizers
 	// DryRun is asked before anything is changed; nil: nobody is.
 	DryRun DryRun
 }

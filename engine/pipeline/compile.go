@@ -93,10 +93,11 @@ func withDefaults(env Env) Env {
 	return env
 }
 
-// CompileCleanup gives a plan that only lets go of deleted resources: for boxes that never compiled.
+// CompileCleanup gives a plan that only finishes deletions, for boxes that never compiled: their resources could not be deleted otherwise.
 func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	bare := &v1alpha1.OperatorBox{ObjectMeta: box.ObjectMeta}
-	// Its finalizers may be the mistake. Those that resources carry are noted on them.
+	// Nothing else of the spec is taken over: any part of it may be the mistake. The finalizers of the box that a resource carries are
+	// listed in an annotation of the resource.
 	bare.Spec.CRD = box.Spec.CRD
 	env.FormerPlaces = env.FormerPlaces.With(boxspec.PlacesOf(&box.Spec))
 	plan, errs := Compile(bare, env)
@@ -152,7 +153,7 @@ func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
 	}
 }
 
-// served refuses Orkestra's own kinds: a box that serves boxes would hold, mark and reconcile itself.
+// served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.
 func (c *compiler) served() {
 	if c.Env.CRD.Kind.Group == v1alpha1.GroupName {
 		c.Fail(field.Invalid(field.NewPath("spec", "crd"), c.Env.CRD.Name, "a box can't serve Orkestra's own kinds"))

@@ -9,7 +9,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// What those who run plans need of the contract of stages.
+// The names of package stage that the engine needs to run plans, so that it imports this package alone.
 type (
 	// Stage is one step of a reconcile.
 	Stage = stage.Stage[*Run]

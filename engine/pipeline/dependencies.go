@@ -13,8 +13,8 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// dependencies hold back resources that are not Active yet (design: semantics.md, "dependsOn"). It stands behind metadata: a
-// resource that waits belongs to its box already, and a deletion was served before.
+// dependencies hold back resources that are not Active yet (design: recovery.md, "Dependencies"). The stage comes after metadata and
+// deletion: a resource that waits has its finalizer already, and one that is deleted does not wait.
 type dependencies struct{ all []stage.Dependency }
 
 func compileDependencies(c *compiler) Stage {
@@ -50,7 +50,7 @@ func (c *compiler) dependencyCondition(written string, at *field.Path) string {
 	return valid[i]
 }
 
-// notInARing reports a dependency that leads back to the box.
+// notInARing reports a dependency that leads back to the box. It is called a ring because a cycle is one reconcile here.
 func (c *compiler) notInARing(name string, at *field.Path) {
 	if name == c.Name {
 		c.Fail(field.Invalid(at, name, "a box can't depend on itself"))

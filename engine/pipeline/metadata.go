@@ -10,8 +10,8 @@ import (
 
 // metadata puts finalizers, label and annotations on a resource before anything is made for it.
 type metadata struct {
-	// activates says that nothing has to be completed once. A resource is Active then as soon as nothing of what its box depends
-	// on holds it back, and the mark goes with the others: that saves a write in the life of each resource.
+	// activates says that the box has nothing that must be completed once. A resource is Active then as soon as the dependencies of its
+	// box are met, and that is marked together with the finalizer: it saves a write in the life of each resource.
 	activates bool
 }
 

@@ -55,7 +55,7 @@ func (mutation) Name() string { return stage.StepMutation }
 // Run implements Stage.
 func (m mutation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	for _, rule := range m.rules {
-		data := r.Data(false)
+		data := r.Data(false) // anew for each rule, which sees what the rules before it have set
 		open, err := r.IsOpen(ctx, rule.gate, data)
 		if err != nil {
 			return stage.Hold, err

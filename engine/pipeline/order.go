@@ -11,15 +11,15 @@ import (
 // stageEntry names a stage and how it is compiled.
 type stageEntry struct {
 	name string
-	// restores says that a cycle has the stage which makes the children of a snapshot: it makes something, or reads what that needs.
-	// Such a cycle neither marks nor validates the resource, and it lets go of nothing.
+	// restores says that the stage also runs in a cycle that makes the children of a snapshot: it makes something, or reads what that
+	// needs. Such a cycle does not mark, validate or release the resource.
 	restores bool
 	// compile gives nil when the box does not use the stage.
 	compile func(c *compiler) Stage
 }
 
-// order is the order of the stages, and the only place that knows it (design: semantics.md, "The pipeline"). The cache
-// read stands before it, status and health after it: they run whatever the stages answer, and belong to the engine.
+// order is the order of the stages, and the only place that knows it (design: architecture.md, "One reconcile of one resource"). Reading
+// the cache comes before it, status and health after it: they run whatever the stages answer, and belong to the engine.
 func order() []stageEntry {
 	const restores = true
 	return []stageEntry{

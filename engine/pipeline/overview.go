@@ -106,7 +106,7 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 type overview struct {
 	run    *Run
 	hidden map[schema.GroupVersionKind]string
-	failed error // of a stage: what stands behind it is not known
+	failed error // of a stage: what the stages after it would have read is not known
 	items  map[*declare.Declaration]map[string]children.Instance
 	shown  map[*unstructured.Unstructured]bool // children that stand beside their declaration
 	out    []DeclarationStatus

@@ -4,10 +4,10 @@
 // each reconcile, and goes through the stages in the order of order.go. All side effects go through the ports of package stage, so that
 // the same plan runs in the cluster, in a test and on the command line.
 //
-// The rooms below hold what is compiled and what is run of one thing: check and compile, with which every part is compiled; declare, what
-// the box declares; stage, the contract of stages; outside, what is read elsewhere; children, what is made; deletion, how a resource goes;
-// outcome, what a resource shows. This package puts them together, and has the stages that need none of them: what a resource is before
-// anything is read, and whether it may be reconciled at all.
+// Each package below this one has one subject, both its compilation and its run: check and compile, which all others compile with; declare,
+// what the box declares; stage, the contract of stages; outside, what is read elsewhere; children, what is made; deletion, how a resource
+// is cleaned up; outcome, what a resource shows. This package puts them together, and has the stages that work on the resource alone, such
+// as normalize, mutation and validation.
 //
 // The package may not know the engine, the watches, or how a box is scheduled.
 package pipeline
@@ -49,7 +49,7 @@ type Plan struct {
 
 	stages     []Stage
 	declared   *declare.Set
-	restoring  []Stage // those of a cycle that makes the children of a snapshot
+	restoring  []Stage // the stages of a cycle that makes the children of a snapshot: see stageEntry.restores
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
 }

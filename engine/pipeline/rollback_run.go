@@ -33,9 +33,9 @@ func (p *Plan) NewRunTo(s rollback.Snapshot, stored *unstructured.Unstructured, 
 	return r
 }
 
-// GoBack makes the children of the snapshot that the run is for, and prunes what it does not have. Calls that change something are
-// not made, Jobs are left as they are, and nothing is marked. What it has to wait for is an error too: it has not gone back then. An
-// error is always a *StepError.
+// GoBack makes the children of the snapshot that the run is for, and prunes those that it does not have. Calls that change something are
+// not made, and Jobs are left as they are, because what they did can't be undone. Having to wait is an error too: the resource has not gone
+// back then. An error is always a *StepError.
 func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
 	for _, s := range p.restoring {
@@ -89,7 +89,8 @@ func (r *Run) WriteBack(ctx context.Context, m *rollback.Mark) error {
 	return r.MarkWith(ctx, v1alpha1.AnnotationRolledBack, string(text))
 }
 
-// settle ends a cycle that left nothing to go back from: the mark is taken off, if there is one.
+// settle notes that the cycle came to its end, so that nothing is rolled back any more. Where the resource was rolled back before, the
+// mark of that is taken off.
 type settle struct{}
 
 func compileSettle(c *compiler) Stage {

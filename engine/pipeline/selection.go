@@ -30,7 +30,7 @@ func (s Selection) Selects(resource *unstructured.Unstructured) bool {
 	return s.labels == nil || s.labels.Matches(labels.Set(resource.GetLabels()))
 }
 
-// Namespaces are the only namespaces that hold selected resources, sorted, where all of them are named literally; else nil.
+// Namespaces are the only namespaces that hold selected resources, sorted; nil where a pattern, or no include at all, may select others.
 func (s Selection) Namespaces() []string {
 	if slices.ContainsFunc(s.include, hasGlob) {
 		return nil

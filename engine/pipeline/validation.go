@@ -72,7 +72,7 @@ func (v validation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 			return stage.Hold, stage.Evaluating(fmt.Sprintf("rules[%d]", i), v1alpha1.ReasonConditionError, err)
 		}
 		r.ReconcileAt(verdict.NextFlip)
-		// A rule speaks of a field that is there, unless it asks for just that.
+		// A rule on an absent field passes: optional fields need no gate. Only the operator exists asks whether the field is there.
 		if verdict.True || verdict.Absent && !rule.exists {
 			continue
 		}

@@ -32,7 +32,7 @@ var granting = map[string][]string{
 // grantingSecrets are the types of Secrets that the API server fills with, or takes as, a credential of its own.
 var grantingSecrets = []string{string(corev1.SecretTypeServiceAccountToken), string(corev1.SecretTypeBootstrapToken)}
 
-// podSecurity begins the labels by which a Namespace says what its Pods may do.
+// podSecurity is the prefix of the labels of Pod Security Admission, by which a Namespace says what its Pods may do.
 const podSecurity = "pod-security.kubernetes.io/"
 
 const grantingFlag = "start the manager with --allow-granting-kinds to let boxes make it"
@@ -45,7 +45,7 @@ func grantsRights(gvk schema.GroupVersionKind) bool {
 // knownToCluster says whether a cluster-scoped kind is one of Kubernetes that grants nothing. What other kinds do is not known.
 func knownToCluster(gvk schema.GroupVersionKind) bool {
 	k, ok := Keyed(gvk)
-	return ok && k.ClusterScoped || slices.Contains(wholeCluster[gvk.Group], gvk.Kind)
+	return ok && k.ClusterScoped || slices.Contains(clusterScopedKinds[gvk.Group], gvk.Kind)
 }
 
 // grantingPart names what of an object grants rights, though its kind does not; empty: nothing.

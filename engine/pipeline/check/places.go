@@ -10,10 +10,10 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 )
 
-// wholeCluster and perNamespace are kinds of Kubernetes that no key stands for, with and without namespaces. What is in neither list
+// clusterScopedKinds and namespacedKinds are kinds of Kubernetes that no key stands for, with and without namespaces. What is in neither list
 // is known only where an API server, or the CRDs beside the boxes, can be asked.
 var (
-	wholeCluster = map[string][]string{
+	clusterScopedKinds = map[string][]string{
 		"":                             {"Node", "PersistentVolume"},
 		"admissionregistration.k8s.io": {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"},
 		"apiextensions.k8s.io":         {"CustomResourceDefinition"},
@@ -26,7 +26,7 @@ var (
 		"scheduling.k8s.io":            {"PriorityClass"},
 		"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
 	}
-	perNamespace = map[string][]string{
+	namespacedKinds = map[string][]string{
 		"":                    {"Endpoints", "Event", "Pod", "PodTemplate", "ReplicationController"},
 		appsv1.GroupName:      {"ControllerRevision", "ReplicaSet"},
 		"coordination.k8s.io": {"Lease"},
@@ -48,9 +48,9 @@ func Keyed(gvk schema.GroupVersionKind) (kind kinds.Kind, ok bool) {
 func Scope(gvk schema.GroupVersionKind, mapper meta.RESTMapper) meta.RESTScopeName {
 	k, ok := Keyed(gvk)
 	switch {
-	case ok && k.ClusterScoped, slices.Contains(wholeCluster[gvk.Group], gvk.Kind):
+	case ok && k.ClusterScoped, slices.Contains(clusterScopedKinds[gvk.Group], gvk.Kind):
 		return meta.RESTScopeNameRoot
-	case ok, slices.Contains(perNamespace[gvk.Group], gvk.Kind):
+	case ok, slices.Contains(namespacedKinds[gvk.Group], gvk.Kind):
 		return meta.RESTScopeNameNamespace
 	case mapper == nil:
 		return ""

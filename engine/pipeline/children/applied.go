@@ -22,7 +22,8 @@ type appliedSet struct {
 	complete bool                          // all declarations were asked: what is not covered is about to be pruned
 }
 
-// age is 1 for a child whose declaration has rendered another object in this cycle, and 0 for all others.
+// age is 1 for a child whose declaration has rendered another object in this cycle, as when its name has changed, and 0 for all others. It
+// sorts the old object behind the new one.
 func (s appliedSet) age(child *unstructured.Unstructured) int {
 	if now, ok := s.objects[IDOf(child)]; ok && now != keyOf(child) {
 		return 1

@@ -14,7 +14,7 @@ import (
 )
 
 // convertCustom gives the leaves of a custom kind's manifest the types that its schema wants, as the short forms and the Go
-// types do for built-in kinds (design: api.md, "Templates").
+// types do for built-in kinds: a template yields text where the schema may want a number.
 func (in Instance) convertCustom(c *Cycle, obj *unstructured.Unstructured) error {
 	if !in.Kind.GVK.Empty() {
 		return nil

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxChildren is how many children one resource may have (design: security.md, "templates as denial of service").
+	// maxChildren is how many children one resource may have (design: surface.md, "Limits"): a number in its spec may be the count of a loop.
 	maxChildren = 1000
 	// maxItemKey is how long an item's key may be: it stands in an annotation of the child.
 	maxItemKey = 253
@@ -76,9 +76,9 @@ func (c *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Dat
 	return out, nil
 }
 
-// recognize gives an item of a list that has no key the id of its child, since where the item stands may change with every edit. The
-// child is the one with its name. It keeps the mark that it was made with, and a Job that is gone the mark of its end: earlier versions
-// put the place of the item there.
+// recognize gives the instance of a list item without a key its id by the name of its child: the index of an item changes when others are
+// removed. A living child keeps the id that it was made with, and a Job that is gone the id under which its end is noted: earlier versions
+// put the index there.
 func (c *Cycle) recognize(ctx context.Context, in *Instance) {
 	same, err := in.Identity(ctx, c)
 	if err != nil {

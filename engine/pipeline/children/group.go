@@ -22,8 +22,8 @@ import (
 // concurrentWrites is how many children of one wave are written at the same time.
 const concurrentWrites = 8
 
-// foreignInterval is the time to the next try for a name that an object of another owner holds while it is being deleted.
-const foreignInterval = 15 * time.Second
+// terminatingInterval is the time to the next try for a name that an object of another owner holds while it is being deleted.
+const terminatingInterval = 15 * time.Second
 
 // group makes and corrects the children of onCreate or onReconcile, wave by wave.
 type group struct {
@@ -187,7 +187,7 @@ func (c *Cycle) record(writes []*pending) error {
 			c.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {
-				c.ReconcileAt(c.Now.Add(foreignInterval)) // no event says when an object goes that the box does not own
+				c.ReconcileAt(c.Now.Add(terminatingInterval)) // no event says when an object goes that the box does not own
 			}
 			c.Incomplete = c.Incomplete || w.of.Phase == declare.OnCreate
 		default:

@@ -55,7 +55,7 @@ func (in Instance) Ask(ctx context.Context, c *Cycle) (when.Result, error) {
 	return res, nil
 }
 
-// closed does what a false gate asks for (design: semantics.md, "Gates"). A child that is neither held nor rendered is
+// closed does what a false gate asks for: it keeps the children, or leaves them to prune. A child that is neither held nor rendered is
 // pruned at the end of a cycle without error: that is how whenFalse: Delete deletes.
 func (in Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
 	existing := c.Living.Find(in)

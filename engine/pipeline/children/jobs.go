@@ -54,7 +54,8 @@ func jobNameOf(run string) string {
 	return name
 }
 
-// prepare decides what becomes of a rendered Job. nil: nothing.
+// prepare decides what is written of a rendered Job; nil: nothing. A Job runs once for what is declared: the hash of that is noted on the
+// resource when the Job completes, and another hash makes it run again only if its name changes too, or with replace.
 func (j *Jobs) prepare(ctx context.Context, in Instance, obj *unstructured.Unstructured) (*pending, error) {
 	seconds := takeLifeTime(obj)
 	run := j.runOf(obj)

@@ -77,7 +77,7 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 	j.cycle.Living.forgetView()
 }
 
-// foresee does so for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
+// foresee is postpone for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
 func (j *Jobs) foresee(ctx context.Context, read []*declare.Declaration) {
 	for _, d := range read {
 		if !d.IsJob() || j.told[d] {

@@ -77,7 +77,7 @@ func stale(child *unstructured.Unstructured) bool {
 	return child.GetDeletionTimestamp() != nil || found && err == nil && observed != child.GetGeneration()
 }
 
-// instancesByID gives the instances of a declaration by the ids of their  It gives none where the loop can't be evaluated: the
+// instancesByID gives the instances of a declaration by the ids of their children. It gives none where the loop can't be evaluated: the
 // declaration's gate is closed then, or its stage would have failed.
 func (l *Living) instancesByID(ctx context.Context, d *declare.Declaration) map[string]Instance {
 	byID := map[string]Instance{}

@@ -29,7 +29,7 @@ func (in Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstruct
 	return obj, err
 }
 
-// build is render with errors as they are.
+// build is Render with errors as they are.
 func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
 	data := in.allData(c)
 	object := kinds.Declared{Instance: c.Owner.Label}
@@ -78,7 +78,7 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 // defaults looks up the workload and the Service that the kind's defaults are taken from.
 func (in Instance) defaults(ctx context.Context, c *Cycle, object *kinds.Declared) error {
 	if in.Workload() != nil {
-		name, short, err := in.face(ctx, c, in.Workload())
+		name, short, err := in.referenced(ctx, c, in.Workload())
 		if err != nil {
 			return err
 		}
@@ -88,13 +88,13 @@ func (in Instance) defaults(ctx context.Context, c *Cycle, object *kinds.Declare
 	if in.Service() == nil {
 		return nil
 	}
-	name, short, err := in.face(ctx, c, in.Service())
+	name, short, err := in.referenced(ctx, c, in.Service())
 	if err != nil {
 		return err
 	}
 	var workload *kinds.Workload
 	if in.Service().Workload() != nil {
-		wName, wShort, err := in.face(ctx, c, in.Service().Workload())
+		wName, wShort, err := in.referenced(ctx, c, in.Service().Workload())
 		if err != nil {
 			return err
 		}
@@ -106,9 +106,9 @@ func (in Instance) defaults(ctx context.Context, c *Cycle, object *kinds.Declare
 	return nil
 }
 
-// face is what the instance sees of another declaration: its object's name and its ports. Of one that goes over the same
-// items it is the object of this item. Ports may come from a Secret, as in the content of the other object.
-func (in Instance) face(ctx context.Context, c *Cycle, of *declare.Declaration) (name string, short map[string]any, err error) {
+// referenced gives what defaults need of another declaration: its object's name and its ports. If that goes over the same items, it is
+// the object of this item. Ports may come from a Secret, as in the content of the other object.
+func (in Instance) referenced(ctx context.Context, c *Cycle, of *declare.Declaration) (name string, short map[string]any, err error) {
 	other := InstanceOf(of)
 	if of.Loop != nil {
 		other.item = in.item // the compiler has seen that both go over the same items
@@ -137,8 +137,8 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 	return name, err
 }
 
-// objectNamespace is where the object goes. A template may not lead a namespaced resource's author into another namespace
-// (design: security.md); one that the box names literally is the box author's decision.
+// objectNamespace is where the object goes. A template may not lead a namespaced resource's author into a namespace that does not allow it
+// (see MayReach); one that the box names literally is the box author's decision.
 func (in Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
 	namespaced, err := in.namespaced(c)
 	if err != nil {

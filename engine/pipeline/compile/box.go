@@ -27,7 +27,8 @@ type Box struct {
 	Env Env
 	// Scope is what its templates may read, but for what a loop gives.
 	Scope *expr.Scope
-	// Secrets are the children and the objects of cross with what Secrets hold, for the content of children alone.
+	// Secrets has the schemas of children and of objects of cross with the content of Secrets, which ContentScope adds for the content of
+	// children alone.
 	Secrets *expr.Scope
 	// ReadsStatus says whether any template or condition reads the resource's own status.
 	ReadsStatus bool

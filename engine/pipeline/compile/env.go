@@ -51,8 +51,8 @@ type CRD struct {
 	Resource schema.GroupVersionResource
 	// Namespaced says whether resources live in namespaces.
 	Namespaced bool
-	// Going says that the CRD is being deleted, or goes with its box. The garbage collector may lose sight of resources whose
-	// kind is gone before it has deleted their children, so they are not left to it.
+	// Going says that the CRD is being deleted, or will be with its box. Orkestra then deletes the children itself: the garbage collector
+	// can't look up owners whose kind is gone, and may leave their children behind.
 	Going bool
 	// HasStatus says whether the version has a status subresource.
 	HasStatus bool

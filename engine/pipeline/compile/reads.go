@@ -53,7 +53,7 @@ type Outside struct {
 	Name string
 }
 
-// ID names it where ids of declarations are named. It is the id of no declaration.
+// ID names it in lists that also hold ids of declarations. It begins with a dot, which no such id does.
 func (o Outside) ID() string { return "." + o.Root + "." + o.Name }
 
 // Outside gives the sources and calls that paths lead to: all of them where a path names none.

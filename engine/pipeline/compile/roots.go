@@ -29,7 +29,7 @@ const (
 	RootIndex = "index"
 )
 
-// SecretKind is the kind whose content only the templates of children may see (design: security.md).
+// SecretKind is the kind whose content only the templates of children may see (design: surface.md, "Secrets").
 var SecretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
 // hiddenContent is why a path to what a Secret holds is a mistake, everywhere but in the content of a child.

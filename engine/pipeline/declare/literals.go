@@ -48,7 +48,8 @@ func (e *entry) place() {
 	}
 }
 
-// grants reports what security.md forbids. What templates make is checked again when it is rendered.
+// grants reports objects that would grant rights, that the box would serve itself, or that resources of several namespaces would share.
+// What templates make is checked again when it is rendered.
 func (e *entry) grants() {
 	d, crd := e.d, e.c.Env.CRD
 	d.MayGrant = e.c.Env.AllowGrantingKinds

@@ -12,7 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// Loop makes one object of a declaration for each item of a field (design: api.md, "forEach").
+// Loop makes one object of a declaration for each item of a field (design: surface.md, "Instances").
 type Loop struct {
 	// Written is the field as it is written.
 	Written string

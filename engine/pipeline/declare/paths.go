@@ -53,8 +53,8 @@ func templatePaths(t *expr.Template) []expr.Path {
 	return t.Paths()
 }
 
-// faceOf is what others read of a declaration that they take defaults from: the name of its object, and its ports.
-func faceOf(d *Declaration) []expr.Path {
+// defaultPaths is what others read of a declaration that they take defaults from: the name of its object, and its ports.
+func defaultPaths(d *Declaration) []expr.Path {
 	out := slices.Clone(templatePaths(d.Name))
 	if d.Ports != nil {
 		out = append(out, d.Ports.Paths()...)
@@ -66,12 +66,12 @@ func faceOf(d *Declaration) []expr.Path {
 func (d *Declaration) outsidePaths() []expr.Path {
 	out := d.paths()
 	if w := d.takes.workload; w != nil {
-		out = append(out, faceOf(w)...)
+		out = append(out, defaultPaths(w)...)
 	}
 	if s := d.takes.service; s != nil {
-		out = append(out, faceOf(s)...)
+		out = append(out, defaultPaths(s)...)
 		if w := s.takes.workload; w != nil {
-			out = append(out, faceOf(w)...)
+			out = append(out, defaultPaths(w)...)
 		}
 	}
 	return out

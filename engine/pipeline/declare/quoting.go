@@ -14,8 +14,8 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// MayShow says whether a message may show a value that was made of these paths. An item of a loop is what the loop goes over. The
-// rule itself is expr.MayShow. What others say of an object is another question: Quoted.
+// MayShow says whether a message may show a value that was made of these paths: by the rule of expr.MayShow, where an item of a loop counts
+// as the field that the loop goes over. Whether a message may repeat what the API server says of the whole object is Quoted.
 func (d *Declaration) MayShow(paths []expr.Path) bool {
 	if d.Loop != nil && slices.ContainsFunc(paths, d.Loop.ReadsItem) {
 		// An empty path is everything, and stays.

@@ -24,7 +24,7 @@ func noteReads(all []*Declaration) {
 	}
 }
 
-// noteNeeds notes what each declaration waits for where it is not there.
+// noteNeeds notes what each declaration waits for while it is not there. outcome goes by it to name the cause, and not what waits for it.
 func noteNeeds(all []*Declaration) {
 	children := childrenByName(all)
 	for _, d := range all {

@@ -45,7 +45,7 @@ func (e *entry) content(base, scope *expr.Scope) {
 	d, at, box := e.d, e.at, e.c.Spec
 	content := e.c.contentScope(scope, d.Phase)
 	if e.Once {
-		// Not for names: one that is drawn anew each time would be another object each time.
+		// Not for names: a random name would be another object in each cycle.
 		content = content.WithRandom(e.c.Env.Random, e.c.Env.Now)
 	}
 	common := field.NewPath("spec")

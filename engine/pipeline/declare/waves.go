@@ -24,8 +24,8 @@ func Waves(declarations []*Declaration) [][]*Declaration {
 	return waves
 }
 
-// unmade are the declarations that are in no wave yet, each with those that it reads. Those that are in a wave are taken off the front:
-// so each read is visited once over all waves, also where everything reads everything.
+// unmade are the declarations that are in no wave yet, each with the list of those that it reads. firstRead drops from the front of a list
+// those that are in a wave already, so each entry is visited once over all waves, and not once per wave.
 type unmade map[*Declaration][]*Declaration
 
 func (u unmade) has(d *Declaration) bool {
@@ -54,7 +54,8 @@ func (u unmade) nextWave(left []*Declaration) []*Declaration {
 	return slices.DeleteFunc(free, func(d *Declaration) bool { return d.Rank() != free[0].Rank() })
 }
 
-// firstOfRing goes from read to read until it comes to one again: each of those that are left reads another.
+// firstOfRing finds a ring by going from one declaration to one that it reads, until it comes to one for the second time. It must, since
+// each of those that are left reads another. Of the ring, the one that is declared first is given.
 func (u unmade) firstOfRing(left []*Declaration) *Declaration {
 	steps := map[*Declaration]int{}
 	at := left[0]

@@ -26,7 +26,8 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// deletion lets go of a deleted resource. It needs no other stage, and with no onDelete nothing but the inventory.
+// deletion cleans up after a deleted resource and removes its finalizers. It needs no other stage to have run, so that a resource whose
+// spec is wrong can be deleted too.
 type deletion struct {
 	cleanup []*declare.Declaration
 	ordered bool
@@ -85,8 +86,8 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	return stage.Done, nil
 }
 
-// deleteAll deletes the children that the garbage collector will not delete, the last made first: the others follow when these are
-// gone. That may be at once, and then nobody waits for an event that tells what the API server has answered already.
+// deleteAll deletes the children that the garbage collector will not delete, rank by rank, the highest first. The next rank follows when
+// those are gone. Children without finalizers are gone at once, so the loop goes on without waiting for their events.
 func (d *deletion) deleteAll(ctx context.Context, c *children.Cycle) (gone bool, err error) {
 	for former := math.MaxInt; ; {
 		left, err := leftChildren(ctx, c)
@@ -102,7 +103,7 @@ func (d *deletion) deleteAll(ctx context.Context, c *children.Cycle) (gone bool,
 		if err := d.deleteChildren(ctx, c, last); err != nil {
 			return false, err
 		}
-		c.Living.Changed() // those that were let go must not be let go again
+		c.Living.Changed() // read again: orphaned children are no longer ours, and must not be orphaned twice
 		former = rank
 	}
 }

@@ -81,7 +81,7 @@ func waitsForOneOf(b stage.Blocker, all []stage.Blocker) bool {
 // about tells things apart where several blockers speak of one.
 func about(b stage.Blocker) string { return cmp.Or(b.Of, b.Message) }
 
-// told gives the root of what stands in the way, and what a condition says of it.
+// told gives the blocker that a condition names, and the message of the condition: that of the blocker, and how many others there are.
 func told(left []stage.Blocker) (root stage.Blocker, message string) {
 	root, others := rootOf(left)
 	if others == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// What a resource shows after an error of each class (design: semantics.md, "Errors").
+// What a resource shows after an error of each class (design: recovery.md, "Errors and load").
 func TestConditionsOfErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err    error

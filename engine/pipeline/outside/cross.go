@@ -23,8 +23,8 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// cross reads objects that the box does not own, from a watch cache: the resources of another box, or any kind (design:
-// semantics.md, "The pipeline").
+// cross reads objects that the box does not own, from a watch cache: the resources of another box, or any kind
+// (design: surface.md, "Reading what is not ours").
 type cross struct {
 	sources []crossSource
 	calls   []*externalCall // which may read what a source gives

@@ -70,8 +70,8 @@ func (e *externalCall) secrets(ctx context.Context, c *stage.Cycle, q *external.
 	return err
 }
 
-// credential gives the header that a call is authenticated by. Space around what a Secret holds is none of it: files end in line
-// breaks.
+// credential gives the header that a call is authenticated by. White space around the value of a Secret is removed: made from a file, it
+// ends in a line break, which a header can't have.
 func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr.Data) (*external.Credential, error) {
 	keys := []string{a.secret.key}
 	if a.secret.key == "" {

@@ -26,8 +26,8 @@ type Children interface {
 	All() []*unstructured.Unstructured
 	// View is what templates see as .children.
 	View() map[string]any
-	// Foresee is told which paths are read before the turn of the declarations whose children they lead to: a Job that is to run again
-	// is not there for what reads it.
+	// Foresee must be called before paths are read in a stage that runs before the groups. A Job that the groups will run again in this
+	// cycle is then hidden, so that its former completion is not taken for the new one.
 	Foresee(ctx context.Context, paths []expr.Path)
 	// ReadersOf gives what messages call the declarations that read one of these sources.
 	ReadersOf(ctx context.Context, sources []compile.Outside) []string
@@ -44,7 +44,7 @@ type Cycle struct {
 	Ports Ports
 	// Now is the time of this reconcile.
 	Now time.Time
-	// Began is the resource as the cycle began with it: what was marked since may hold a newer spec.
+	// Began is the resource as the cycle began with it. Stored may have a newer spec, since marks replace it with the API server's answer.
 	Began *unstructured.Unstructured
 	// Stored is the resource as it is in the cluster. Marks replace it with the API server's answer.
 	Stored *unstructured.Unstructured

@@ -14,7 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 )
 
-// Class says what may mend an error, and so when the resource is reconciled again (design: semantics.md, "Errors").
+// Class says what may mend an error, and so when the resource is reconciled again (design: recovery.md, "Errors and load").
 type Class string
 
 // The classes of errors.
@@ -121,7 +121,7 @@ func Classify(step string, err error) *StepError {
 	case errors.As(err, &call):
 		e.Class = Transient
 		if call.Refused {
-			// What the host, or its operator, says no for is out of our sight.
+			// Orkestra can't watch why the host, or the operator's list of hosts, refuses the call.
 			e.Class, e.Reason = Refused, v1alpha1.ReasonExternalFailed
 		}
 	case errors.As(err, &noKind), errors.As(err, &noRes):

@@ -163,7 +163,7 @@ func authored(stored *unstructured.Unstructured) string {
 	}
 	writeSorted(&b, stored.GetLabels())
 	writeSorted(&b, stored.GetAnnotations())
-	b.WriteByte(0) // no text may begin with another
+	b.WriteByte(0) // SameResource compares prefixes: without an end, "a=1" would match "a=12"
 	return b.String()
 }
 

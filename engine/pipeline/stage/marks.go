@@ -106,10 +106,10 @@ func (c *Cycle) MarkWith(ctx context.Context, key, value string) error {
 // errOwnerGone ends the cycle of a resource that was gone before anything was made for it.
 var errOwnerGone = errors.New("the resource was deleted while Orkestra took hold of it: nothing is made for it")
 
-// EnsureOwnerExists asks whether a resource is still there that this cycle was the first to mark. It is called before the first children
-// are made that nobody but us deletes with it. The API server removes an object whose deletion was under way when its first finalizer was
-// added; should this process end before it hears of that, the next one would never know that there was such a resource. It costs a
-// request once in the life of a resource.
+// EnsureOwnerExists asks whether a resource still exists that this cycle was the first to mark. It is called before the first children are
+// made that the garbage collector would not delete with it. The API server may remove a resource although our finalizer was just added, if
+// the deletion was under way. If this process then ends before the watch tells, the next one never learns that the resource existed, and
+// its children stay for ever. It costs one request in the life of a resource.
 func (c *Cycle) EnsureOwnerExists(ctx context.Context) error {
 	if !c.Marks.unconfirmed {
 		return nil
@@ -139,8 +139,8 @@ func (c *Cycle) Reach(ctx context.Context, objects ...*unstructured.Unstructured
 	return c.Mark(ctx)
 }
 
-// Leave takes namespaces out of the note in which the resource has no child any more, and is to have none. made are the namespaces of
-// what this cycle made.
+// Leave removes from the note those namespaces in which the resource has no children any more, and this cycle made none. made are the
+// namespaces of what this cycle made.
 func (c *Cycle) Leave(ctx context.Context, made []string) error {
 	note, noted := c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
 	if !noted || note == "" {

@@ -14,8 +14,8 @@ import (
 var NamespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // MayReach says whether a template may lead from a resource into a namespace: its own, any for a cluster-scoped resource, and
-// one that allows it by annotation (design: security.md). The annotation is an input: a change queues the resource. One that is not
-// there and one that does not let in are told the same way, or a resource's author could ask which namespaces there are.
+// one that allows it by annotation. The annotation is an input: a change queues the resource. The message is the same for a namespace that
+// does not exist and for one that refuses, or a resource's author could find out which namespaces exist.
 //
 // show says whether the message may quote the namespace.
 func (c *Cycle) MayReach(ctx context.Context, what, namespace string, show bool) error {

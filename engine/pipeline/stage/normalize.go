@@ -27,7 +27,7 @@ func normalizeError(err error) string {
 	return Steady(text)
 }
 
-// Steady takes out of a text what is another time by time, and makes one line of it.
+// Steady replaces the parts of a text that differ each time, such as pointers and ports, and makes one line of it.
 func Steady(text string) string {
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.by)
@@ -63,7 +63,7 @@ func sorted(status metav1.Status) string {
 	return before + " is invalid: [" + strings.Join(slices.Compact(list), ", ") + "]"
 }
 
-// varying are the parts of errors of others that are another time by time.
+// varying are the parts that differ each time in the errors of libraries and of the API server.
 var varying = []struct {
 	pattern *regexp.Regexp
 	by      string

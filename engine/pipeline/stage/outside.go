@@ -10,7 +10,7 @@ import (
 type Outside struct {
 	// Cross holds what sources gave, by their names; nil until the cycle has come to them.
 	Cross map[string]any
-	// CrossWithSecrets is Cross with what Secrets hold, for the templates of children alone (design: security.md).
+	// CrossWithSecrets is Cross with what Secrets hold, for the templates of children alone (design: surface.md, "Secrets").
 	CrossWithSecrets map[string]any
 	// External holds what calls gave, by their names; nil until the cycle has come to them.
 	External map[string]any

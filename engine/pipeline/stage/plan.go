@@ -85,7 +85,7 @@ type Runtime struct {
 	FailureThreshold int32
 }
 
-// Rollback says when the resources of a box go back, and to what (design: semantics.md, "Rollback").
+// Rollback says when the resources of a box go back, and to what (design: recovery.md, "Rollback").
 type Rollback struct {
 	// OnError goes back where a cycle has failed after it changed children, and tries again later. The other fields belong to the
 	// other form, which holds a resource until something is changed.
@@ -115,7 +115,8 @@ func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
 
 // MayHaveMade says whether an object that carries the marks of a resource's child is where the plan, or a kept revision, can have made
 // it: everybody who may write objects can write labels, and name any field manager. It can be in the resource's namespace, in one that
-// declarations name, and in one that is noted on the resource. What needs no namespace only those can write who may write everywhere.
+// declarations name, and in one that is noted on the resource. Cluster-scoped objects are believed: only who may write them could forge
+// the marks, and that takes rights over the whole cluster.
 //
 // A resource that was marked before there were notes has none, until its next cycle. Until then its children may be anywhere that
 // templates can lead to.

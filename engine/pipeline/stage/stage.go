@@ -1,5 +1,5 @@
-// Package stage is the contract between a cycle and its stages: what a stage is, what it is given, and what it says of itself. Rooms of
-// the pipeline that hold stages know this package, and not the plan that puts them into their order.
+// Package stage is the contract between a cycle and its stages: what a stage is, what it is given, and what it reports. Packages of the
+// pipeline that hold stages import this package, and not the plan that puts them into their order.
 package stage
 
 import "context"
@@ -11,7 +11,7 @@ type Outcome int
 const (
 	// Next goes on with the next stage.
 	Next Outcome = iota
-	// Hold ends the cycle: something must happen first, and a watch will tell.
+	// Hold ends the cycle: something must happen first, and a watch event will queue the resource then.
 	Hold
 	// Done ends the cycle: nothing is left to do.
 	Done

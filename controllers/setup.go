@@ -100,8 +100,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	claims := operatorbox.NewClaims(c, o.Clock)
 	reports := &crdhealth.Reports{Engine: eng, Claims: claims, Changed: marked.health}
-	asked := &DirtyQueue{}
-	draining, err := drain.NewWatch(mgr.GetConfig(), o.Namespace, c, func() { asked.Mark(drain.LeaseName, true) })
+	drains := &DirtyQueue{}
+	draining, err := drain.NewWatch(mgr.GetConfig(), o.Namespace, c, func() { drains.Mark(drain.LeaseName, true) })
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		add    func(ctrl.Manager, source.Source) error
 		marked *DirtyQueue
 	}{
-		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, asked},
+		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, drains},
 		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
 	} {
 		if err := c.add(mgr, c.marked.Source()); err != nil {
@@ -147,7 +147,7 @@ func newEngine(
 	})
 }
 
-// notifier passes on what the engine has to tell: to the reconcilers of boxes and of their health.
+// notifier marks boxes for the reconcilers of boxes and of their health when the engine says that something has changed.
 type notifier struct {
 	marks  *marks
 	rights *access.Reviews
@@ -217,11 +217,11 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 }
 
 func newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	asked := toolscache.ToListerWatcherWithContext(lw)
+	lists := toolscache.ToListerWatcherWithContext(lw)
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return asked.ListWithContext(ctx, watch.Consistent(options))
+			return lists.ListWithContext(ctx, watch.Consistent(options))
 		},
-		WatchFuncWithContext: asked.WatchWithContext,
+		WatchFuncWithContext: lists.WatchWithContext,
 	}, obj, resync, indexers)
 }

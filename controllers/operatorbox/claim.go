@@ -69,20 +69,20 @@ func (c *claimer) handOver(ctx context.Context, box *v1alpha1.OperatorBox, crd s
 		return err
 	}
 	for i := range waiting {
-		heir := &waiting[i]
-		base := heir.DeepCopy()
+		next := &waiting[i]
+		base := next.DeepCopy()
 		for _, kind := range box.Status.ManagedKinds {
-			if !slices.Contains(heir.Status.ManagedKinds, kind) {
-				heir.Status.ManagedKinds = append(heir.Status.ManagedKinds, kind)
+			if !slices.Contains(next.Status.ManagedKinds, kind) {
+				next.Status.ManagedKinds = append(next.Status.ManagedKinds, kind)
 			}
 		}
-		if heir.DeletionTimestamp != nil || len(heir.Status.ManagedKinds) == len(base.Status.ManagedKinds) {
+		if next.DeletionTimestamp != nil || len(next.Status.ManagedKinds) == len(base.Status.ManagedKinds) {
 			continue
 		}
 		patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-		err := c.Client.Status().Patch(ctx, heir, patch, client.FieldOwner(v1alpha1.FieldManager))
+		err := c.Client.Status().Patch(ctx, next, patch, client.FieldOwner(v1alpha1.FieldManager))
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("handing the kinds of OperatorBox %q over to %q: %w", box.Name, heir.Name, err)
+			return fmt.Errorf("handing the kinds of OperatorBox %q over to %q: %w", box.Name, next.Name, err)
 		}
 	}
 	return nil

@@ -15,8 +15,8 @@ const (
 	leaseReleased = "leader election lost"
 )
 
-// calmStop logs at level info what an orderly stop brings with it: that the lease was released, and that requests under way were cancelled.
-// Contexts are cancelled only by this process itself, when it stops something, so that is no error.
+// calmStop logs at level info what an orderly stop brings with it: that the lease was released, and that requests under way were canceled.
+// Contexts are canceled only by this process itself, when it stops something, so that is no error.
 type calmStop struct{ logr.LogSink }
 
 // Error implements logr.LogSink.

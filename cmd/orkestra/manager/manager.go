@@ -208,7 +208,7 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
 		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
-		// Boxes have shutdownTimeout for what is under way. After that it is cancelled, and the rest is for it to end.
+		// Boxes have shutdownTimeout for what is under way. After that it is canceled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}
 }

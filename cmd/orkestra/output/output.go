@@ -47,7 +47,7 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Plain gives a text of an object as one line for a terminal. Whoever may write an object's status could otherwise colour it, move the
+// Plain gives a text of an object as one line for a terminal. Whoever may write an object's status could otherwise color it, move the
 // cursor or hide what stands before: what is not seen is written as in Go, such as \x1b.
 func Plain(text string) string {
 	var b strings.Builder

@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/release"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 func TestMerged(t *testing.T) {
@@ -66,6 +67,36 @@ func TestMergedLeavesWhatItIsGiven(t *testing.T) {
 	in := []pipeline.Event{{Reason: "A", Message: "x"}, {Reason: "A", Message: "y"}}
 	merged(in)
 	g.Expect(in[0].Message).To(Equal("x"))
+}
+
+// A child that has failed is told once: what else is on its way beside it comes and goes.
+func TestAChildThatFailedIsToldOnce(t *testing.T) {
+	failed := func(message string) metav1.Condition { return status.NotReady(v1alpha1.ReasonChildFailed, message) }
+	for name, tc := range map[string]struct {
+		before, after metav1.Condition
+		want          string
+	}{
+		"one":                          {status.Succeeded(), failed("a failed"), "a failed"},
+		"the same":                     {failed("a failed"), failed("a failed"), ""},
+		"the same, and another waits":  {failed("a failed"), failed("a failed (and 1 more)"), ""},
+		"the same, and others settled": {failed("a failed (and 3 more)"), failed("a failed (and 1 more)"), ""},
+		"another":                      {failed("a failed (and 1 more)"), failed("b failed (and 1 more)"), "b failed (and 1 more)"},
+		"after an error":               {status.Failed("a failed"), failed("a failed (and 1 more)"), "a failed (and 1 more)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Record{Run: &pipeline.Run{Cycle: &children.Cycle{Cycle: &stage.Cycle{}}}, Plan: &pipeline.Plan{}}
+			r.Run.Stored = &unstructured.Unstructured{Object: map[string]any{}}
+			r.Status.Before, r.Status.After.Ready = tc.before, tc.after
+			g := NewWithT(t)
+			a, ok := r.transition("box")
+			g.Expect(ok).To(Equal(tc.want != ""))
+			if ok {
+				g.Expect(a.note).To(Equal(tc.want))
+				g.Expect(a.warning).To(BeTrue())
+				g.Expect(a.reason).To(Equal(v1alpha1.ReasonChildFailed))
+			}
+		})
+	}
 }
 
 func TestResultOf(t *testing.T) {

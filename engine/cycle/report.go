@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/status"
 )
 
 // reporting hands on what a cycle came to. It is a type of its own so that what happens after a cycle is not among the methods of
@@ -136,14 +137,16 @@ type announcement struct {
 	reason, note   string
 }
 
-// transition is the event for a change of Ready; ok is false where it has not changed, or another event tells of it. The first two
-// cases have no event: a deletion that goes on as it should, and a Ready that is as before.
+// transition is the event for a change of Ready; ok is false where it has not changed, or another event tells of it. The first three
+// cases have no event: a deletion that goes on as it should, a Ready that is as before, and a child that failed before, beside which
+// others are on their way now.
 func (r *Record) transition(box string) (a announcement, ok bool) {
 	run, before, after := r.Run, r.Status.Before, r.Status.After.Ready
 	a = announcement{about: run.Stored, warning: true, reason: after.Reason, note: after.Message}
 	switch {
 	case run.Deleting && after.Reason != v1alpha1.ReasonReconcileError:
 	case after.Status == before.Status && after.Message == before.Message:
+	case after.Reason == v1alpha1.ReasonChildFailed && before.Reason == after.Reason && status.WithoutOthers(after.Message) == status.WithoutOthers(before.Message):
 	case after.Status == metav1.ConditionTrue:
 		a.warning, a.reason, a.note = false, v1alpha1.ReasonReconciled, "everything that box "+box+" declares is so"
 		if before.Reason == v1alpha1.ReasonReconcileError {

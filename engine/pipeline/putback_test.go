@@ -102,6 +102,8 @@ func TestWhatIsSaidOfAChildThatWasPutBack(t *testing.T) {
 					g.Expect(e.Reason).To(gomega.Equal(v1alpha1.ReasonPutBack))
 					g.Expect(e.Warning).To(gomega.BeFalse())
 					g.Expect(e.Related.Name).To(gomega.Equal("shop"))
+					g.Expect(e.Related.FieldPath).To(gomega.HavePrefix(tc.put[0].Path), "another field is another event")
+					g.Expect(e.Related.FieldPath).To(gomega.HaveSuffix(tc.put[min(len(tc.put), 5)-1].Path))
 					said += e.Message
 				}
 				g.Expect(said).To(gomega.Equal(want), "%s", action)

@@ -7,6 +7,7 @@
 package status
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -107,6 +108,19 @@ func WithAdvice(message, advice string) string { return WithEnd(message, "; "+ad
 // WithEnd adds an end to a message. If both are too long, the message is cut, and not the end.
 func WithEnd(message, end string) string {
 	return cut(message, max(1, maxMessage-utf8.RuneCountInString(end))) + end
+}
+
+// WithOthers adds to the message about one thing how many others there are.
+func WithOthers(message string, others int) string {
+	return WithEnd(message, fmt.Sprintf(" (and %d more)", others))
+}
+
+// WithoutOthers gives what WithOthers was given.
+func WithoutOthers(message string) string {
+	if at := strings.LastIndex(message, " (and "); at >= 0 && strings.HasSuffix(message, " more)") {
+		return message[:at]
+	}
+	return message
 }
 
 func cut(message string, most int) string {

@@ -46,6 +46,15 @@ func TestAdviceStaysWhole(t *testing.T) {
 	g.Expect(WithAdvice("x", strings.Repeat("a", 300))).To(HavePrefix("x; aaa"))
 }
 
+func TestOthers(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(WithOthers("it failed", 2)).To(Equal("it failed (and 2 more)"))
+	for _, message := range []string{"it failed", "it failed (and how)", "one and 2 more)", ""} {
+		g.Expect(WithoutOthers(message)).To(Equal(message))
+		g.Expect(WithoutOthers(WithOthers(message, 12))).To(Equal(message))
+	}
+}
+
 func TestTruncate(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"Empty":      {"", ""},

@@ -156,6 +156,8 @@ func (w *pending) putBack(name string) (e stage.Event, tells bool) {
 		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.of.Disclosure().PutBack(w.outcome.Drift)),
 		Related: corev1.ObjectReference{
 			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: child.GetNamespace(), Name: child.GetName(), UID: child.GetUID(),
+			// The recorder counts up an event whose objects are the same, and drops the text: another field would stand nowhere.
+			FieldPath: declare.PathsPutBack(w.outcome.Drift),
 		},
 	}, true
 }

@@ -87,6 +87,16 @@ func (s Disclosure) PutBack(all []apply.Correction) string {
 	return b.String()
 }
 
+// PathsPutBack names the fields that PutBack names.
+func PathsPutBack(all []apply.Correction) string {
+	named := all[:min(len(all), maxPutBack)]
+	paths := make([]string, 0, len(named))
+	for _, c := range named {
+		paths = append(paths, c.Path)
+	}
+	return strings.Join(paths, ", ")
+}
+
 // change gives the values of a field before and after, where people may read them. Annotations hold what anybody likes.
 func (s Disclosure) change(c apply.Correction) string {
 	if s.secret || drift.IsBelow(c.Path, "metadata.annotations") {

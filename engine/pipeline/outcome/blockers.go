@@ -3,7 +3,6 @@ package outcome
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -87,5 +86,5 @@ func told(left []stage.Blocker) (root stage.Blocker, message string) {
 	if others == 0 {
 		return root, root.Message
 	}
-	return root, status.WithEnd(root.Message, fmt.Sprintf(" (and %d more)", others))
+	return root, status.WithOthers(root.Message, others)
 }

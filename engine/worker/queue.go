@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
@@ -18,6 +19,7 @@ import (
 // neither of the two until its time has come.
 type Queue struct {
 	passes func(key types.NamespacedName) bool
+	clock  clock.WithDelayedExecution
 
 	mu      sync.Mutex // guards everything below
 	changed *sync.Cond // signaled when a key can be given out, or the queue is shut down
@@ -29,7 +31,7 @@ type Queue struct {
 	inside  *order
 	outside *order
 	delayed *order
-	timer   *time.Timer // for the first one of delayed; nil: there was none yet
+	timer   clock.Timer // for the first one of delayed; nil: there was none yet
 	last    uint64      // turn that was given
 }
 
@@ -53,7 +55,7 @@ func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
 	}
 	const degree = 32 // that of controller-runtime's queue
 	q := &Queue{
-		passes: passes, keys: map[types.NamespacedName]*entry{}, given: sets.Set[types.NamespacedName]{},
+		passes: passes, clock: clock.RealClock{}, keys: map[types.NamespacedName]*entry{}, given: sets.Set[types.NamespacedName]{},
 		inside: btree.New(degree, before), outside: btree.New(degree, before), delayed: btree.New(degree, dueBefore),
 	}
 	q.changed = sync.NewCond(&q.mu)
@@ -100,7 +102,7 @@ func (q *Queue) EnqueueLow(after time.Duration, keys ...types.NamespacedName) {
 func (q *Queue) add(after time.Duration, low bool, keys []types.NamespacedName) {
 	var due time.Time
 	if after > 0 {
-		due = time.Now().Add(after)
+		due = q.clock.Now().Add(after)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,9 +227,9 @@ func (q *Queue) awaitDueLocked() {
 	switch {
 	case !found:
 	case q.timer == nil:
-		q.timer = time.AfterFunc(time.Until(first.due), q.fallDue)
+		q.timer = q.clock.AfterFunc(first.due.Sub(q.clock.Now()), q.fallDue)
 	default:
-		q.timer.Reset(time.Until(first.due))
+		q.timer.Reset(first.due.Sub(q.clock.Now()))
 	}
 }
 
@@ -238,7 +240,7 @@ func (q *Queue) fallDue() {
 	if q.shut {
 		return
 	}
-	now := time.Now()
+	now := q.clock.Now()
 	for e, found := q.delayed.Min(); found && !e.due.After(now); e, found = q.delayed.Min() {
 		e.leave()
 		e.due = time.Time{}

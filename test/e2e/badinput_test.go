@@ -330,7 +330,7 @@ var actedOn = slices.Concat([]string{
 	"spec.crd.name", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
 	"spec.rollBackOnError", "spec.rollback.trigger.consecutiveFailures", "spec.rollback.trigger.within",
 	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.selector",
-	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.failureThreshold",
+	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.failureThreshold",
 	"spec.reconciler.default", "spec.finalizers", "spec.normalize.spec",
 	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override",
 	"spec.validation.rules[0].message", "spec.validation.rules[0].action",

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -266,14 +267,14 @@ func (b *box) events() watch.ResourceEvents {
 		Add: func(obj *unstructured.Unstructured, initial bool) {
 			b.cycles.Seen(obj)
 			if initial {
-				b.queue.EnqueueLow(0, keyOf(obj))
+				b.queue.EnqueueLow(0, client.ObjectKeyFromObject(obj))
 				return
 			}
-			b.queue.Enqueue(0, keyOf(obj))
+			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		},
 		Update: func(_, obj *unstructured.Unstructured) {
 			b.cycles.Seen(obj)
-			b.queue.Enqueue(0, keyOf(obj))
+			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		},
 		Delete: func(obj *unstructured.Unstructured) {
 			b.owners.Lost(obj)
@@ -292,11 +293,11 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 		if !b.engine.Leading() {
 			b.owners.Expire()
 		}
-		b.cycles.Forget(keyOf(obj))
+		b.cycles.Forget(client.ObjectKeyFromObject(obj))
 		return
 	}
 	b.owners.Deleted(obj)
-	b.queue.Enqueue(0, keyOf(obj))
+	b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 }
 
 // passes says whether a key need not wait outside of the queue: its resource is being deleted or gone, or it fails and somebody has
@@ -305,5 +306,3 @@ func (b *box) passes(key types.NamespacedName) bool {
 	resource, found := b.resources.Get(key)
 	return !found || cycle.Urgent(resource)
 }
-
-func keyOf(obj *unstructured.Unstructured) types.NamespacedName { return cycle.KeyOf(obj) }

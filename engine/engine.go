@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/cycle"
@@ -294,7 +295,7 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 	}
 	for _, other := range others {
 		if obj, ok := other.resources.ByUID(owner); ok {
-			other.queue.Enqueue(0, keyOf(obj))
+			other.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -40,7 +41,7 @@ func TestWhatWentUnseenIsNotLost(t *testing.T) {
 	g.Expect(b.owners.Pending()).To(BeEmpty())
 	g.Expect(b.queue.Len()).To(Equal(1), "it is forgotten")
 	b.events().Delete(held)
-	g.Expect(b.owners.Pending()).To(HaveKey(keyOf(held)))
+	g.Expect(b.owners.Pending()).To(HaveKey(client.ObjectKeyFromObject(held)))
 }
 
 // A process that does not lead sees all that comes and goes, and nobody works there.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
@@ -37,7 +38,7 @@ func failedTwice(t *testing.T, leads bool) *box {
 		e.Lead()
 	}
 	b, resource := calling(t, e, "https://quota.example.com")
-	failing := keyOf(resource)
+	failing := client.ObjectKeyFromObject(resource)
 	for range 2 {
 		b.tracker.Observe(health.Observation{Resource: failing, Counts: true, Failed: true, Step: "external", Message: "refused"})
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -87,10 +88,6 @@ type owner struct {
 	since time.Time // when it was remembered
 }
 
-func nameOf(obj *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
 // Lost remembers a resource that is gone, by its last state, if it had our finalizer and no deletion time. With a deletion time, the
 // stage deletion has taken care of it; without our finalizer, it was let go.
 func (o *Owners) Lost(resource *unstructured.Unstructured) {
@@ -103,7 +100,7 @@ func (o *Owners) Lost(resource *unstructured.Unstructured) {
 // see whether it did.
 func (o *Owners) Deleted(resource *unstructured.Unstructured) {
 	if resource.GetDeletionTimestamp() != nil {
-		o.add(&owner{resource: stub(resource.GroupVersionKind(), nameOf(resource), resource.GetUID()), delay: backlogDelay})
+		o.add(&owner{resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), delay: backlogDelay})
 	}
 }
 
@@ -125,7 +122,7 @@ func (o *Owners) add(one *owner) {
 	if o.all == nil {
 		o.all = map[types.NamespacedName][]*owner{}
 	}
-	key := nameOf(one.resource)
+	key := client.ObjectKeyFromObject(one.resource)
 	o.all[key] = append(o.all[key], one)
 }
 
@@ -191,7 +188,7 @@ func (o *Owners) postpone(one *owner) {
 func (o *Owners) done(done *owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.keepLocked(nameOf(done.resource), func(one *owner) bool { return one != done })
+	o.keepLocked(client.ObjectKeyFromObject(done.resource), func(one *owner) bool { return one != done })
 }
 
 // next is the time until the next owner of a name is due; ok is false where there is none.

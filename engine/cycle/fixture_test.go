@@ -19,6 +19,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -130,6 +131,6 @@ func of(t *testing.T, r *Reconciler, resource *unstructured.Unstructured, st *st
 	NewWithT(t).Expect(slot.Take(patience(t))).To(BeTrue())
 	t.Cleanup(slot.Leave)
 	return &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{
-		Key: KeyOf(resource), Resource: resource, Plan: r.Plan(), Began: r.Clock.Now(), Decision: Decision{Action: Reconcile},
+		Key: client.ObjectKeyFromObject(resource), Resource: resource, Plan: r.Plan(), Began: r.Clock.Now(), Decision: Decision{Action: Reconcile},
 	}}
 }

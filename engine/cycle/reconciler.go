@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -183,8 +184,8 @@ func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.stat
 // TakeOver counts a resource as its own status shows it, so that a restart neither heals nor breaks anything.
 func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
 	ready, waiting, failing := healthShownBy(resource)
-	r.Tracker.Seed(KeyOf(resource), ready, waiting, failing)
-	r.Tracker.SetRolledBack(KeyOf(resource), rollback.MarkOf(resource).Why())
+	r.Tracker.Seed(client.ObjectKeyFromObject(resource), ready, waiting, failing)
+	r.Tracker.SetRolledBack(client.ObjectKeyFromObject(resource), rollback.MarkOf(resource).Why())
 }
 
 // AfterPanic counts a cycle that panicked outside of the stages, which are guarded by themselves, and queues the next one.

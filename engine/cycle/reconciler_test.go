@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/cleanup"
@@ -101,7 +102,7 @@ func living(t *testing.T, spec v1alpha1.OperatorBoxSpec, change func(*unstructur
 func TestACycleThatSucceeds(t *testing.T) {
 	g := NewWithT(t)
 	r, s, told := living(t, v1alpha1.OperatorBoxSpec{}, nil)
-	key := KeyOf(s.resource)
+	key := client.ObjectKeyFromObject(s.resource)
 	r.Reconcile(patience(t), key)
 	g.Expect(s.written(v1alpha1.ReasonReconciled)).To(BeFalse(), "that is of the event")
 	g.Expect(s.written(`"reason":"ReconcileSucceeded"`)).To(BeTrue())
@@ -131,9 +132,9 @@ func TestACycleWhoseStatusCanNotBeWrittenHasFailed(t *testing.T) {
 			g := NewWithT(t)
 			r, s, _ := living(t, v1alpha1.OperatorBoxSpec{}, nil)
 			s.refuses = tc.code
-			r.Reconcile(patience(t), KeyOf(s.resource))
+			r.Reconcile(patience(t), client.ObjectKeyFromObject(s.resource))
 			g.Expect(r.Tracker.Snapshot().FailureCount).To(BeEquivalentTo(tc.counts))
-			st := r.states.of(KeyOf(s.resource), "u1")
+			st := r.states.of(client.ObjectKeyFromObject(s.resource), "u1")
 			g.Expect(st.last.class).To(Equal(tc.class))
 			g.Expect(st.last.inputs).To(BeNil(), "it is evaluated again")
 			g.Expect(st.retry.backoff).NotTo(BeZero())
@@ -148,7 +149,7 @@ func TestAPausedResourceSaysSo(t *testing.T) {
 		annotations[v1alpha1.AnnotationPaused] = v1alpha1.True
 		obj.SetAnnotations(annotations)
 	})
-	r.Reconcile(patience(t), KeyOf(s.resource))
+	r.Reconcile(patience(t), client.ObjectKeyFromObject(s.resource))
 	g.Expect(s.written("not reconciled yet: the resource is paused")).To(BeTrue())
 	g.Expect(told.all).To(BeEmpty())
 	g.Expect(r.Tracker.Snapshot().SuccessCount+r.Tracker.Snapshot().FailureCount).To(BeZero(), "nothing has succeeded or failed")
@@ -159,7 +160,7 @@ func TestAResourceThatLeftTheSelectionIsReleased(t *testing.T) {
 	var spec v1alpha1.OperatorBoxSpec
 	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"in": "yes"}}
 	r, s, _ := living(t, spec, nil)
-	key := KeyOf(s.resource)
+	key := client.ObjectKeyFromObject(s.resource)
 	r.Reconcile(patience(t), key)
 	g.Expect(s.written(v1alpha1.ReasonNotSelected)).To(BeTrue())
 	g.Expect(r.states.of(key, "u1").released).To(BeTrue())
@@ -171,7 +172,7 @@ func TestAResourceThatLeftTheSelectionIsReleased(t *testing.T) {
 func TestWhatIsGoneIsForgotten(t *testing.T) {
 	g := NewWithT(t)
 	r, s, _ := living(t, v1alpha1.OperatorBoxSpec{}, nil)
-	gone := KeyOf(s.resource)
+	gone := client.ObjectKeyFromObject(s.resource)
 	gone.Name = "gone"
 	r.states.of(gone, "u2")
 	r.Reconcile(patience(t), gone)
@@ -185,7 +186,7 @@ func TestARollbackWithoutASnapshotSaysSo(t *testing.T) {
 	var spec v1alpha1.OperatorBoxSpec
 	spec.RollBackOnError = true
 	r, s, told := living(t, spec, nil)
-	key := KeyOf(s.resource)
+	key := client.ObjectKeyFromObject(s.resource)
 	st := r.states.of(key, "u1")
 	st.attempts = rollback.Attempts{Of: rollback.AttemptOf(r.Plan().Revision, s.resource), Failure: &pipeline.StepError{Class: pipeline.Permanent}, Due: rollback.TriggerError}
 	r.Reconcile(patience(t), key)
@@ -201,7 +202,7 @@ func TestARollbackWithoutASnapshotSaysSo(t *testing.T) {
 func TestAPanicIsCountedAndTriedAgain(t *testing.T) {
 	g := NewWithT(t)
 	r, s, _ := living(t, v1alpha1.OperatorBoxSpec{}, nil)
-	key := KeyOf(s.resource)
+	key := client.ObjectKeyFromObject(s.resource)
 	r.AfterPanic(key, "oops")
 	g.Expect(r.Tracker.Snapshot().FailureCount).To(BeEquivalentTo(1))
 	g.Expect(r.Tracker.Snapshot().Failing[0].Message).To(Equal("panic: oops"))
@@ -224,12 +225,12 @@ func TestASnapshotIsKeptOnce(t *testing.T) {
 			spec.RollBackOnError = true
 			r, s, _ := living(t, spec, nil)
 			s.snapshot = tc.code
-			r.Reconcile(patience(t), KeyOf(s.resource))
+			r.Reconcile(patience(t), client.ObjectKeyFromObject(s.resource))
 			g.Expect(s.written("/controllerrevisions ")).To(BeTrue())
 			g.Expect(s.written(v1alpha1.AnnotationSnapshots)).To(BeTrue(), "it is listed before it is written")
 			g.Expect(s.written(`"reason":"` + tc.reason + `"`)).To(BeTrue())
 			g.Expect(s.written(`"reason":"ReconcileSucceeded"`)).To(BeTrue(), "the resource has succeeded all the same")
-			st := r.states.of(KeyOf(s.resource), "u1")
+			st := r.states.of(client.ObjectKeyFromObject(s.resource), "u1")
 			g.Expect(st.last.inputs.Expires().IsZero()).To(Equal(tc.code == 0), "it is tried again")
 			g.Expect(st.last.class).To(BeEmpty())
 		})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
@@ -45,7 +46,7 @@ func TestASuccessThatCRDHealthMissedCounts(t *testing.T) {
 			stored.SetNamespace("ns")
 			stored.SetName(tc.resource)
 			stored.SetGeneration(1)
-			c := &cycle{Reconciler: r, stored: stored, st: &state{}, record: &Record{Key: KeyOf(stored), Plan: plan}}
+			c := &cycle{Reconciler: r, stored: stored, st: &state{}, record: &Record{Key: client.ObjectKeyFromObject(stored), Plan: plan}}
 			g.Expect(c.repeats()).To(Equal(tc.repeats))
 		})
 	}
@@ -65,7 +66,7 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 		stored.SetNamespace("ns")
 		stored.SetName("listed")
 		c := &cycle{
-			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: KeyOf(stored)},
+			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: client.ObjectKeyFromObject(stored)},
 		}
 		was := c.readyBefore(stored)
 		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))

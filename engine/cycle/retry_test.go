@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/inventory"
@@ -77,7 +78,7 @@ func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 		slot := worker.NewSlot(r.Slots)
 		g.Expect(slot.Take(patience(t))).To(BeTrue())
 		defer slot.Leave()
-		c := &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{Key: KeyOf(resource), Plan: r.Plan(), Began: clk.Now()}}
+		c := &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{Key: client.ObjectKeyFromObject(resource), Plan: r.Plan(), Began: clk.Now()}}
 		g.Expect(c.retry(patience(t))).To(BeTrue())
 		return c.record
 	}
@@ -86,5 +87,5 @@ func TestARetryWithoutRoomIsQueuedAgain(t *testing.T) {
 	before := asked
 	g.Expect(retry().Decision.Action).To(Equal(Skip))
 	g.Expect(asked).To(Equal(before), "what was sent is charged, and nothing is left")
-	g.Expect(r.Retries.AdmitNext()).To(ConsistOf(KeyOf(resource)), "it waits")
+	g.Expect(r.Retries.AdmitNext()).To(ConsistOf(client.ObjectKeyFromObject(resource)), "it waits")
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -133,7 +134,7 @@ func (s *states) noteOrphan(obj *unstructured.Unstructured) {
 	if s.orphans == nil {
 		s.orphans = map[types.NamespacedName]types.UID{}
 	}
-	s.orphans[KeyOf(obj)] = obj.GetUID()
+	s.orphans[client.ObjectKeyFromObject(obj)] = obj.GetUID()
 }
 
 // orphan says whether the children of a deleted resource are to stay.
@@ -179,9 +180,4 @@ func (s *states) inherit(former *states) {
 		s.all[key] = st
 	}
 	s.orphans = maps.Clone(former.orphans)
-}
-
-// KeyOf gives the key of a resource.
-func KeyOf(obj *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -87,15 +88,15 @@ func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
 	g := NewWithT(t)
 	var s states
 	obj := gone("first", true, metav1.FinalizerOrphanDependents)
-	s.of(KeyOf(obj), "first")
+	s.of(client.ObjectKeyFromObject(obj), "first")
 	s.noteOrphan(obj)
-	g.Expect(s.orphan(KeyOf(obj), "first")).To(BeTrue())
-	s.of(KeyOf(obj), "second")
-	g.Expect(s.orphan(KeyOf(obj), "second")).To(BeFalse())
-	s.forget(KeyOf(obj))
+	g.Expect(s.orphan(client.ObjectKeyFromObject(obj), "first")).To(BeTrue())
+	s.of(client.ObjectKeyFromObject(obj), "second")
+	g.Expect(s.orphan(client.ObjectKeyFromObject(obj), "second")).To(BeFalse())
+	s.forget(client.ObjectKeyFromObject(obj))
 	g.Expect(s.orphans).To(BeEmpty())
 	s.noteOrphan(obj) // no look has come to it
-	s.forget(KeyOf(obj))
+	s.forget(client.ObjectKeyFromObject(obj))
 	g.Expect(s.orphans).To(BeEmpty())
 }
 

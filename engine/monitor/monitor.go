@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
@@ -81,7 +82,7 @@ func (m *monitor) change(is MonitoredCRD) {
 func (m *monitor) enqueue(resources ...*unstructured.Unstructured) {
 	for _, obj := range resources {
 		if obj != nil {
-			m.queue.Add(keyOf(obj))
+			m.queue.Add(client.ObjectKeyFromObject(obj))
 		}
 	}
 }
@@ -118,7 +119,7 @@ func (m *monitor) run(ctx context.Context) {
 		return
 	}
 	for _, obj := range m.resources() {
-		m.judge(ctx, keyOf(obj))
+		m.judge(ctx, client.ObjectKeyFromObject(obj))
 	}
 	// The tracker was restored from CRDHealth, which may list resources that are gone.
 	m.tracker.Retain(func(name types.NamespacedName) bool { return m.get(name) != nil })
@@ -248,8 +249,4 @@ func (m *monitor) report() health.Report {
 	r.Snapshot.ConsecutiveFailures, r.Snapshot.SuccessCount, r.Snapshot.FailureCount = 0, 0, 0
 	r.Snapshot.Degraded = r.Snapshot.Resources.Failing > 0
 	return r
-}
-
-func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }

@@ -315,14 +315,17 @@ func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, 
 		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
 	}
 	d := o.run.Declared.Named(children.IDOf(child))
+	if d != nil { // the id of an item may hold templates
+		s.Declaration = children.InstanceOf(d).Label(ctx, o.run.Cycle) + strings.TrimPrefix(children.IDOf(child), d.ID)
+		s.Group, s.Path = string(d.Phase), d.Where
+	}
 	box := child.GetLabels()[v1alpha1.LabelBox]
 	switch {
 	case child.GetDeletionTimestamp() != nil:
 		s.State, s.Reason = StateTerminating, strings.TrimPrefix(children.HeldBy(child), "; ")
 	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
-		s.Group, s.Path, s.Reason = string(d.Phase), d.Where, "no item of "+d.Loop.Written+" stands for it"
+		s.Reason = "no item of " + d.Loop.Written + " stands for it"
 	case d != nil:
-		s.Declaration, s.Group, s.Path = children.InstanceOf(d).Label(ctx, o.run.Cycle), string(d.Phase), d.Where
 		s.State, s.Reason = o.stateOf(ctx, d, child)
 	case box != o.run.Plan.Box:
 		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)

@@ -104,6 +104,12 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 			},
 			want: []string{`each#b b Ready: `, `each#a a Undeclared: no item of spec.tags stands for it`, `each#c c Terminating: the finalizer "example.com/hold" holds it`},
 		},
+		"a child of an item that is gone, of a declaration that has no id": {
+			box: `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: [b]}`,
+			world: func(p *ports) { p.put(configMapKind, "a", "configmaps/{{ .item }}#a", ready) },
+			want: []string{`configmaps/b  Missing: nothing keeps it from being made, and there is no ConfigMap "b"`,
+				`configmaps[0]#a a Undeclared: no item of spec.tags stands for it`},
+		},
 		"no items": {
 			box: `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags}}]}`, spec: `{tags: []}`,
 			want: []string{`configmaps[0]  Off: forEach: spec.tags has no items`},

@@ -72,10 +72,18 @@ type GateStatus struct {
 	Field, Wanted, Actual string
 }
 
+// Hidden says that objects of a kind could not be read.
+type Hidden struct {
+	// Why they could not.
+	Why string
+	// In are the namespaces in which they could not; empty: in all.
+	In []string
+}
+
 // Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: what the
-// conditions and names read is evaluated, and nothing is rendered, called or written. hidden says of the kinds whose objects could not
-// be read why; what depends on them is unknown, as is what depends on external calls.
-func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]string) []DeclarationStatus {
+// conditions and names read is evaluated, and nothing is rendered, called or written. hidden are the kinds whose objects could not all
+// be read; what depends on them is unknown, as is what depends on external calls.
+func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]Hidden) []DeclarationStatus {
 	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
 	for _, s := range p.stages {
 		switch s.Name() {
@@ -105,7 +113,7 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 // overview collects how the declarations stand.
 type overview struct {
 	run    *Run
-	hidden map[schema.GroupVersionKind]string
+	hidden map[schema.GroupVersionKind]Hidden
 	failed error // of a stage: what the stages after it would have read is not known
 	items  map[*declare.Declaration]map[string]children.Instance
 	shown  map[*unstructured.Unstructured]bool // children that stand beside their declaration
@@ -169,11 +177,20 @@ func (o *overview) unknown(d *declare.Declaration) string {
 		return "depends on " + strings.Join(missing, ", ") + ", which " + cmp.Or(o.run.Ports.Unread, "was not read")
 	}
 	for _, other := range d.Reads.Children {
-		if why := o.hidden[other.GVK]; why != "" {
+		if why := o.unreadable(other); why != "" {
 			return fmt.Sprintf("depends on children of kind %s: %s", other.GVK.Kind, why)
 		}
 	}
 	return ""
+}
+
+// unreadable says why not all objects that may be children of a declaration could be read; "" where all could.
+func (o *overview) unreadable(d *declare.Declaration) string {
+	h := o.hidden[d.GVK]
+	if own := o.run.Stored.GetNamespace(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
+		return "" // all of its children are in the namespace of the resource
+	}
+	return h.Why
 }
 
 // unread says whether a source of cross gave nothing, although there may be something that could not be read.
@@ -246,8 +263,8 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
 	case err != nil:
 		o.unevaluated(ctx, in, err)
-	case o.hidden[in.GVK] != "":
-		o.children(ctx, in, gate, StateUnknown, o.hidden[in.GVK])
+	case o.unreadable(in.Declaration) != "":
+		o.children(ctx, in, gate, StateUnknown, o.unreadable(in.Declaration))
 	case len(o.run.Living.Find(in)) == 0 && in.Name != nil && !in.MayShow(in.Name.Paths()):
 		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
 	default:
@@ -271,7 +288,7 @@ func (o *overview) children(ctx context.Context, in children.Instance, gate Gate
 // a child that is well, with what becomes of the child.
 func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatus, state State, reason, fate string) {
 	s := DeclarationStatus{Declaration: in.Label(ctx, o.run.Cycle), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
-	if why := o.hidden[in.GVK]; why != "" {
+	if why := o.unreadable(in.Declaration); why != "" {
 		s.State, s.Reason = StateUnknown, why
 	}
 	all := o.run.Living.Find(in)

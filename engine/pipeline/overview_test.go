@@ -16,7 +16,7 @@ import (
 )
 
 // rows gives what an overview says, one line for each declaration.
-func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]string) []string {
+func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]Hidden) []string {
 	t.Helper()
 	plan, all := planOf(t, box), p.ports()
 	all.Applier, all.Marker, all.Caller = nil, nil, nil // an overview only reads
@@ -41,7 +41,7 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		box, spec string
 		mark      map[string]string // annotations of the resource
 		world     func(*ports)
-		hidden    map[schema.GroupVersionKind]string
+		hidden    map[schema.GroupVersionKind]Hidden
 		want      []string
 	}{
 		"a child that is well, and one that is missing": {
@@ -143,8 +143,15 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		},
 		"a kind whose objects may not be read": {
 			box:    `onReconcile: {configmaps: [{name: a, when: [{field: children.deployment.status.readyReplicas, greaterThanOrEqual: 1}]}], deployments: [{image: a}]}`,
-			hidden: map[schema.GroupVersionKind]string{deploymentKind: "no right"},
+			hidden: map[schema.GroupVersionKind]Hidden{deploymentKind: {Why: "no right"}},
 			want:   []string{`configmaps/a  Unknown: depends on children of kind Deployment: no right`, `deployments  Unknown: no right`},
+		},
+		"a kind whose objects may not be read in another namespace": {
+			box:    `onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: other}, {id: far, name: z, namespace: far}, {id: late, name: w, when: [{field: children.far.data.a, exists: true}]}]}`,
+			world:  func(p *ports) { p.put(configMapKind, "x", "a", ready) },
+			hidden: map[schema.GroupVersionKind]Hidden{configMapKind: {Why: "no right", In: []string{"far"}}},
+			want: []string{"a x Ready: ", `b  Missing: nothing keeps it from being made, and there is no ConfigMap "other"`, "far  Unknown: no right",
+				"late  Unknown: depends on children of kind ConfigMap: no right"},
 		},
 		"children of no declaration": {
 			box: `onReconcile: {serviceaccounts: [{}]}`,

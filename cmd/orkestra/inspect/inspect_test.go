@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -223,6 +224,27 @@ func TestChildrenInTheNamespacesOfAResource(t *testing.T) {
 			g.Expect(r.Notes).To(BeEmpty())
 		})
 	}
+}
+
+// One who may read the namespace of the resource sees the children there, whatever else is closed.
+func TestChildrenInANamespaceThatMayNotBeRead(t *testing.T) {
+	g := NewWithT(t)
+	i := inspector(t, func(s *shared.APIServer) {
+		find(s, "Shop").SetAnnotations(map[string]string{v1alpha1.AnnotationNamespaces: "team-b", v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z"})
+		s.Refuse = func(path string) int {
+			if path == "/api/v1/secrets" || path == "/api/v1/namespaces/team-b/secrets" {
+				return http.StatusForbidden
+			}
+			return 0
+		}
+	})
+	target, err := i.Resolve("shop", "flowers")
+	g.Expect(err).NotTo(HaveOccurred())
+	r, err := i.Resource(t.Context(), target)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "token"), HaveField("Name", "flowers-token"), HaveField("State", pipeline.StateReady))))
+	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "tls"), HaveField("State", pipeline.StateOff))))
+	g.Expect(r.Notes).To(ConsistOf(`Children of kind Secret in namespace "team-b" are not known: no right`))
 }
 
 // A box may read the resources of another, by name and by labels.

@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,8 +30,8 @@ type reader struct {
 	plan     *pipeline.Plan
 	resource *unstructured.Unstructured
 	owned    map[schema.GroupVersionKind][]*unstructured.Unstructured
-	// hidden has the kinds whose children could not be read, and why.
-	hidden map[schema.GroupVersionKind]string
+	// hidden has the kinds whose children could not all be read, and why.
+	hidden map[schema.GroupVersionKind]pipeline.Hidden
 	// notes say the same in sentences for the answer.
 	notes []string
 	// refused is the first error of reading an object that is not a child, such as one of cross.
@@ -40,19 +42,15 @@ type reader struct {
 func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource *unstructured.Unstructured) *reader {
 	r := &reader{
 		Inspector: i, ctx: ctx, plan: plan, resource: resource,
-		owned: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, hidden: map[schema.GroupVersionKind]string{},
+		owned: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, hidden: map[schema.GroupVersionKind]pipeline.Hidden{},
 	}
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(resource.GetUID())})
 	for _, kind := range plan.ChildKinds {
-		all, err := r.list(kind, selector)
+		all, refused, err := r.list(kind, selector)
 		switch {
 		case meta.IsNoMatchError(err): // there are none then
 		case err != nil:
-			r.hidden[kind] = "you may not read objects of this kind"
-			if !apierrors.IsForbidden(err) {
-				r.hidden[kind] = "objects of this kind could not be read"
-			}
-			r.notes = append(r.notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, oneLine(message(err))))
+			r.hide(kind, refused, err)
 		}
 		for _, child := range all {
 			if !rollback.Is(child) && plan.MayHaveMade(resource, child) {
@@ -63,30 +61,50 @@ func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource
 	return r
 }
 
-// list gives the objects of a kind that the labels select, in all namespaces. Where the caller may not list all, it gives those of
-// the namespaces in which the resource has children.
-func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	all, err := r.cluster.List(r.ctx, kind, "", selector)
+// hide notes that children of a kind could not be read, in some namespaces or in all.
+func (r *reader) hide(kind schema.GroupVersionKind, in []string, err error) {
+	why, where := "you may not read objects of this kind", ""
+	if !apierrors.IsForbidden(err) {
+		why = "objects of this kind could not be read"
+	}
+	if len(in) > 0 {
+		quoted := make([]string, 0, len(in))
+		for _, namespace := range in {
+			quoted = append(quoted, strconv.Quote(namespace))
+		}
+		where = " in namespace " + strings.Join(quoted, ", ")
+	}
+	r.hidden[kind] = pipeline.Hidden{Why: why + where, In: in}
+	r.notes = append(r.notes, fmt.Sprintf("Children of kind %s%s are not known: %s", kind.Kind, where, oneLine(message(err))))
+}
+
+// list gives the objects of a kind that the labels select: those of all namespaces, or for somebody who may not read them all, those of
+// the namespaces in which the resource has children. refused are those of these in which they could not be read; without any, an
+// error is about all.
+func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) (all []*unstructured.Unstructured, refused []string, err error) {
+	all, err = r.cluster.List(r.ctx, kind, "", selector)
 	if !apierrors.IsForbidden(err) || r.resource.GetNamespace() == "" {
-		return all, err
+		return all, nil, err
 	}
 	if namespaced, scopeErr := r.Namespaced(kind); scopeErr != nil || !namespaced {
-		return nil, err
+		return nil, nil, err
 	}
 	namespaces := append([]string{r.resource.GetNamespace()}, r.plan.Places.Literal...)
 	namespaces = append(namespaces, strings.Split(r.resource.GetAnnotations()[v1alpha1.AnnotationNamespaces], ",")...)
 	slices.Sort(namespaces)
-	for _, namespace := range slices.Compact(namespaces) {
-		if namespace == "" {
-			continue
-		}
-		found, err := r.cluster.List(r.ctx, kind, namespace, selector)
-		if err != nil {
-			return all, err
+	namespaces = slices.DeleteFunc(slices.Compact(namespaces), func(namespace string) bool { return namespace == "" })
+	err = nil
+	for _, namespace := range namespaces {
+		found, listErr := r.cluster.List(r.ctx, kind, namespace, selector)
+		if listErr != nil {
+			refused, err = append(refused, namespace), cmp.Or(err, listErr)
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	if len(refused) == len(namespaces) {
+		return nil, nil, err
+	}
+	return all, refused, err
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -270,84 +269,4 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 	default:
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.run.ChildName(same)))
 	}
-}
-
-// leftAlone is what becomes of a child while its declaration may not act.
-const leftAlone = "it is left as it is"
-
-// children adds an instance whose children stay as they are while it may not act. What becomes of them is not known while the gate is not.
-func (o *overview) children(ctx context.Context, in children.Instance, gate GateStatus, state State, reason string) {
-	fate := leftAlone
-	if state == StateUnknown {
-		fate = ""
-	}
-	o.add(ctx, in, gate, state, reason, fate)
-}
-
-// add adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
-// a child that is well, with what becomes of the child.
-func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatus, state State, reason, fate string) {
-	s := DeclarationStatus{Declaration: in.Label(ctx, o.run.Cycle), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
-	if why := o.unreadable(in.Declaration); why != "" {
-		s.State, s.Reason = StateUnknown, why
-	}
-	all := o.run.Living.Find(in)
-	if len(all) == 0 {
-		o.out = append(o.out, s)
-		return
-	}
-	for _, child := range all {
-		o.shown[child] = true
-		s.Child, s.Name = child, o.run.ChildName(child)
-		s.State, s.Reason = o.stateOf(ctx, in.Declaration, child)
-		if s.Reason == "" && !gate.Open {
-			s.Reason = strings.TrimSuffix(reason+"; "+fate, "; ")
-		}
-		o.out = append(o.out, s)
-	}
-}
-
-// stateOf says how a child is.
-func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) (State, string) {
-	of, why, err := o.run.Living.StateOf(ctx, d, child, o.items)
-	switch {
-	case err != nil:
-		return StateError, stage.OneLine(err.Error())
-	case child.GetDeletionTimestamp() != nil:
-		return StateTerminating, why
-	case of == stage.ChildFailed && why != "":
-		return StateFailed, why
-	case why != "":
-		return StateProgressing, why
-	case d.IsJob():
-		return StateCompleted, ""
-	default:
-		return StateReady, ""
-	}
-}
-
-// stray adds a child that no declaration stands for: that of a declaration or an item that is gone, or of a resource that is being deleted.
-func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, going bool) {
-	s := DeclarationStatus{
-		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
-	}
-	d := o.run.Declared.Named(children.IDOf(child))
-	if d != nil { // the id of an item may hold templates
-		s.Declaration = children.InstanceOf(d).Label(ctx, o.run.Cycle) + strings.TrimPrefix(children.IDOf(child), d.ID)
-		s.Group, s.Path = string(d.Phase), d.Where
-	}
-	box := child.GetLabels()[v1alpha1.LabelBox]
-	switch {
-	case child.GetDeletionTimestamp() != nil:
-		s.State, s.Reason = StateTerminating, strings.TrimPrefix(children.HeldBy(child), "; ")
-	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
-		s.Reason = "no item of " + d.Loop.Written + " stands for it"
-	case d != nil:
-		s.State, s.Reason = o.stateOf(ctx, d, child)
-	case box != o.run.Plan.Box:
-		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)
-	default:
-		s.Reason = "no declaration stands for it"
-	}
-	o.out = append(o.out, s)
 }

@@ -121,33 +121,33 @@ type overview struct {
 
 // declaration adds a declaration, with what it stands for.
 func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
-	whole := children.InstanceOf(d)
+	unexpanded := children.InstanceOf(d)
 	if d.Phase == declare.OnCreate && d.Once && o.run.Marks.Active {
-		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
+		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
 		return
 	}
 	if why := o.unknown(d); why != "" {
-		o.children(ctx, whole, GateStatus{}, StateUnknown, why)
+		o.children(ctx, unexpanded, GateStatus{}, StateUnknown, why)
 		return
 	}
 	if o.run.Outside.Lacks(d.Outside) {
-		o.children(ctx, whole, GateStatus{}, StateWaiting, o.awaited(d))
+		o.children(ctx, unexpanded, GateStatus{}, StateWaiting, o.awaited(d))
 		return
 	}
-	if !d.GateReadsItem && !o.open(ctx, whole) {
+	if !d.GateReadsItem && !o.open(ctx, unexpanded) {
 		return
 	}
 	if o.run.NotInstalled(d) {
-		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.GVK.Kind))
+		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.GVK.Kind))
 		return
 	}
 	instances, err := o.run.Instances(ctx, d)
 	if err != nil {
-		o.unevaluated(ctx, whole, err)
+		o.unevaluated(ctx, unexpanded, err)
 		return
 	}
 	if len(instances) == 0 {
-		o.children(ctx, whole, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written+" has no items")
+		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written+" has no items")
 		return
 	}
 	for _, in := range instances {

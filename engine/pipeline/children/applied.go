@@ -12,28 +12,30 @@ import (
 
 // appliedSet is what the declarations of a cycle stand for. Everything else of this resource and box is pruned.
 type appliedSet struct {
-	rendered map[childKey]string           // the id that rendered an object
-	places   map[childKey]string           // and what messages call it
-	held     map[string]bool               // ids that did not render this time, and whose children stay
-	loops    map[*declare.Declaration]bool // declarations of which no item was rendered this time, and whose children stay
-	expanded map[*declare.Declaration]bool // declarations whose items are known this time
-	met      map[string]bool               // ids of the instances of those
-	objects  map[string]childKey           // what each id rendered
-	complete bool                          // all declarations were asked: what is not covered is about to be pruned
+	rendered map[childKey]string // the id that rendered an object
+	places   map[childKey]string // and what messages call it
+	held     map[string]bool     // ids that did not render this time, and whose children stay
+	objects  map[string]childKey // what each id rendered
+	// heldDeclarations are held as held ids are, with all of their instances: it is not known of which instance a child is.
+	heldDeclarations map[*declare.Declaration]bool
+	expanded         map[*declare.Declaration]bool // declarations whose instances are known this time
+	instances        map[string]bool               // and the ids of those instances
+	complete         bool                          // all declarations were asked: what is not covered is about to be pruned
 }
 
-// age is 1 for a child whose declaration has rendered another object in this cycle, as when its name has changed, and 0 for all others. It
-// sorts the old object behind the new one.
-func (s appliedSet) age(child *unstructured.Unstructured) int {
-	if now, ok := s.objects[IDOf(child)]; ok && now != keyOf(child) {
-		return 1
-	}
-	return 0
+// superseded says whether the declaration of a child has rendered another object in this cycle, as when its name has changed. Until the
+// child is pruned, there are two objects of one declaration.
+func (s appliedSet) superseded(child *unstructured.Unstructured) bool {
+	now, ok := s.objects[IDOf(child)]
+	return ok && now != keyOf(child)
 }
 
 func newAppliedSet() appliedSet {
-	return appliedSet{rendered: map[childKey]string{}, places: map[childKey]string{}, held: map[string]bool{}, loops: map[*declare.Declaration]bool{},
-		expanded: map[*declare.Declaration]bool{}, met: map[string]bool{}, objects: map[string]childKey{}}
+	return appliedSet{
+		rendered: map[childKey]string{}, places: map[childKey]string{}, objects: map[string]childKey{},
+		held: map[string]bool{}, heldDeclarations: map[*declare.Declaration]bool{},
+		expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{},
+	}
 }
 
 // add notes a rendered object. Two that are the same are a mistake.
@@ -50,18 +52,18 @@ func (s appliedSet) add(obj *unstructured.Unstructured, in Instance) error {
 	return nil
 }
 
-// meet notes the instances of a declaration.
-func (s appliedSet) meet(d *declare.Declaration, instances []Instance) {
+// setInstances notes which instances a declaration has. Marks of Jobs whose item is gone are dropped by that.
+func (s appliedSet) setInstances(d *declare.Declaration, instances []Instance) {
 	s.expanded[d] = true
 	for _, in := range instances {
-		s.met[in.ID] = true
+		s.instances[in.ID] = true
 	}
 }
 
-// hold notes that an instance, or a declaration as a whole, does not act this time, and that its children stay.
+// hold notes that an instance, or a declaration with all of its instances, does not act this time, and that its children stay.
 func (s appliedSet) hold(in Instance) {
 	if in.ForAll() || in.nameless {
-		s.loops[in.Declaration] = true
+		s.heldDeclarations[in.Declaration] = true
 		return
 	}
 	s.held[in.ID] = true
@@ -70,7 +72,7 @@ func (s appliedSet) hold(in Instance) {
 // covers says whether a declaration stands for a living child.
 func (c *Cycle) covers(child *unstructured.Unstructured) bool {
 	id := IDOf(child)
-	return c.applied.held[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.loops[c.Declared.Of(id)]
+	return c.applied.held[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.heldDeclarations[c.Declared.Of(id)]
 }
 
 // namespaces are those of what was rendered.

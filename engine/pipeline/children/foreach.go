@@ -68,7 +68,7 @@ func (c *Cycle) keyed(ctx context.Context, d *declare.Declaration, data expr.Dat
 		}
 		seen[it.key] = it.index
 		in := Instance{Declaration: d, ID: d.ID + declare.KeyMark + it.key, item: it}
-		if it.moves && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
+		if it.keyIsIndex && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
 			c.recognize(ctx, &in)
 		}
 		out = append(out, in)
@@ -126,7 +126,7 @@ func (it *item) identify(ctx context.Context, loop *declare.Loop, data expr.Data
 	case len(key) > maxItemKey:
 		return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("forEach.key: the key of item %d is longer than %d characters", it.index, maxItemKey))
 	}
-	it.key, it.name, it.moves = key, key, false
+	it.key, it.name, it.keyIsIndex = key, key, false
 	return nil
 }
 
@@ -138,7 +138,7 @@ func itemsOf(of any) ([]item, error) {
 	case []any:
 		items := make([]item, len(v))
 		for i := range v {
-			items[i] = item{value: v[i], key: strconv.Itoa(i), name: int64(i), index: int64(i), moves: true}
+			items[i] = item{value: v[i], key: strconv.Itoa(i), name: int64(i), index: int64(i), keyIsIndex: true}
 		}
 		return items, nil
 	case map[string]any:

@@ -68,7 +68,7 @@ func (g *group) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
 
 // pending is a rendered child that is about to be written.
 type pending struct {
-	of      Instance
+	in      Instance
 	child   apply.Child
 	live    *unstructured.Unstructured // of an instance that acts once: what it has made
 	outcome apply.Outcome
@@ -101,7 +101,7 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 			}
 		}
 	}
-	c.Living.rendered()
+	c.Living.forgetViewOfSuperseded()
 	// The garbage collector deletes the children that name their owner; only this process deletes the others.
 	ours := func(w *pending) bool { return w.live == nil && !c.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
@@ -113,6 +113,7 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	for _, w := range writes {
 		objects = append(objects, w.child.Object)
 	}
+	// Namespaces are noted before the first write there: were this process to end in between, nobody would look for children in them.
 	if err := c.Reach(ctx, objects...); err != nil {
 		return err
 	}
@@ -139,21 +140,21 @@ func (c *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err e
 		}
 	}()
 	if w.live != nil {
-		return c.writeKept(ctx, w)
+		return c.writeOwnership(ctx, w)
 	}
 	return c.Ports.Applier.Apply(ctx, c.Owner, w.child)
 }
 
-// putBack is the event of a child that others had changed: they may wonder where the change went. What our own declaration changes is no
-// such thing.
-func (w *pending) putBack(name string) (e stage.Event, tells bool) {
+// putBackEvent is the event of a child that others had changed: they may wonder where the change went. What our own declaration changes is
+// no such thing.
+func (w *pending) putBackEvent(name string) (e stage.Event, ok bool) {
 	if w.outcome.Action != apply.Corrected || len(w.outcome.Drift) == 0 {
 		return e, false
 	}
 	child := w.outcome.Object
 	return stage.Event{
 		Reason:  v1alpha1.ReasonPutBack,
-		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.of.Disclosure().PutBack(w.outcome.Drift)),
+		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.in.Disclosure().PutBack(w.outcome.Drift)),
 		Related: corev1.ObjectReference{
 			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: child.GetNamespace(), Name: child.GetName(), UID: child.GetUID(),
 			// The recorder counts up an event whose objects are the same, and drops the text: another field would stand nowhere.
@@ -166,16 +167,17 @@ func (w *pending) putBack(name string) (e stage.Event, tells bool) {
 func (c *Cycle) record(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
-		w.err = unchangeable(w, w.err)
-		if w.err != nil && !w.of.Quoted {
-			w.err = stage.WithoutValues(w.err, w.of.Called(w.child.Object))
+		w.err = explainImmutable(w, w.err)
+		if w.err != nil && !w.in.Quoted {
+			// The API server's message may quote a value that came from a Secret.
+			w.err = stage.WithoutValues(w.err, w.in.Called(w.child.Object))
 		}
 		if w.err != nil {
-			errs = append(errs, w.unexpandable(w.err))
+			errs = append(errs, w.cannotGrow(w.err))
 			continue
 		}
 		c.Wrote(w.outcome.Object, w.outcome.Action)
-		if e, tells := w.putBack(c.ChildName(w.outcome.Object)); tells {
+		if e, ok := w.putBackEvent(c.ChildName(w.outcome.Object)); ok {
 			c.Events = append(c.Events, e)
 		}
 		if w.outcome.Contention != "" {
@@ -184,14 +186,14 @@ func (c *Cycle) record(writes []*pending) error {
 		}
 		switch w.outcome.Action {
 		case apply.Replaced:
-			w.of.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
+			w.in.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
-			c.Wait(w.of.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
+			c.Wait(w.in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {
 				c.ReconcileAt(c.Now.Add(terminatingInterval)) // no event says when an object goes that the box does not own
 			}
-			c.Incomplete = c.Incomplete || w.of.Phase == declare.OnCreate
+			c.Incomplete = c.Incomplete || w.in.Phase == declare.OnCreate
 		default:
 		}
 	}
@@ -214,31 +216,31 @@ func (c *Cycle) Wrote(child *unstructured.Unstructured, action apply.Action) {
 // expand gives the instances of a declaration that may act now. A gate that reads no item is asked once, before the loop:
 // what it waits for may be what the loop goes over.
 func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance, error) {
-	whole := InstanceOf(d)
-	c.Jobs.told[d] = true
+	unexpanded := InstanceOf(d)
+	c.Jobs.considered[d] = true
 	c.Jobs.foresee(ctx, d.Children)
 	if d.Phase == declare.OnCreate && d.Once && c.Marks.Active {
-		c.applied.hold(whole)
-		return nil, c.keep(ctx, whole)
+		c.applied.hold(unexpanded)
+		return nil, c.updateOwnership(ctx, unexpanded)
 	}
 	if c.Outside.Lacks(d.Outside) {
-		c.applied.hold(whole)
-		c.Jobs.postpone(ctx, whole)
+		c.applied.hold(unexpanded)
+		c.Jobs.postpone(ctx, unexpanded)
 		c.Incomplete = c.Incomplete || d.Phase == declare.OnCreate
 		return nil, nil
 	}
 	if !d.GateReadsItem {
-		if open, err := whole.open(ctx, c); err != nil || !open {
+		if open, err := unexpanded.open(ctx, c); err != nil || !open {
 			return nil, err
 		}
 	}
 	if c.NotInstalled(d) {
-		c.applied.hold(whole)
+		c.applied.hold(unexpanded)
 		return nil, nil
 	}
 	instances, err := c.Instances(ctx, d)
 	if err == nil {
-		c.applied.meet(d, instances)
+		c.applied.setInstances(d, instances)
 	}
 	return instances, err
 }
@@ -269,7 +271,7 @@ func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 		return nil, nil
 	}
 	if in.Once {
-		if w, found, err := c.kept(ctx, in); err != nil || found {
+		if w, found, err := c.alreadyMade(ctx, in); err != nil || found {
 			return w, err
 		}
 	}
@@ -280,7 +282,7 @@ func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 	if in.IsJob() {
 		return c.Jobs.prepare(ctx, in, obj)
 	}
-	w := &pending{of: in, child: in.Child(obj)}
+	w := &pending{in: in, child: in.Child(obj)}
 	w.child.Initial = c.scalers.initialOf(ctx, in, obj)
 	for _, left := range in.Kind.Leftovers(obj) {
 		w.child.Leftovers = append(w.child.Leftovers, apply.Leftover{Path: left.Path, Value: left.Value, Wanted: drift.InWords(left.Wanted)})
@@ -288,8 +290,8 @@ func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 	return w, c.applied.add(obj, in)
 }
 
-// keep lets the children of a declaration that does not act any more follow a change of how the box owns its children.
-func (c *Cycle) keep(ctx context.Context, d Instance) error {
+// updateOwnership lets the children of a declaration that does not act any more follow a change of how the box owns its children.
+func (c *Cycle) updateOwnership(ctx context.Context, d Instance) error {
 	for _, child := range c.Living.Find(d) {
 		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box {
 			continue

@@ -64,18 +64,18 @@ func scaleTarget(scaler *unstructured.Unstructured) childKey {
 // of gives the autoscalers of a declaration that are there when this cycle is over, as far as can be told before it: those
 // that it makes, and living ones that stay. An error is for the autoscaler's own turn to report; nothing is deleted then.
 func (s *scalers) of(ctx context.Context, d *declare.Declaration) []*unstructured.Unstructured {
-	whole := InstanceOf(d)
+	unexpanded := InstanceOf(d)
 	if d.Phase == declare.OnCreate && d.Once && s.cycle.Marks.Active {
-		return s.alive(whole)
+		return s.alive(unexpanded)
 	}
 	if !d.GateReadsItem {
-		if open, stays := s.scales(ctx, whole); !open {
+		if open, stays := s.scales(ctx, unexpanded); !open {
 			return stays
 		}
 	}
 	instances, err := s.cycle.Instances(ctx, d)
 	if err != nil {
-		return s.alive(whole)
+		return s.alive(unexpanded)
 	}
 	var out []*unstructured.Unstructured
 	for _, in := range instances {

@@ -25,9 +25,10 @@ type Instance struct {
 type item struct {
 	value any
 	key   string // what tells the item from others
-	moves bool   // the key is where the item stands in a list
-	name  any    // what templates see as .key: the key, or the index
-	index int64
+	// keyIsIndex says that the key is the index of the item in a list, which changes when earlier items are removed.
+	keyIsIndex bool
+	name       any // what templates see as .key: the key, or the index
+	index      int64
 }
 
 // InstanceOf is the declaration itself: with a loop, it stands for all items.
@@ -41,7 +42,7 @@ func (in Instance) Place() string {
 	switch {
 	case in.item == nil:
 		return in.ID
-	case in.item.moves, !in.ShowsKeys():
+	case in.item.keyIsIndex, !in.ShowsKeys():
 		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.item.index, 10)
 	default:
 		return in.Declaration.ID + declare.KeyMark + in.item.key

@@ -40,17 +40,17 @@ func takeLifeTime(job *unstructured.Unstructured) any {
 	return seconds
 }
 
-// runMark stands between the hash and the name in what a Job's completion is noted with.
-const runMark = " "
+// runSeparator stands between the hash and the name in what a Job's completion is noted with.
+const runSeparator = " "
 
 // runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
 func (j *Jobs) runOf(job *unstructured.Unstructured) string {
-	return drift.Hash(job) + runMark + j.cycle.ChildName(job)
+	return drift.Hash(job) + runSeparator + j.cycle.ChildName(job)
 }
 
-// jobNameOf gives the object of a run, as childName does. A Job under another name is another Job.
+// jobNameOf gives the name of a run's object, as ChildName does. A Job under another name is another Job.
 func jobNameOf(run string) string {
-	_, name, _ := strings.Cut(run, runMark)
+	_, name, _ := strings.Cut(run, runSeparator)
 	return name
 }
 
@@ -69,18 +69,18 @@ func (j *Jobs) prepare(ctx context.Context, in Instance, obj *unstructured.Unstr
 		return nil, err
 	}
 	j.declareRun(in, live, done, run)
-	w := &pending{of: in, child: in.Child(obj)}
+	w := &pending{in: in, child: in.Child(obj)}
 	ran := ""
 	if live != nil {
 		ran = live.GetAnnotations()[v1alpha1.AnnotationRun]
 	}
 	switch {
 	case in.Once:
-		rememberLifeTime(obj, seconds)
+		rememberLifeTime(obj, seconds) // it is not applied again, so expire reads it from the Job
 		return w, nil
 	case done == run:
 		if live == nil {
-			return nil, nil
+			return nil, nil // it is gone, as its life time asked for
 		}
 		giveLifeTime(obj, seconds)
 		return w, nil
@@ -122,6 +122,7 @@ func (j *Jobs) completion(ctx context.Context, in Instance, live *unstructured.U
 	if live == nil || JobState(live) != batchv1.JobComplete {
 		return marks[in.ID], nil
 	}
+	// Earlier versions did not write on a Job with what it runs.
 	ran := cmp.Or(live.GetAnnotations()[v1alpha1.AnnotationRun], run)
 	if marks[in.ID] == ran {
 		return ran, nil
@@ -203,7 +204,7 @@ func (j *Jobs) forget(ctx context.Context) error {
 	before := len(marks)
 	for id := range marks {
 		d := j.cycle.Declared.Of(id)
-		if d == nil || !d.IsJob() || d.Loop != nil && j.cycle.applied.expanded[d] && !j.cycle.applied.met[id] {
+		if d == nil || !d.IsJob() || d.Loop != nil && j.cycle.applied.expanded[d] && !j.cycle.applied.instances[id] {
 			delete(marks, id)
 		}
 	}

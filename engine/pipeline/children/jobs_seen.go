@@ -20,20 +20,22 @@ import (
 
 // Jobs are the Jobs of a resource in one cycle: what has completed, and which are to run as they are declared now.
 type Jobs struct {
-	cycle   *Cycle
-	runs    map[string]string             // those that are to run, by id; "": it can't be told yet with what
-	unnamed map[*declare.Declaration]bool // loops whose items can't be told yet
-	told    map[*declare.Declaration]bool // whose turn has come, or was foreseen
+	cycle *Cycle
+	runs  map[string]string // those that are to run, by id; "": it can't be told yet with what
+	// itemsUnknown are loops whose items can't be told yet: any Job of theirs may be one that is to run again.
+	itemsUnknown map[*declare.Declaration]bool
+	// considered are declarations whose turn in the cycle has come, or for which postpone has stood in because they were read before.
+	considered map[*declare.Declaration]bool
 }
 
 func newJobs(c *Cycle) Jobs {
-	return Jobs{cycle: c, runs: map[string]string{}, unnamed: map[*declare.Declaration]bool{}, told: map[*declare.Declaration]bool{}}
+	return Jobs{cycle: c, runs: map[string]string{}, itemsUnknown: map[*declare.Declaration]bool{}, considered: map[*declare.Declaration]bool{}}
 }
 
 // outdated says whether a Job that ran with something is to run again, with something else. Earlier versions did not note with what.
 func (j *Jobs) outdated(id, ran string) bool {
 	run, due := j.runs[id]
-	return due && ran != "" && ran != run || j.unnamed[j.cycle.Declared.Of(id)]
+	return due && ran != "" && ran != run || j.itemsUnknown[j.cycle.Declared.Of(id)]
 }
 
 // declareRun notes what a Job is to have run with. One that is left as it is, or is corrected in place, counts as it is.
@@ -54,7 +56,7 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 	}
 	if in.ForAll() {
 		instances, err := j.cycle.Instances(ctx, in.Declaration)
-		j.unnamed[in.Declaration] = err != nil
+		j.itemsUnknown[in.Declaration] = err != nil
 		j.cycle.Living.forgetView()
 		for _, each := range instances {
 			j.postpone(ctx, each)
@@ -80,18 +82,18 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 // foresee is postpone for Jobs that are read before their turn has come: by a call, by a group that runs earlier, or in a ring.
 func (j *Jobs) foresee(ctx context.Context, read []*declare.Declaration) {
 	for _, d := range read {
-		if !d.IsJob() || j.told[d] {
+		if !d.IsJob() || j.considered[d] {
 			continue
 		}
-		j.told[d] = true
+		j.considered[d] = true
 		j.foresee(ctx, d.Children)
 		j.postpone(ctx, InstanceOf(d))
 	}
 }
 
-// seen gives the children that templates see: all that live, but for Jobs that are to run again; and stand-ins for Jobs that have
+// visible gives the children that templates see: all that live, but for Jobs that are to run again; and stand-ins for Jobs that have
 // completed and are gone, as their life time asks for: what waits for their end must not close again.
-func (l *Living) seen() []*unstructured.Unstructured {
+func (l *Living) visible() []*unstructured.Unstructured {
 	r := l.cycle
 	marks := DoneMarks(r.Stored)
 	var out []*unstructured.Unstructured

@@ -35,9 +35,9 @@ func (l *Living) Changed() {
 // forgetView forgets what templates saw: it is another thing now what the children stand for.
 func (l *Living) forgetView() { l.tree, l.withSecrets = nil, nil }
 
-// rendered forgets what templates saw where a declaration has got another object than the one that is there.
-func (l *Living) rendered() {
-	if slices.ContainsFunc(l.list, func(child *unstructured.Unstructured) bool { return l.cycle.applied.age(child) > 0 }) {
+// forgetViewOfSuperseded forgets what templates saw where a declaration has rendered another object than the one that is there.
+func (l *Living) forgetViewOfSuperseded() {
+	if slices.ContainsFunc(l.list, l.cycle.applied.superseded) {
 		l.forgetView()
 	}
 }
@@ -64,7 +64,7 @@ func (l *Living) place(child *unstructured.Unstructured) int {
 	return math.MaxInt
 }
 
-// Find gives the living children of one instance; for a declaration as a whole, those of all its items.
+// Find gives the living children of one instance; for one that stands for all items, those of each of them.
 func (l *Living) Find(in Instance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, child := range l.All() {
@@ -95,10 +95,12 @@ func (l *Living) viewWithSecrets() map[string]any {
 func (l *Living) treeOf(view func(*unstructured.Unstructured) map[string]any) map[string]any {
 	l.viewed = true
 	tree := map[string]any{}
-	all := l.seen()
-	// Two objects stand for one declaration while its name changes: templates mean the new one.
-	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return l.cycle.applied.age(a) - l.cycle.applied.age(b) })
-	for _, child := range all {
+	superseded := l.cycle.applied.superseded
+	all := l.visible()
+	// While a name changes, one declaration has two objects. Templates mean the new one, and the first of a kind is its singular.
+	current := slices.DeleteFunc(slices.Clone(all), superseded)
+	former := slices.DeleteFunc(all, func(child *unstructured.Unstructured) bool { return !superseded(child) })
+	for _, child := range slices.Concat(current, former) {
 		gvk := child.GroupVersionKind()
 		seen := view(child)
 		if _, taken := tree[kinds.SingularOf(gvk)]; !taken {
@@ -111,7 +113,7 @@ func (l *Living) treeOf(view func(*unstructured.Unstructured) map[string]any) ma
 			tree[plural] = byName
 		}
 		byName[l.cycle.ChildName(child)] = seen
-		if d := l.cycle.Declared.Named(IDOf(child)); d != nil && d.Explicit && l.cycle.applied.age(child) == 0 {
+		if d := l.cycle.Declared.Named(IDOf(child)); d != nil && d.Explicit && !superseded(child) {
 			addByID(tree, d, IDOf(child), seen)
 		}
 	}

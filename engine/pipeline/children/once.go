@@ -8,10 +8,10 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 )
 
-// kept looks for what an instance that acts once has made already. found says that there is nothing to make; w is then the living
+// alreadyMade looks for what an instance that acts once has made already. found says that there is nothing to make; w is then the living
 // child, or nil where it is a Job that has completed and is gone. Only the name is rendered: all else would be drawn and
 // evaluated for nothing, and may not even be possible any more.
-func (c *Cycle) kept(ctx context.Context, in Instance) (w *pending, found bool, err error) {
+func (c *Cycle) alreadyMade(ctx context.Context, in Instance) (w *pending, found bool, err error) {
 	same, err := in.Identity(ctx, c)
 	if err != nil {
 		return nil, false, err
@@ -19,7 +19,7 @@ func (c *Cycle) kept(ctx context.Context, in Instance) (w *pending, found bool, 
 	live := c.Living.at(keyOf(same))
 	switch {
 	case live != nil && apply.ManagedByUs(live):
-		w = &pending{of: in, child: in.Child(same), live: live}
+		w = &pending{in: in, child: in.Child(same), live: live}
 	case live == nil && in.IsJob() && jobNameOf(DoneMarks(c.Stored)[in.ID]) == c.ChildName(same):
 	default:
 		return nil, false, nil
@@ -50,8 +50,8 @@ func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstru
 	return same, nil
 }
 
-// writeKept leaves a child alone that is made once, but for what says whose it is.
-func (c *Cycle) writeKept(ctx context.Context, w *pending) (apply.Outcome, error) {
+// writeOwnership leaves a child alone that is made once, but for what says whose it is.
+func (c *Cycle) writeOwnership(ctx context.Context, w *pending) (apply.Outcome, error) {
 	if w.live.GetDeletionTimestamp() != nil {
 		return apply.Outcome{Action: apply.Terminating, Object: w.live}, nil
 	}

@@ -21,7 +21,7 @@ func (l *Living) Unsettled(ctx context.Context) ([]stage.Blocker, error) {
 		if d == nil || l.cycle.Prunable(child) {
 			continue
 		}
-		of, why, err := l.StateOf(ctx, d, child, items)
+		weight, why, err := l.StateOf(ctx, d, child, items)
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", child.GetKind(), l.cycle.ChildName(child), err)
 		}
@@ -29,11 +29,11 @@ func (l *Living) Unsettled(ctx context.Context) ([]stage.Blocker, error) {
 			continue
 		}
 		reason := v1alpha1.ReasonChildrenNotCurrent
-		if of == stage.ChildFailed {
+		if weight == stage.ChildFailed {
 			reason = v1alpha1.ReasonChildFailed
 		}
 		why = fmt.Sprintf("%s %q: %s", child.GetKind(), l.cycle.ChildName(child), why)
-		left = append(left, l.Blocker(stage.Wait{Reason: reason, Message: why, Of: IDOf(child)}, of))
+		left = append(left, l.Blocker(stage.Wait{Reason: reason, Message: why, Of: IDOf(child)}, weight))
 	}
 	return left, nil
 }
@@ -43,9 +43,9 @@ func (l *Living) Unsettled(ctx context.Context) ([]stage.Blocker, error) {
 func (l *Living) StateOf(
 	ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured, items map[*declare.Declaration]map[string]Instance,
 ) (stage.Weight, string, error) {
-	of, why := wordsOfChild(d, child)
+	weight, why := whyUnsettled(d, child)
 	if d.ReadyWhen == nil || stale(child) {
-		return of, why, nil
+		return weight, why, nil
 	}
 	in := InstanceOf(d)
 	if d.ReadyWhen.ReadsItem {
@@ -55,15 +55,15 @@ func (l *Living) StateOf(
 		var found bool
 		if in, found = items[d][IDOf(child)]; !found {
 			// A gate keeps the child of an item that is gone. What the conditions ask of it is gone with the item.
-			return of, why, nil
+			return weight, why, nil
 		}
 	}
 	unmet, err := in.Unmet(ctx, l.cycle, child)
 	switch {
 	case err != nil || unmet == "":
 		return stage.ChildOnItsWay, "", err
-	case why != "" && of < stage.Waiting:
-		return of, why, nil
+	case why != "" && weight < stage.Waiting:
+		return weight, why, nil
 	default:
 		return stage.ChildOnItsWay, unmet, nil
 	}
@@ -92,8 +92,8 @@ func (l *Living) instancesByID(ctx context.Context, d *declare.Declaration) map[
 }
 
 // Blocker gives what is known of something that waits.
-func (l *Living) Blocker(w stage.Wait, of stage.Weight) stage.Blocker {
-	b := stage.Blocker{Wait: w, Weight: of, Gives: w.Of}
+func (l *Living) Blocker(w stage.Wait, weight stage.Weight) stage.Blocker {
+	b := stage.Blocker{Wait: w, Weight: weight, Gives: w.Of}
 	if d := l.cycle.Declared.Named(w.Of); d != nil {
 		b.Gives, b.Needs = d.ID, d.Needs
 	}

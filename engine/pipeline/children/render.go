@@ -17,13 +17,13 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// errQuietFail stands for what a template says that fails by itself.
+// errQuietFail replaces the message of a template that calls fail.
 var errQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
 
 // Render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
 func (in Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
 	obj, err := in.build(ctx, c)
-	if _, said := errors.AsType[*functions.FailError](err); said && in.UsesSecrets {
+	if _, ownWords := errors.AsType[*functions.FailError](err); ownWords && in.UsesSecrets {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
 	}
 	return obj, err

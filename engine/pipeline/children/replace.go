@@ -20,37 +20,37 @@ func (in Instance) awaitsReplaced(c *Cycle, kind, name string) {
 // maxFixedFields is how many fields a message names that can't be changed.
 const maxFixedFields = 3
 
-// unchangeable says which fields of a child can't be changed in place, from what to what, and what to do.
-func unchangeable(w *pending, err error) error {
+// explainImmutable says in place of a refusal which fields of a child can't be changed in place, from what to what, and what to do.
+func explainImmutable(w *pending, err error) error {
 	fixed, ok := errors.AsType[*apply.ImmutableError](err)
 	if !ok {
 		return err
 	}
-	var said []string
+	var clauses []string
 	for i, f := range fixed.Fields {
 		if i == maxFixedFields {
-			said = append(said, fmt.Sprintf("and %d more", len(fixed.Fields)-i))
+			clauses = append(clauses, fmt.Sprintf("and %d more", len(fixed.Fields)-i))
 			break
 		}
-		said = append(said, f.Path+" can't be changed"+w.of.Disclosure().FromTo(f))
+		clauses = append(clauses, f.Path+" can't be changed"+w.in.Disclosure().FromTo(f))
 	}
 	kind := w.child.Object.GetKind()
 	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying %s %q: %s; %s",
-		kind, w.child.Object.GetName(), strings.Join(said, ", "), w.wayOut(fixed, kind))}
+		kind, w.child.Object.GetName(), strings.Join(clauses, ", "), w.advice(fixed, kind))}
 }
 
-// wayOut says what to do about fields that can't be changed.
-func (w *pending) wayOut(fixed *apply.ImmutableError, kind string) string {
-	why := w.of.Irreplaceable()
+// advice says what to do about fields that can't be changed.
+func (w *pending) advice(fixed *apply.ImmutableError, kind string) string {
+	why := w.in.Irreplaceable()
 	switch {
 	case fixed.Kept != nil:
 		kept := fixed.Kept
-		if !w.of.Quoted {
-			kept = stage.WithoutValues(kept, w.of.Called(w.child.Object))
+		if !w.in.Quoted {
+			kept = stage.WithoutValues(kept, w.in.Called(w.child.Object))
 		}
 		return "it is not replaced: " + kept.Error()
-	case w.of.GVK.GroupKind() == declare.ClaimKind:
-		return claimWayOut(fixed)
+	case w.in.GVK.GroupKind() == declare.ClaimKind:
+		return claimAdvice(fixed)
 	case why != "":
 		return why + ": give it another name"
 	default:

@@ -23,8 +23,8 @@ const (
 		`the storageclass that provisions the pvc must support resize`
 )
 
-// claimWayOut says what to do about fields of a volume claim that can't be changed, which depends on whether it has a volume.
-func claimWayOut(fixed *apply.ImmutableError) string {
+// claimAdvice says what to do about fields of a volume claim that can't be changed, which depends on whether it has a volume.
+func claimAdvice(fixed *apply.ImmutableError) string {
 	ofSize := slices.ContainsFunc(fixed.Fields, func(f drift.Difference) bool { return f.Path == claimSize })
 	phase, _, _ := unstructured.NestedString(fixed.Live.Object, fieldStatus, "phase")
 	switch {
@@ -39,10 +39,11 @@ func claimWayOut(fixed *apply.ImmutableError) string {
 	}
 }
 
-// unexpandable says what to do where a claim may not grow. The API server says only that the StorageClass must support it.
-func (w *pending) unexpandable(err error) error {
+// cannotGrow says in place of a refusal what to do where a claim may not grow. The API server says only that the StorageClass must support
+// it. Its message is still known where the error no longer shows it.
+func (w *pending) cannotGrow(err error) error {
 	name := w.child.Object.GetName()
-	if w.of.GVK.GroupKind() != declare.ClaimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
+	if w.in.GVK.GroupKind() != declare.ClaimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
 		return err
 	}
 	return stage.Redacted(err, fmt.Sprintf("applying %s %q: it can't grow: "+

@@ -35,8 +35,8 @@ var complaints = []complaint{
 	{"", string(status.ConditionStalled), corev1.ConditionTrue},
 }
 
-// wordsOfChild says why a child has not settled, by kstatus, and in its own words where it has some; "" where it has settled.
-func wordsOfChild(d *declare.Declaration, child *unstructured.Unstructured) (stage.Weight, string) {
+// whyUnsettled says why a child has not settled, by kstatus, and in its own words where it has some; "" where it has settled.
+func whyUnsettled(d *declare.Declaration, child *unstructured.Unstructured) (stage.Weight, string) {
 	res, err := status.Compute(child)
 	switch {
 	case err != nil:
@@ -50,26 +50,27 @@ func wordsOfChild(d *declare.Declaration, child *unstructured.Unstructured) (sta
 		// To kstatus, a Job is as it should be as soon as it has begun.
 		return stage.ChildOnItsWay, ""
 	}
-	of, why := stage.ChildOnItsWay, stage.OneLine(res.Message)
-	if c, complains := saidBy(child, res); c != nil {
-		why = wordsOfCondition(c, d.Quoted)
+	weight, why := stage.ChildOnItsWay, stage.OneLine(res.Message)
+	if c, complains := explainingCondition(child, res); c != nil {
+		why = textOfCondition(c, d.Quoted)
 		if complains {
-			of = stage.ChildTroubled
+			weight = stage.ChildTroubled
 		}
 	}
 	if res.Status == status.FailedStatus {
-		of = stage.ChildFailed
+		weight = stage.ChildFailed
 	}
-	return of, why
+	return weight, why
 }
 
-// saidBy gives the condition in which a child says how it fares: one that complains, or the one that kstatus quotes. nil: there is none.
-func saidBy(child *unstructured.Unstructured, res *status.Result) (c *status.BasicCondition, complains bool) {
-	said, err := status.GetObjectWithConditions(child.Object)
+// explainingCondition gives the condition in which a child says how it fares: one that complains, or the one that kstatus quotes. nil: there
+// is none.
+func explainingCondition(child *unstructured.Unstructured, res *status.Result) (c *status.BasicCondition, complains bool) {
+	withStatus, err := status.GetObjectWithConditions(child.Object)
 	if err != nil || stale(child) {
 		return nil, false
 	}
-	all := said.Status.Conditions
+	all := withStatus.Status.Conditions
 	for _, wanted := range complaints {
 		at := slices.IndexFunc(all, func(c status.BasicCondition) bool { return c.Type == wanted.condition && c.Status == wanted.status })
 		if at >= 0 && (wanted.kind == "" || wanted.kind == child.GetKind()) {
@@ -83,8 +84,8 @@ func saidBy(child *unstructured.Unstructured, res *status.Result) (c *status.Bas
 	return &all[at], false
 }
 
-// wordsOfCondition are the words of a condition. Where its message may quote what is not for all to read, its reason and place stand for it.
-func wordsOfCondition(c *status.BasicCondition, quoted bool) string {
+// textOfCondition are the words of a condition. Where its message may quote what is not for all to read, its reason and place stand for it.
+func textOfCondition(c *status.BasicCondition, quoted bool) string {
 	if !quoted {
 		return strings.TrimSpace(fmt.Sprintf("%s (see its status.conditions[%s])", c.Reason, c.Type))
 	}

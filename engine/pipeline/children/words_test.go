@@ -14,8 +14,8 @@ func TestAStatusThatCannotBeReadIsNotQuoted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	child := &unstructured.Unstructured{Object: map[string]any{"kind": "Gadget", "status": map[string]any{"observedGeneration": "hunter2"}}}
 	child.SetGeneration(1)
-	_, why := wordsOfChild(&declare.Declaration{}, child)
+	_, why := whyUnsettled(&declare.Declaration{}, child)
 	g.Expect(why).To(gomega.Equal("its status can't be read"))
-	_, why = wordsOfChild(&declare.Declaration{Reads: declare.Reads{Quoted: true}}, child)
+	_, why = whyUnsettled(&declare.Declaration{Reads: declare.Reads{Quoted: true}}, child)
 	g.Expect(why).To(gomega.ContainSubstring("hunter2"))
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// steps runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
+// runDeclarations runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
 // first error is the one that people read.
-func (d *deletion) steps(ctx context.Context, c *children.Cycle, finished map[string]string) (waiting []string, first error) {
+func (d *deletion) runDeclarations(ctx context.Context, c *children.Cycle, finished map[string]string) (waiting []string, first error) {
 	for _, decl := range d.cleanup {
-		messages, err := d.declared(ctx, c, decl, finished)
+		messages, err := d.runDeclaration(ctx, c, decl, finished)
 		waiting, first = append(waiting, messages...), cmp.Or(first, err)
 		if d.ordered && (len(waiting) > 0 || first != nil) {
 			break
@@ -29,17 +29,17 @@ func (d *deletion) steps(ctx context.Context, c *children.Cycle, finished map[st
 	return waiting, first
 }
 
-// declared runs one onDelete declaration, for each of its items.
-func (d *deletion) declared(ctx context.Context, c *children.Cycle, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
-	whole := children.InstanceOf(decl)
-	if decl.Loop == nil && isFinished(finished, whole) {
-		return nil, c.Jobs.ExpireFinished(ctx, whole) // what its gate and its templates read may be gone
+// runDeclaration runs one onDelete declaration, for each of its items.
+func (d *deletion) runDeclaration(ctx context.Context, c *children.Cycle, decl *declare.Declaration, finished map[string]string) (waiting []string, first error) {
+	unexpanded := children.InstanceOf(decl)
+	if decl.Loop == nil && isFinished(finished, unexpanded) {
+		return nil, c.Jobs.ExpireFinished(ctx, unexpanded) // what its gate and its templates read may be gone
 	}
 	if !decl.GateReadsItem {
 		// As in the other groups: what the gate waits for may be what the loop goes over.
-		open, message, err := d.enters(ctx, c, whole, finished)
+		open, message, err := d.askGate(ctx, c, unexpanded, finished)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", whole.Label(ctx, c), err)
+			return nil, fmt.Errorf("%s: %w", unexpanded.Label(ctx, c), err)
 		}
 		if !open {
 			return nonEmpty(message), nil
@@ -50,10 +50,10 @@ func (d *deletion) declared(ctx context.Context, c *children.Cycle, decl *declar
 	}
 	instances, err := c.Instances(ctx, decl)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", whole.Label(ctx, c), err)
+		return nil, fmt.Errorf("%s: %w", unexpanded.Label(ctx, c), err)
 	}
 	for _, in := range instances {
-		message, err := d.step(ctx, c, in, finished)
+		message, err := d.runInstance(ctx, c, in, finished)
 		if err != nil {
 			first = cmp.Or(first, fmt.Errorf("%s: %w", in.Label(ctx, c), err))
 		}
@@ -72,19 +72,19 @@ func nonEmpty(message string) []string {
 	return []string{message}
 }
 
-// enters asks the gate of an instance. A message says what a closed one waits for.
-func (d *deletion) enters(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (open bool, message string, err error) {
+// askGate asks the gate of an instance. A message says what a closed one waits for.
+func (d *deletion) askGate(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (open bool, message string, err error) {
 	res, err := in.Ask(ctx, c)
 	if err != nil || res.Open || res.Choice || in.Optional {
 		return res.Open, "", err
 	}
-	message, err = d.held(ctx, c, in, finished, fmt.Sprintf("%s: %s", in.Label(ctx, c), res.Message()))
+	message, err = d.heldBack(ctx, c, in, finished, fmt.Sprintf("%s: %s", in.Label(ctx, c), res.Message()))
 	return false, message, err
 }
 
-// held says what a closed gate that waits still holds back. What was made before it closed is seen to its end: the children that
+// heldBack says what a closed gate that waits still holds back. What was made before it closed is seen to its end: the children that
 // the gate reads may be gone since.
-func (d *deletion) held(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string, why string) (string, error) {
+func (d *deletion) heldBack(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string, why string) (string, error) {
 	all := []children.Instance{in}
 	if in.ForAll() {
 		var err error
@@ -100,7 +100,7 @@ func (d *deletion) held(ctx context.Context, c *children.Cycle, in children.Inst
 		if len(begun) == 0 || !c.Declared.OnlyOnDelete(one.ID) {
 			return why, nil
 		}
-		message, err := d.outcome(ctx, c, one, begun[0])
+		message, err := d.awaited(ctx, c, one, begun[0])
 		if err != nil || message != "" {
 			return message, err
 		}
@@ -109,13 +109,13 @@ func (d *deletion) held(ctx context.Context, c *children.Cycle, in children.Inst
 	return "", nil
 }
 
-// step runs one instance. A message says what is still waited for.
-func (d *deletion) step(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (string, error) {
+// runInstance runs one instance. A message says what is still waited for.
+func (d *deletion) runInstance(ctx context.Context, c *children.Cycle, in children.Instance, finished map[string]string) (string, error) {
 	if isFinished(finished, in) {
 		return "", c.Jobs.ExpireFinished(ctx, in)
 	}
 	if in.GateReadsItem {
-		if open, message, err := d.enters(ctx, c, in, finished); err != nil || !open {
+		if open, message, err := d.askGate(ctx, c, in, finished); err != nil || !open {
 			return message, err
 		}
 	}
@@ -147,7 +147,7 @@ func (d *deletion) step(ctx context.Context, c *children.Cycle, in children.Inst
 	if out.Action == apply.Terminating {
 		return beingDeleted(c, obj), nil
 	}
-	message, err := d.outcome(ctx, c, in, out.Object)
+	message, err := d.awaited(ctx, c, in, out.Object)
 	if err == nil && message == "" {
 		finish(finished, in, drift.Hash(obj))
 	}
@@ -166,9 +166,9 @@ func finish(finished map[string]string, in children.Instance, hash string) {
 	finished[cleanUpMark+in.ID] = hash
 }
 
-// outcome says what an object of the clean-up is still waited for. One that is no Job, and has no readyWhen, is finished when it is
+// awaited says what an object of the clean-up is still waited for. One that is no Job, and has no readyWhen, is finished when it is
 // made.
-func (d *deletion) outcome(ctx context.Context, c *children.Cycle, in children.Instance, live *unstructured.Unstructured) (string, error) {
+func (d *deletion) awaited(ctx context.Context, c *children.Cycle, in children.Instance, live *unstructured.Unstructured) (string, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return beingDeleted(c, live), nil
 	}

@@ -95,12 +95,12 @@ func (d *deletion) deleteAll(ctx context.Context, c *children.Cycle) (gone bool,
 			return err == nil, err
 		}
 		rank := slices.Max(slices.Collect(maps.Keys(left)))
-		last := left[rank]
+		highest := left[rank]
 		if rank == former {
-			c.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", last[0].GetKind(), c.ChildName(last[0]), children.HeldBy(last[0])))
+			c.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", highest[0].GetKind(), c.ChildName(highest[0]), children.HeldBy(highest[0])))
 			return false, nil
 		}
-		if err := d.deleteChildren(ctx, c, last); err != nil {
+		if err := d.deleteChildren(ctx, c, highest); err != nil {
 			return false, err
 		}
 		c.Living.Changed() // read again: orphaned children are no longer ours, and must not be orphaned twice
@@ -122,7 +122,7 @@ func (d *deletion) cleanUp(ctx context.Context, c *children.Cycle) (bool, error)
 	}
 	// Jobs that end are what is waited for: they must be among the inputs, in the versions from before the first write.
 	c.Living.All()
-	waiting, err := d.steps(ctx, c, finished)
+	waiting, err := d.runDeclarations(ctx, c, finished)
 	if len(waiting) > 0 || err != nil {
 		// What has finished must not run again, whatever becomes of the rest.
 		err = cmp.Or(err, c.Remember(ctx, finished))
@@ -150,7 +150,7 @@ func marks(declared *declare.Set, id string) bool {
 	return id == allDone || d != nil && d.IsJob()
 }
 
-// leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are let go.
+// leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are orphaned.
 func leftChildren(ctx context.Context, c *children.Cycle) (map[int][]*unstructured.Unstructured, error) {
 	left := map[int][]*unstructured.Unstructured{}
 	for _, child := range slices.Clone(c.Living.All()) {
@@ -177,8 +177,9 @@ func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
 }
 
 // deleteChildren deletes the children of one rank.
-func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, last []*unstructured.Unstructured) error {
+func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, ofRank []*unstructured.Unstructured) error {
 	if len(d.cleanup) > 0 {
+		// The clean-up must not run again when what it reads of the children is gone.
 		finished := children.DoneMarks(c.Stored)
 		finished[allDone] = c.Plan.Revision
 		if _, marked := children.DoneMarks(c.Stored)[allDone]; !marked {
@@ -187,7 +188,7 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, last [
 			}
 		}
 	}
-	for _, child := range slices.Backward(last) {
+	for _, child := range slices.Backward(ofRank) {
 		if child.GetDeletionTimestamp() != nil {
 			continue
 		}

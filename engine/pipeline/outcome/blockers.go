@@ -52,7 +52,7 @@ func Awaited(c *stage.Cycle, children Children) string {
 	for _, w := range c.Waits {
 		left = append(left, children.Blocker(w, stage.Waiting))
 	}
-	_, message := told(left)
+	_, message := summarize(left)
 	return message
 }
 
@@ -80,8 +80,8 @@ func waitsForOneOf(b stage.Blocker, all []stage.Blocker) bool {
 // about tells things apart where several blockers speak of one.
 func about(b stage.Blocker) string { return cmp.Or(b.Of, b.Message) }
 
-// told gives the blocker that a condition names, and the message of the condition: that of the blocker, and how many others there are.
-func told(left []stage.Blocker) (root stage.Blocker, message string) {
+// summarize gives the blocker that a condition names, and the message of the condition: that of the blocker, and how many others there are.
+func summarize(left []stage.Blocker) (root stage.Blocker, message string) {
 	root, others := rootOf(left)
 	if others == 0 {
 		return root, root.Message

@@ -51,7 +51,7 @@ func TestRootOf(t *testing.T) {
 func TestALongMessageKeepsItsCount(t *testing.T) {
 	g := gomega.NewWithT(t)
 	long := blocking(stage.Waiting, strings.Repeat("x", 300))
-	_, message := told([]stage.Blocker{long, blocking(stage.Waiting, "b")})
+	_, message := summarize([]stage.Blocker{long, blocking(stage.Waiting, "b")})
 	g.Expect(message).To(gomega.HaveLen(256 + len("…") - 1))
 	g.Expect(message).To(gomega.HaveSuffix("x… (and 1 more)"))
 }

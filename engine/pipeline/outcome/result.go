@@ -60,7 +60,7 @@ func (p *Plan) conditions(c *stage.Cycle, res *status.Result, err error, left []
 	case c.Deleting:
 		message := "cleaning up"
 		if len(left) > 0 {
-			_, message = told(left)
+			_, message = summarize(left)
 		}
 		res.Ready = status.NotReady(v1alpha1.ReasonDeleting, message)
 		res.Reconciling = status.Progressing(v1alpha1.ReasonDeleting, message)
@@ -76,7 +76,7 @@ func (p *Plan) conditions(c *stage.Cycle, res *status.Result, err error, left []
 // mends the child. Otherwise something is under way, and the resource may be Ready nevertheless. What does not meet status.readyWhen is
 // always under way: tools would otherwise take a resource that is not Ready for one that never will be.
 func (p *Plan) blocked(c *stage.Cycle, res *status.Result, left []stage.Blocker) {
-	root, message := told(left)
+	root, message := summarize(left)
 	unmet := slices.IndexFunc(left, func(b stage.Blocker) bool { return b.Weight == stage.NotReadyYet })
 	res.Reconciling = status.Progressing(root.Reason, message)
 	switch {

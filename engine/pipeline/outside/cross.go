@@ -146,16 +146,16 @@ func resourceSchema(crd *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONS
 	if crd == nil || crd.XPreserveUnknownFields != nil && *crd.XPreserveUnknownFields {
 		return nil
 	}
-	whole := *crd
-	whole.Type = value.TypeObject
-	whole.Properties = maps.Clone(crd.Properties)
-	if whole.Properties == nil {
-		whole.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+	complete := *crd
+	complete.Type = value.TypeObject
+	complete.Properties = maps.Clone(crd.Properties)
+	if complete.Properties == nil {
+		complete.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 	}
-	whole.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
-	whole.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
-	whole.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, XPreserveUnknownFields: new(true)}
-	return &whole
+	complete.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
+	complete.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeString}
+	complete.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, XPreserveUnknownFields: new(true)}
+	return &complete
 }
 
 // Name implements Stage.

@@ -233,7 +233,8 @@ func JobState(job *unstructured.Unstructured) batchv1.JobConditionType {
 	return ""
 }
 
-// DoneMarks reads which Jobs of a resource have completed, by declaration and hash, and what of its clean-up is finished. A mark that someone broke is no mark.
+// DoneMarks reads which Jobs of a resource have completed, by declaration and hash, and what of its clean-up is finished. A mark that
+// someone broke is no mark.
 func DoneMarks(resource *unstructured.Unstructured) map[string]string {
 	marks := map[string]string{}
 	if err := json.Unmarshal([]byte(resource.GetAnnotations()[v1alpha1.AnnotationDone]), &marks); err != nil {

@@ -54,8 +54,8 @@ func (p prune) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
 }
 
 // mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not
-// succeeded yet, something is waited for, a child has failed, or one has not settled that may fail. What is deleted now could be made again then,
-// but what it held would be lost.
+// succeeded yet, something is waited for, a child has failed, or one has not settled that may fail. What is deleted now could be made again
+// then, but what it held would be lost.
 func (p prune) mayGoBack(ctx context.Context, c *Cycle) bool {
 	if c.Plan.Rollback == nil || c.Succeeded {
 		return false

@@ -82,8 +82,8 @@ func (d *Declaration) takesOthersPorts() bool {
 }
 
 // quotable finds out of which objects messages may quote what they, or the API server, say of them. Admission and controllers may put
-// parts of an object into their words, so it may be no Secret, and nothing in it may come from a Secret, from another object, or from an external call; nor from
-// a child that holds such things. What a message of ours may show of one value is another question: MayShow.
+// parts of an object into their words, so it may be no Secret, and nothing in it may come from a Secret, from another object, or from an
+// external call; nor from a child that holds such things. What a message of ours may show of one value is another question: MayShow.
 func quotable(all []*Declaration) {
 	holders := holdersOf(all)
 	var unquotable []*Declaration
@@ -94,9 +94,9 @@ func quotable(all []*Declaration) {
 		}
 	}
 	for len(unquotable) > 0 {
-		held := unquotable[0]
+		source := unquotable[0]
 		unquotable = unquotable[1:]
-		for _, d := range holders[held] {
+		for _, d := range holders[source] {
 			if d.Quoted {
 				d.Quoted = false
 				unquotable = append(unquotable, d)
@@ -121,14 +121,14 @@ func holdersOf(all []*Declaration) map[*Declaration][]*Declaration {
 	}
 	holders := map[*Declaration][]*Declaration{}
 	for _, d := range all {
-		held := []*Declaration{d.takes.workload, d.takes.service}
+		sources := []*Declaration{d.takes.workload, d.takes.service}
 		if slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return len(p) == 1 && p[0] == compile.RootChildren }) {
-			held = append(held, all...)
+			sources = append(sources, all...)
 		}
 		for name := range childNamesIn(d.contentPaths()) {
-			held = append(held, byName[name]...)
+			sources = append(sources, byName[name]...)
 		}
-		for _, of := range held {
+		for _, of := range sources {
 			holders[of] = append(holders[of], d)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 func noteReads(all []*Declaration) {
 	children := childrenByName(all)
 	for _, d := range all {
-		met := map[*Declaration]bool{d: true}
+		seen := map[*Declaration]bool{d: true}
 		for name := range childNamesIn(d.paths()) {
 			for _, other := range children[name] {
-				if !met[other] {
-					met[other] = true
+				if !seen[other] {
+					seen[other] = true
 					d.Reads.Children = append(d.Reads.Children, other)
 				}
 			}
@@ -45,12 +45,12 @@ func noteNeeds(all []*Declaration) {
 func childNamesIn(paths []expr.Path) iter.Seq[string] {
 	const segments = 2 // children and a name
 	return func(yield func(string) bool) {
-		met := map[string]bool{}
+		seen := map[string]bool{}
 		for _, path := range paths {
-			if len(path) < segments || path[0] != compile.RootChildren || met[path[1]] {
+			if len(path) < segments || path[0] != compile.RootChildren || seen[path[1]] {
 				continue
 			}
-			met[path[1]] = true
+			seen[path[1]] = true
 			if !yield(path[1]) {
 				return
 			}

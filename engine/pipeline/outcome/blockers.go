@@ -15,7 +15,7 @@ type Children interface {
 	// Unsettled gives the children that have not settled, or have failed.
 	Unsettled(ctx context.Context) ([]stage.Blocker, error)
 	// Blocker gives what is known of something that waits.
-	Blocker(w stage.Wait, of stage.Weight) stage.Blocker
+	Blocker(w stage.Wait, weight stage.Weight) stage.Blocker
 }
 
 // Blockers gives what is left to do after a cycle without error. A resource that is being deleted waits for nothing but its clean-up.

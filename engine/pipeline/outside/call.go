@@ -88,14 +88,14 @@ func (e *externalCall) readOnly() bool {
 // run makes the call, unless its gate is closed or it was made before, and gives what templates see of it. again is when it must
 // be made again; zero: when an input changes.
 func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[string]any, again time.Time, err error) {
-	if !e.readOnly() && c.Restoring {
+	if !e.readOnly() && c.Restoring { // what it changed can't be taken back, and is not done again for an older spec
 		_, called := calledMarks(c)[e.name]
 		return map[string]any{callCalled: called, callError: ""}, again, nil
 	}
-	if !e.readOnly() && calledMarks(c)[e.name] == c.Stored.GetGeneration() {
+	if !e.readOnly() && calledMarks(c)[e.name] == c.Stored.GetGeneration() { // once for each generation, also after a restart
 		return map[string]any{callCalled: true, callError: ""}, again, nil
 	}
-	c.Children.Foresee(ctx, e.paths())
+	c.Children.Foresee(ctx, e.paths()) // the gate and the templates may read a Job that runs again in this cycle
 	data := c.Data(e.usesChildren)
 	open, err := c.IsOpen(ctx, e.gate, data)
 	if err != nil {
@@ -111,14 +111,14 @@ func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[stri
 	answer, err := e.send(ctx, c, request)
 	switch {
 	case err != nil:
-		result, err = e.failed(request, err)
+		result, err = e.afterFailure(request, err)
 		return result, c.NextRead(), err // nobody tells when the host is well again
 	case !e.readOnly():
-		return map[string]any{callCalled: true, callError: ""}, again, e.called(ctx, c)
+		return map[string]any{callCalled: true, callError: ""}, again, e.markCalled(ctx, c)
 	case answer.Until.IsZero():
-		return seen(answer), c.NextRead(), nil
+		return answerView(answer), c.NextRead(), nil
 	default:
-		return seen(answer), answer.Until, nil
+		return answerView(answer), answer.Until, nil
 	}
 }
 
@@ -133,8 +133,8 @@ func (e *externalCall) send(ctx context.Context, c *stage.Cycle, request *extern
 	return c.Ports.Caller.Call(ctx, request)
 }
 
-// failed is the end of the cycle, or what templates see of a failure.
-func (e *externalCall) failed(request *external.Request, err error) (map[string]any, error) {
+// afterFailure gives the error that ends the cycle, or what templates see of the failure where onError says Continue.
+func (e *externalCall) afterFailure(request *external.Request, err error) (map[string]any, error) {
 	failure, ofHost := errors.AsType[*external.Error](err)
 	missing, ofSecret := errors.AsType[*secretError](err)
 	switch {
@@ -164,8 +164,8 @@ func origin(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// seen is what templates see of an answer: the fields of a JSON object also by their own names.
-func seen(a *external.Answer) map[string]any {
+// answerView is what templates see of an answer: the fields of a JSON object also by their own names.
+func answerView(a *external.Answer) map[string]any {
 	result := map[string]any{}
 	if body, ok := a.Body.(map[string]any); ok {
 		maps.Copy(result, body)
@@ -198,6 +198,7 @@ func (e *externalCall) request(ctx context.Context, c *stage.Cycle, data expr.Da
 		return nil, err
 	}
 	if !e.readOnly() {
+		// Where this process ends before the call is marked, it is sent again: the service can tell that by the key.
 		q.Key = fmt.Sprintf("%s-%d-%s", c.Stored.GetUID(), c.Stored.GetGeneration(), e.name)
 	}
 	return q, e.render(ctx, q, data)
@@ -235,8 +236,8 @@ func calledMarks(c *stage.Cycle) map[string]int64 {
 	return marks
 }
 
-// called marks that the call was made for this generation. Nothing that depends on it is done before the mark is written.
-func (e *externalCall) called(ctx context.Context, c *stage.Cycle) error {
+// markCalled marks that the call was made for this generation. Nothing that depends on it is done before the mark is written.
+func (e *externalCall) markCalled(ctx context.Context, c *stage.Cycle) error {
 	marks := calledMarks(c)
 	marks[e.name] = c.Stored.GetGeneration()
 	b, err := json.Marshal(marks)

@@ -75,7 +75,7 @@ func (c *Cycle) wanted() apply.Marks {
 	if annotations[v1alpha1.AnnotationManagedSince] == "" {
 		annotations[v1alpha1.AnnotationManagedSince] = c.Now.UTC().Format(time.RFC3339)
 	}
-	if note, noted := c.elsewhere(); noted {
+	if note, noted := c.namespacesNote(); noted {
 		annotations[v1alpha1.AnnotationNamespaces] = note
 	}
 	if back := stored[v1alpha1.AnnotationRolledBack]; back != "" && c.Plan.Rollback != nil && !c.Completed {
@@ -146,14 +146,14 @@ func (c *Cycle) Leave(ctx context.Context, made []string) error {
 	if !noted || note == "" {
 		return nil
 	}
-	if now := c.noteOf(append(c.childrenElsewhere(), made...)); now != note {
+	if now := c.noteOf(append(c.namespacesOfChildren(), made...)); now != note {
 		return c.MarkWith(ctx, v1alpha1.AnnotationNamespaces, now)
 	}
 	return nil
 }
 
-// elsewhere is the note of the namespaces that templates have led to. noted is false where the plan needs none.
-func (c *Cycle) elsewhere() (note string, noted bool) {
+// namespacesNote is the note of the namespaces that templates have led to. noted is false where the plan needs none.
+func (c *Cycle) namespacesNote() (note string, noted bool) {
 	note, noted = c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
 	if !noted && !c.Plan.Places.Templated && len(c.Marks.reached) == 0 {
 		return "", false
@@ -162,13 +162,13 @@ func (c *Cycle) elsewhere() (note string, noted bool) {
 	if noted {
 		all = strings.Split(note, ",")
 	} else {
-		all = c.childrenElsewhere()
+		all = c.namespacesOfChildren()
 	}
 	return c.noteOf(slices.Concat(all, c.Marks.reached)), true
 }
 
-// childrenElsewhere are the namespaces of living children.
-func (c *Cycle) childrenElsewhere() []string {
+// namespacesOfChildren are the namespaces of living children.
+func (c *Cycle) namespacesOfChildren() []string {
 	var all []string
 	for _, child := range c.Children.All() {
 		all = append(all, child.GetNamespace())

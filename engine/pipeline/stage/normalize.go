@@ -22,7 +22,7 @@ func normalizeError(err error) string {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		words := answer.Status().Message
-		text = strings.Replace(text, words, sorted(answer.Status()), 1)
+		text = strings.Replace(text, words, withSortedCauses(answer.Status()), 1)
 	}
 	return Steady(text)
 }
@@ -43,8 +43,8 @@ func unanswered(request *url.Error) string {
 	return "the API server could not be reached: " + request.Err.Error()
 }
 
-// sorted gives the words of an answer that lists several causes in the order of their fields: validation goes over maps.
-func sorted(status metav1.Status) string {
+// withSortedCauses gives the words of an answer that lists several causes in the order of their fields: validation goes over maps.
+func withSortedCauses(status metav1.Status) string {
 	if status.Reason != metav1.StatusReasonInvalid || status.Details == nil || len(status.Details.Causes) < 2 {
 		return status.Message
 	}

@@ -17,7 +17,7 @@ const (
 	Done
 )
 
-// Stage is one step of a reconcile. C is what it works on: the cycle, or what a room has made of it.
+// Stage is one step of a reconcile. C is what it works on: the cycle, or what a package has put around it.
 type Stage[C any] interface {
 	// Name is the step's name in errors, logs and CRDHealth.
 	Name() string

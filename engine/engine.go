@@ -299,30 +299,3 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 		}
 	}
 }
-
-// SetWorkers changes the number of workers of a running box, until another plan of the box says otherwise. Reconciles that are under way
-// are finished.
-func (e *Engine) SetWorkers(name string, workers int) {
-	if b := e.box(name); b != nil {
-		b.pool.SetWorkers(workers)
-	}
-}
-
-// SetQueueDepth changes the number of keys in the queue of a running box above which others wait outside, until another plan of the box
-// says otherwise; 0: no limit. No key is lost.
-func (e *Engine) SetQueueDepth(name string, depth int) {
-	if b := e.box(name); b != nil {
-		b.queue.SetBound(depth)
-	}
-}
-
-// SetResync changes the time within which each resource of a running box is reconciled once more, until another plan of the box says
-// otherwise. Every resource is reconciled, behind fresh events.
-func (e *Engine) SetResync(name string, resync time.Duration) {
-	if b := e.box(name); b != nil {
-		plan := *b.plan.Load() // a copy: reconciles that are under way read the old one
-		plan.Runtime.Resync = resync
-		b.plan.Store(&plan)
-		b.sweep()
-	}
-}

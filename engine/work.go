@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/orkspace/orkestra/engine/health"
-	"github.com/orkspace/orkestra/engine/metrics"
 )
 
 // work runs the workers until ctx ends, and returns when the reconciles that are under way have ended. Their context is work, which
@@ -22,11 +21,6 @@ func (b *box) work(ctx, work context.Context) {
 	b.pool.Run(ctx, work)
 	b.setStarted(time.Time{})
 	b.log.Info("Box stopped")
-}
-
-// load is what the gauges of the box show.
-func (b *box) load() metrics.Load {
-	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
 }
 
 // startQueue opens the queue and puts every resource into it. A queue that is not open drops what is added, since on a follower it
@@ -106,11 +100,4 @@ func (b *box) report() health.Report {
 func clamp(n int) int32 {
 	const most = 1<<31 - 1
 	return int32(min(n, most)) //nolint:gosec // bounded on the line above
-}
-
-// sweep queues every resource, behind fresh events: there may be thousands, and somebody waits for what was just edited.
-func (b *box) sweep() {
-	for _, key := range b.resources.Keys() {
-		b.queue.EnqueueLow(0, key)
-	}
 }

@@ -118,6 +118,19 @@ func TestMapNamesEveryCommand(t *testing.T) {
 	}
 }
 
+// TestPictureHasEveryStage checks that the picture in the README has the stages of a reconcile in their order.
+func TestPictureHasEveryStage(t *testing.T) {
+	var stages []string
+	for _, m := range regexp.MustCompile(`\{stage\.Step(\w+),`).FindAllStringSubmatch(read(t, "engine/pipeline/order.go"), -1) {
+		stages = append(stages, strings.ToLower(m[1][:1])+m[1][1:])
+	}
+	picture := regexp.MustCompile(`(?s) deletion ─▶.*always, also after an error`).FindString(read(t, "README.md"))
+	shown := regexp.MustCompile(`\w+(?: ─▶ \w+)+`).FindAllString(picture, -1)
+	if len(stages) < 10 || strings.Join(shown, " ─▶ ") != strings.Join(stages, " ─▶ ") {
+		t.Errorf("the stages are\n%s\nand the README's picture has\n%s", strings.Join(stages, " ─▶ "), strings.Join(shown, " ─▶ "))
+	}
+}
+
 // TestMakeRunTakesFlags checks that the manager of make run gets the flags that were asked for.
 func TestMakeRunTakesFlags(t *testing.T) {
 	run := regexp.MustCompile(`(?ms)^run: .*?\n\n`).FindString(read(t, "Makefile"))

@@ -9,7 +9,9 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// The names of package stage that the engine needs to run plans, so that it imports this package alone.
+// The names of package stage that those who compile and run plans need: the engine, its cycle, the controllers and the commands. They stand
+// beside Plan and Run there, so a reader of those packages meets one name for the contract of a plan. Package stage itself is for what the
+// stages share, and for packages such as contention and discovery, which may not know plans (.golangci.yml).
 type (
 	// Stage is one step of a reconcile.
 	Stage = stage.Stage[*Run]
@@ -57,9 +59,6 @@ const (
 	Permission = stage.Permission
 	Panic      = stage.Panic
 )
-
-// Pruned is the action of a child that is deleted because no declaration stands for it.
-const Pruned = stage.Pruned
 
 // NewCRD picks a version of a CRD: the wanted one, or the storage version. ok is false when it is not served.
 func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (picked CRD, ok bool) {

@@ -126,6 +126,15 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// A stored status has come through the API server, which keeps text as UTF-8. What was text of other bytes is the same there, and is not
+// written again.
+func TestBrokenTextEqualsWhatIsStoredOfIt(t *testing.T) {
+	g := NewWithT(t)
+	before := stored(t, `{"phase": "a\ufffd", "names": ["\ufffdb"]}`)
+	g.Expect(Patch(before, map[string]any{"phase": "a\xff", "names": []any{"\xffb"}})).To(BeNil())
+	g.Expect(Patch(before, map[string]any{"phase": "a\xffc", "names": []any{"\xffb"}})).To(MatchJSON(`{"metadata":{"resourceVersion":"7"},"status":{"phase":"a\ufffdc"}}`))
+}
+
 func TestValuesAreCopied(t *testing.T) {
 	g := NewWithT(t)
 	value := map[string]any{"a": "b"}

@@ -47,8 +47,8 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Plain gives a text of an object as one line for a terminal. Whoever may write an object's status could otherwise color it, move the
-// cursor or hide what stands before: what is not seen is written as in Go, such as \x1b.
+// Plain gives a text of an object as one line for a terminal. Control characters are written as in Go, such as \x1b: the text comes
+// from everybody who can write the object's status, and could otherwise color the line, move the cursor or hide what stands before.
 func Plain(text string) string {
 	var b strings.Builder
 	broken := false // behind a line break or a tab

@@ -31,7 +31,7 @@ func TestTable(t *testing.T) {
 	g.Expect(out.String()).To(Equal("NAME       STATE   REASON\na          Ready\n└─longer   -       why\n"), "nothing stands at the ends of lines")
 }
 
-// Messages come from whoever may write an object's status: they move no cursor, and begin no line.
+// Messages come from everybody who can write an object's status: they move no cursor, and begin no line.
 func TestTextThatIsNotForTerminals(t *testing.T) {
 	for text, want := range map[string]string{
 		"as it is: “é” └─ 日本 🎉": "as it is: “é” └─ 日本 🎉",

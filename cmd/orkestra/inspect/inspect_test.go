@@ -74,7 +74,7 @@ func TestKindsAreResolvedAsKubectlDoes(t *testing.T) {
 		"deploy":                    {"Deployment", "deployments.apps", "default"},
 		"deployments.v1.apps":       {"Deployment", "deployments.apps", "default"},
 		"cm":                        {"ConfigMap", "configmaps", "default"},
-		"box":                       {"OperatorBox", "operatorboxes.orkestra.orkspace.io", ""},
+		"obox":                      {"OperatorBox", "operatorboxes.orkestra.orkspace.io", ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)

@@ -70,9 +70,9 @@ type Reconciler struct {
 	// Metrics is told the state of each box. nil: nothing is recorded.
 	Metrics *metrics.Recorder
 
-	mu      sync.Mutex                          // guards all below
-	written map[string]write                    // by name
-	told    map[string]v1alpha1.CRDHealthStatus // by name, what the last event was about: state, failures in a row and their threshold
+	mu         sync.Mutex                          // guards all below
+	written    map[string]write                    // by name
+	lastEvents map[string]v1alpha1.CRDHealthStatus // by name, what the last event was about: state, failures in a row and their threshold
 }
 
 // write is what this process last wrote for a box.

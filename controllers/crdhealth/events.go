@@ -17,7 +17,7 @@ import (
 func (r *Reconciler) announce(
 	ctx context.Context, box *v1alpha1.OperatorBox, was *v1alpha1.CRDHealthStatus, now *v1alpha1.CRDHealth,
 ) {
-	last := r.tell(now.Name, *was, now.Status)
+	last := r.noteEvent(now.Name, *was, now.Status)
 	if state := now.Status.State; was.State != state {
 		log.FromContext(ctx).Info("Health changed", "state", state, "before", was.State)
 	}
@@ -38,18 +38,18 @@ func (r *Reconciler) announce(
 	}
 }
 
-// tell notes the state that an event is about, and gives the one of the last event: what this process noted, or after a restart what the
-// object showed. So no event comes of what somebody else wrote to the object, or of its deletion.
-func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
+// noteEvent notes the state that an event is about, and gives the one of the last event: what this process noted, or after a restart what
+// the object showed. So no event comes of what somebody else wrote to the object, or of its deletion.
+func (r *Reconciler) noteEvent(name string, was, now v1alpha1.CRDHealthStatus) v1alpha1.CRDHealthStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last, known := r.told[name]; known {
+	if last, known := r.lastEvents[name]; known {
 		was = last
 	}
-	if r.told == nil {
-		r.told = map[string]v1alpha1.CRDHealthStatus{}
+	if r.lastEvents == nil {
+		r.lastEvents = map[string]v1alpha1.CRDHealthStatus{}
 	}
-	r.told[name] = v1alpha1.CRDHealthStatus{
+	r.lastEvents[name] = v1alpha1.CRDHealthStatus{
 		State: now.State, ConsecutiveFailures: now.ConsecutiveFailures, FailureThreshold: now.FailureThreshold,
 	}
 	return was
@@ -59,5 +59,5 @@ func (r *Reconciler) tell(name string, was, now v1alpha1.CRDHealthStatus) v1alph
 func (r *Reconciler) forget(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.told, name)
+	delete(r.lastEvents, name)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
-// A child that the cache does not have is made by one request; only where there is something in its place is that looked at.
+// A child that the cache does not have is made by one request; only where there is something in its place is that read.
 func TestAChildIsMadeByOneRequest(t *testing.T) {
 	const (
 		made     = `{"kind":"Widget","apiVersion":"v1","metadata":{"namespace":"ns","name":"web","uid":"c1","resourceVersion":"8"}}`
@@ -64,7 +64,7 @@ func TestAChildIsMadeByOneRequest(t *testing.T) {
 				_, _ = io.WriteString(w, a.body)
 			})
 			owner := Owner{Resource: live("ns"), Box: "website", Label: "web"}
-			out, err := NewWriter(client, &told{}, drift.NewComparer(tc.schemas)).Apply(t.Context(), owner, Child{Object: widget("web"), ID: "web"})
+			out, err := NewWriter(client, &writeRecorder{}, drift.NewComparer(tc.schemas)).Apply(t.Context(), owner, Child{Object: widget("web"), ID: "web"})
 			g.Expect(sent).To(Equal(tc.want))
 			if tc.err == nil {
 				g.Expect(err).NotTo(HaveOccurred())

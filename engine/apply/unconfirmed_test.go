@@ -43,8 +43,8 @@ func TestMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// told is a cache that keeps what it is told was written.
-type told struct {
+// writeRecorder is a cache that keeps what it is told was written.
+type writeRecorder struct {
 	Cache
 
 	written []string
@@ -52,11 +52,11 @@ type told struct {
 }
 
 // Get shows nothing: no event has come.
-func (*told) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
+func (*writeRecorder) Get(schema.GroupVersionKind, string, string) (*unstructured.Unstructured, bool) {
 	return nil, false
 }
 
-func (c *told) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) {
+func (c *writeRecorder) Wrote(_ schema.GroupVersionKind, obj *unstructured.Unstructured) {
 	c.written = append(c.written, obj.GetNamespace()+"/"+obj.GetName())
 	c.status, _, _ = unstructured.NestedMap(obj.Object, "status")
 }
@@ -83,7 +83,7 @@ func TestResolveFindsWhatWasMadeWithoutAnAnswer(t *testing.T) {
 				path.Base(r.URL.Path), v1alpha1.LabelOwnerUID, owner, status)
 		}
 	})
-	cache := &told{}
+	cache := &writeRecorder{}
 	w := NewWriter(client, cache, nil)
 	for _, name := range []string{"made", "never", "foreign", "sure"} {
 		w.unconfirmed.record("uid", target{kind: widgets, namespace: "ns", name: name}, io.ErrUnexpectedEOF, false)
@@ -122,7 +122,7 @@ func TestAChildThatTheCacheDoesNotShowIsUnconfirmed(t *testing.T) {
 		managed := strings.Replace(string(labels), "{", fmt.Sprintf(`{"managedFields":[{"manager":%q}],`, v1alpha1.FieldManager), 1)
 		_, _ = fmt.Fprintf(w, `{"kind":"Widget","apiVersion":"v1","metadata":%s}`, managed)
 	})
-	cache := &told{}
+	cache := &writeRecorder{}
 	w := NewWriter(client, cache, &drift.Comparer{})
 	out, err := w.Apply(t.Context(), owner, Child{Object: widget("token"), ID: "token", Once: true})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -152,7 +152,7 @@ func TestALostOwnerIsRememberedUntilNothingIsLeft(t *testing.T) {
 	g.Expect(o.Pending()).To(BeEmpty(), "nothing is kept of what is cleaned up")
 }
 
-func TestWhatTheCollectorHasLeftIsLookedAtOnce(t *testing.T) {
+func TestWhatTheCollectorHasLeftIsDeletedAfterADelay(t *testing.T) {
 	g := NewWithT(t)
 	left, orphaned, shared := child("left", "first", true), child("orphaned", "first", false), child("shared", "first", true)
 	shared.SetOwnerReferences(append(shared.GetOwnerReferences(), metav1.OwnerReference{UID: "another"}))

@@ -122,9 +122,9 @@ func (a *contested) until(end time.Time, interval, resync time.Duration) (last s
 	}
 }
 
-const told = `ConfigMap "c": manager "other" keeps changing data.a, so that it is corrected less often: only one of the two may set it`
+const contestedMessage = `ConfigMap "c": manager "other" keeps changing data.a, so that it is corrected less often: only one of the two may set it`
 
-func TestAFoeThatNeverRests(t *testing.T) {
+func TestAManagerThatKeepsWritingIsCorrectedLessOften(t *testing.T) {
 	// They end soon after a correction, in the middle of a pause, and shortly before its end.
 	for _, lasts := range []time.Duration{8 * time.Second, 12 * time.Second, 15 * time.Second, 25 * time.Second} {
 		t.Run(lasts.String(), func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAFoeThatNeverRests(t *testing.T) {
 			const interval = time.Second / 43
 			a.interfere()
 			a.cycle(time.Minute)
-			a.g.Expect(a.until(a.now.Add(lasts), interval, time.Minute)).To(Equal(told))
+			a.g.Expect(a.until(a.now.Add(lasts), interval, time.Minute)).To(Equal(contestedMessage))
 			a.g.Expect(len(a.fixes)).To(BeNumerically("<=", 60), "of 43 a second")
 			a.g.Expect(len(a.fixes)).To(BeNumerically(">", maxCorrections))
 			ended := a.now
@@ -169,7 +169,7 @@ func TestNoPauseIsLongerThanResync(t *testing.T) {
 }
 
 // Two operators that correct each other: each is quiet until the other one has written.
-func TestAFoeThatAnswers(t *testing.T) {
+func TestTwoOperatorsThatCorrectEachOtherSlowDown(t *testing.T) {
 	a := newContested(t)
 	for len(a.fixes) < maxCorrections {
 		a.interfere()
@@ -182,18 +182,18 @@ func TestAFoeThatAnswers(t *testing.T) {
 			a.now = a.now.Add(time.Millisecond)
 			a.interfere()
 		}
-		said := a.cycle(time.Minute)
+		message := a.cycle(time.Minute)
 		if a.drifted {
-			a.g.Expect(said).To(Equal(told))
+			a.g.Expect(message).To(Equal(contestedMessage))
 			a.now = a.next
 		} else {
-			a.g.Expect(said).To(BeElementOf("", told), "the same message all the time")
+			a.g.Expect(message).To(BeElementOf("", contestedMessage), "the same message all the time")
 		}
 	}
 	a.g.Expect(len(a.fixes)).To(BeNumerically("~", maxCorrections+30+12, 3), "every 2 s for a minute, then twice as rare each time, up to once a minute")
 }
 
-func TestTenCorrectionsAMinuteAreNoFight(t *testing.T) {
+func TestTenCorrectionsAMinuteAreNotThrottled(t *testing.T) {
 	a := newContested(t)
 	for range 100 {
 		a.interfere()
@@ -239,7 +239,7 @@ func TestWhatEndsAPauseAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFoeThatLeavesNoTrace(t *testing.T) {
+func TestAnUnknownManagerIsSomebodyElse(t *testing.T) {
 	const unknown = `ConfigMap "c": somebody else keeps changing data.a, so that it is corrected less often: only one of the two may set it`
 	a := newContested(t)
 	a.other = ""
@@ -249,10 +249,10 @@ func TestAFoeThatLeavesNoTrace(t *testing.T) {
 	a.other, a.fields = "other", []string{"data.b", "data.a"}
 	a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)
 	a.fields = []string{"data.a"}
-	a.g.Expect(a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)).To(Equal(told), "it is named when it does")
+	a.g.Expect(a.until(a.now.Add(10*time.Second), 20*time.Millisecond, time.Minute)).To(Equal(contestedMessage), "it is named when it does")
 }
 
-func TestSomebodyTakesOurLabelsOff(t *testing.T) {
+func TestRemovedLabelsAreCorrectedLessOften(t *testing.T) {
 	a := newContested(t)
 	a.fields, a.absent, a.other = []string{apply.LabelsPath}, true, ""
 	a.interfere()

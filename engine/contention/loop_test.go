@@ -11,7 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-func TestWhatNeverRestsIsSlowedDown(t *testing.T) {
+func TestAResourceThatRewritesItsChildrenIsSlowedDown(t *testing.T) {
 	g := NewWithT(t)
 	resource := &unstructured.Unstructured{Object: map[string]any{}}
 	resource.SetGeneration(1)

@@ -81,7 +81,7 @@ func (s *sent) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 // living is a reconciler whose cache has a resource.
 func living(t *testing.T, spec v1alpha1.OperatorBoxSpec, change func(*unstructured.Unstructured)) (*Reconciler, *server, *sent) {
 	t.Helper()
-	s, told := &server{}, &sent{}
+	s, events := &server{}, &sent{}
 	r, resource := serving(t, spec, s.ServeHTTP)
 	if change != nil {
 		change(resource)
@@ -95,18 +95,18 @@ func living(t *testing.T, spec v1alpha1.OperatorBoxSpec, change func(*unstructur
 	NewWithT(t).Expect(r.Resources.WaitForSync(patience(t))).To(Succeed())
 	r.Owners = &cleanup.Owners{Box: "website", Inventory: r.Inventory, Writer: r.Writer, Clock: r.Clock}
 	r.Releaser = &release.Releaser{Box: "website", Plan: r.Plan, Client: r.Client, Writer: r.Writer, Clock: r.Clock}
-	r.Events = told
-	return r, s, told
+	r.Events = events
+	return r, s, events
 }
 
 func TestACycleThatSucceeds(t *testing.T) {
 	g := NewWithT(t)
-	r, s, told := living(t, v1alpha1.OperatorBoxSpec{}, nil)
+	r, s, events := living(t, v1alpha1.OperatorBoxSpec{}, nil)
 	key := client.ObjectKeyFromObject(s.resource)
 	r.Reconcile(patience(t), key)
 	g.Expect(s.written(v1alpha1.ReasonReconciled)).To(BeFalse(), "that is of the event")
 	g.Expect(s.written(`"reason":"ReconcileSucceeded"`)).To(BeTrue())
-	g.Expect(told.all).To(ConsistOf("Normal Reconciled: everything that box website declares is so"))
+	g.Expect(events.all).To(ConsistOf("Normal Reconciled: everything that box website declares is so"))
 	g.Expect(r.Tracker.Snapshot().Resources.Ready).To(BeEquivalentTo(1))
 	g.Expect(r.Tracker.Snapshot().SuccessCount).To(BeEquivalentTo(1))
 	st := r.states.of(key, "u1")
@@ -144,14 +144,14 @@ func TestACycleWhoseStatusCanNotBeWrittenHasFailed(t *testing.T) {
 
 func TestAPausedResourceSaysSo(t *testing.T) {
 	g := NewWithT(t)
-	r, s, told := living(t, v1alpha1.OperatorBoxSpec{}, func(obj *unstructured.Unstructured) {
+	r, s, events := living(t, v1alpha1.OperatorBoxSpec{}, func(obj *unstructured.Unstructured) {
 		annotations := obj.GetAnnotations()
 		annotations[v1alpha1.AnnotationPaused] = v1alpha1.True
 		obj.SetAnnotations(annotations)
 	})
 	r.Reconcile(patience(t), client.ObjectKeyFromObject(s.resource))
 	g.Expect(s.written("not reconciled yet: the resource is paused")).To(BeTrue())
-	g.Expect(told.all).To(BeEmpty())
+	g.Expect(events.all).To(BeEmpty())
 	g.Expect(r.Tracker.Snapshot().SuccessCount+r.Tracker.Snapshot().FailureCount).To(BeZero(), "nothing has succeeded or failed")
 }
 
@@ -185,13 +185,13 @@ func TestARollbackWithoutASnapshotSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	var spec v1alpha1.OperatorBoxSpec
 	spec.RollBackOnError = true
-	r, s, told := living(t, spec, nil)
+	r, s, events := living(t, spec, nil)
 	key := client.ObjectKeyFromObject(s.resource)
 	st := r.states.of(key, "u1")
 	st.attempts = rollback.Attempts{Of: rollback.AttemptOf(r.Plan().Revision, s.resource), Failure: &pipeline.StepError{Class: pipeline.Permanent}, Due: rollback.TriggerError}
 	r.Reconcile(patience(t), key)
 	g.Expect(s.written("no snapshot of this resource is kept")).To(BeTrue())
-	g.Expect(told.all).To(ConsistOf(HavePrefix("Warning " + v1alpha1.ReasonNoSnapshot)))
+	g.Expect(events.all).To(ConsistOf(HavePrefix("Warning " + v1alpha1.ReasonNoSnapshot)))
 	g.Expect(st.attempts.Unavailable).To(BeTrue(), "it goes on as it would without rollback")
 	g.Expect(r.Tracker.Snapshot().FailureCount).To(BeZero())
 	st.own.version = ""

@@ -164,15 +164,15 @@ func (r *Record) transition(box string) (a announcement, ok bool) {
 	return a, false
 }
 
-// announcements are the events to send after a cycle: all but those in told, which the cycle before has sent. happened is what the
-// caller gives as told next time.
-func (r *Record) announcements(box string, told []pipeline.Event) (all []announcement, happened []pipeline.Event) {
+// announcements are the events to send after a cycle: all but those in sent, which the cycle before has sent. happened is what the
+// caller gives as sent next time.
+func (r *Record) announcements(box string, sent []pipeline.Event) (all []announcement, happened []pipeline.Event) {
 	if a, ok := r.transition(box); ok {
 		all = append(all, a)
 	}
 	happened = merged(r.Run.Events)
 	for _, e := range happened {
-		if slices.Contains(told, e) {
+		if slices.Contains(sent, e) {
 			continue
 		}
 		a := announcement{about: r.Run.Stored, warning: e.Warning, reason: e.Reason, note: e.Message}

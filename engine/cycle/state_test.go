@@ -84,7 +84,7 @@ func gone(uid types.UID, deleted bool, finalizers ...string) *unstructured.Unstr
 	return obj
 }
 
-func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
+func TestOrphaningIsRememberedForOneResourceAlone(t *testing.T) {
 	g := NewWithT(t)
 	var s states
 	obj := gone("first", true, metav1.FinalizerOrphanDependents)
@@ -95,7 +95,7 @@ func TestTheWishToLeaveChildrenGoesWithItsResource(t *testing.T) {
 	g.Expect(s.orphan(client.ObjectKeyFromObject(obj), "second")).To(BeFalse())
 	s.forget(client.ObjectKeyFromObject(obj))
 	g.Expect(s.orphans).To(BeEmpty())
-	s.noteOrphan(obj) // no look has come to it
+	s.noteOrphan(obj) // no reconcile has come to it
 	s.forget(client.ObjectKeyFromObject(obj))
 	g.Expect(s.orphans).To(BeEmpty())
 }

@@ -23,8 +23,8 @@ func writing(t *testing.T, code *int) *cycle {
 }
 
 // A status whose answer is lost may be written. The next cycle compares what it found with a cache that does not show that yet, and
-// so writes nothing: without another look, the resource would show the failure for ever.
-func TestAStatusWithoutAnAnswerIsLookedAtAgain(t *testing.T) {
+// so writes nothing: without another reconcile, the resource would show the failure for ever.
+func TestAStatusWriteWithoutAnAnswerIsReconciledAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code  int
 		again bool
@@ -57,7 +57,7 @@ func TestAStatusWithoutAnAnswerIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-func TestAnAnswerEndsTheDoubtAboutAStatus(t *testing.T) {
+func TestALaterAnswerConfirmsTheStatus(t *testing.T) {
 	g := NewWithT(t)
 	code := http.StatusGatewayTimeout
 	c := writing(t, &code)

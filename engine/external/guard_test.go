@@ -120,7 +120,7 @@ func TestGuardChecksWhatANameStandsFor(t *testing.T) {
 	g.Expect(calls.Load()).To(BeEquivalentTo(4))
 }
 
-func TestRulesThatAreNone(t *testing.T) {
+func TestMistakesInRules(t *testing.T) {
 	for _, tc := range []struct{ allow, only, want string }{
 		{allow: "http://example.com", want: `external-allow: "http://example.com" is neither a host nor a network such as 10.0.0.0/8: write a host without scheme and path`},
 		{allow: "10.0.0.0/33", want: `external-allow: "10.0.0.0/33" is neither a host nor a network such as 10.0.0.0/8: write a host without scheme and path`},

@@ -64,8 +64,8 @@ func (t *Tracker) add(r *resource, n int32) {
 	t.counts.LeftBehind += n * r.leftBehind
 }
 
-// note takes over what a reconcile found. A resource that only waits does not fail; one that waits for a retry does both.
-func (r *resource) note(o Observation) {
+// observe takes over what a reconcile found. A resource that only waits does not fail; one that waits for a retry does both.
+func (r *resource) observe(o Observation) {
 	switch {
 	case o.Back, !o.Counts && r.failures > 0: // a reconcile that does not count is no success: what failed before still fails
 		r.failing = true
@@ -105,7 +105,7 @@ func (t *Tracker) count(o Observation) {
 	}
 }
 
-// troubleAfter says why a resource fails, once note has taken the observation over.
+// troubleAfter says why a resource fails, once observe has taken the observation over.
 func (r *resource) troubleAfter(o Observation) trouble {
 	switch {
 	case o.Counts && o.Failed:
@@ -135,15 +135,15 @@ func (t *Tracker) blame(r *resource, is trouble) notice {
 		t.inFailure--
 	}
 	// One with fewer failures than before may not be among the worst any more. Taking it off has the list filled anew where others wait.
-	told := is.failures < was.failures || !is.any()
-	if told {
-		told = t.worst.drop(r, t.inFailure)
+	visible := is.failures < was.failures || !is.any()
+	if visible {
+		visible = t.worst.drop(r, t.inFailure)
 	}
 	if is.any() {
-		said := is.reason == was.reason && is.step == was.step && is.message == was.message
-		told = t.worst.rank(r) || r.listed && !said || told
+		sameWords := is.reason == was.reason && is.step == was.step && is.message == was.message
+		visible = t.worst.rank(r) || r.listed && !sameWords || visible
 	}
-	if told {
+	if visible {
 		return urgent
 	}
 	return quiet
@@ -162,10 +162,10 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 	if r == nil {
 		return quiet
 	}
-	told := t.recount(r, func() { r.known = false })
-	told = max(told, t.blame(r, trouble{}), r.setRolledBackLocked(t, ""))
+	news := t.recount(r, func() { r.known = false })
+	news = max(news, t.blame(r, trouble{}), r.setRolledBackLocked(t, ""))
 	delete(t.resources, name)
-	return told
+	return news
 }
 
 func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {

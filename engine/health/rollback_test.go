@@ -17,7 +17,7 @@ func active(count int32, since time.Time, reason string) v1alpha1.RollbackStatus
 
 func TestRolledBackIsCounted(t *testing.T) {
 	g := NewWithT(t)
-	tracker, clk, told := newTracker(5)
+	tracker, clk, reported := newTracker(5)
 	shown := func() v1alpha1.RollbackStatus { return tracker.Snapshot().Rollback }
 	tracker.SetRolledBack(named("web"), "")
 	g.Expect(tracker.Snapshot().Resources.Total).To(BeZero(), "a resource that nobody knows is not made known by it")
@@ -25,14 +25,14 @@ func TestRolledBackIsCounted(t *testing.T) {
 
 	tracker.Observe(failed("web"))
 	tracker.Observe(failed("api"))
-	told.take()
+	reported.take()
 	tracker.SetRolledBack(named("web"), "Error")
 	g.Expect(shown()).To(Equal(active(1, clk.Now(), "Error")))
-	g.Expect(told.take()).To(Equal("urgent"))
+	g.Expect(reported.take()).To(Equal("urgent"))
 	first := clk.Now()
 	clk.SetTime(clk.Now().Add(time.Minute))
 	tracker.SetRolledBack(named("web"), "Error")
-	g.Expect(told.take()).To(BeEmpty(), "nothing has changed")
+	g.Expect(reported.take()).To(BeEmpty(), "nothing has changed")
 	tracker.SetRolledBack(named("api"), "Degraded")
 	g.Expect(shown()).To(Equal(active(2, first, "Error")), "since when, and why, is that of the first")
 	g.Expect(tracker.InFailure()).To(ConsistOf(named("web"), named("api")))

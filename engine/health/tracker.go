@@ -118,17 +118,17 @@ func (t *Tracker) Retain(keep func(types.NamespacedName) bool) {
 		}
 	}
 	t.change(func() notice {
-		told := slow
+		news := slow
 		t.restored = nil
 		for _, name := range gone {
-			told = max(told, t.remove(name))
+			news = max(news, t.remove(name))
 		}
 		for _, r := range t.resources {
 			if !r.known {
 				t.recount(r, func() { r.known = true })
 			}
 		}
-		return told
+		return news
 	})
 }
 
@@ -138,15 +138,15 @@ func (t *Tracker) Observe(o Observation) {
 		t.restored = nil
 		r := t.get(o.Resource)
 		r.observed = true
-		told := t.recount(r, func() {
+		news := t.recount(r, func() {
 			r.known = true
-			r.note(o)
+			r.observe(o)
 		})
 		if o.Counts {
 			t.count(o)
-			told = slow
+			news = slow
 		}
-		return max(told, t.blame(r, r.troubleAfter(o)))
+		return max(news, t.blame(r, r.troubleAfter(o)))
 	})
 }
 
@@ -180,8 +180,8 @@ func (t *Tracker) Snapshot() Snapshot {
 
 // change runs f under the lock and tells the listener outside it. Whatever makes the box Degraded, or ends it, is urgent.
 func (t *Tracker) change(f func() notice) {
-	if told := t.locked(f); told != quiet {
-		t.changed(told == urgent)
+	if news := t.locked(f); news != quiet {
+		t.changed(news == urgent)
 	}
 }
 
@@ -189,11 +189,11 @@ func (t *Tracker) locked(f func() notice) notice {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.degradedLocked()
-	told := f()
+	news := f()
 	if t.degradedLocked() != before {
 		return urgent
 	}
-	return told
+	return news
 }
 
 // degradedLocked says whether enough cycles in a row have failed. A box without resources is not degraded; but before the caches have

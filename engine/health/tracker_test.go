@@ -19,24 +19,24 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// listener remembers what a tracker told.
+// listener remembers what a tracker reports.
 type listener struct {
-	told []bool
+	reports []bool
 }
 
-func (l *listener) changed(urgent bool) { l.told = append(l.told, urgent) }
+func (l *listener) changed(urgent bool) { l.reports = append(l.reports, urgent) }
 
-// take gives what was told since the last take: "", "slow" or "urgent", by the most pressing one.
+// take gives what was reported since the last take: "", "slow" or "urgent", by the most pressing one.
 func (l *listener) take() string {
 	said := ""
-	for _, urgent := range l.told {
+	for _, urgent := range l.reports {
 		if urgent {
 			said = "urgent"
 		} else if said == "" {
 			said = "slow"
 		}
 	}
-	l.told = nil
+	l.reports = nil
 	return said
 }
 
@@ -390,7 +390,7 @@ func TestMessageIsCut(t *testing.T) {
 	}
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestWhichChangesAreReported(t *testing.T) {
 	g := NewWithT(t)
 	tracker, _, l := newTracker(4)
 	step := func(want string, o Observation) {
@@ -415,7 +415,7 @@ func TestWhatIsTold(t *testing.T) {
 	step("urgent", failed("a")) // nobody has read the list in between
 }
 
-func TestToldOfAFullList(t *testing.T) {
+func TestWhichChangesOfAFullListAreReported(t *testing.T) {
 	g := NewWithT(t)
 	tracker, _, l := newTracker(1)
 	for i := range 10 {
@@ -536,9 +536,9 @@ func TestConcurrent(t *testing.T) {
 	g := NewWithT(t)
 	const workers, each = 8, 200
 	var tracker *Tracker
-	var told atomic.Int64
+	var reported atomic.Int64
 	tracker = NewTracker(clocktesting.NewFakePassiveClock(start), 5, func(bool) {
-		told.Add(1)
+		reported.Add(1)
 		tracker.Snapshot() // called outside the lock, so it may ask
 	})
 	var wg sync.WaitGroup
@@ -562,7 +562,7 @@ func TestConcurrent(t *testing.T) {
 	g.Expect(s.SuccessCount).To(Equal(int64(workers*each + 40)))
 	g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 40, Ready: 40}))
 	g.Expect(s.Failing).To(BeEmpty())
-	g.Expect(told.Load()).To(BeNumerically(">=", 2*workers*each))
+	g.Expect(reported.Load()).To(BeNumerically(">=", 2*workers*each))
 }
 
 // TestListUnderLoad compares the list, kept up piece by piece, with one made from all resources.

@@ -27,7 +27,7 @@ status: {fields: [{path: replicas, value: "{{ .children.deployment.status.readyR
 
 const benchSpec = `{image: " NGINX:1 ", host: shop.example.com, tls: true}`
 
-// BenchmarkUnchanged is a look that finds nothing to do, with five children.
+// BenchmarkUnchanged is a cycle that finds nothing to do, with five children.
 func BenchmarkUnchanged(b *testing.B) {
 	p := newPorts()
 	plan := planOf(b, fiveChildren)

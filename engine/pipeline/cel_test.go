@@ -111,8 +111,8 @@ onReconcile:
 		`services: cel "children.deployment.status.readyReplicas > 0": children.deployment.status.readyReplicas is 0`}))
 }
 
-// Where the time decides, the resource is looked at again when it changes the answer.
-func TestTimeConditionsSayWhenToLookAgain(t *testing.T) {
+// Where the time decides, the resource is reconciled again when it changes the answer.
+func TestTimeConditionsSayWhenToReconcile(t *testing.T) {
 	const hour = `{field: metadata.creationTimestamp, olderThan: 1h}`
 	for name, box := range map[string]string{
 		"when":                    `{onReconcile: {configmaps: [{when: [` + hour + `]}]}}`,

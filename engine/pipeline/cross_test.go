@@ -174,11 +174,11 @@ onReconcile: {configmaps: [{data: {v: '{{ default "none" .cross.db.data.v }}'}}]
 		g.Expect(res.Reconciling.Status).To(gomega.Equal(metav1.ConditionFalse), "nothing is under way")
 		return res.Ready.Message, r.Stored
 	}
-	said, stored := ready(website(t, `{host: shared}`))
-	g.Expect(said).To(gomega.HavePrefix(`the last reconcile succeeded; cross db: selector.namespace: namespace "shared" does not`))
+	message, stored := ready(website(t, `{host: shared}`))
+	g.Expect(message).To(gomega.HavePrefix(`the last reconcile succeeded; cross db: selector.namespace: namespace "shared" does not`))
 	ns.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowFrom: "team-a"})
-	said, _ = ready(stored)
-	g.Expect(said).To(gomega.Equal("the last reconcile succeeded"), "what is allowed, and absent, is not")
+	message, _ = ready(stored)
+	g.Expect(message).To(gomega.Equal("the last reconcile succeeded"), "what is allowed, and absent, is not")
 }
 
 func TestARequiredKindThatIsNotInstalledIsRetried(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWhatCrossReadsIsAnInput(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := withDatabase(database("team-a", "main", "db.local", nil))
 			plan := planOf(t, tc.box)
-			r := settledRun(g, p, plan, website(t, `{database: {name: main}}`))
+			r := idleRun(g, p, plan, website(t, `{database: {name: main}}`))
 			tc.change(p)
 			g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.Equal(tc.want))
 		})
@@ -272,17 +272,17 @@ func TestANamespaceThatIsNotThereSoundsLikeOneThatDoesNotLetIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			told := map[bool]string{}
+			answers := map[bool]string{}
 			for _, exists := range []bool{true, false} {
 				p := newPorts()
 				if exists {
 					p.others = append(p.others, other(stage.NamespaceKind, "", "shared", nil))
 				}
 				r, err := p.run(planOf(t, box), website(t, "host: shared"))
-				told[exists] = fmt.Sprint(err, r.Waits, r.Completed)
+				answers[exists] = fmt.Sprint(err, r.Waits, r.Completed)
 			}
-			g.Expect(told[true]).To(gomega.ContainSubstring("does not let resources"))
-			g.Expect(told[false]).To(gomega.Equal(told[true]))
+			g.Expect(answers[true]).To(gomega.ContainSubstring("does not let resources"))
+			g.Expect(answers[false]).To(gomega.Equal(answers[true]))
 		})
 	}
 }

@@ -94,11 +94,11 @@ func TestRingsAreFoundAmongMany(t *testing.T) {
 	}
 	ring := ringOf("box", "b0-0", layers("box"))
 	g.Expect(ring).To(gomega.HaveLen(deep + 3))
-	said := spokenRing(ring)
-	g.Expect(said).To(gomega.HavePrefix("box → b0-0 → "))
-	g.Expect(said).To(gomega.HaveSuffix(" → box"))
-	g.Expect(said).To(gomega.ContainSubstring(" → (31 more) → "))
-	g.Expect(strings.Count(said, "→")).To(gomega.Equal(maxRing))
+	text := spokenRing(ring)
+	g.Expect(text).To(gomega.HavePrefix("box → b0-0 → "))
+	g.Expect(text).To(gomega.HaveSuffix(" → box"))
+	g.Expect(text).To(gomega.ContainSubstring(" → (31 more) → "))
+	g.Expect(strings.Count(text, "→")).To(gomega.Equal(maxRing))
 }
 
 const dependent = `
@@ -162,7 +162,7 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(goes.Inputs.Observed()).To(gomega.BeZero())
 
 	// Active now: it goes on whatever becomes of them, and asks for nothing.
-	settled := settledRun(g, p, plan, r.Stored)
+	settled := idleRun(g, p, plan, r.Stored)
 	p.dependencies = nil
 	g.Expect(settled.Inputs.Unchanged(&plan.Plan, settled.Stored, p, now)).To(gomega.BeTrue())
 	g.Expect(r.Inputs.Observed()).To(gomega.BeZero(), "also the cycle that made it Active has forgotten them")

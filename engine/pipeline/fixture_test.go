@@ -129,8 +129,8 @@ type ports struct {
 	missing      []string // kinds that are not installed
 	dependencies map[string]DependencyState
 
-	vanished bool // the resource
-	looks    int  // at whether it did
+	gone  bool // the resource
+	asked int // how often it was asked whether the resource is gone
 
 	kinds      func() []schema.GroupVersionKind
 	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured
@@ -235,10 +235,10 @@ func (p *ports) Finish(ctx context.Context, resource *unstructured.Unstructured,
 	return p.finish(ctx, resource, finalizers)
 }
 
-// Gone counts the looks at whether a resource is still there.
+// Gone counts how often it is asked whether the resource is still there.
 func (p *ports) Gone(context.Context, *unstructured.Unstructured) (bool, error) {
-	p.looks++
-	return p.vanished, nil
+	p.asked++
+	return p.gone, nil
 }
 
 func (p *ports) Namespaced(kind schema.GroupVersionKind) (bool, error) { return p.namespaced(kind) }

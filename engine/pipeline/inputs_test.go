@@ -21,8 +21,8 @@ onReconcile:
   services: [{port: 80, selector: {a: b}}]
 `
 
-// settledRun runs a plan until it has made all, and then once more: the inputs are those of a cycle that wrote nothing.
-func settledRun(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) *Run {
+// idleRun runs a plan until it has made all, and then once more: the inputs are those of a cycle that wrote nothing.
+func idleRun(g *gomega.WithT, p *ports, plan *Plan, stored *unstructured.Unstructured) *Run {
 	r, err := p.run(plan, stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	r, err = p.run(plan, r.Stored)
@@ -86,7 +86,7 @@ func TestUnchanged(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
 			plan := planOf(t, tc.box)
-			r := settledRun(g, p, plan, website(t, ""))
+			r := idleRun(g, p, plan, website(t, ""))
 			stored := tc.change(p, r.Stored)
 			g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, p, now)).To(gomega.Equal(tc.want))
 		})
@@ -97,7 +97,7 @@ func TestUnchangedOfAnotherPlan(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	plan := planOf(t, twoChildren)
-	r := settledRun(g, p, plan, website(t, ""))
+	r := idleRun(g, p, plan, website(t, ""))
 	g.Expect(r.Inputs.Unchanged(&planOf(t, twoChildren).Plan, r.Stored, p, now)).To(gomega.BeFalse())
 	var none *Inputs
 	g.Expect(none.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeFalse())
@@ -114,11 +114,11 @@ func TestOwnCreationsAndMarksChangeNothing(t *testing.T) {
 	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue(), "the first cycle knows its own children and marks")
 }
 
-func TestACorrectedChildIsLookedAtAgain(t *testing.T) {
+func TestACorrectedChildIsReconciledAgain(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	plan := planOf(t, twoChildren)
-	r := settledRun(g, p, plan, website(t, ""))
+	r := idleRun(g, p, plan, website(t, ""))
 	p.edit("shop", func(c *unstructured.Unstructured) {
 		c.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: children.IDOf(c), v1alpha1.AnnotationApplied: "other"})
 	})
@@ -197,7 +197,7 @@ func TestAStepBeforeTheChildrenIsNotHelpedByThem(t *testing.T) {
 	g.Expect(r.Inputs.Unchanged(&plan.Plan, r.Stored, p, now)).To(gomega.BeTrue())
 }
 
-func TestAFailedWriteIsLookedAtWhenAChildChanges(t *testing.T) {
+func TestAFailedWriteIsReconciledWhenAChildChanges(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	p.put(configMapKind, "shop", "configmaps")
@@ -217,7 +217,7 @@ func TestOurOwnStatusWriteCanBeTakenOutOfTheInputs(t *testing.T) {
 	p := newPorts()
 	plan := planOf(t, `status: {fields: [{path: phase, value: "{{ .status.phase }}x"}]}`)
 	stored := website(t, "")
-	r := settledRun(g, p, plan, stored)
+	r := idleRun(g, p, plan, stored)
 	answer := r.Stored.DeepCopy()
 	answer.Object["status"] = map[string]any{"phase": "x"}
 	g.Expect(r.Inputs.Unchanged(&plan.Plan, answer, p, now)).To(gomega.BeFalse(), "the box reads the status")

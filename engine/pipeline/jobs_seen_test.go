@@ -36,8 +36,8 @@ func (l *lifeOfAJob) rolledOut() string {
 	return ""
 }
 
-// settles runs cycles until one does nothing, and gives the last of them.
-func (l *lifeOfAJob) settles() *Run {
+// runUntilIdle runs cycles until one does nothing, and gives the last of them.
+func (l *lifeOfAJob) runUntilIdle() *Run {
 	l.tb.Helper()
 	for range 10 {
 		if r, did := l.cycle(); len(did) == 0 {
@@ -68,23 +68,23 @@ onCreate: {deployments: [{image: "{{ .spec.image }}", reconcile: true, when: [` 
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLife(t, tc.box, `{image: a, tags: [x]}`)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.BeEmpty())
 			l.ends(tc.first, batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"))
 
 			l.goes(tc.first) // by its life time: what it did counts nevertheless
-			l.Expect(l.settles().Waits).To(gomega.BeEmpty())
+			l.Expect(l.runUntilIdle().Waits).To(gomega.BeEmpty())
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"))
 
 			l.edit(`{image: b, tags: [x]}`)
-			r := l.settles()
+			r := l.runUntilIdle()
 			l.Expect(l.job(tc.second)).NotTo(gomega.BeNil())
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"), "the Job of b has not completed")
 			l.Expect(r.Waits).To(gomega.HaveLen(1))
 			l.ends(tc.second, batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("b"))
 
 			l.edit(`{image: c, tags: [x]}`)
@@ -110,21 +110,21 @@ func TestAJobThatWaitsIsNotAnsweredByItsFormerRun(t *testing.T) {
 			}
 			l := newLife(t, `onReconcile: {jobs: [{id: migrate, replace: true, `+migrate+`}, {id: backup, name: backup, image: "{{ .spec.image }}", replace: true}],
   deployments: [{image: "{{ .spec.image }}", when: [`+gate+`]}]}`, `{image: a, tags: [x]}`)
-			l.settles()
+			l.runUntilIdle()
 			l.ends("backup", batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.ends("shop", batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"))
 
 			l.edit(`{image: b, tags: [x]}`)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"), "the backup has not completed")
 			l.ends("backup", batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("a"), "the migration has not completed")
 			l.ends("shop", batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("b"))
 		})
 	}
@@ -139,11 +139,11 @@ func TestAJobThatIsLeftAsItIsCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLife(t, gatedOn(job, migrated), `{image: a}`)
-			l.settles()
+			l.runUntilIdle()
 			l.ends("shop", batchv1.JobComplete)
-			l.settles()
+			l.runUntilIdle()
 			l.edit(`{image: b, tls: true}`)
-			l.settles()
+			l.runUntilIdle()
 			l.Expect(l.rolledOut()).To(gomega.Equal("b"))
 		})
 	}
@@ -154,7 +154,7 @@ func TestTheEndOfAJobThatIsLeftAsItIsIsSeenByAnEarlierGroup(t *testing.T) {
 	l := newLife(t, `onReconcile: {jobs: [{id: migrate, image: "{{ .spec.image }}"}]}
 onCreate: {configmaps: [{name: after, when: [`+migrated+`]}]}`, `{image: a}`)
 	strictAboutJobs(l.world)
-	l.settles()
+	l.runUntilIdle()
 	l.edit(`{image: b}`)
 	_, err := l.world.run(l.plan, l.stored)
 	l.Expect(err).To(gomega.MatchError(errFixed), "the Job of a is still running")
@@ -228,14 +228,14 @@ onReconcile: {jobs: [{id: backup, name: backup, image: "{{ .spec.image }}", repl
 // What a resource goes back to had its Jobs behind it: one that fails since then does not keep the rest from going back.
 func TestGoingBackDoesNotWaitForAJob(t *testing.T) {
 	l := newLife(t, gatedOn(`replace: true`, migrated), `{image: a}`)
-	l.settles()
+	l.runUntilIdle()
 	l.ends("shop", batchv1.JobComplete)
-	l.settles()
+	l.runUntilIdle()
 	good := snapshotOf(l.stored)
 	l.edit(`{image: b}`)
-	l.settles()
+	l.runUntilIdle()
 	l.ends("shop", batchv1.JobFailed)
-	l.settles()
+	l.runUntilIdle()
 	l.world.edit("shop", func(o *unstructured.Unstructured) {
 		if o.GetKind() == "Deployment" {
 			l.Expect(unstructured.SetNestedField(o.Object, int64(7), "spec", "replicas")).To(gomega.Succeed())

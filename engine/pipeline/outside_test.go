@@ -33,8 +33,8 @@ status:
   - {path: "conditions[OfSecond]", value: {status: "{{ eq .external.second.limit 5 }}"}}
 `
 
-// said gives what a result writes, by the names of fields and conditions: nil takes away.
-func said(res status.Result) map[string]any {
+// written gives what a result writes, by the names of fields and conditions: nil takes away.
+func written(res status.Result) map[string]any {
 	out := map[string]any{}
 	for _, f := range res.Fields {
 		out[strings.Join(f.Path, ".")] = f.Value
@@ -102,7 +102,7 @@ func TestAnErrorLeavesWhatItWasTooEarlyToKnow(t *testing.T) {
 			} else {
 				g.Expect(shown).NotTo(gomega.HaveOccurred())
 			}
-			g.Expect(said(res)).To(gomega.Equal(tc.want))
+			g.Expect(written(res)).To(gomega.Equal(tc.want))
 		})
 	}
 }
@@ -116,5 +116,5 @@ status: {fields: [{path: phase, value: "{{ .external.quota.limit }}"}, {path: me
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	res, err := r.Result(context.Background(), nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(said(res)).To(gomega.Equal(map[string]any{"phase": nil, "message": "GET https://quota.example.com: answered so"}))
+	g.Expect(written(res)).To(gomega.Equal(map[string]any{"phase": nil, "message": "GET https://quota.example.com: answered so"}))
 }

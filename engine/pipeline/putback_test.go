@@ -97,16 +97,16 @@ func TestWhatIsSaidOfAChildThatWasPutBack(t *testing.T) {
 				world.kinds = func() []schema.GroupVersionKind { return append(world.allKinds(), compile.SecretKind) }
 				r, err := world.run(plan, stored)
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				said := ""
+				messages := ""
 				for _, e := range r.Events {
 					g.Expect(e.Reason).To(gomega.Equal(v1alpha1.ReasonPutBack))
 					g.Expect(e.Warning).To(gomega.BeFalse())
 					g.Expect(e.Related.Name).To(gomega.Equal("shop"))
 					g.Expect(e.Related.FieldPath).To(gomega.HavePrefix(tc.put[0].Path), "another field is another event")
 					g.Expect(e.Related.FieldPath).To(gomega.HaveSuffix(tc.put[min(len(tc.put), 5)-1].Path))
-					said += e.Message
+					messages += e.Message
 				}
-				g.Expect(said).To(gomega.Equal(want), "%s", action)
+				g.Expect(messages).To(gomega.Equal(want), "%s", action)
 			}
 		})
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
-// asks is a dry run that notes what it is asked, and refuses what has a name.
-type asks struct {
+// recorder is a dry run that notes what it is asked, and refuses what has a name.
+type recorder struct {
 	*ports
 
 	refuse string
 	asked  []string
 }
 
-func (a *asks) Apply(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
+func (a *recorder) Apply(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
 	name := child.Object.GetName()
 	a.asked = append(a.asked, name)
 	if name == a.refuse {
@@ -49,7 +49,7 @@ func TestDryRunComesFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
-			dry := &asks{ports: p, refuse: tc.refuse}
+			dry := &recorder{ports: p, refuse: tc.refuse}
 			ports := p.ports()
 			ports.DryRun = dry
 			plan := planOf(t, dryBox)
@@ -87,7 +87,7 @@ func TestDryRunPassesKindsThatAreNotInstalledYet(t *testing.T) {
 		return false, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	}
 	ports := p.ports()
-	ports.DryRun = &asks{ports: p}
+	ports.DryRun = &recorder{ports: p}
 	plan := planOf(t, `
 rollBackOnError: true
 onReconcile: {configmaps: [{name: a}], resources: [{manifest: {apiVersion: example.com/v1, kind: Later, metadata: {name: x}}}]}

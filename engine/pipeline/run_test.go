@@ -280,7 +280,7 @@ func TestATerminatingChildIsWaitedFor(t *testing.T) {
 	g.Expect(r.Writes).To(gomega.BeEmpty())
 }
 
-func TestATerminatingObjectOfSomebodyElseIsLookedAtAgain(t *testing.T) {
+func TestATerminatingObjectOfAnotherOwnerIsTriedAgainByTime(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
 	theirs := p.put(configMapKind, "seed", "configmaps/seed", func(c *unstructured.Unstructured) {

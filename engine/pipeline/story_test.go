@@ -124,8 +124,8 @@ func (s *story) cycle() (*Run, error) {
 	return r, err
 }
 
-// settles runs cycles as events would. One more, which nobody asks for, must find nothing to do.
-func (s *story) settles() {
+// runUntilIdle runs cycles as events would. One more, which nobody asks for, must find nothing to do.
+func (s *story) runUntilIdle() {
 	for cycles := 0; ; cycles++ {
 		s.Expect(cycles).To(gomega.BeNumerically("<", 40), "the cycles don't come to an end\n%s", s.log)
 		wasBack := s.back
@@ -175,10 +175,10 @@ func TestNothingIsLeftToDoWhateverBecomesOfJobs(t *testing.T) {
 		p := newPorts()
 		strictAboutJobs(p)
 		s := &story{WithT: gomega.NewWithT(t), p: p, plan: planOf(t, box), stored: website(t, "image: a"), log: []string{fmt.Sprintf("seed %d:\n%s", seed, box)}}
-		s.settles()
+		s.runUntilIdle()
 		for range 8 {
 			s.goesOn(rnd)
-			s.settles()
+			s.runUntilIdle()
 		}
 		back = back || strings.Contains(strings.Join(s.log, " "), "goes back")
 	}

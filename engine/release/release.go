@@ -82,11 +82,11 @@ type Releaser struct {
 // Release writes the cause to a resource, and then takes the marks off: in this order, since nothing holds the resource afterwards. It
 // gives the resource as it was last written, also with an error; nil: nothing was written.
 func (r *Releaser) Release(ctx context.Context, resource *unstructured.Unstructured, cause Cause) (*unstructured.Unstructured, error) {
-	told, err := r.tell(ctx, resource, cause)
+	written, err := r.tell(ctx, resource, cause)
 	if err != nil {
 		return nil, err
 	}
-	return told, r.unmark(ctx, told)
+	return written, r.unmark(ctx, written)
 }
 
 // tell writes the last status of a resource, which says that it is let go, and gives the resource as it is then. Where the API server

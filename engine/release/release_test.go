@@ -153,9 +153,9 @@ func TestALastStatusThatIsRefused(t *testing.T) {
 			g := NewWithT(t)
 			code := tc.code
 			e, _ := box(t, &code)
-			told, err := e.tell(t.Context(), website("shop", true), Drained())
+			written, err := e.tell(t.Context(), website("shop", true), Drained())
 			g.Expect(err != nil).To(Equal(tc.fails))
-			g.Expect(told == nil).To(Equal(tc.fails))
+			g.Expect(written == nil).To(Equal(tc.fails))
 		})
 	}
 }

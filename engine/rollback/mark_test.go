@@ -66,7 +66,7 @@ func TestRetriesBecomeRare(t *testing.T) {
 	g.Expect((&Mark{Since: since, Held: true}).MustRetry(time.Minute, since.Add(-time.Hour))).To(gomega.BeFalse())
 }
 
-func TestBrokenMarksAreNone(t *testing.T) {
+func TestBrokenMarksAreIgnored(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `"x"`, "{}", `{"snapshot": "a"}`, `{"generation": "4", "snapshot": "a", "revision": "b"}`} {
 		resource := &unstructured.Unstructured{Object: map[string]any{}}
 		resource.SetAnnotations(map[string]string{v1alpha1.AnnotationRolledBack: text})

@@ -234,7 +234,7 @@ func TestWhatAMarkNames(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSnapshot(t *testing.T) {
+func TestObjectsThatAreNoSnapshotsAreIgnored(t *testing.T) {
 	g := NewWithT(t)
 	s, w := newStore(t)
 	w.save(g, s, 1)

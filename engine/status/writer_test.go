@@ -304,7 +304,7 @@ func TestPruneAndDefault(t *testing.T) {
 	g.Expect(desired).NotTo(HaveKey("typo"))
 }
 
-func TestOddStored(t *testing.T) {
+func TestAStoredStatusOfAnotherShape(t *testing.T) {
 	g := NewWithT(t)
 	w := newWriter(t, aStatus)
 	for _, obj := range []*unstructured.Unstructured{nil, {}, {Object: map[string]any{"status": map[string]any{"conditions": "text", "phase": func() {}}}}} {

@@ -88,20 +88,20 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// notes are the calls of a notify function, as "owner@box".
-type notes struct {
+// notifications are the calls of a notify function, as "owner@box".
+type notifications struct {
 	mu    sync.Mutex
 	calls []string
 }
 
-func (n *notes) note(owner types.UID, box string, _ schema.GroupVersionKind) {
+func (n *notifications) add(owner types.UID, box string, _ schema.GroupVersionKind) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls = append(n.calls, string(owner)+"@"+box)
 }
 
 // take gives the calls since the last take, when all is quiet.
-func (n *notes) take() []string {
+func (n *notifications) take() []string {
 	synctest.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,15 +112,15 @@ func (n *notes) take() []string {
 }
 
 // running gives Children that run until stop is called; stop waits. A goroutine that is left fails the test.
-func running(t *testing.T, client *dynamicfake.FakeDynamicClient) (children *Children, told *notes, stop func()) {
+func running(t *testing.T, client *dynamicfake.FakeDynamicClient) (children *Children, notified *notifications, stop func()) {
 	t.Helper()
 	g := NewWithT(t)
-	told = &notes{}
-	children = NewChildren(Config{Client: client, Mapper: mapper(), Log: logr.Discard()}, told.note)
+	notified = &notifications{}
+	children = NewChildren(Config{Client: client, Mapper: mapper(), Log: logr.Discard()}, notified.add)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { g.Expect(children.Run(ctx)).To(Succeed()) })
-	return children, told, func() {
+	return children, notified, func() {
 		cancel()
 		group.Wait()
 	}

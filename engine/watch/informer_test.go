@@ -190,7 +190,7 @@ func TestStopWaitsForListsInFlight(t *testing.T) {
 	g.Eventually(stopped).Should(BeClosed())
 }
 
-func TestAKindThatDislikesTheProbeIsWatched(t *testing.T) {
+func TestAKindThatRefusesTheProbeIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		client := newClient(child("ns", "a", "1", ""))

@@ -18,7 +18,7 @@ import (
 )
 
 // observing gives Observed that run until stop is called, and what notify was told, as "old>new".
-func observing(t *testing.T, client *dynamicfake.FakeDynamicClient) (observed *Observed, told func() []string, stop func()) {
+func observing(t *testing.T, client *dynamicfake.FakeDynamicClient) (observed *Observed, notified func() []string, stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	var mu sync.Mutex
@@ -37,7 +37,7 @@ func observing(t *testing.T, client *dynamicfake.FakeDynamicClient) (observed *O
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { g.Expect(observed.Run(ctx)).To(Succeed()) })
-	told = func() []string {
+	notified = func() []string {
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
@@ -45,7 +45,7 @@ func observing(t *testing.T, client *dynamicfake.FakeDynamicClient) (observed *O
 		calls = nil
 		return out
 	}
-	return observed, told, func() {
+	return observed, notified, func() {
 		cancel()
 		group.Wait()
 	}
@@ -57,11 +57,11 @@ func TestObservedObjects(t *testing.T) {
 		labeled := object(cupKind, "b", "y", "2")
 		labeled.SetLabels(map[string]string{"app": "web"})
 		client := newClient(object(cupKind, "a", "x", "1"), labeled)
-		observed, told, stop := observing(t, client)
+		observed, notified, stop := observing(t, client)
 		defer stop()
 		g.Expect(observed.Get(cupKind, "a", "x")).To(BeNil(), "nobody reads the kind yet")
 		g.Expect(observed.Acquire(t.Context(), "box", cupKind)).To(Succeed())
-		g.Expect(told()).To(ConsistOf(">x#1", ">y#2"), "what is there is told, too: somebody may have found it absent")
+		g.Expect(notified()).To(ConsistOf(">x#1", ">y#2"), "what is there is told, too: somebody may have found it absent")
 
 		g.Expect(observed.Get(cupKind, "a", "x").GetResourceVersion()).To(Equal("1"))
 		g.Expect(observed.Get(cupKind, "b", "x")).To(BeNil())
@@ -72,7 +72,7 @@ func TestObservedObjects(t *testing.T) {
 		update(t, client, object(cupKind, "a", "x", "3"))
 		create(t, client, object(cupKind, "a", "z", "4"))
 		remove(t, client, object(cupKind, "a", "z", ""))
-		g.Expect(told()).To(Equal([]string{"x#1>x#3", ">z#4", "z#4>"}))
+		g.Expect(notified()).To(Equal([]string{"x#1>x#3", ">z#4", "z#4>"}))
 	})
 }
 
@@ -80,7 +80,7 @@ func TestObservedKindsAreSharedAndStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		client := newClient(object(cupKind, "a", "x", "1"))
-		observed, told, stop := observing(t, client)
+		observed, notified, stop := observing(t, client)
 		defer stop()
 		g.Expect(observed.Acquire(t.Context(), "one", cupKind)).To(Succeed())
 		g.Expect(observed.Acquire(t.Context(), "two", cupKind)).To(Succeed())
@@ -90,9 +90,9 @@ func TestObservedKindsAreSharedAndStopped(t *testing.T) {
 		g.Expect(observed.Get(cupKind, "a", "x")).NotTo(BeNil(), "two still reads it")
 		observed.Release("two", cupKind)
 		g.Expect(observed.Get(cupKind, "a", "x")).To(BeNil())
-		told()
+		notified()
 		create(t, client, object(cupKind, "a", "late", "2"))
-		g.Expect(told()).To(BeEmpty())
+		g.Expect(notified()).To(BeEmpty())
 		g.Expect(meta.IsNoMatchError(observed.Acquire(t.Context(), "one", otherKind))).To(BeTrue())
 	})
 }

@@ -65,40 +65,40 @@ func TestResourceEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		client := newClient(child("ns", "a", "1", ""))
-		told := &record{}
-		r := newResources(client, told.events())
+		notified := &record{}
+		r := newResources(client, notified.events())
 		g.Expect(r.HasSynced()).To(BeFalse())
 		r.Start(t.Context())
 		r.Start(t.Context())
 		defer r.Stop()
 		g.Expect(r.WaitForSync(t.Context())).To(Succeed())
 		g.Expect(r.HasSynced()).To(BeTrue())
-		g.Expect(told.take()).To(Equal([]string{"initial ns/a#1"}))
+		g.Expect(notified.take()).To(Equal([]string{"initial ns/a#1"}))
 		create(t, client, child("ns", "b", "2", ""))
-		g.Expect(told.take()).To(Equal([]string{"add ns/b#2"}))
+		g.Expect(notified.take()).To(Equal([]string{"add ns/b#2"}))
 		update(t, client, child("ns", "b", "3", ""))
 		update(t, client, child("ns", "b", "3", ""))
-		g.Expect(told.take()).To(Equal([]string{"update ns/b#3"}))
+		g.Expect(notified.take()).To(Equal([]string{"update ns/b#3"}))
 		update(t, client, named("second", child("ns", "b", "4", "")))
-		g.Expect(told.take()).To(Equal([]string{"delete ns/b#3", "add ns/b#4"}), "made again under its name")
+		g.Expect(notified.take()).To(Equal([]string{"delete ns/b#3", "add ns/b#4"}), "made again under its name")
 		remove(t, client, child("ns", "b", "", ""))
-		g.Expect(told.take()).To(Equal([]string{"delete ns/b#4"}))
+		g.Expect(notified.take()).To(Equal([]string{"delete ns/b#4"}))
 
 		r.Stop()
 		r.Stop()
 		create(t, client, child("ns", "c", "5", ""))
-		g.Expect(told.take()).To(BeEmpty())
+		g.Expect(notified.take()).To(BeEmpty())
 		r.Start(t.Context())
-		g.Expect(told.take()).To(BeEmpty())
+		g.Expect(notified.take()).To(BeEmpty())
 		g.Expect(requests(client, "watch")).To(Equal(1))
 	})
 }
 
 func TestAnEndThatNobodyHasSeen(t *testing.T) {
-	var told []string
+	var notified []string
 	events := ResourceEvents{
-		Delete: func(obj *unstructured.Unstructured) { told = append(told, "delete "+obj.GetName()) },
-		Missed: func(obj *unstructured.Unstructured) { told = append(told, "missed "+obj.GetName()) },
+		Delete: func(obj *unstructured.Unstructured) { notified = append(notified, "delete "+obj.GetName()) },
+		Missed: func(obj *unstructured.Unstructured) { notified = append(notified, "missed "+obj.GetName()) },
 	}
 	a, b := child("ns", "a", "1", ""), child("ns", "b", "1", "")
 	events.handler().OnDelete(a)
@@ -106,7 +106,7 @@ func TestAnEndThatNobodyHasSeen(t *testing.T) {
 	events.handler().OnUpdate(b, named("second", child("ns", "b", "4", "")))
 	events.Missed = nil
 	events.handler().OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/b", Obj: b})
-	NewWithT(t).Expect(told).To(Equal([]string{"delete a", "missed b", "missed b", "delete b"}))
+	NewWithT(t).Expect(notified).To(Equal([]string{"delete a", "missed b", "missed b", "delete b"}))
 }
 
 func TestResourceReads(t *testing.T) {
@@ -149,12 +149,12 @@ func TestResourcesOfSomeNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		client := newClient(child("one", "a", "1", ""), child("two", "b", "2", ""), child("three", "c", "3", ""))
-		told := &record{}
-		r := newResources(client, told.events(), "two", "one", "two")
+		notified := &record{}
+		r := newResources(client, notified.events(), "two", "one", "two")
 		r.Start(t.Context())
 		defer r.Stop()
 		g.Expect(r.WaitForSync(t.Context())).To(Succeed())
-		g.Expect(told.take()).To(ConsistOf("initial one/a#1", "initial two/b#2"))
+		g.Expect(notified.take()).To(ConsistOf("initial one/a#1", "initial two/b#2"))
 		g.Expect(r.Keys()).To(Equal([]types.NamespacedName{key("one", "a"), key("two", "b")}))
 		_, found := r.Get(key("three", "c"))
 		g.Expect(found).To(BeFalse())

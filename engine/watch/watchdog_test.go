@@ -71,11 +71,11 @@ func (s *stuck) List(ctx context.Context, options metav1.ListOptions) (*unstruct
 }
 
 // watching gives an informer whose watches tell what the test makes them tell.
-func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, told *ages, stop func()) {
+func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, tracked *ages, stop func()) {
 	t.Helper()
-	told = &ages{all: map[string]func() time.Duration{}}
+	tracked = &ages{all: map[string]func() time.Duration{}}
 	fake := newClient(child("a", "one", "1", "u1"))
-	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Ages: told},
+	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Ages: tracked},
 		informerOptions{resource: cups, handler: events.handler(), transform: transform(trimResource)})
 	client = &stuck{ResourceInterface: i.requests}
 	i.requests = client
@@ -83,7 +83,7 @@ func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, 
 	var group sync.WaitGroup
 	i.start(ctx, &group)
 	synctest.Wait()
-	return i, client, told, func() {
+	return i, client, tracked, func() {
 		cancel()
 		group.Wait()
 	}
@@ -92,16 +92,16 @@ func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, 
 func TestAQuietWatchIsListedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		i, client, told, stop := watching(t, ResourceEvents{})
+		i, client, tracked, stop := watching(t, ResourceEvents{})
 		g.Expect(i.get("a/one")).NotTo(BeNil())
 		lists, first := client.lists, client.watches[len(client.watches)-1]
 		bookmark := object(cupKind, "", "", "2")
 		for range 10 {
 			time.Sleep(50 * time.Second)
-			g.Expect(told.of("cups.test.example.com")).To(Equal(50 * time.Second))
+			g.Expect(tracked.of("cups.test.example.com")).To(Equal(50 * time.Second))
 			first.events <- apiwatch.Event{Type: apiwatch.Bookmark, Object: bookmark}
 			synctest.Wait()
-			g.Expect(told.of("cups.test.example.com")).To(BeZero())
+			g.Expect(tracked.of("cups.test.example.com")).To(BeZero())
 		}
 		g.Expect(client.lists).To(Equal(lists), "bookmarks are signs of life")
 
@@ -111,9 +111,9 @@ func TestAQuietWatchIsListedAgain(t *testing.T) {
 		synctest.Wait()
 		g.Expect(client.lists).To(BeNumerically(">", lists))
 		g.Expect(first.ended).To(BeTrue())
-		g.Expect(told.of("cups.test.example.com")).To(BeNumerically("<", time.Minute))
+		g.Expect(tracked.of("cups.test.example.com")).To(BeNumerically("<", time.Minute))
 		stop()
-		g.Expect(maps.Keys(told.all)).To(BeEmpty(), "a watch that is gone has no age")
+		g.Expect(maps.Keys(tracked.all)).To(BeEmpty(), "a watch that is gone has no age")
 	})
 }
 

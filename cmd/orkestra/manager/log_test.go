@@ -12,7 +12,7 @@ import (
 )
 
 // To end is no error: what is given up on the way out is logged at level info.
-func TestCalmStop(t *testing.T) {
+func TestErrorsOfAStopAreLoggedAsInfo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err     error
 		message string

@@ -11,7 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-func TestConditionsOfOnesOwn(t *testing.T) {
+func TestOwnConditions(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `
 status:
@@ -39,7 +39,7 @@ status:
 	}))
 }
 
-func TestAConditionOfOnesOwnThatIsNone(t *testing.T) {
+func TestAnOwnConditionOfAnotherShapeIsAnError(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `status: {fields: [{path: "conditions[A]", value: {status: true, reason: "{{ .spec.host }}"}}, {path: "conditions[B]", value: true}, {path: phase, value: Up}]}`)
 	c := cycleOf(website(t, `{host: not a reason}`))
@@ -80,7 +80,7 @@ func TestStatusFieldMistakes(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOnesOwnNeedASchemaThatKnowsConditions(t *testing.T) {
+func TestOwnConditionsNeedASchemaThatKnowsConditions(t *testing.T) {
 	g := gomega.NewWithT(t)
 	crd := websites(t)
 	delete(crd.Schema.Properties["status"].Properties, "conditions")

@@ -50,8 +50,8 @@ func TestConditionsOfErrors(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInTheWay: what is Ready, and what is under way, by the ready policy and by what is left to do.
-func TestWhatStandsInTheWay(t *testing.T) {
+// TestReadyAndReconcilingByWhatIsLeftToDo: what is Ready, and what is under way, by the ready policy and by what is left to do.
+func TestReadyAndReconcilingByWhatIsLeftToDo(t *testing.T) {
 	late := stage.Blocker{Weight: stage.ChildOnItsWay, Wait: stage.Wait{Reason: v1alpha1.ReasonChildrenNotCurrent, Message: "late", Of: "a"}}
 	failed := stage.Blocker{Weight: stage.ChildFailed, Wait: stage.Wait{Reason: v1alpha1.ReasonChildFailed, Message: "failed", Of: "b"}}
 	for name, tc := range map[string]struct {

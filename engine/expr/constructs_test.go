@@ -8,6 +8,7 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 
 	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // The constructs of text/template mean what they mean there, but for what this package changes.
@@ -126,7 +127,7 @@ func TestConstructs(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			v, err := c.Eval(t.Context(), sample())
+			v, err := c.Eval(t.Context(), fixtures.Sample())
 			if fails {
 				g.Expect(err).To(MatchError(ContainSubstring(message)))
 				return
@@ -153,8 +154,8 @@ func TestConcat_isTheSameAsExecuting(t *testing.T) {
 			long, err := NewScope(nil).Compile(text + `{{ "" }}`)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(long.parts).To(BeNil())
-			v, shortErr := short.Eval(t.Context(), sample())
-			w, longErr := long.Eval(t.Context(), sample())
+			v, shortErr := short.Eval(t.Context(), fixtures.Sample())
+			w, longErr := long.Eval(t.Context(), fixtures.Sample())
 			g.Expect(v).To(matchOrNil(w))
 			if longErr != nil {
 				g.Expect(shortErr).To(MatchError(longErr.Error()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // Whatever the text, nothing panics, and an evaluation ends in time and within reason.
@@ -38,7 +39,7 @@ func FuzzTemplate(f *testing.F) {
 				continue
 			}
 			_ = c.Paths()
-			d := sample()
+			d := fixtures.Sample()
 			runtime.ReadMemStats(&before)
 			start := time.Now()
 			v, err := c.Eval(t.Context(), d)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // Each of these would be too much; each must end with an error that names its limit, and soon.
@@ -82,7 +83,7 @@ func TestLimits(t *testing.T) {
 			c, err := NewScope(nil).Compile(tc.text)
 			g.Expect(err).NotTo(HaveOccurred())
 			b := budget.Until(func() error { return nil }) // on a busy machine time could be up first
-			v, err := c.eval(b, sample())
+			v, err := c.eval(b, fixtures.Sample())
 			g.Expect(err).To(HaveOccurred(), "%.100v", v)
 			g.Expect(len(err.Error())).To(BeNumerically("<", 256))
 			if tc.limit != "" {
@@ -139,7 +140,7 @@ func TestLimits_areOfTheWholeTree(t *testing.T) {
 	}
 	v, errs := NewScope(nil).CompileValue(leaves, field.NewPath("spec"))
 	g.Expect(errs).To(BeEmpty())
-	_, err := v.Eval(t.Context(), sample())
+	_, err := v.Eval(t.Context(), fixtures.Sample())
 	g.Expect(err).To(MatchError(ContainSubstring("[10]: evaluating")))
 	g.Expect(err).To(MatchError(ContainSubstring("over the output limit of a template (1 MiB)")))
 	for _, text := range []string{"{{ .spec.big }}", "x{{ .spec.big }}", "{{ .spec.list }}", "x{{ .spec.list }}", "{{ .spec.map }}"} {
@@ -166,7 +167,7 @@ func TestLimits_time(t *testing.T) {
 		}
 		return nil
 	})
-	_, err = c.eval(b, sample())
+	_, err = c.eval(b, fixtures.Sample())
 	g.Expect(err).To(MatchError(HaveSuffix("over the time limit of a template (1s)")))
 }
 
@@ -177,7 +178,7 @@ func TestLimits_callersDeadline(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = c.Eval(ctx, sample())
+	_, err = c.Eval(ctx, fixtures.Sample())
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))
 }
 
@@ -208,7 +209,7 @@ func BenchmarkEval(b *testing.B) {
 
 func run(b *testing.B, name string, eval func(context.Context, Data) (any, error)) {
 	b.Helper()
-	d := sample()
+	d := fixtures.Sample()
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

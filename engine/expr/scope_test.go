@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 func list(items *roots.Schema) roots.Schema {
@@ -272,7 +273,7 @@ func TestCompilePath(t *testing.T) {
 			g := NewWithT(t)
 			c, err := NewScope(nil).CompilePath(tc.text)
 			g.Expect(err).NotTo(HaveOccurred())
-			v, err := c.Eval(t.Context(), sample())
+			v, err := c.Eval(t.Context(), fixtures.Sample())
 			g.Expect(err).NotTo(HaveOccurred())
 			if tc.want == nil {
 				g.Expect(v).To(BeNil())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // A single expression keeps its own value; text around it makes a string.
@@ -288,24 +289,24 @@ func TestEval_leavesTheDataAlone(t *testing.T) {
 			g := NewWithT(t)
 			c, err := NewScope(nil).Compile(text)
 			g.Expect(err).NotTo(HaveOccurred())
-			d := sample()
+			d := fixtures.Sample()
 			v, err := c.Eval(t.Context(), d)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(d).To(Equal(sample()))
+			g.Expect(d).To(Equal(fixtures.Sample()))
 			// The result is the caller's, so changing it must not reach the data either.
 			scribble(v)
-			g.Expect(d).To(Equal(sample()))
+			g.Expect(d).To(Equal(fixtures.Sample()))
 		})
 	}
 	t.Run("a single path", func(t *testing.T) {
 		g := NewWithT(t)
 		c, err := NewScope(nil).Compile("{{ .spec }}")
 		g.Expect(err).NotTo(HaveOccurred())
-		d := sample()
+		d := fixtures.Sample()
 		v, err := c.Eval(t.Context(), d)
 		g.Expect(err).NotTo(HaveOccurred())
 		scribble(v)
-		g.Expect(d).To(Equal(sample()))
+		g.Expect(d).To(Equal(fixtures.Sample()))
 	})
 }
 
@@ -335,9 +336,9 @@ func TestEval_isTheSameEveryTimeAndInParallel(t *testing.T) {
 	g := NewWithT(t)
 	c, err := NewScope(nil).Compile(`{{ range $k, $v := .spec.database }}{{ $k }}{{ $v }}{{ end }}{{ keys .spec | join "," }}{{ values .spec.database }}{{ toYaml .spec }}`)
 	g.Expect(err).NotTo(HaveOccurred())
-	want, err := c.Eval(t.Context(), sample())
+	want, err := c.Eval(t.Context(), fixtures.Sample())
 	g.Expect(err).NotTo(HaveOccurred())
-	d := sample()
+	d := fixtures.Sample()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -358,43 +359,10 @@ func TestEval_handsOnTheCallersCancellation(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = c.Eval(ctx, sample())
+	_, err = c.Eval(ctx, fixtures.Sample())
 	g.Expect(err).To(MatchError(context.Canceled))
 	_, isBudget := errors.AsType[*budget.ExceededError](err)
 	g.Expect(isBudget).To(BeFalse())
-}
-
-// sample is the data that the examples of the reference page are about.
-func sample() Data {
-	return Data{
-		"apiVersion": "demo.example.com/v1", "kind": "Website",
-		"metadata": map[string]any{"name": "web", "namespace": "team-a", "generation": int64(2),
-			"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"a.b/c": "d"}},
-		"spec": map[string]any{
-			"replicas": int64(3), "tls": true, "ratio": 0.5, "title": "Hello", "nothing": nil,
-			"hosts":    []any{"a.example.com", "b.example.com"},
-			"labels":   map[string]any{"app": "web"},
-			"database": map[string]any{"name": "db", "Size": "big"},
-			"env":      []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B"}},
-			"trap":     "{{ .spec.replicas }}",
-		},
-		"status": map[string]any{"phase": "Running"},
-		"box":    map[string]any{"name": "website", "revision": "website-1"},
-		"children": map[string]any{
-			"deployment": map[string]any{
-				"metadata": map[string]any{"name": "web", "generation": int64(1), "labels": map[string]any{"app": "front"},
-					"annotations": map[string]any{"a.b/c": "d"}},
-				"spec": map[string]any{"replicas": int64(3)},
-				"status": map[string]any{"observedGeneration": int64(1), "replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3),
-					"availableReplicas": int64(3), "conditions": []any{
-						map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}}},
-			},
-			"job": map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
-			"service": map[string]any{"spec": map[string]any{"clusterIP": "10.0.0.7"}, "status": map[string]any{
-				"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "203.0.113.7"}, map[string]any{"hostname": "lb.example.com"}}}}},
-			"cronjob": map[string]any{"status": map[string]any{"lastScheduleTime": "2026-03-25T10:00:00Z"}},
-		},
-	}
 }
 
 // evaluate compiles a template that may draw, and evaluates it with the sample.
@@ -404,5 +372,5 @@ func evaluate(t *testing.T, text string) (any, error) {
 	if err != nil {
 		t.Fatalf("compiling %q: %v", text, err)
 	}
-	return c.Eval(t.Context(), sample())
+	return c.Eval(t.Context(), fixtures.Sample())
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/expr/roots"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 func TestValue_Eval(t *testing.T) {
@@ -18,7 +19,7 @@ func TestValue_Eval(t *testing.T) {
 	}
 	v, errs := NewScope(websites()).CompileValue(tree, field.NewPath("spec"))
 	g.Expect(errs).To(BeEmpty())
-	got, err := v.Eval(t.Context(), sample())
+	got, err := v.Eval(t.Context(), fixtures.Sample())
 	g.Expect(err).NotTo(HaveOccurred())
 	want := map[string]any{
 		"name": "web-x", "replicas": int64(3), "literal": int64(5), "null": nil, "on": true,
@@ -27,7 +28,7 @@ func TestValue_Eval(t *testing.T) {
 	}
 	g.Expect(got).To(Equal(want))
 	scribble(got)
-	again, err := v.Eval(t.Context(), sample())
+	again, err := v.Eval(t.Context(), fixtures.Sample())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(want), "a result belongs to the caller")
 	g.Expect(v.Paths()).To(Equal([]Path{{"metadata", "name"}, {"spec", "replicas"}, {"spec", "title"}}))
@@ -87,7 +88,7 @@ func TestValue_Eval_errorsNameTheLeaf(t *testing.T) {
 			g := NewWithT(t)
 			v, errs := NewScope(nil).CompileValue(tc.tree, nil)
 			g.Expect(errs).To(BeEmpty())
-			_, err := v.Eval(t.Context(), sample())
+			_, err := v.Eval(t.Context(), fixtures.Sample())
 			g.Expect(err).To(MatchError(HavePrefix(tc.want)))
 			g.Expect(roots.IsAbsent(err)).To(BeTrue())
 		})

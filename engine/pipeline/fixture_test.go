@@ -25,7 +25,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
-	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // now is the time at which the tests run.
@@ -98,26 +98,7 @@ func planOf(tb testing.TB, spec string) *Plan {
 }
 
 // website is a resource whose spec is the given YAML.
-func website(tb testing.TB, spec string) *unstructured.Unstructured {
-	tb.Helper()
-	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "demo.example.com/v1", "kind": "Website",
-		"metadata": map[string]any{"name": "shop", "namespace": "team-a", "uid": "u1", "resourceVersion": "1", "generation": int64(1)},
-	}}
-	if spec == "" {
-		return obj
-	}
-	raw, err := yaml.YAMLToJSON([]byte(spec))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tree, err := value.Decode(raw)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	obj.Object["spec"] = tree
-	return obj
-}
+var website = fixtures.Resource
 
 // ports are the side effects of a run, as functions. Those that are nil belong to the world.
 type ports struct {

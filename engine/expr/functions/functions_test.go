@@ -13,40 +13,8 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
-
-// sample is the data that the examples of the reference page are about.
-func sample() expr.Data {
-	return expr.Data{
-		"apiVersion": "demo.example.com/v1", "kind": "Website",
-		"metadata": map[string]any{"name": "web", "namespace": "team-a", "generation": int64(2),
-			"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"a.b/c": "d"}},
-		"spec": map[string]any{
-			"replicas": int64(3), "tls": true, "ratio": 0.5, "title": "Hello", "nothing": nil,
-			"hosts":    []any{"a.example.com", "b.example.com"},
-			"labels":   map[string]any{"app": "web"},
-			"database": map[string]any{"name": "db", "Size": "big"},
-			"env":      []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B"}},
-			"trap":     "{{ .spec.replicas }}",
-		},
-		"status": map[string]any{"phase": "Running"},
-		"box":    map[string]any{"name": "website", "revision": "website-1"},
-		"children": map[string]any{
-			"deployment": map[string]any{
-				"metadata": map[string]any{"name": "web", "generation": int64(1), "labels": map[string]any{"app": "front"},
-					"annotations": map[string]any{"a.b/c": "d"}},
-				"spec": map[string]any{"replicas": int64(3)},
-				"status": map[string]any{"observedGeneration": int64(1), "replicas": int64(3), "readyReplicas": int64(3), "updatedReplicas": int64(3),
-					"availableReplicas": int64(3), "conditions": []any{
-						map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}}},
-			},
-			"job": map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
-			"service": map[string]any{"spec": map[string]any{"clusterIP": "10.0.0.7"}, "status": map[string]any{
-				"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "203.0.113.7"}, map[string]any{"hostname": "lb.example.com"}}}}},
-			"cronjob": map[string]any{"status": map[string]any{"lastScheduleTime": "2026-03-25T10:00:00Z"}},
-		},
-	}
-}
 
 func evaluate(t *testing.T, text string) (any, error) {
 	t.Helper()
@@ -54,7 +22,7 @@ func evaluate(t *testing.T, text string) (any, error) {
 	if err != nil {
 		t.Fatalf("compiling %q: %v", text, err)
 	}
-	return c.Eval(t.Context(), sample())
+	return c.Eval(t.Context(), fixtures.Sample())
 }
 
 // expectGiven evaluates expressions, and compares what they give as JSON; floats say so, since 2.0 is 2 in JSON. Where an error is expected, it stands
@@ -68,7 +36,7 @@ func expectGiven(t *testing.T, cases map[string]string) {
 			c, err := randomScope().Compile("{{ " + text + " }}")
 			var v any
 			if err == nil {
-				v, err = c.Eval(t.Context(), sample())
+				v, err = c.Eval(t.Context(), fixtures.Sample())
 			}
 			if wantsError {
 				g.Expect(err).To(MatchError(HaveSuffix(message)))
@@ -165,13 +133,13 @@ func TestFuncs_arePure(t *testing.T) {
 		g := NewWithT(t)
 		c, err := expr.NewScope(nil).Compile(fn.Example)
 		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
-		data := sample()
+		data := fixtures.Sample()
 		first, err := c.Eval(t.Context(), data)
 		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
 		again, err := c.Eval(t.Context(), data)
 		g.Expect(err).NotTo(HaveOccurred(), fn.Name)
 		g.Expect(value.Same(first, again)).To(BeTrue(), fn.Name)
-		g.Expect(data).To(Equal(sample()), fn.Name)
+		g.Expect(data).To(Equal(fixtures.Sample()), fn.Name)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/expr/random"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 var certificateTime = time.Date(2026, 3, 25, 10, 0, 0, 0, time.UTC)
@@ -29,7 +30,7 @@ func drawnWith(t *testing.T, source []byte, text string) (any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Eval(t.Context(), sample())
+	return c.Eval(t.Context(), fixtures.Sample())
 }
 
 // What is drawn comes from the source that was handed in, and from nowhere else.
@@ -48,7 +49,7 @@ func TestRandom_source(t *testing.T) {
 	source := iotest.ErrReader(errors.New("no entropy"))
 	c, err := expr.NewScope(nil).WithRandom(source, time.Now).Compile(`{{ uuidv4 }}`)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = c.Eval(t.Context(), sample())
+	_, err = c.Eval(t.Context(), fixtures.Sample())
 	g.Expect(err).To(HaveOccurred())
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
-	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // now is the time at which the tests run.
@@ -88,21 +88,7 @@ func messages(errs field.ErrorList) []string {
 }
 
 // website is a resource whose spec is the given YAML.
-func website(tb testing.TB, spec string) *unstructured.Unstructured {
-	tb.Helper()
-	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "demo.example.com/v1", "kind": "Website",
-		"metadata": map[string]any{"name": "shop", "namespace": "team-a", "uid": "u1", "generation": int64(1)},
-	}}
-	raw, err := yaml.YAMLToJSON([]byte(spec))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if obj.Object["spec"], err = value.Decode(raw); err != nil {
-		tb.Fatal(err)
-	}
-	return obj
-}
+var website = fixtures.Resource
 
 // cycleOf begins a cycle of a resource, of a box with rollback.
 func cycleOf(stored *unstructured.Unstructured) *stage.Cycle {

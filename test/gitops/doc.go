@@ -1,2 +1,2 @@
-// Package gitops holds no code: its tests run what other tools decide by over recorded objects of every state.
+// Package gitops holds no code: its tests hand recorded objects of every state to the rules by which other tools judge them.
 package gitops

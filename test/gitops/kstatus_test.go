@@ -20,7 +20,7 @@ func TestKstatus(t *testing.T) {
 	})
 }
 
-// TestKstatusIsTheProducts checks that these tests and the product, which asks kstatus about children, have the same one.
+// TestKstatusIsTheProducts checks that these tests use the version of kstatus that the product asks about children.
 func TestKstatusIsTheProducts(t *testing.T) {
 	version := regexp.MustCompile(`github\.com/fluxcd/cli-utils (v\S+)`)
 	var found []string

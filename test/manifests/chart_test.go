@@ -171,7 +171,7 @@ func TestChartFlagsExist(t *testing.T) {
 	}
 }
 
-// Prometheus sends its token to what it scrapes.
+// Prometheus sends its token to what it scrapes, so it must know that this is the manager.
 func TestMonitorVerifiesTheCertificate(t *testing.T) {
 	for name, rendered := range map[string]objects{"chart": helm(t, everything...), "kustomize": kustomize(t, "prometheus")} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestChartImage(t *testing.T) {
 	}
 }
 
-// Go's runtime knows nothing of the container's limit by itself.
+// Go's runtime does not read the container's limit: the chart hands it nine tenths of that, and the rest is for what Go does not count.
 func TestMemoryLimit(t *testing.T) {
 	for limit, want := range map[string]string{
 		`"1Gi"`: "966367641", `"1.5Gi"`: "1449551462", `"512Mi"`: "483183820", `"1G"`: "900000000", "1000000000": "900000000", `"2000000k"`: "1800000000",

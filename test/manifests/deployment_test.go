@@ -91,7 +91,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestGracePeriod: reconciles that run must be able to end before the kubelet kills the manager.
+// TestGracePeriod checks that reconciles which run can end before the kubelet kills the manager.
 func TestGracePeriod(t *testing.T) {
 	g := NewWithT(t)
 	rendered := helm(t)

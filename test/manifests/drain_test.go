@@ -80,7 +80,7 @@ func TestDrainHookComesInOrder(t *testing.T) {
 	g.Expect(weights["RoleBinding"]).To(BeNumerically("<", weights["Job"]))
 }
 
-// TestDrainHookMayDoLittle: what it needs, and no more.
+// TestDrainHookMayDoLittle checks that the hook has the rights that a drain needs, and no more.
 func TestDrainHookMayDoLittle(t *testing.T) {
 	g := NewWithT(t)
 	_, hooks := helmAll(t)

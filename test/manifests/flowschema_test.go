@@ -8,7 +8,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 )
 
-// The account whose requests for the lease come first is the one that the manager runs as, and its requests for anything else do not.
+// The API server serves requests for the lease first if they are the manager's own; other requests of the manager wait like everybody's.
 func TestTheLeaseIsServedFirst(t *testing.T) {
 	all := ways(t)
 	all["chart with another account"] = helm(t, `serviceAccount.name="mine"`)

@@ -140,7 +140,8 @@ var (
 	markerParts = regexp.MustCompile(`^groups=([^,]*),resources=([^,]*),verbs=([^,]*)$`)
 )
 
-// TestMarkersCount: the generator overlooks a marker that is part of the comment of a type.
+// TestMarkersCount checks that the manager has the rights of every marker in the code. The generator overlooks a marker that is part of
+// the comment of a type.
 func TestMarkersCount(t *testing.T) {
 	g := NewWithT(t)
 	allowed := managerRights(t)

@@ -164,12 +164,12 @@ func (m *monitor) acquire(ctx context.Context) error {
 // stuck notes why the resources can't be watched.
 func (m *monitor) stuck(err error) {
 	m.mu.Lock()
-	said := m.problem
+	before := m.problem
 	m.problem = "resources can't be watched: " + err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		m.problem = "" // a long list takes its time: Starting says enough
 	}
-	changed := said != m.problem
+	changed := before != m.problem
 	m.mu.Unlock()
 	if changed {
 		m.config.Changed(m.name, true)
@@ -208,15 +208,15 @@ func (m *monitor) judge(ctx context.Context, key types.NamespacedName) {
 	}
 	waiting := status.IsTrue(obj, v1alpha1.ConditionReconciling)
 	// A result that CRDHealth shows already is no news: a restart of the manager must not count it again.
-	news := !first || !said(is.Health, key, found.unmet)
+	news := !first || !shows(is.Health, key, found.unmet)
 	m.tracker.Observe(health.Observation{
 		Resource: key, Ready: found.unmet == "" && !waiting, Waiting: waiting, Counts: news, Failed: found.unmet != "", Message: found.unmet,
 	})
 }
 
-// said says whether the status that was last written shows the same of a resource: that it lacks this, or, with an empty unmet, that it
+// shows says whether the status that was last written shows the same of a resource: that it lacks this, or, with an empty unmet, that it
 // does not fail. Messages are cut there, so that a prefix is enough.
-func said(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet string) bool {
+func shows(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet string) bool {
 	for _, f := range written.Failing {
 		if f.Namespace == key.Namespace && f.Name == key.Name {
 			return unmet != "" && strings.HasPrefix(unmet, f.Message)

@@ -162,11 +162,11 @@ func TestNewResourcesWaitForDependencies(t *testing.T) {
 	g.Expect(goes.Inputs.Observed()).To(gomega.BeZero())
 
 	// Active now: it goes on whatever becomes of them, and asks for nothing.
-	settled := idleRun(g, p, plan, r.Stored)
+	idle := idleRun(g, p, plan, r.Stored)
 	p.dependencies = nil
-	g.Expect(settled.Inputs.Unchanged(&plan.Plan, settled.Stored, p, now)).To(gomega.BeTrue())
+	g.Expect(idle.Inputs.Unchanged(&plan.Plan, idle.Stored, p, now)).To(gomega.BeTrue())
 	g.Expect(r.Inputs.Observed()).To(gomega.BeZero(), "also the cycle that made it Active has forgotten them")
-	r, err = p.run(plan, settled.Stored)
+	r, err = p.run(plan, idle.Stored)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(r.AwaitsDependency).To(gomega.BeFalse())
 }

@@ -111,7 +111,7 @@ type ports struct {
 	dependencies map[string]DependencyState
 
 	gone  bool // the resource
-	asked int // how often it was asked whether the resource is gone
+	asked int  // how often it was asked whether the resource is gone
 
 	kinds      func() []schema.GroupVersionKind
 	owned      func(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured

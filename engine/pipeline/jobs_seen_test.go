@@ -194,7 +194,7 @@ onReconcile: {jobs: [{id: migrate, image: "{{ .spec.image }}", replace: true}]}`
 	l.Expect(c.asked).To(gomega.HaveLen(2))
 }
 
-// A call is told by a Job that itself waits for another, which is to run again: neither of the two has had its turn when the call is made.
+// A call reads a Job that itself waits for another, which is to run again: neither of the two has had its turn when the call is made.
 func TestACallIsNotAnsweredThroughAJobThatWaits(t *testing.T) {
 	c := callable(nil)
 	l := newLife(t, `external: [{name: tell, url: "https://example.com", method: POST, when: [`+migrated+`]}]

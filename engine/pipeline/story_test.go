@@ -56,10 +56,10 @@ func strictAboutJobs(p *ports) {
 	}
 }
 
-// tries is the dry run of a world that is strict about Jobs.
-type tries struct{ *ports }
+// strictDryRun is the dry run of a world that is strict about Jobs.
+type strictDryRun struct{ *ports }
 
-func (t tries) Apply(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
+func (t strictDryRun) Apply(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
 	live := t.there(child.Object)
 	switch {
 	case live == nil:
@@ -71,14 +71,16 @@ func (t tries) Apply(_ context.Context, _ apply.Owner, child apply.Child) (apply
 	}
 }
 
-func (tries) Delete(context.Context, *unstructured.Unstructured) error              { return nil }
-func (tries) Orphan(context.Context, apply.Owner, *unstructured.Unstructured) error { return nil }
+func (strictDryRun) Delete(context.Context, *unstructured.Unstructured) error { return nil }
+func (strictDryRun) Orphan(context.Context, apply.Owner, *unstructured.Unstructured) error {
+	return nil
+}
 
-func (tries) Expire(_ context.Context, job *unstructured.Unstructured, _ int64) (apply.Outcome, error) {
+func (strictDryRun) Expire(_ context.Context, job *unstructured.Unstructured, _ int64) (apply.Outcome, error) {
 	return apply.Outcome{Action: apply.None, Object: job}, nil
 }
 
-func (tries) Mark(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+func (strictDryRun) Mark(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
 	return (*apply.DryRun)(nil).Mark(ctx, resource, marks)
 }
 
@@ -107,7 +109,7 @@ func (s *story) cycle() (*Run, error) {
 		return r, err
 	}
 	if !s.succeeded && !s.clean {
-		ports.DryRun = tries{s.p}
+		ports.DryRun = strictDryRun{s.p}
 	}
 	r := s.plan.NewRun(s.stored, now, ports)
 	r.Succeeded = s.succeeded
@@ -143,8 +145,8 @@ func (s *story) runUntilIdle() {
 	}
 }
 
-// goesOn lets something happen: to a Job, or to the spec.
-func (s *story) goesOn(rnd *rand.Rand) {
+// randomEvent lets something happen: to a Job, or to the spec.
+func (s *story) randomEvent(rnd *rand.Rand) {
 	jobs := s.p.list(jobKind, "u1")
 	if len(jobs) == 0 || rnd.IntN(5) == 0 {
 		image := []string{"a", "b", "c"}[rnd.IntN(3)]
@@ -177,7 +179,7 @@ func TestNothingIsLeftToDoWhateverBecomesOfJobs(t *testing.T) {
 		s := &story{WithT: gomega.NewWithT(t), p: p, plan: planOf(t, box), stored: website(t, "image: a"), log: []string{fmt.Sprintf("seed %d:\n%s", seed, box)}}
 		s.runUntilIdle()
 		for range 8 {
-			s.goesOn(rnd)
+			s.randomEvent(rnd)
 			s.runUntilIdle()
 		}
 		back = back || strings.Contains(strings.Join(s.log, " "), "goes back")

@@ -196,12 +196,12 @@ type asked struct {
 func TestAQueueUnderEverythingThatMayHappen(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { anything(t, rand.New(rand.NewPCG(seed, 1))) })
+			synctest.Test(t, func(t *testing.T) { randomOperations(t, rand.New(rand.NewPCG(seed, 1))) })
 		})
 	}
 }
 
-func anything(t *testing.T, random *rand.Rand) {
+func randomOperations(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	g := NewWithT(t)
 	q := boundedQueue(t, random.IntN(4), "0", "1")

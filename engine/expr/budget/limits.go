@@ -77,12 +77,12 @@ func (e *ExceededError) Error() string {
 	case Rendered:
 		return fmt.Sprintf("over the limit of what the templates of one resource may give in one reconcile (%s)", e.Size)
 	default:
-		return fmt.Sprintf("over the %s limit of a template (%s)%s", e.Limit, e.Size, wayOut[e.Limit])
+		return fmt.Sprintf("over the %s limit of a template (%s)%s", e.Limit, e.Size, advice[e.Limit])
 	}
 }
 
-// wayOut says what to do, where the limit alone does not.
-var wayOut = map[Limit]string{
+// advice says what to do, where the limit alone does not.
+var advice = map[Limit]string{
 	Pattern: ": repeat less, since {1,900} counts 900 times",
 	Search:  ": search in less text, or by a pattern that repeats less",
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
-// What can't be read is told by an error that quotes it.
+// The error about a status that can't be read quotes it.
 func TestAStatusThatCannotBeReadIsNotQuoted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	child := &unstructured.Unstructured{Object: map[string]any{"kind": "Gadget", "status": map[string]any{"observedGeneration": "hunter2"}}}

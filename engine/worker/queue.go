@@ -14,8 +14,8 @@ import (
 // and in each of the two who came first. A key is in it once, with the best priority and the earliest time that was asked for, and
 // is not given out again before it is done. It is safe for concurrent use.
 //
-// The queue may have a bound. Above it, keys wait outside in the same order, and enter one by one as others are given out: who may
-// pass the bound has no more than that many in front of him. A key that is not due yet, and one that is being reconciled, is in
+// The queue may have a bound. Above it, keys wait outside in the same order, and enter one by one as others are given out: a key that may
+// pass the bound has no more than that many in front. A key that is not due yet, and one that is being reconciled, is in
 // neither of the two until its time has come.
 type Queue struct {
 	passes func(key types.NamespacedName) bool

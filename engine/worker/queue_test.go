@@ -121,9 +121,9 @@ func TestKeysAboveTheBoundWaitOutside(t *testing.T) {
 	q.Enqueue(0, keyOf("swept"))
 	q.EnqueueLow(0, keyOf(nameSweep))
 	g.Expect(q.Len()).To(Equal(5), "what waits outside waits for a worker, too")
-	g.Expect(q.inside.Len()).To(Equal(1))
+	g.Expect(inside(q)).To(Equal(1))
 	q.EnqueueLow(0, keyOf(nameDeleted))
-	g.Expect(q.inside.Len()).To(Equal(2))
+	g.Expect(inside(q)).To(Equal(2))
 	g.Expect(taken(g, q, 6)).To(Equal([]string{"first", nameDeleted, nameEvent, "another", "swept", nameSweep}),
 		"who was inside, who passes, and then the events, in their order")
 }
@@ -158,11 +158,11 @@ func TestDelayedKeysCountWhenTheyAreDue(t *testing.T) {
 		q := boundedQueue(t, 2, nameDeleted)
 		q.Enqueue(time.Minute, keyOf("a"), keyOf("b"), keyOf("c"), keyOf(nameDeleted))
 		q.Enqueue(0, keyOf(nameEvent), keyOf("another"))
-		g.Expect(q.inside.Len()).To(Equal(2))
+		g.Expect(inside(q)).To(Equal(2))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		g.Expect(q.Len()).To(Equal(6))
-		g.Expect(q.inside.Len()).To(Equal(3))
+		g.Expect(inside(q)).To(Equal(3))
 		g.Expect(taken(g, q, 6)).To(Equal([]string{nameEvent, "another", nameDeleted, "a", "b", "c"}))
 		q.ShutDown()
 	})
@@ -174,15 +174,15 @@ func TestTheBoundOfAQueueChanges(t *testing.T) {
 	for i := range 10 {
 		q.Enqueue(0, keyOf(fmt.Sprint(i)))
 	}
-	g.Expect(q.inside.Len()).To(Equal(1))
+	g.Expect(inside(q)).To(Equal(1))
 	q.SetBound(4)
-	g.Expect(q.inside.Len()).To(Equal(4), "they enter at once")
+	g.Expect(inside(q)).To(Equal(4), "they enter at once")
 	q.SetBound(2)
-	g.Expect(q.inside.Len()).To(Equal(4), "nobody is put out")
+	g.Expect(inside(q)).To(Equal(4), "nobody is put out")
 	g.Expect(taken(g, q, 2)).To(Equal([]string{"0", "1"}))
-	g.Expect(q.inside.Len()).To(Equal(2))
+	g.Expect(inside(q)).To(Equal(2))
 	q.SetBound(0)
-	g.Expect(q.inside.Len()).To(Equal(8))
+	g.Expect(inside(q)).To(Equal(8))
 	g.Expect(taken(g, q, 8)).To(Equal([]string{"2", "3", "4", "5", "6", "7", "8", "9"}))
 }
 
@@ -190,6 +190,13 @@ func TestTheBoundOfAQueueChanges(t *testing.T) {
 type asked struct {
 	low bool
 	due time.Time
+}
+
+// inside is the number of keys that can be given out now.
+func inside(q *Queue) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.inside.Len()
 }
 
 // Whatever happens, in whatever order: no key is lost, none is given out twice at once, or asked for too late, or behind what is less.
@@ -208,10 +215,12 @@ func randomOperations(t *testing.T, random *rand.Rand) {
 	wanted, given := map[types.NamespacedName]asked{}, map[types.NamespacedName]bool{}
 	get := func() {
 		low := false
+		q.mu.Lock()
 		for key, want := range wanted {
 			// It can be given out, and stands inside in front of all that is low.
 			low = low || !want.low && !given[key] && q.keys[key].in == q.inside
 		}
+		q.mu.Unlock()
 		key, over := q.Get()
 		g.Expect(over).To(BeFalse())
 		g.Expect(given).NotTo(HaveKey(key), "it is given out, and not done")
@@ -232,7 +241,7 @@ func randomOperations(t *testing.T, random *rand.Rand) {
 				want.due = due
 			}
 			wanted[key] = asked{low: low && (!known || want.low), due: want.due}
-		case n < 6 && q.inside.Len() > 0:
+		case n < 6 && inside(q) > 0:
 			get()
 		case n < 8:
 			delete(given, key)
@@ -252,7 +261,7 @@ func randomOperations(t *testing.T, random *rand.Rand) {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 	for len(wanted) > 0 {
-		g.Expect(q.inside.Len()).To(BeNumerically(">", 0), "%v are lost", wanted)
+		g.Expect(inside(q)).To(BeNumerically(">", 0), "%v are lost", wanted)
 		before := len(wanted)
 		get()
 		for key := range given {
@@ -267,6 +276,9 @@ func randomOperations(t *testing.T, random *rand.Rand) {
 
 // consistent says that the queue holds what was asked of it, and nothing else, each where it belongs.
 func consistent(g Gomega, q *Queue, wanted map[types.NamespacedName]asked) {
+	length := q.Len()
+	q.mu.Lock() // the timer of delayed keys may run beside the test
+	defer q.mu.Unlock()
 	g.Expect(q.keys).To(HaveLen(len(wanted)))
 	due, parked := 0, 0
 	for key, want := range wanted {
@@ -284,7 +296,7 @@ func consistent(g Gomega, q *Queue, wanted map[types.NamespacedName]asked) {
 			parked++
 		}
 	}
-	g.Expect(q.Len()).To(Equal(due))
+	g.Expect(length).To(Equal(due))
 	g.Expect(q.inside.Len() + q.outside.Len() + q.delayed.Len() + parked).To(Equal(len(wanted)))
 	if q.outside.Len() > 0 {
 		g.Expect(q.bound).To(BeNumerically(">", 0))

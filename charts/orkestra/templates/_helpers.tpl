@@ -32,11 +32,30 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ merge (dict "app.kubernetes.io/component" "drain") (include "orkestra.labels" . | fromYaml) | toYaml }}
 {{- end -}}
 
+{{- /* The same for the Pods of orkestra webhook. */}}
+{{- define "orkestra.webhook.selectorLabels" -}}
+{{ merge (dict "app.kubernetes.io/component" "webhook") (include "orkestra.selectorLabels" . | fromYaml) | toYaml }}
+{{- end -}}
+
+{{- define "orkestra.webhook.labels" -}}
+{{ merge (dict "app.kubernetes.io/component" "webhook") (include "orkestra.labels" . | fromYaml) | toYaml }}
+{{- end -}}
+
 {{- /* The annotations of a hook before an uninstall; the weight is the order. A Job that failed stays, with its logs, until the next try. */}}
 {{- define "orkestra.drain.hook" -}}
 helm.sh/hook: pre-delete
 helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{- /* How Pods are spread: a list of the root and of the labels that their Deployment selects by. A constraint without a selector would count no Pod. */}}
+{{- define "orkestra.spread" -}}
+{{- $selector := dict "matchLabels" (index . 1 | fromYaml) -}}
+{{- $constraints := list -}}
+{{- range (index . 0).Values.topologySpreadConstraints -}}
+{{- $constraints = append $constraints (ternary . (merge (dict "labelSelector" $selector) .) (hasKey . "labelSelector")) -}}
+{{- end -}}
+{{- if $constraints }}{{ toYaml $constraints }}{{ end -}}
 {{- end -}}
 
 {{- define "orkestra.serviceAccountName" -}}
@@ -93,4 +112,67 @@ subjects:
 {{- fail (printf "resources.limits.memory: %q must be a number with the unit Ki, Mi, Gi, Ti, k, M, G or T, such as 512Mi" $text) }}
 {{- end -}}
 {{- mulf (float64 $number) (get $units $unit) 0.9 | int64 -}}
+{{- end -}}
+
+{{- /* The namespaces whose accounts boxes may act as, with the names of the accounts; without names: all. */}}
+{{- define "orkestra.boxNamespaces" -}}
+{{- default (list (dict "name" .Release.Namespace)) .Values.trust.boxNamespaces | toJson -}}
+{{- end -}}
+
+{{- /* The file of --egress-rules; empty where there are none. */}}
+{{- define "orkestra.egressRules" -}}
+{{- $rules := dict -}}
+{{- range $name, $lists := dict "external-allow" .Values.trust.egress.allow "external-only" .Values.trust.egress.only -}}
+{{- $kept := dict -}}
+{{- range $by, $of := $lists }}{{ if $of }}{{ $_ := set $kept $by $of }}{{ end }}{{ end -}}
+{{- if $kept }}{{ $_ := set $rules $name $kept }}{{ end -}}
+{{- end -}}
+{{- if $rules }}{{ toYaml $rules }}{{ end -}}
+{{- end -}}
+
+{{- /* The name of the manager for the API server. */}}
+{{- define "orkestra.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "orkestra.serviceAccountName" . }}
+{{- end -}}
+
+{{- /* A list of texts in CEL, which writes them as JSON does. */}}
+{{- define "orkestra.policies.managers" -}}
+{{- prepend .Values.trust.managers (include "orkestra.user" .) | toJson -}}
+{{- end -}}
+
+{{- define "orkestra.policies.controllers" -}}
+{{- .Values.trust.controllers | toJson -}}
+{{- end -}}
+
+{{- /* Whether a policy is installed: a list of the root and the name of the policy. Empty: it is not. */}}
+{{- define "orkestra.policies.has" -}}
+{{- $values := (index . 0).Values.trust -}}
+{{- if and $values.policies (not (has (index . 1) $values.withoutPolicies)) }}yes{{ end -}}
+{{- end -}}
+
+{{- /* The policies that are installed, as --require-policies takes them. */}}
+{{- define "orkestra.policies.names" -}}
+{{- $root := . -}}
+{{- $names := list -}}
+{{- range include "orkestra.policies.all" . | splitList "," -}}
+{{- if include "orkestra.policies.has" (list $root .) }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+{{- join "," $names -}}
+{{- end -}}
+
+{{- /* The manager's rules without what only a box without an account needs: it reads children, and deletes those whose account is gone, but makes
+and changes none, and no CRD. Children are what it may do all of this with, and nothing more. */}}
+{{- define "orkestra.rules.caches" -}}
+{{- $children := list "create" "delete" "get" "list" "patch" "watch" -}}
+{{- $rules := list -}}
+{{- range include "orkestra.rules.manager" . | fromYamlArray -}}
+{{- $rule := . -}}
+{{- if has "apiextensions.k8s.io" .apiGroups -}}
+{{- $rule = merge (dict "verbs" (list "get" "list" "watch")) . -}}
+{{- else if eq (join "," (sortAlpha .verbs)) (join "," $children) -}}
+{{- $rule = merge (dict "verbs" (list "delete" "get" "list" "watch")) . -}}
+{{- end -}}
+{{- $rules = append $rules $rule -}}
+{{- end -}}
+{{- toYaml $rules -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-// Command chartgen writes the chart's share of what config/ says: the CRDs, and the rules of every role. It keeps the two
+// Command chartgen writes the chart's share of what config/ says: the CRDs, the rules of every role, and the policies. It keeps the two
 // ways to install Orkestra the same, and must not decide anything that config/ does not.
 package main
 
@@ -43,7 +43,11 @@ func run(config, chart string) error {
 	if err != nil {
 		return fmt.Errorf("making the templates of the rules: %w", err)
 	}
-	for name, content := range map[string]string{"crds.yaml": crds, "_rules.tpl": rules} {
+	policies, err := policiesTemplate(filepath.Join(config, "policies"))
+	if err != nil {
+		return fmt.Errorf("making the template of the policies: %w", err)
+	}
+	for name, content := range map[string]string{"crds.yaml": crds, "_rules.tpl": rules, "policies.yaml": policies} {
 		if err := os.WriteFile(filepath.Join(chart, "templates", name), []byte(content), 0o644); err != nil {
 			return fmt.Errorf("writing %q: %w", name, err)
 		}

@@ -120,11 +120,12 @@ func TestRun(t *testing.T) {
 	}
 	write(t, filepath.Join(config, "crd", "bases", "thing.yaml"), crd)
 	write(t, filepath.Join(config, "rbac", "role.yaml"), "kind: Role\nmetadata:\n  name: orkestra-alpha\nrules:\n- verbs: [get]\n")
+	write(t, filepath.Join(config, "policies", "rule.yaml"), policy)
 	write(t, filepath.Join(chart, "templates", "other.yaml"), "")
 	if err := run(config, chart); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha"} {
+	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha", "policies.yaml": "policy: rule"} {
 		content, err := os.ReadFile(filepath.Join(chart, "templates", name))
 		if err != nil || !strings.Contains(string(content), text) {
 			t.Errorf("%s: %v\n%s", name, err, content)

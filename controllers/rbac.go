@@ -25,8 +25,5 @@ package controllers
 // CRDs: schemas are read to check templates; crd.definition installs, changes and (deletionPolicy: Delete) deletes one.
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;create;patch;delete
 
-// Reviews: whether the manager has the rights that a box needs.
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
-
 // Events about boxes and resources, in the namespaces of the resources.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

@@ -10,28 +10,33 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/admission"
+	"github.com/orkspace/orkestra/controllers/claims"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crdhealth"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/controllers/drain"
+	"github.com/orkspace/orkestra/controllers/kinds"
 	"github.com/orkspace/orkestra/controllers/operatorbox"
+	"github.com/orkspace/orkestra/controllers/policies"
+	"github.com/orkspace/orkestra/controllers/rights"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/revision"
-	"github.com/orkspace/orkestra/engine/watch"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // Options say how boxes are run. The zero value has the defaults of the manager's flags.
@@ -52,12 +57,20 @@ type Options struct {
 	ReconcileTimeout time.Duration
 	// QuietWatch is how long a watch may send nothing, not even a bookmark, before its objects are listed again. Default: 5 min.
 	QuietWatch time.Duration
+	// BoxNamespaces are those whose ServiceAccounts boxes may act as. Default: the manager's own.
+	BoxNamespaces []string
+	// RequireServiceAccount says that no box may act as the manager. Default: false.
+	RequireServiceAccount bool
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
 	// ExternalAllow names hosts, host:port and networks that external calls may reach although they are not public. Default: none.
 	ExternalAllow []string
 	// ExternalOnly names the only hosts, or host:port, that external calls may reach. Default: all may.
 	ExternalOnly []string
+	// RequirePolicies names the admission policies that the manager relies on, as package config/policies does. Default: none.
+	RequirePolicies []string
+	// EgressRules add to both for certain boxes and accounts. Default: none.
+	EgressRules external.EgressRules
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
 	// Registry is where series are registered. Default: none are.
@@ -67,91 +80,144 @@ type Options struct {
 // defaultNamespace is where the chart's documentation and config/default install Orkestra.
 const defaultNamespace = "orkestra-system"
 
-// Setup adds Orkestra's controllers and its engine to a manager.
-func Setup(mgr ctrl.Manager, o Options) error {
+func withDefaults(o Options) Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
-	var recorder *metrics.Recorder
-	if o.Registry != nil {
-		var err error
-		if recorder, err = metrics.New(o.Registry); err != nil {
-			return err
-		}
+	if len(o.BoxNamespaces) == 0 {
+		o.BoxNamespaces = []string{o.Namespace}
 	}
-	guard, err := external.NewGuard(o.ExternalAllow, o.ExternalOnly)
+	return o
+}
+
+// newRecorder gives what records series; nil where nothing is registered.
+func newRecorder(registry prometheus.Registerer) (*metrics.Recorder, error) {
+	if registry == nil {
+		return nil, nil //nolint:nilnil // a nil recorder records nothing
+	}
+	return metrics.New(registry)
+}
+
+// Setup adds Orkestra's controllers and its engine to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	o = withDefaults(o)
+	recorder, err := newRecorder(o.Registry)
+	if err != nil {
+		return err
+	}
+	egress, err := external.NewEgress(o.ExternalAllow, o.ExternalOnly, o.EgressRules)
 	if err != nil {
 		return err
 	}
 	marked := &marks{}
 	c := mgr.GetClient()
-	rights := access.NewReviews(c, o.Clock)
+	reviews := access.NewReviews(c, o.Clock)
 	store := crds.NewStore(c, mgr.GetAPIReader())
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
-	compiler := &operatorbox.Compiler{
-		Client: c, Mapper: mgr.GetRESTMapper(), CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds, ExternalOnly: guard.Restricted(),
+	compiling := &compiler.Compiler{
+		Client: c, CRDs: store, Revisions: revisions,
+		AllowGrantingKinds: o.AllowGrantingKinds,
+		Restricted:         func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
-	plans := revision.NewPlans(revisions, compiler)
-	eng, err := newEngine(mgr, o, guard, recorder, rights, marked, plans)
+	plans := revision.NewPlans(revisions, compiling)
+	keys := rollback.NewKeys(c, mgr.GetAPIReader(), o.Namespace)
+	eng, err := newEngine(mgr, o, egress, recorder, reviews, marked, plans, keys)
 	if err != nil {
 		return err
 	}
-	claims := operatorbox.NewClaims(c, o.Clock)
-	reports := &crdhealth.Reports{Engine: eng, Claims: claims, Changed: marked.health}
+	compiling.Mapper = eng.Mapper()
+	held := claims.NewStore(c, o.Clock)
+	reports := &crdhealth.Reports{Engine: eng, Claims: held, Changed: marked.health}
 	drains := &DirtyQueue{}
 	draining, err := drain.NewWatch(mgr.GetConfig(), o.Namespace, c, func() { drains.Mark(drain.LeaseName, true) })
 	if err != nil {
 		return err
 	}
-	box := operatorbox.New(operatorbox.Ports{
-		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports, Rights: rights, CRDs: store, Compiler: compiler, Claims: claims,
-		Revisions: revisions, Plans: plans, Boxes: &marked.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
+	var box *operatorbox.Reconciler
+	known, as, err := identities(mgr, o, func(ctx context.Context, namespace, name string) { box.MarkUsers(ctx, namespace, name) })
+	if err != nil {
+		return err
+	}
+	required, err := policies.NewWatch(mgr.GetConfig(), o.RequirePolicies, o.Namespace, recorder, func(ctx context.Context) error { return box.MarkAll(ctx) })
+	if err != nil {
+		return err
+	}
+	rules := &admission.Enforcer{
+		Store: &admission.Store{
+			Client: c, Informers: mgr.GetCache(), Mapper: mgr.GetRESTMapper(), Clock: o.Clock,
+			Changed: func(box string) { marked.boxes.Mark(box, false) },
+		},
+		Client: c, Rights: reviews.Of(identity.Account{}, ""), Judge: eng,
+	}
+	box = operatorbox.New(operatorbox.Ports{
+		Client: c, Live: mgr.GetAPIReader(), Engine: eng, Reports: reports, Rights: reviews, CRDs: store, Compiler: compiling, Claims: held,
+		Accounts: known, AccountRequired: o.RequireServiceAccount, As: as,
+		Revisions: revisions, Plans: plans, Admission: rules, Boxes: &marked.boxes, Events: mgr.GetEventRecorder("operatorbox"), Drain: draining,
+		Policies: required,
 	})
+	standalones := &crdhealth.Standalones{CRDs: store, Rights: reviews.Of(identity.Account{}, ""), Monitors: eng.Monitors()}
+	health := &crdhealth.Reconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
+	granted, err := rights.NewWatch(mgr.GetConfig(), reviews, o.Clock, func(ctx context.Context) {
+		box.MarkWaiting(ctx)
+		health.MarkWaiting(ctx, func(name string) { marked.healths.Mark(name, true) })
+		eng.RightsChanged()
+	})
+	if err != nil {
+		return err
+	}
 	answer := &drain.Reconciler{Client: c, Watch: draining, MarkAll: box.MarkAll}
 	dependencies := &crdhealth.DependencyReconciler{Client: c, Engine: eng, Reports: reports}
-	standalones := &crdhealth.Standalones{CRDs: store, Rights: rights, Monitors: eng.Monitors()}
-	health := &crdhealth.Reconciler{Client: c, Reports: reports, Standalones: standalones, Clock: o.Clock, Metrics: recorder}
-	for _, c := range []struct {
-		add    func(ctrl.Manager, source.Source) error
-		marked *DirtyQueue
-	}{
+	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
+		return err
+	}
+	return add(mgr, []reconciler{
 		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, drains},
 		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
-	} {
-		if err := c.add(mgr, c.marked.Source()); err != nil {
+	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys})
+}
+
+// reconciler is added to a manager with what marks its objects.
+type reconciler struct {
+	setup  func(ctrl.Manager, source.Source) error
+	marked *DirtyQueue
+}
+
+// add has a manager run reconcilers and what else runs with it.
+func add(mgr ctrl.Manager, reconcilers []reconciler, runnables ...manager.Runnable) error {
+	for _, r := range reconcilers {
+		if err := r.setup(mgr, r.marked.Source()); err != nil {
 			return err
 		}
 	}
-	for _, add := range []manager.Runnable{eng, draining, leader{engine: eng, box: box}} {
-		if err := mgr.Add(add); err != nil {
-			return fmt.Errorf("adding the engine: %w", err)
+	for _, r := range runnables {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("adding %T: %w", r, err)
 		}
 	}
 	return nil
 }
 
 func newEngine(
-	mgr ctrl.Manager, o Options, guard *external.Guard, recorder *metrics.Recorder, rights *access.Reviews, marked *marks,
-	plans *revision.Plans,
+	mgr ctrl.Manager, o Options, egress *external.Egress, recorder *metrics.Recorder, rights *access.Reviews, marked *marks,
+	plans *revision.Plans, keys *rollback.Keys,
 ) (*engine.Engine, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = o.QPS, o.Burst
 	return engine.New(engine.Config{
-		REST: config, Mapper: mgr.GetRESTMapper(), Events: mgr.GetEventRecorder("orkestra"), Metrics: recorder,
+		REST: config, Mapper: mgr.GetRESTMapper(), Discover: func() (meta.RESTMapper, error) {
+			return apiutil.NewDynamicRESTMapper(config, mgr.GetHTTPClient())
+		},
+		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Guard: guard, Namespace: o.Namespace, Plans: plans,
-		Rights: rights, Notifier: notifier{marks: marked, rights: rights},
+		ReconcileTimeout: o.ReconcileTimeout, Egress: egress, Namespace: o.Namespace, Plans: plans, SnapshotKeys: keys,
+		Rights: rights, Notifier: notifier{marks: marked},
 	})
 }
 
 // notifier marks boxes for the reconcilers of boxes and of their health when the engine says that something has changed.
-type notifier struct {
-	marks  *marks
-	rights *access.Reviews
-}
+type notifier struct{ marks *marks }
 
 // BoxChanged implements engine.Notifier.
 func (n notifier) BoxChanged(name string) {
@@ -163,20 +229,7 @@ func (n notifier) BoxChanged(name string) {
 func (n notifier) HealthChanged(name string, urgent bool) { n.marks.health(name, urgent) }
 
 // RightDenied implements engine.Notifier.
-func (n notifier) RightDenied(name string, missing access.Right) {
-	if n.rights.Lost(missing) {
-		n.marks.boxes.Mark(name, true)
-	}
-}
-
-// NewClient makes the manager's client, for ctrl.Options.NewClient. Its requests end in time: the last write of a process that
-// no longer leads must end before its lease does.
-func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	bounded := rest.CopyConfig(config)
-	bounded.Timeout = engine.RequestTimeout
-	options.HTTPClient = nil // the one that the manager has made has no timeout, because watches share it
-	return client.New(bounded, options)
-}
+func (n notifier) RightDenied(name string) { n.marks.boxes.Mark(name, true) }
 
 // markInterval is the time between two tries of a new leader to reconcile every box.
 const markInterval = time.Second
@@ -186,10 +239,15 @@ const markInterval = time.Second
 type leader struct {
 	engine *engine.Engine
 	box    *operatorbox.Reconciler
+	keys   *rollback.Keys
 }
 
 // Start implements manager.Runnable.
 func (l leader) Start(ctx context.Context) error {
+	// Without the key, snapshots are neither taken nor believed. That is shown where one is needed, and is no reason not to start.
+	if _, err := l.keys.Load(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "The key of snapshots can't be had yet")
+	}
 	l.engine.Lead()
 	// An API server that is away for a moment is no reason to end the process.
 	mark := func(ctx context.Context) (bool, error) {
@@ -208,20 +266,3 @@ func (l leader) Start(ctx context.Context) error {
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (leader) NeedLeaderElection() bool { return true }
-
-// NewCache makes the manager's cache, for ctrl.Options.NewCache. Its lists are consistent: one that an API server answers from its watch
-// cache may be older than what the former process has seen, and a box would run for a moment as it was before its last edit.
-func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
-	options.NewInformer = newInformer
-	return cache.New(config, options)
-}
-
-func newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	lists := toolscache.ToListerWatcherWithContext(lw)
-	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return lists.ListWithContext(ctx, watch.Consistent(options))
-		},
-		WatchFuncWithContext: lists.WatchWithContext,
-	}, obj, resync, indexers)
-}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
 	"github.com/orkspace/orkestra/engine/cycle"
@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/inventory"
+	"github.com/orkspace/orkestra/engine/lifecycle"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
@@ -48,9 +49,11 @@ type box struct {
 	cycles    *cycle.Reconciler
 	release   release.Everything
 	observer  *observe.Observer
+	rights    access.Holder // of as whom the box acts
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
 
+	clients clients
 	life
 	progress
 }
@@ -60,36 +63,35 @@ type life struct {
 	cancel  context.CancelFunc // ends everything of the box
 	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
 	working sync.WaitGroup     // the goroutines of the box
-	turn    chan struct{}      // closed when a box that waits for leadership may start
-	begun   chan struct{}      // closed when the workers run, or never will
-	begin   sync.Once          // closes begun
-	waits   bool               // for its turn; guarded by the engine's lock
+	turn    *lifecycle.Turn    // to begin, where the process does not lead yet
 }
 
 func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b := &box{
 		engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box),
-		life: life{turn: make(chan struct{}), begun: make(chan struct{})},
+		life: life{turn: lifecycle.NewTurn()},
 	}
 	// Each box has a client of its own, so that its rate and its requests in flight are counted for it alone. The connections behind
 	// it are shared.
 	writing := rest.CopyConfig(e.config.REST)
 	writing.RateLimiter = worker.NewRateLimiter(writing, e.requests)
-	httpClient := &http.Client{Transport: worker.NewTransport(e.http, worker.NewPlaces(e.inFlight), RequestTimeout)}
-	client, err := apply.NewClient(writing, httpClient, discovery.MapperOf(plan.CRD, e.config.Mapper))
+	clients, err := e.clients(e.config, plan, writing)
 	if err != nil {
-		return nil, fmt.Errorf("making the client of box %q: %w", plan.Box, err)
+		return nil, fmt.Errorf("making the clients of box %q: %w", plan.Box, err)
 	}
+	client := clients.account
+	b.clients = clients
 	writer := apply.NewWriter(client, e.children, e.comparer)
 	writer.Lives = b.lives
 	former := func(ctx context.Context) ([]string, error) { return e.config.Plans.FinalizersOf(ctx, plan.Box) }
 	// Snapshots are ControllerRevisions, whose informer is among those of children: reading one costs no request.
-	snapshots := &rollback.Store{Client: client, Cache: e.children, Namespace: e.config.Namespace, Ours: watch.OursByFields}
+	snapshots := &rollback.Store{Client: clients.manager, Cache: e.children, Namespace: e.config.Namespace, Keys: e.config.SnapshotKeys, Ours: watch.OursByFields}
 	b.plan.Store(plan)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
-	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Writer: writer, Clock: e.config.Clock}
-	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Timeout: RequestTimeout})
+	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Snapshots: snapshots, Writer: writer, Clock: e.config.Clock, Plan: b.plan.Load}
+	b.rights = e.config.Rights.Of(plan.Account, plan.Box)
+	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Rights: b.rights, Mapper: discovery.MapperOf(plan.CRD, e.config.Mapper), Timeout: RequestTimeout})
 	b.queue = worker.NewQueue(b.passes)
 	b.queue.SetBound(plan.Runtime.QueueDepth)
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
@@ -100,10 +102,10 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		b.tracker.Restore(*options.Health)
 	}
 	b.namespaces = options.Namespaces
-	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, b.events())
+	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, plan.WatchedLabels(), b.events())
 	b.release = release.Everything{
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
-		Cache:    b.resources, Inventory: b.inventory, Owners: b.owners, Dynamic: e.dynamic,
+		Cache:    b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
 	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
 	return b, nil
@@ -114,13 +116,13 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 	e := b.engine
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Writer: writer, Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
+		Releaser: b.release.Releaser, Client: client, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller:   e.calls,
-		Observer: b.observer, Rights: e.config.Rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
+		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,
-		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: e.config.Events, Panicked: b.panicked,
+		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: b.clients.events, BoxEvents: e.config.Events, Panicked: b.panicked,
 	}
 }
 
@@ -140,9 +142,9 @@ func (b *box) healthChanged(urgent bool) {
 	b.engine.config.Notifier.HealthChanged(b.name, urgent)
 }
 
-// serves says whether a box that runs one plan can take another without a restart.
+// serves says whether a box that runs one plan can take another without a restart: it watches the same CRD, as the same account.
 func serves(old, plan *pipeline.Plan) bool {
-	return old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
+	return old.WatchedLabels() == plan.WatchedLabels() && old.Account == plan.Account && old.AccountProblem == plan.AccountProblem && old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
 }
 
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is reconciled once, behind fresh events.
@@ -154,7 +156,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
 	}
-	same := old.Revision == plan.Revision && old.RevisionHash == plan.RevisionHash && old.CRD.Same(plan.CRD) && old.CleanupOnly == plan.CleanupOnly
+	same := old.Revision == plan.Revision && old.RevisionHash == plan.RevisionHash && old.CRD.Same(plan.CRD) && old.CleanupOnly == plan.CleanupOnly && old.SameElders(plan.Elders)
 	if same {
 		return
 	}
@@ -162,7 +164,11 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
 	b.pool.SetWorkers(plan.Runtime.Workers)
 	b.queue.SetBound(plan.Runtime.QueueDepth)
-	b.sweep()
+	if old.CleanupOnly && plan.CRD.OfOthers && b.queue.IsOpen() {
+		b.startQueue() // what was made for objects that have left meanwhile is deleted now
+	} else {
+		b.sweep()
+	}
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
@@ -183,7 +189,7 @@ func (b *box) start(parent context.Context) {
 	b.resources.Start(ctx)
 	b.working.Go(func() {
 		defer quit()
-		defer b.hasBegun()
+		defer b.turn.Begun()
 		b.guard(func() { b.run(ctx, work) })
 	})
 }
@@ -199,7 +205,7 @@ func (b *box) run(ctx, work context.Context) {
 		return
 	}
 	b.engine.config.Notifier.BoxChanged(b.name)
-	if !b.awaitTurn(ctx) {
+	if !b.engine.turns.Await(ctx, b.turn) {
 		return
 	}
 	b.takeOver()
@@ -210,7 +216,11 @@ func (b *box) run(ctx, work context.Context) {
 // resource needs it.
 func (b *box) warmUp(ctx context.Context) error {
 	b.inventory.Fill(log.IntoContext(ctx, b.log))
-	for _, kind := range b.plan.Load().ObservedKinds {
+	plan := b.plan.Load()
+	for _, kind := range plan.ObservedKinds {
+		if !plan.Account.IsManager() && kind != pipeline.NamespaceKind {
+			continue // it is watched once a review has said that the account may read something of it
+		}
 		// A kind that is not installed, or may not be read, does not stop the box: the resource that needs it fails.
 		if err := b.observer.Observe(ctx, kind); err != nil {
 			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
@@ -259,6 +269,7 @@ func (b *box) stop(over <-chan time.Time) {
 	b.resources.Stop()
 	b.inventory.Release()
 	b.observer.Release()
+	b.clients.stop()
 }
 
 // events queue resources as they change.
@@ -304,5 +315,5 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 // changed it. Whatever has queued the key, that is read from the cache.
 func (b *box) passes(key types.NamespacedName) bool {
 	resource, found := b.resources.Get(key)
-	return !found || cycle.Urgent(resource)
+	return !found || cycle.Urgent(b.plan.Load(), resource)
 }

@@ -30,6 +30,13 @@ func (b *box) wake(dependency string) {
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
+// RightsChanged has the resources reconciled that lack a right, since it may have been granted. They stand behind fresh events.
+func (e *Engine) RightsChanged() {
+	for _, b := range e.all() {
+		b.queue.EnqueueLow(0, b.cycles.RightsChanged()...)
+	}
+}
+
 // kindsOf says which kinds boxes serve.
 type kindsOf struct{ engine *Engine }
 
@@ -40,6 +47,20 @@ func (k kindsOf) KindOf(box string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{}
 	}
 	return b.plan.Load().CRD.Kind
+}
+
+// kindsChanged has all resources of the boxes reconciled that make or read kinds of a group, of which one was installed or went: a kind is
+// no object whose version they could have noted.
+func (e *Engine) kindsChanged(group string) {
+	of := func(kind schema.GroupVersionKind) bool { return kind.Group == group }
+	for _, b := range e.all() {
+		if plan := b.plan.Load(); slices.ContainsFunc(plan.ChildKinds, of) || slices.ContainsFunc(plan.ObservedKinds, of) {
+			anew := *plan // reconciles by another plan look at everything
+			if b.plan.CompareAndSwap(plan, &anew) {
+				b.sweep()
+			}
+		}
+	}
 }
 
 // observedChanged queues the resources that have read an object that changed, or whose selectors match it now.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -18,8 +19,12 @@ import (
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
 )
+
+// EventSource is the name by which events about resources say who reports them.
+const EventSource = "orkestra"
 
 // Config is what an engine is made of.
 type Config struct {
@@ -27,6 +32,8 @@ type Config struct {
 	REST *rest.Config
 	// Mapper resolves kinds.
 	Mapper meta.RESTMapper
+	// Discover makes another mapper like that, which knows nothing yet. nil: what Mapper knows of kinds without a CRD is never forgotten.
+	Discover func() (meta.RESTMapper, error)
 	// Events sends events about resources. nil: none are sent.
 	Events events.EventRecorder
 	// Metrics records. nil: nothing is recorded.
@@ -42,16 +49,19 @@ type Config struct {
 	MemoryLimit int64
 	// ShutdownTimeout is how long a stopping box waits for its workers before it cancels them. Default: 30 s.
 	ShutdownTimeout time.Duration
-	// Rights says whether a right that was missing is there now. nil: the manager never gets one that it lacked.
+	// Rights says what the manager, and the accounts of boxes, may do. nil: nobody gets a right that was missing, and no account may read
+	// what its box does not own.
 	Rights *access.Reviews
 	// QuietWatch is how long a watch may tell nothing, not even a bookmark, until all is listed again. Default: 5 min.
 	QuietWatch time.Duration
-	// Guard decides what external calls may reach. Default: what is public.
-	Guard *external.Guard
+	// Egress says what external calls may reach, of all boxes and of each. Default: what is public.
+	Egress *external.Egress
 	// ReconcileTimeout is the deadline of one reconcile. Default: 2 min.
 	ReconcileTimeout time.Duration
-	// Namespace is the manager's own. The snapshots of cluster-scoped resources are written there.
+	// Namespace is the manager's own. Snapshots of resources are written there.
 	Namespace string
+	// SnapshotKeys has the key that signs them. nil: none can be kept.
+	SnapshotKeys *rollback.Keys
 	// Plans are those of kept revisions. Default: none are kept.
 	Plans Plans
 	// Notifier hears what the engine has to tell. Default: nobody does.
@@ -75,9 +85,9 @@ type Plans interface {
 // noNotifier tells nobody.
 type noNotifier struct{}
 
-func (noNotifier) BoxChanged(string)                { /* nobody listens */ }
-func (noNotifier) HealthChanged(string, bool)       { /* nobody listens */ }
-func (noNotifier) RightDenied(string, access.Right) { /* nobody listens */ }
+func (noNotifier) BoxChanged(string)          { /* nobody listens */ }
+func (noNotifier) HealthChanged(string, bool) { /* nobody listens */ }
+func (noNotifier) RightDenied(string)         { /* nobody listens */ }
 
 // noPlans keeps no revisions.
 type noPlans struct{}
@@ -101,9 +111,6 @@ func withDefaults(c Config) Config {
 	if c.ReconcileTimeout <= 0 {
 		c.ReconcileTimeout = 2 * time.Minute
 	}
-	if c.Guard == nil {
-		c.Guard = &external.Guard{}
-	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
@@ -116,17 +123,16 @@ func withDefaults(c Config) Config {
 	return c
 }
 
-// watchConfig is what all informers of the engine share.
-func (e *Engine) watchConfig() watch.Config {
+// watch is what all informers of an engine share.
+func (c *Config) watch(client dynamic.Interface, panicked func(p any, stack []byte)) watch.Config {
 	return watch.Config{
-		Client: e.dynamic, Mapper: e.config.Mapper, Log: e.config.Log.WithName("watch"), Clock: e.config.Clock,
-		Quiet: e.config.QuietWatch, Ages: e.config.Metrics, Panicked: e.panicked,
+		Client: client, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Ages: c.Metrics, Panicked: panicked,
 	}
 }
 
 // watchConfig is what the informer of the box's own resources is made of: it logs and counts panics under the name of the box.
 func (b *box) watchConfig() watch.Config {
-	config := b.engine.watchConfig()
-	config.Log, config.Panicked = b.log.WithName("watch"), b.panicked
+	config := b.engine.config.watch(b.engine.dynamic, b.panicked)
+	config.Log = b.log.WithName("watch")
 	return config
 }

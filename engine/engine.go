@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -25,12 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/lifecycle"
 	"github.com/orkspace/orkestra/engine/monitor"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -49,19 +50,19 @@ const maxInFlight = 128
 type Engine struct {
 	config       Config
 	dynamic      dynamic.Interface
-	http         http.RoundTripper
 	children     *watch.Children
 	observed     *watch.Observed
 	comparer     *drift.Comparer
 	kinds        *discovery.Kinds
 	dependencies observe.Dependencies
-	monitors     *monitor.Monitors
 	calls        *cycle.Calls
 	requests     flowcontrol.RateLimiter // the cap over all boxes
-	inFlight     chan struct{}           // one per request that may be under way, over all boxes
 	slots        chan struct{}           // one per reconcile that may run, over all boxes
 	memory       *budget.Pool            // what the templates of all boxes may make at the same time
-	leadership
+	turns        *lifecycle.Turns
+	connections
+	*lifecycle.Leadership
+	shared
 
 	mu     sync.Mutex
 	ctx    context.Context //nolint:containedctx // the life of the engine: boxes outlive the calls that start them
@@ -69,10 +70,15 @@ type Engine struct {
 	boxes  map[string]*box // guarded by mu
 }
 
+// shared are the parts of the engine that the reconcilers use as well.
+type shared struct {
+	mapper   *discovery.Mapper
+	monitors *monitor.Monitors
+}
+
 // New gives an engine that starts nothing until Start.
 func New(config Config) (*Engine, error) {
 	config = withDefaults(config)
-	config.Mapper = discovery.NewMapper(config.Mapper, config.Clock)
 	watching := rest.CopyConfig(config.REST)
 	// No client-side rate: lists and watches are few and long, and a list that waits behind writes would delay the start of a box.
 	// What writes has limits of its own, see newBox.
@@ -85,20 +91,24 @@ func New(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a transport: %w", err)
 	}
+	leadership := lifecycle.NewLeadership(config.Clock)
 	e := &Engine{
-		config: config, dynamic: dyn, http: writing,
-		requests:   worker.SharedRateLimiter(config.REST),
-		inFlight:   make(chan struct{}, maxInFlight),
-		slots:      make(chan struct{}, config.MaxConcurrentReconciles),
-		memory:     budget.NewPool(config.MemoryLimit/4, nil),
-		leadership: leadership{clock: config.Clock, leading: make(chan struct{})},
-		boxes:      map[string]*box{},
+		config: config, dynamic: dyn,
+		requests:    worker.SharedRateLimiter(config.REST),
+		connections: connections{http: writing, inFlight: make(chan struct{}, maxInFlight)},
+		slots:       make(chan struct{}, config.MaxConcurrentReconciles),
+		memory:      budget.NewPool(config.MemoryLimit/4, nil),
+		Leadership:  leadership,
+		turns:       lifecycle.NewTurns(leadership),
+		boxes:       map[string]*box{},
 	}
-	e.calls = &cycle.Calls{Client: external.New(config.Guard, config.Clock), Clock: config.Clock, Metrics: config.Metrics}
-	e.kinds = discovery.NewKinds(dyn, config.Mapper)
+	e.mapper = discovery.NewMapper(config.Mapper, config.Clock, config.Discover, e.kindsChanged)
+	e.config.Mapper = e.mapper
+	e.calls = &cycle.Calls{Client: external.New(config.Egress, config.Clock), Clock: config.Clock, Metrics: config.Metrics}
+	e.kinds = discovery.NewKinds(dyn, e.mapper)
 	e.comparer = drift.NewComparer(e.kinds.Schema)
-	e.children = watch.NewChildren(e.watchConfig(), e.childChanged)
-	e.observed = watch.NewObserved(e.watchConfig(), e.observedChanged)
+	e.children = watch.NewChildren(e.config.watch(e.dynamic, e.panicked), e.childChanged)
+	e.observed = watch.NewObserved(e.config.watch(e.dynamic, e.panicked), e.observedChanged)
 	e.monitors = monitor.New(monitor.Config{
 		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.Notifier.HealthChanged, Panicked: e.panicked,
 	})
@@ -135,8 +145,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
+// Mapper knows how the API server serves kinds. It has to be told of CRDs.
+func (s *shared) Mapper() *discovery.Mapper { return s.mapper }
+
 // Monitors are the CRDs of other operators that are monitored while the engine runs.
-func (e *Engine) Monitors() *monitor.Monitors { return e.monitors }
+func (s *shared) Monitors() *monitor.Monitors { return s.monitors }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. It is false because followers fill their caches, too: a new leader
 // begins to work at once. The workers wait for Lead.
@@ -156,7 +169,7 @@ type Options struct {
 	// ManagedKinds are kinds that the box has made children of before, and that must still be watched.
 	ManagedKinds []schema.GroupVersionKind
 	// Namespaces are those in which resources are watched, sorted; nil: all. Besides those that the plan selects, they are
-	// those in which a former plan may have marked resources: see Narrow.
+	// those in which a former plan may have marked resources: see Unneeded.
 	Namespaces []string
 	// Health is what the process that leads last wrote of the box's health. It is read until this process leads.
 	Health *v1alpha1.CRDHealthStatus
@@ -164,6 +177,44 @@ type Options struct {
 
 // ErrNotStarted says that the engine does not run (yet, or any more); the caller tries again.
 var ErrNotStarted = errors.New("the engine does not run")
+
+// inWaves gives boxes in the order in which they are started: after those that they depend on.
+func inWaves(boxes map[string]*box) [][]*box {
+	return lifecycle.InWaves(boxes, func(b *box) []string {
+		var names []string
+		for _, d := range b.plan.Load().DependsOn {
+			names = append(names, d.Name)
+		}
+		return names
+	})
+}
+
+// Lead starts the workers of all boxes, now and in future. Call it once this process leads. Boxes whose caches are full already are
+// started after those that they depend on; the others as soon as their caches are full.
+func (e *Engine) Lead() {
+	e.turns.Lead(func() [][]*lifecycle.Turn {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		var turns [][]*lifecycle.Turn
+		for _, wave := range inWaves(e.boxes) {
+			var of []*lifecycle.Turn
+			for _, b := range wave {
+				of = append(of, b.turn)
+			}
+			turns = append(turns, of)
+		}
+		return turns
+	})
+}
+
+// stopAll stops boxes, each before those that it depends on. All of them together have the shutdown timeout.
+func (e *Engine) stopAll(boxes map[string]*box) {
+	lifecycle.Stopping[*box]{
+		Clock: e.config.Clock, Timeout: e.config.ShutdownTimeout,
+		Finish: func(b *box) { b.cancel() },
+		Stop:   func(b *box, over <-chan time.Time) { worker.Guard(func() { b.stop(over) }, e.panicked) },
+	}.Backwards(inWaves(boxes))
+}
 
 // Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
 // version or namespaces changed is stopped and started. It does not wait for caches: BoxChanged tells when they are full.
@@ -191,6 +242,7 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	if e.closed { // meanwhile: nobody would stop this box
 		e.mu.Unlock()
 		b.queue.ShutDown()
+		b.clients.stop()
 		return ErrNotStarted
 	}
 	e.boxes[plan.Box] = b
@@ -239,13 +291,6 @@ func (e *Engine) Release(ctx context.Context, name string, how release.Mode, cau
 	return b.release.All(ctx, how, cause)
 }
 
-// Narrow says whether a box can be restarted with the namespaces of its plan alone: it watches more of them, but in none of the
-// others is a resource left that carries Orkestra's marks.
-func (e *Engine) Narrow(name string) bool {
-	b := e.box(name)
-	return b != nil && b.running() && release.Narrow(b.plan.Load(), b.namespaces, b.resources)
-}
-
 // SnapshotRevisions names the revisions of a box that its resources would go back to, or are kept at, sorted. None where the box
 // does not run.
 func (e *Engine) SnapshotRevisions(name string) []string {
@@ -256,13 +301,25 @@ func (e *Engine) SnapshotRevisions(name string) []string {
 	return b.cycles.SnapshotRevisions()
 }
 
-// Unused gives the kinds that a box's plan does not make, and of which neither the box nor a former one has left a child.
-func (e *Engine) Unused(name string) []schema.GroupVersionKind {
+// Unneeded says what a box need not watch any more: kinds that its plan does not make, and of which neither the box nor a former one has
+// left a child; and whether it can be restarted with the namespaces of its plan alone, because in none of the others that it watches a
+// resource is left that carries Orkestra's marks.
+func (e *Engine) Unneeded(name string) (kinds []schema.GroupVersionKind, namespaces bool) {
 	b := e.box(name)
 	if b == nil || !b.running() {
+		return nil, false
+	}
+	return b.inventory.Unused(b.resources), release.Narrow(b.plan.Load(), b.namespaces, b.resources)
+}
+
+// Withheld gives the rights to read that a box lacks, as its resources found out when they read: what a template decides is not known
+// before. They are sorted.
+func (e *Engine) Withheld(name string) []access.Right {
+	b := e.box(name)
+	if b == nil {
 		return nil
 	}
-	return b.inventory.Unused(b.resources)
+	return b.observer.Withheld()
 }
 
 // Report says how a box fares; ok is false when it does not run.

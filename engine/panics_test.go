@@ -38,7 +38,7 @@ func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[
 	e := &Engine{config: Config{
 		Metrics: recorder, Log: log, Clock: testingclock.NewFakeClock(time.Unix(0, 0)), Notifier: noNotifier{},
 	}}
-	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, watch.ResourceEvents{})}
+	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, "", watch.ResourceEvents{})}
 	t.Cleanup(b.queue.ShutDown)
 	b.overdue = worker.NewOverdue(func() {})
 	plan := &pipeline.Plan{}
@@ -80,7 +80,9 @@ func TestPanicsAreLoggedWithTheirStackAndCounted(t *testing.T) {
 		"of a box":                {"website", func(b *box) { b.guard(func() { panic("oops") }) }},
 		"of a cycle":              {"website", func(b *box) { b.reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }},
 		"of the box's watch":      {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
-		"of a shared watch":       {"", func(b *box) { b.engine.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
+		"of a shared watch": {"", func(b *box) {
+			b.engine.config.watch(b.engine.dynamic, b.engine.panicked).Panicked("oops", []byte("panics_test.go"))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

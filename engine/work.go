@@ -5,7 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // work runs the workers until ctx ends, and returns when the reconciles that are under way have ended. Their context is work, which
@@ -17,7 +20,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Metrics.Measure(b.name, b.load)
 	b.engine.config.Notifier.BoxChanged(b.name)
 	b.startQueue()
-	b.hasBegun()
+	b.turn.Begun()
 	b.pool.Run(ctx, work)
 	b.setStarted(time.Time{})
 	b.log.Info("Box stopped")
@@ -28,7 +31,9 @@ func (b *box) work(ctx, work context.Context) {
 func (b *box) startQueue() {
 	b.queue.Open()
 	b.sweep()
-	b.owners.FindBacklog(b.plan.Load().CRD, b.namespaces, b.lives)
+	plan := b.plan.Load()
+	b.owners.FindBacklog(plan.CRD, b.namespaces, b.lives)
+	b.owners.FindForgotten(plan.CRD.Kind, rollback.Taken(b.inventory.Made(rollback.Kind), b.engine.config.Namespace), b.namespaces, b.lives)
 	for key, after := range b.owners.Pending() {
 		b.queue.Enqueue(after, key)
 	}
@@ -94,6 +99,27 @@ func (b *box) report() health.Report {
 		r.Phase, r.Message, r.Revision = health.Suspended, "only deletions are served", ""
 	}
 	return r
+}
+
+// Judge counts the resources that a box selects, and those of them that a test finds to break a rule. Deleted ones are not asked. ok is
+// false until the box works: its cache may not be full.
+func (e *Engine) Judge(name string, breaks func(*unstructured.Unstructured) bool) (total, breaking int32, ok bool) {
+	b := e.box(name)
+	if b == nil || !b.running() {
+		return 0, 0, false
+	}
+	plan := b.plan.Load()
+	for _, key := range b.resources.Keys() {
+		obj, there := b.resources.Get(key)
+		if !there || obj.GetDeletionTimestamp() != nil || !plan.Selection.Selects(obj) {
+			continue
+		}
+		total++
+		if breaks(obj) {
+			breaking++
+		}
+	}
+	return total, breaking, true
 }
 
 // clamp makes a count an int32, as API types have it.

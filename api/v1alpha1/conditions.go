@@ -13,10 +13,15 @@ const (
 	ConditionCompiled = "Compiled"
 	// ConditionCRDEstablished (box) says whether the API server serves the CRD.
 	ConditionCRDEstablished = "CRDEstablished"
-	// ConditionPermissionsGranted (box) says whether the manager may do what the box needs.
+	// ConditionPermissionsGranted (box) says whether there is the account as which the box acts, and whether it may do what the box needs.
 	ConditionPermissionsGranted = "PermissionsGranted"
 	// ConditionStatusWritable (box) says whether results can be written to the resources' status.
 	ConditionStatusWritable = "StatusWritable"
+	// ConditionPoliciesInstalled (box) says whether the admission policies are in force that the manager was told to rely on. A manager that
+	// relies on none does not show it. Boxes go on without them.
+	ConditionPoliciesInstalled = "PoliciesInstalled"
+	// ConditionAdmissionEnforced (box) says whether the API server enforces the rules of spec.admission. Only boxes that ask for it show it.
+	ConditionAdmissionEnforced = "AdmissionEnforced"
 	// ConditionRolledBack (resource) is True while its children are those of an earlier spec. Only boxes with rollback show it.
 	ConditionRolledBack = "RolledBack"
 	// ConditionStarted (CRDHealth) is True while the box's workers run.
@@ -43,6 +48,8 @@ const (
 const (
 	ReasonWaitingForDependency = "WaitingForDependency" // a box in dependsOn is not there yet
 	ReasonWaitingForCross      = "WaitingForCross"      // a required cross target is absent
+	ReasonWaitingForTarget     = "WaitingForTarget"     // the object that a patch is for is absent
+	ReasonNamespaceWithdrawn   = "NamespaceWithdrawn"   // a namespace no longer lets the resource in; what is there stays as it is
 	ReasonWaitingForGate       = "WaitingForGate"       // a wait gate is false
 	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled
 	ReasonChildTerminating     = "ChildTerminating"     // a child of the same name is being deleted
@@ -62,6 +69,7 @@ const (
 	ReasonInvalidChild     = "InvalidChild"     // the API server refuses the rendered child
 	ReasonAdmissionDenied  = "AdmissionDenied"  // admission refuses the rendered child
 	ReasonNotOwned         = "NotOwned"         // a child of that name exists and is not ours
+	ReasonConflict         = "Conflict"         // somebody else manages a field that a patch sets
 	ReasonDuplicateChild   = "DuplicateChild"   // two declarations render the same object
 	ReasonForbidden        = "Forbidden"        // the manager lacks a right
 	ReasonBudgetExceeded   = "BudgetExceeded"   // a limit on templates was reached
@@ -75,6 +83,17 @@ const (
 const (
 	ReasonMet    = "Met"    // the condition is True
 	ReasonNotMet = "NotMet" // the condition is False
+)
+
+// Reasons of AdmissionEnforced, besides ReasonForbidden, ReasonSuspended and the reasons for which a box does not run.
+const (
+	ReasonEnforced             = "Enforced"             // the API server enforces what the box asks for
+	ReasonNothingToEnforce     = "NothingToEnforce"     // no rule of the box can be said in a policy
+	ReasonCountingResources    = "CountingResources"    // the rules are audited until the living resources have been judged
+	ReasonResourcesBreakRules  = "ResourcesBreakRules"  // requireClean is set, and living resources break a rule
+	ReasonAdmissionUnsupported = "AdmissionUnsupported" // the API server does not know the kind of policy
+	ReasonPolicyNameTaken      = "PolicyNameTaken"      // a policy of that name exists and is not the box's
+	ReasonPolicyRefused        = "PolicyRefused"        // the API server refuses the policy
 )
 
 // Reasons of RolledBack, besides ReasonRolledBack and ReasonSettled.
@@ -91,7 +110,9 @@ const (
 	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
+	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
+	ReasonAccountPinned  = "AccountPinned"  // a box acts as an account from now on
 	ReasonLeaderElection = "LeaderElection" // another manager leads (on the Lease)
 	// A rule with action warn is broken.
 	ReasonValidationWarning = "ValidationWarning"
@@ -117,9 +138,17 @@ const (
 	ReasonCRDRefused          = "CRDRefused"          // the change of crd.definition would lose data, or was refused
 	ReasonEstablished         = "Established"         // the CRD is served
 	ReasonGranted             = "Granted"             // no right is missing
+	ReasonAccountRequired     = "AccountRequired"     // the box names no account, and the manager demands one
+	ReasonAccountNotAllowed   = "AccountNotAllowed"   // the box names an account in a namespace whose accounts boxes may not use, or the manager's own
+	ReasonAccountMissing      = "AccountMissing"      // the account does not exist
+	ReasonAccountChanged      = "AccountChanged"      // the account was deleted and made again, and nobody has confirmed the new one
+	ReasonAccountUnknown      = "AccountUnknown"      // the accounts can't be read, or not yet
 	ReasonNoStatusSubresource = "NoStatusSubresource" // the CRD's version has no status subresource
 	ReasonStatusFieldsUnknown = "StatusFieldsUnknown" // the CRD's schema lacks conditions or observedGeneration
 	ReasonWritable            = "Writable"            // results can be written
+	ReasonInstalled           = "Installed"           // all policies that the manager relies on are in force
+	ReasonPoliciesMissing     = "PoliciesMissing"     // a policy that the manager relies on is not there
+	ReasonPoliciesChanged     = "PoliciesChanged"     // a policy that the manager relies on is not that of this version
 	ReasonDegraded            = "Degraded"            // failureThreshold was reached
 	ReasonStuck               = "Stuck"               // every worker is in a reconcile that does not end
 	ReasonHealthy             = "Healthy"             // the box works

@@ -68,7 +68,7 @@ func TestDeclarationsThatAreWrong(t *testing.T) {
 func TestCommonFieldNames(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(v1alpha1.CommonFieldNames()).To(Equal([]string{
-		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "when", "anyOf", "whenFalse", "optional", "forEach",
+		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "when", "anyOf", "whenFalse", "after", "optional", "forEach",
 		"adopt", "deletionPolicy", "replace", "initialFields", "readyWhen", "spec",
 	}))
 }

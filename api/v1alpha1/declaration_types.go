@@ -10,11 +10,11 @@ import (
 )
 
 // ResourceGroup maps keys to lists of declarations. The keys are the lower-case plurals of kinds, such as deployments, services or
-// pvcs; resources takes manifests of any kind. The camelCase spelling of a key is the same key. Besides the fields here,
+// pvcs; resources takes manifests of any kind, and patches sets fields of objects that others own. The camelCase spelling of a key is the same key. Besides the fields here,
 // declarations take the short fields of their kind: `orkestra explain` lists the keys, `orkestra explain KEY` the fields.
 //
 // +kubebuilder:validation:MaxProperties=64
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; a kind that has no key goes under resources, as a manifest; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.lowerAscii() in ['configmaps','clusterrolebindings','clusterroles','cronjobs','daemonsets','deployments','hpas','ingresses','jobs','limitranges','namespaces','networkpolicies','patches','pdbs','pvcs','resourcequotas','resources','rolebindings','roles','secrets','serviceaccounts','services','statefulsets'])",message="unknown key; a kind that has no key goes under resources, as a manifest; valid keys: clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, patches, pdbs, pvcs, resourcequotas, resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets"
 type ResourceGroup map[string]DeclarationList
 
 // DeclarationList is what one key of a group holds.
@@ -75,15 +75,13 @@ type CommonFields struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Labels of the object; values may be templates.
-	// +kubebuilder:validation:MaxProperties=64
+	// Labels of the object: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	Labels map[string]LimitedString `json:"labels,omitempty"`
+	Labels *apiextensionsv1.JSON `json:"labels,omitempty"`
 
-	// Annotations of the object; values may be templates.
-	// +kubebuilder:validation:MaxProperties=64
+	// Annotations of the object: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	Annotations map[string]LimitedString `json:"annotations,omitempty"`
+	Annotations *apiextensionsv1.JSON `json:"annotations,omitempty"`
 
 	// Reconcile keeps the object corrected. Default: true in onReconcile, false in onCreate.
 	// +optional
@@ -99,6 +97,13 @@ type CommonFields struct {
 	// for volume claims, namespaces and StatefulSets; else Delete.
 	// +optional
 	WhenFalse GatePolicy `json:"whenFalse,omitempty"`
+
+	// After lists ids of declarations that come first: this one acts when what they make is there and current, by their readyWhen or by
+	// kstatus, a Job when it has completed. What is there of this one stays as it is until then. Default: it waits for what it reads.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	After []ShortString `json:"after,omitempty"`
 
 	// Optional declarations hold nothing back while their gate waits, and an object of a kind that is not installed is left out until it is.
 	// Default: false.

@@ -1,5 +1,13 @@
 package v1alpha1
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // Labels that Orkestra puts on resources, children, and what it keeps of boxes.
 const (
 	// LabelManaged is "true" on every resource and child that Orkestra manages.
@@ -21,6 +29,8 @@ const (
 	LabelRevisionOf = GroupName + "/revision-of"
 	// LabelSnapshot is "true" on a ControllerRevision that holds the last good spec of a resource. It has LabelOwnerUID too.
 	LabelSnapshot = GroupName + "/snapshot"
+	// LabelPolicy is the name of an admission policy that the manager may rely on, on the policy and its binding: "marks".
+	LabelPolicy = GroupName + "/policy"
 	// ManagedByValue is the value of LabelManagedBy on every child.
 	ManagedByValue = "orkestra"
 )
@@ -44,6 +54,8 @@ const (
 	// AnnotationNamespaces lists, separated by commas, the other namespaces that templates have led to and in which a resource may have
 	// children.
 	AnnotationNamespaces = GroupName + "/namespaces"
+	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch.
+	AnnotationPatches = GroupName + "/patches"
 	// AnnotationDeclaration is the id of the declaration that a child stands for.
 	AnnotationDeclaration = GroupName + "/declaration"
 	// AnnotationApplied is the hash of the rendered object that was last applied to a child.
@@ -55,10 +67,14 @@ const (
 	AnnotationInitial = GroupName + "/initial"
 	// AnnotationRun is the hash that a Job runs with; when it has completed, AnnotationDone of the resource holds it.
 	AnnotationRun = GroupName + "/run"
+	// AnnotationRerunOn on a Job is the hash of the values for which it runs.
+	AnnotationRerunOn = GroupName + "/rerun-on"
 	// AnnotationRolledBack holds, as JSON, what a resource was rolled back from and to, while it is.
 	AnnotationRolledBack = GroupName + "/rolled-back"
-	// AnnotationSnapshots lists, separated by commas, the SHA-256 hashes of the snapshots of a resource that may be gone back to, the
-	// newest first.
+	// AnnotationSignature on a snapshot is the HMAC-SHA256, in base64, of all that it holds, by the key of the installation.
+	AnnotationSignature = GroupName + "/signature"
+	// AnnotationSnapshots lists, separated by commas, the SHA-256 hashes of the snapshots of a resource that have no signature, the newest
+	// first. Versions before signatures wrote it; it is taken off when those snapshots are signed.
 	AnnotationSnapshots = GroupName + "/snapshots"
 	// AnnotationInstalledBy on a CRD names the box that made it. A CRD that a box adopted has none, and is never deleted with it.
 	AnnotationInstalledBy = GroupName + "/installed-by"
@@ -80,6 +96,8 @@ const (
 	// AnnotationAllowFrom on a namespace lists the namespaces whose resources may have children, and read, in it although only
 	// a template names it: names separated by commas, or "*" for all namespaces.
 	AnnotationAllowFrom = GroupName + "/allow-from"
+	// AnnotationConfirmAccount on a box is the UID of an account that was made again under its name, and as which the box may act.
+	AnnotationConfirmAccount = GroupName + "/confirm-account"
 	// AnnotationCleanup, when "true" on a box that is deleted, removes the children of its resources first.
 	AnnotationCleanup = GroupName + "/cleanup"
 )
@@ -111,6 +129,24 @@ func IsFieldManager(name string) bool {
 	default:
 		return false
 	}
+}
+
+// patchManager is how the field manager of a patch begins; a hash follows.
+const (
+	patchManager       = "orkestra-"
+	patchManagerLength = 16
+)
+
+// PatchManager is the field manager of a patch: one for each resource, by its UID, and the id of the patch.
+func PatchManager(uid types.UID, id string) string {
+	sum := sha256.Sum256([]byte(string(uid) + "/" + id))
+	return patchManager + hex.EncodeToString(sum[:])[:patchManagerLength]
+}
+
+// IsPatchManager says whether a field manager is that of a patch.
+func IsPatchManager(name string) bool {
+	hash, ok := strings.CutPrefix(name, patchManager)
+	return ok && len(hash) == patchManagerLength && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // True is the value of boolean labels and annotations.

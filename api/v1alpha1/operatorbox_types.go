@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // OperatorBox turns a CRD into a running operator: it says which CRD, and what is made, corrected and reported
@@ -47,6 +48,8 @@ type OperatorBoxList struct {
 }
 
 // OperatorBoxSpec says which CRD a box serves, how it runs, and the steps of its pipeline in their order.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.crd.kind) || has(self.selector) && (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0 || has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="with crd.kind, selector says which objects are served: give matchLabels or matchExpressions"
 type OperatorBoxSpec struct {
 	// CRD names the CRD whose resources this box reconciles, or holds its definition.
 	// +required
@@ -60,21 +63,21 @@ type OperatorBoxSpec struct {
 	// +optional
 	Namespaces NamespaceSelection `json:"namespaces,omitzero"`
 
-	// Selector says which resources are reconciled, by their labels. Default: all.
+	// Selector says which resources are reconciled, by their labels. Default: all. With crd.kind it is required, and the API server evaluates
+	// it: objects that it does not select are not even watched.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// CommonLabels are put on every child.
-	// +kubebuilder:validation:MaxProperties=64
+	// CommonLabels are put on every child: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	CommonLabels map[string]LimitedString `json:"commonLabels,omitempty"`
+	CommonLabels *apiextensionsv1.JSON `json:"commonLabels,omitempty"`
 
-	// CommonAnnotations are put on every child.
-	// +kubebuilder:validation:MaxProperties=64
+	// CommonAnnotations are put on every child: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	CommonAnnotations map[string]LimitedString `json:"commonAnnotations,omitempty"`
+	CommonAnnotations *apiextensionsv1.JSON `json:"commonAnnotations,omitempty"`
 
-	// ServiceAccountRef names the account that writes are made as. Default: the manager's own. Not supported yet: this version refuses it.
+	// ServiceAccountRef names the account as which the box acts: it makes its children, and writes to the resources, with the rights of that
+	// account alone. Default: the manager's own.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 
@@ -96,6 +99,10 @@ type OperatorBoxSpec struct {
 
 	PipelineSpec `json:",inline"`
 
+	// Admission has the API server enforce rules of validation and mutation itself. Default: they are checked in the reconcile alone.
+	// +optional
+	Admission *AdmissionSpec `json:"admission,omitempty"`
+
 	// RollBackOnError puts children back to the last good state when a cycle fails after it changed them.
 	// +optional
 	RollBackOnError bool `json:"rollBackOnError,omitempty"`
@@ -112,10 +119,14 @@ type OperatorBoxSpec struct {
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
-// CRDReference names a CRD of the cluster, or holds one that the box installs.
+// CRDReference names a CRD of the cluster, holds one that the box installs, or names a kind of others, some of whose objects the box serves.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.definition)",message="give exactly one of name and definition"
-// +kubebuilder:validation:XValidation:rule="has(self.name) == has(oldSelf.name)",message="the choice between name and definition is immutable; make another box"
+// +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.definition), has(self.kind)].filter(given, given).size() == 1",message="give exactly one of name, definition, and apiVersion with kind"
+// +kubebuilder:validation:XValidation:rule="has(self.name) == has(oldSelf.name) && has(self.kind) == has(oldSelf.kind)",message="the choice between name, definition and kind is immutable; make another box"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) == has(self.apiVersion)",message="apiVersion and kind go together"
+// +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.plural)",message="plural goes with apiVersion and kind"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || !has(self.version)",message="with kind, apiVersion says the version"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || !has(oldSelf.kind) || self.kind == oldSelf.kind && self.apiVersion.split('/').size() == oldSelf.apiVersion.split('/').size() && (self.apiVersion.split('/').size() == 1 || self.apiVersion.split('/')[0] == oldSelf.apiVersion.split('/')[0])",message="kind and its group are immutable; make another box"
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(oldSelf.name) || self.name == oldSelf.name",message="name is immutable; make another box"
 // +kubebuilder:validation:XValidation:rule="has(self.definition) || (self.adopt == 'Never' && self.deletionPolicy == 'Retain')",message="adopt and deletionPolicy go with definition"
 type CRDReference struct {
@@ -124,6 +135,26 @@ type CRDReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
+
+	// APIVersion of a kind of others: apps/v1, or v1. The box is not the operator of that kind: it serves the objects that spec.selector
+	// selects, and leaves them as they are.
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// Kind of others, such as Deployment. Immutable.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
+	// Plural under which the kind is served, where it is not the usual one: gateways, of Gateway. Default: the kind in lower case with s, es
+	// or ies.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Plural string `json:"plural,omitempty"`
 
 	// Version is the served version to work in. Default: the storage version, chosen once.
 	// +kubebuilder:validation:MaxLength=63
@@ -186,27 +217,29 @@ type NamespaceSelection struct {
 // ServiceAccountReference names a ServiceAccount.
 type ServiceAccountReference struct {
 	// Name is the account's name.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
 
-	// Namespace is the account's namespace.
-	// +kubebuilder:validation:MinLength=1
+	// Namespace is the account's namespace. It must be one of those that the manager's flag --box-namespaces names.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Namespace string `json:"namespace"`
+
+	// UID is the one account of this name that is meant. Default: the one that is there when the box first names it. With a UID, an account
+	// that was deleted and made again is accepted as soon as the box names its UID.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	// +kubebuilder:validation:Type=string
+	UID types.UID `json:"uid,omitempty"`
 }
 
 // ShortString is a string of at most 253 characters.
 //
 // +kubebuilder:validation:MaxLength=253
 type ShortString string
-
-// LimitedString is a string of at most 4096 characters.
-//
-// +kubebuilder:validation:MaxLength=4096
-type LimitedString string
 
 // OperatorBoxStatus says what runs of a box, and how it fares.
 type OperatorBoxStatus struct {
@@ -226,6 +259,11 @@ type OperatorBoxStatus struct {
 	// +optional
 	CRD CRDStatus `json:"crd,omitzero"`
 
+	// ServiceAccount is the account as which the box acts. Its UID is that of the account which was there when the box first named it, or
+	// when somebody confirmed another: an account that was deleted and made again has another UID, and is not used.
+	// +optional
+	ServiceAccount *ServiceAccountStatus `json:"serviceAccount,omitempty"`
+
 	// ManagedKinds lists every kind that the box has made children of and that is still watched.
 	// +listType=atomic
 	// +optional
@@ -237,20 +275,36 @@ type OperatorBoxStatus struct {
 	// +optional
 	WatchedNamespaces []string `json:"watchedNamespaces,omitempty"`
 
-	// RequiredRules are the rights that the box needs.
+	// RequiredRules are the rights that the box needs: those of its account, or of the manager where it names none. "orkestra rbac" makes
+	// roles of them.
 	// +listType=atomic
 	// +optional
-	RequiredRules []rbacv1.PolicyRule `json:"requiredRules,omitempty"`
+	RequiredRules []RequiredRule `json:"requiredRules,omitempty"`
+
+	// Admission says what the API server enforces. Absent: the box does not ask for it.
+	// +optional
+	Admission *AdmissionStatus `json:"admission,omitempty"`
 
 	// Resources counts the resources of the box.
 	// +optional
 	Resources ResourceCounts `json:"resources"`
 
-	// Conditions: Ready, Reconciling, Stalled, Compiled, CRDEstablished, PermissionsGranted, StatusWritable.
+	// Conditions: Ready, Reconciling, Stalled, Compiled, CRDEstablished, PermissionsGranted, StatusWritable, AdmissionEnforced where the box
+	// has admission, and PoliciesInstalled where the manager relies on policies.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ServiceAccountStatus is the account as which a box acts.
+type ServiceAccountStatus struct {
+	// Name is the account's name.
+	Name string `json:"name"`
+	// Namespace is the account's namespace.
+	Namespace string `json:"namespace"`
+	// UID is the account's UID.
+	UID types.UID `json:"uid"`
 }
 
 // CRDStatus is the CRD that a box serves.
@@ -294,4 +348,14 @@ type ResourceCounts struct {
 	// LeftBehind counts children of a former box that no declaration stands for.
 	// +optional
 	LeftBehind int32 `json:"leftBehind,omitempty"`
+}
+
+// RequiredRule is a right that a box needs, and where.
+type RequiredRule struct {
+	rbacv1.PolicyRule `json:",inline"`
+
+	// Namespaces in which the right is needed. Empty: in all, or what it is about is in no namespace.
+	// +listType=atomic
+	// +optional
+	Namespaces []string `json:"namespaces,omitempty"`
 }

@@ -19,6 +19,14 @@ type PipelineSpec struct {
 	// +optional
 	Validation *ValidationSpec `json:"validation,omitempty"`
 
+	// Values are given names, under which templates, conditions and CEL read them: .values.<name>, and values.<name> in CEL. Each may read
+	// those before it. One is evaluated where it is read, and stored nowhere.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Values []NamedValue `json:"values,omitempty"`
+
 	// Cross reads other objects of the cluster, from a cache that watches keep.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
@@ -96,7 +104,10 @@ type MutationRule struct {
 	// Override is always set; any JSON value; strings may be templates.
 	// +optional
 	Override *apiextensionsv1.JSON `json:"override,omitempty"`
-	Gate     `json:",inline"`
+	// Admission Required makes it a mistake if the API server can't set the default. It needs spec.admission.mutation.
+	// +optional
+	Admission RuleAdmission `json:"admission,omitempty"`
+	Gate      `json:",inline"`
 }
 
 // ValidationSpec says which resources are wrong.
@@ -132,7 +143,27 @@ type ValidationRule struct {
 	// +kubebuilder:default=deny
 	// +optional
 	Action ValidationAction `json:"action,omitempty"`
-	Gate   `json:",inline"`
+	// Admission Required makes it a mistake if the API server can't enforce the rule. It needs spec.admission.validation.
+	// +optional
+	Admission RuleAdmission `json:"admission,omitempty"`
+	Gate      `json:",inline"`
+}
+
+// NamedValue is something that a box computes once and reads in several places, or builds of several parts. It has exactly one of value and cel.
+type NamedValue struct {
+	// Name is what templates say after .values.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+	// Value is a template, or a list or an object whose texts may be templates. A template that is a single expression keeps its type.
+	// +optional
+	Value *apiextensionsv1.JSON `json:"value,omitempty"`
+	// CEL is an expression that yields the value: a list or a map as well. It sees the resource as self.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	CEL string `json:"cel,omitempty"`
 }
 
 // CrossSource reads other objects of the cluster from a watch cache.
@@ -176,10 +207,33 @@ type CrossSelector struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// MatchLabels that the objects must have; values may be templates.
-	// +kubebuilder:validation:MaxProperties=32
+	// MatchLabels that the objects must have: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	MatchLabels map[string]LimitedString `json:"matchLabels,omitempty"`
+	MatchLabels *apiextensionsv1.JSON `json:"matchLabels,omitempty"`
+	// MatchExpressions that the labels of the objects must meet, besides matchLabels.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	MatchExpressions []LabelExpression `json:"matchExpressions,omitempty"`
+}
+
+// LabelExpression says what a label must be.
+type LabelExpression struct {
+	// Key of the label.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +required
+	Key string `json:"key"`
+	// Operator is In, NotIn, Exists or DoesNotExist.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	// +required
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+	// Values of In and NotIn; each may be a template.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
 }
 
 // ExternalCall calls an HTTP service.
@@ -199,14 +253,12 @@ type ExternalCall struct {
 	// +kubebuilder:validation:MaxLength=4096
 	// +required
 	URL string `json:"url"`
-	// Query parameters; values may be templates.
-	// +kubebuilder:validation:MaxProperties=64
+	// Query parameters: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	Query map[string]LimitedString `json:"query,omitempty"`
-	// Headers of the request; values may be templates.
-	// +kubebuilder:validation:MaxProperties=64
+	Query *apiextensionsv1.JSON `json:"query,omitempty"`
+	// Headers of the request: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
-	Headers map[string]LimitedString `json:"headers,omitempty"`
+	Headers *apiextensionsv1.JSON `json:"headers,omitempty"`
 	// Body is text, or any JSON value; strings may be templates. Not with GET and HEAD.
 	// +optional
 	Body *apiextensionsv1.JSON `json:"body,omitempty"`
@@ -276,8 +328,24 @@ type SecretKeyReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// DeletionSpec says how onDelete runs.
+// ChildDeletion says in which order the children of a deleted resource go.
+// +kubebuilder:validation:Enum=GarbageCollector;Reverse
+type ChildDeletion string
+
+// The orders of deletion.
+const (
+	// DeletedByCollector leaves children to the garbage collector of Kubernetes, in no order. This is the default.
+	DeletedByCollector ChildDeletion = "GarbageCollector"
+	// DeletedInReverse deletes a child when those that read it are gone.
+	DeletedInReverse ChildDeletion = "Reverse"
+)
+
+// DeletionSpec says how onDelete runs, and how children go.
 type DeletionSpec struct {
+	// Children says how they go with their resource, and when they are pruned. `Reverse`: a child is deleted when those whose declarations
+	// read it are gone. They have no owner references then. Default: `GarbageCollector`, which knows no order.
+	// +optional
+	Children ChildDeletion `json:"children,omitempty"`
 	// Ordered runs the declarations as declared, each done before the next.
 	// +optional
 	Ordered bool `json:"ordered,omitempty"`

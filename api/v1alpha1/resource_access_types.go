@@ -213,6 +213,45 @@ type ClusterRoleBindingFields struct {
 	Subjects []rbacv1.Subject `json:"subjects,omitempty"`
 }
 
+// PatchFields are the short fields of `patches`.
+//
+// Sets fields of objects that others own, and takes them back. Only in `onReconcile`.
+//
+// +kubebuilder:object:generate=false
+type PatchFields struct {
+	// Target is the object that is patched. It is never made: the patch waits for it.
+	// Default: required.
+	// Example: target: {apiVersion: v1, kind: ConfigMap, name: settings}
+	Target PatchTarget `json:"target"`
+
+	// Patch holds the fields, as they stand in the object: labels, annotations, and all that is not metadata or status. A list whose entries have
+	// keys takes the entries that it names, and leaves the others.
+	// Default: required.
+	// Example: patch: {data: {url: "http://{{ .metadata.name }}"}}
+	Patch map[string]any `json:"patch"`
+}
+
+// PatchTarget names the object that a patch is for.
+//
+// +kubebuilder:object:generate=false
+type PatchTarget struct {
+	// APIVersion of the object, such as apps/v1; no template.
+	// Default: required.
+	APIVersion string `json:"apiVersion"`
+
+	// Kind of the object; no template.
+	// Default: required.
+	Kind string `json:"kind"`
+
+	// Name of the object; may be a template.
+	// Default: required.
+	Name string `json:"name"`
+
+	// Namespace of the object; may be a template. Default: the resource's. A template may only lead into a namespace that lets the resource in:
+	// annotation orkestra.orkspace.io/allow-from.
+	Namespace string `json:"namespace,omitempty"`
+}
+
 // ManifestFields are the short fields of `resources`.
 //
 // Makes objects of any kind, such as kinds of your own.

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // RunFields are the short fields of kinds that run pods to completion: Jobs and CronJobs.
@@ -13,6 +14,10 @@ type RunFields struct {
 	// Default: required, unless `spec` brings the containers.
 	// Example: image: registry.example.com/tools:1
 	Image string `json:"image,omitempty"`
+	// ContainerName is what the container is called.
+	// Default: `main`.
+	// Example: containerName: server
+	ContainerName string `json:"containerName,omitempty"`
 	// Command replaces the image's entry point.
 	// Default: the image's.
 	// Example: command: [empty-bucket, "{{ .metadata.name }}"]
@@ -62,7 +67,7 @@ type RunFields struct {
 
 // JobFields are the short fields of `jobs`.
 //
-// Makes `batch/v1` Jobs. The container is called `main`, `restartPolicy` is Never. `ttlSecondsAfterFinished` does not stand in
+// Makes `batch/v1` Jobs. The container is called `main`, or by `containerName`; `restartPolicy` is Never. `ttlSecondsAfterFinished` does not stand in
 // `onDelete`: what is made there goes when the clean-up is over.
 //
 // +kubebuilder:object:generate=false
@@ -72,6 +77,11 @@ type JobFields struct {
 	// Default: Block.
 	// Example: failurePolicy: Continue
 	FailurePolicy JobFailurePolicy `json:"failurePolicy,omitempty"`
+	// RerunOn are the values for which the Job runs: when it has completed, it runs again when one of them changes, and not for any other
+	// change. In `onReconcile`, or in `onCreate` with `reconcile: true`.
+	// Default: it runs once; with `replace`, for each change.
+	// Example: rerunOn: ["{{ .spec.image }}"]
+	RerunOn []apiextensionsv1.JSON `json:"rerunOn,omitempty"`
 }
 
 // JobFailurePolicy says what a failed clean-up Job does to the deletion of its resource.
@@ -85,7 +95,7 @@ const (
 
 // CronJobFields are the short fields of `cronjobs`.
 //
-// Makes `batch/v1` CronJobs. The container of their Jobs is called `main`, `restartPolicy` is Never.
+// Makes `batch/v1` CronJobs. The container of their Jobs is called `main`, or by `containerName`; `restartPolicy` is Never.
 //
 // +kubebuilder:object:generate=false
 type CronJobFields struct {

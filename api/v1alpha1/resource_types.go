@@ -20,6 +20,10 @@ type PodFields struct {
 	// Default: required, unless `spec` brings the containers.
 	// Example: image: "{{ .spec.image }}"
 	Image string `json:"image,omitempty"`
+	// ContainerName is what the container is called.
+	// Default: `main`.
+	// Example: containerName: server
+	ContainerName string `json:"containerName,omitempty"`
 	// Command replaces the image's entry point.
 	// Default: the image's.
 	// Example: command: [/app/server, --verbose]
@@ -102,7 +106,7 @@ type Probes struct {
 
 // DeploymentFields are the short fields of `deployments`.
 //
-// Makes `apps/v1` Deployments. The container that the short fields describe is called `main`.
+// Makes `apps/v1` Deployments. The container that the short fields describe is called `main`, or by `containerName`.
 //
 // +kubebuilder:object:generate=false
 type DeploymentFields struct {
@@ -119,7 +123,7 @@ type DeploymentFields struct {
 
 // StatefulSetFields are the short fields of `statefulsets`.
 //
-// Makes `apps/v1` StatefulSets. The container that the short fields describe is called `main`. Kubernetes lets nobody change
+// Makes `apps/v1` StatefulSets. The container that the short fields describe is called `main`, or by `containerName`. Kubernetes lets nobody change
 // `serviceName` and `volumeClaimTemplates` of a StatefulSet that exists.
 //
 // +kubebuilder:object:generate=false
@@ -149,7 +153,7 @@ type StatefulSetFields struct {
 
 // DaemonSetFields are the short fields of `daemonsets`.
 //
-// Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`.
+// Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`, or by `containerName`.
 //
 // +kubebuilder:object:generate=false
 type DaemonSetFields struct {

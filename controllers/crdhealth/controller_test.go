@@ -25,6 +25,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/monitor"
 )
 
@@ -99,7 +100,7 @@ func newSite(t *testing.T, objects ...client.Object) *site {
 		}).Build()
 	s.Reconciler = &Reconciler{
 		Client: s.kube, Reports: s.engine, Clock: s.clock, Events: s.events,
-		Standalones: &Standalones{CRDs: crds.NewStore(s.kube, s.kube), Rights: access.NewReviews(s, s.clock), Monitors: s.engine},
+		Standalones: &Standalones{CRDs: crds.NewStore(s.kube, s.kube), Rights: access.NewReviews(s, s.clock).Of(identity.Account{}, ""), Monitors: s.engine},
 	}
 	return s
 }

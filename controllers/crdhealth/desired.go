@@ -17,7 +17,8 @@ import (
 // desiredHealth gives the CRDHealth that a box should have, with the status that it has; current is nil where it has none. The
 // CRD's name is that of the box's spec; where the box holds a definition, that of its report, and before there is one that of
 // its status. It gives nil where the name is not known yet. Another controller of the object is dropped from its owners: Kubernetes allows
-// one, and that is the box.
+// one, and that is the box. Finalizers of others are dropped, too: they would hold the box back when it is deleted, and nobody but the manager
+// may take them off a CRDHealth that belongs to a box.
 func desiredHealth(
 	box *v1alpha1.OperatorBox, current *v1alpha1.CRDHealth, reported string, scheme *runtime.Scheme,
 ) (*v1alpha1.CRDHealth, error) {
@@ -36,11 +37,15 @@ func desiredHealth(
 	wanted.OwnerReferences = slices.DeleteFunc(wanted.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller && o.UID != box.UID
 	})
+	wanted.Finalizers = slices.DeleteFunc(wanted.Finalizers, func(f string) bool { return !slices.Contains(ofAPIServer, f) })
 	if err := controllerutil.SetControllerReference(box, wanted, scheme); err != nil {
 		return nil, fmt.Errorf("taking over CRDHealth %q: %w", box.Name, err)
 	}
 	return wanted, nil
 }
+
+// ofAPIServer are the finalizers by which Kubernetes itself deletes in the foreground, or leaves dependents behind.
+var ofAPIServer = []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}
 
 // standsAlone says whether a CRDHealth is for a CRD that another operator runs. It is called where there is no box of its name. One with a
 // controller is that of a box that is gone, and the garbage collector is about to delete it.

@@ -86,6 +86,15 @@ func TestDesiredHealth(t *testing.T) {
 	}
 }
 
+func TestABoxTakesFinalizersOffItsHealth(t *testing.T) {
+	g := NewWithT(t)
+	made := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "website", Finalizers: []string{"example.com/held", "foregroundDeletion", "example.com/more"}}}
+	wanted, err := desiredHealth(websiteBox(), made, "", testScheme(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(wanted.Finalizers).To(Equal([]string{"foregroundDeletion"}))
+	g.Expect(made.Finalizers).To(HaveLen(3), "what the cache holds is not changed")
+}
+
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -9,6 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,7 +35,7 @@ type Standalones struct {
 	// CRDs keeps the full CRDs.
 	CRDs *crds.Store
 	// Rights says what the manager may do.
-	Rights *access.Reviews
+	Rights access.Holder
 	// Monitors look at the resources.
 	Monitors Monitors
 
@@ -81,15 +82,15 @@ func (s *Standalones) Observe(ctx context.Context, h *v1alpha1.CRDHealth) (Obser
 		s.Monitors.Untrack(h.Name)
 		return pending(h, v1alpha1.ReasonCompileFailed, words.Mistakes(checked.errs), 0), nil
 	}
-	missing, err := s.Rights.Missing(ctx, []rbacv1.PolicyRule{{
+	missing, err := s.Rights.Missing(ctx, access.Everywhere(rbacv1.PolicyRule{
 		APIGroups: []string{crd.Resource.Group}, Resources: []string{crd.Resource.Resource}, Verbs: []string{"list", "watch"},
-	}})
+	}))
 	if err != nil {
 		return Observation{}, err
 	}
 	if len(missing) > 0 {
 		s.Monitors.Untrack(h.Name)
-		return pending(h, v1alpha1.ReasonForbidden, access.Sentence(missing), access.RetryInterval), nil
+		return pending(h, v1alpha1.ReasonForbidden, access.Sentence(access.Missing{Rights: missing}), access.RetryInterval), nil
 	}
 	return s.track(h, crd, checked)
 }
@@ -162,7 +163,12 @@ func (s *Standalones) compile(h *v1alpha1.CRDHealth, crd *pipeline.CRD) compiled
 		return known
 	}
 	checked := compiledCheck{revision: revision}
-	checked.check, checked.errs = monitor.Compile(h.Spec.HealthyWhen, *crd, field.NewPath("spec", "healthyWhen"))
+	if crd.Resource.Group == v1alpha1.GroupName && crd.Resource.Resource == "crdhealths" {
+		checked.errs = field.ErrorList{field.Invalid(field.NewPath("spec", "crd", "name"), crd.Name,
+			"a CRDHealth can't show CRDHealths: each write of its own status would be one of those that it shows; name another CRD, such as operatorboxes."+v1alpha1.GroupName)}
+	} else {
+		checked.check, checked.errs = monitor.Compile(h.Spec.HealthyWhen, *crd, field.NewPath("spec", "healthyWhen"))
+	}
 	if s.checks == nil {
 		s.checks = map[string]compiledCheck{}
 	}
@@ -187,6 +193,22 @@ func (r *Reconciler) standalone(ctx context.Context, current *v1alpha1.CRDHealth
 		result.RequeueAfter = seen.RequeueAfter
 	}
 	return result, err
+}
+
+// MarkWaiting marks the CRDHealths without a box that wait for a right, because rights may have changed.
+func (r *Reconciler) MarkWaiting(ctx context.Context, mark func(name string)) {
+	var list v1alpha1.CRDHealthList
+	if err := r.Client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "CRDHealths that wait for a right could not be listed; they ask for it again by themselves")
+		return
+	}
+	for i := range list.Items {
+		h := &list.Items[i]
+		ready := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionReady)
+		if standsAlone(h) && ready != nil && ready.Reason == v1alpha1.ReasonForbidden {
+			mark(h.Name)
+		}
+	}
 }
 
 // standaloneFor gives the CRDHealths without a box that name a CRD.

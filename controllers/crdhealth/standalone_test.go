@@ -158,6 +158,25 @@ func TestTheResourcesOfAnotherOperator(t *testing.T) {
 	g.Expect(s.engine.tracked).To(BeEmpty())
 }
 
+// A change of rights concerns the CRDHealths without a box that lack one, and no others.
+func TestRightsThatChangeMarkTheCRDHealthsThatWait(t *testing.T) {
+	g := NewWithT(t)
+	named := func(name, reason string) *v1alpha1.CRDHealth {
+		h := watching(databasesCRD)
+		h.Name = name
+		h.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+		return h
+	}
+	of := named("box", v1alpha1.ReasonForbidden)
+	of.Spec.OperatorBoxRef = &v1alpha1.OperatorBoxReference{Name: "box"}
+	begins := watching(databasesCRD)
+	begins.Name = "begins"
+	s := newSite(t, named("waits", v1alpha1.ReasonForbidden), named("mistaken", v1alpha1.ReasonCompileFailed), of, begins)
+	var marked []string
+	s.MarkWaiting(t.Context(), func(name string) { marked = append(marked, name) })
+	g.Expect(marked).To(ConsistOf("waits"))
+}
+
 func TestTheCRDHealthsOfACRD(t *testing.T) {
 	g := NewWithT(t)
 	of := watching(databasesCRD)

@@ -4,12 +4,15 @@ package crds
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,7 +83,21 @@ func (s *Store) Forget(user string) {
 
 // Missing says that a CRD is not there, and names the one that may have been meant.
 func (s *Store) Missing(ctx context.Context, name string) string {
+	if kind := ofKubernetes(name); kind != "" {
+		return fmt.Sprintf("%q is the %s of Kubernetes itself, which no CustomResourceDefinition defines: name a CRD, and declare %ss as children of its resources; or serve some of them: crd: {apiVersion, kind: %s} with a selector", name, kind, kind, kind)
+	}
 	return fmt.Sprintf("CustomResourceDefinition %q does not exist%s; it is picked up when it is created", name, Nearest(ctx, s.cached, name))
+}
+
+// ofKubernetes is the kind that comes with Kubernetes and is served under a name such as statefulsets.apps, or pods; empty: there is none.
+func ofKubernetes(name string) string {
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		plural, _ := meta.UnsafeGuessKindToResource(gvk)
+		if strings.TrimSuffix(plural.Resource+"."+gvk.Group, ".") == name {
+			return gvk.Kind
+		}
+	}
+	return ""
 }
 
 // Nearest gives `, did you mean "x"?` for the nearest name of a cluster's CRDs and of others that could be meant; empty where none is

@@ -113,6 +113,9 @@ func TestTheNearestName(t *testing.T) {
 	g.Expect(Nearest(t.Context(), kube, "nothing.like.it")).To(BeEmpty())
 	away := counting(t, &read, errors.New("away"))
 	g.Expect(Nearest(t.Context(), away, "website.demo.example.com", websitesCRD)).To(Equal(`, did you mean "`+websitesCRD+`"?`), "the others count")
+	g.Expect(NewStore(kube, kube).Missing(t.Context(), "statefulsets.apps")).To(Equal(
+		`"statefulsets.apps" is the StatefulSet of Kubernetes itself, which no CustomResourceDefinition defines: name a CRD, and declare StatefulSets as children of its resources; or serve some of them: crd: {apiVersion, kind: StatefulSet} with a selector`))
+	g.Expect(NewStore(kube, kube).Missing(t.Context(), "pods")).To(HavePrefix(`"pods" is the Pod of Kubernetes itself`))
 	g.Expect(NewStore(kube, kube).Missing(t.Context(), "nothing.like.it")).To(Equal(
 		`CustomResourceDefinition "nothing.like.it" does not exist; it is picked up when it is created`))
 }

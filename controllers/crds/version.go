@@ -19,7 +19,7 @@ func NameOf(box *v1alpha1.OperatorBox) string {
 	if box.Spec.CRD.Name == "" && box.Status.CRD.Version != "" {
 		return box.Status.CRD.Name
 	}
-	return cmp.Or(box.Spec.CRD.Name, Defined(box))
+	return cmp.Or(box.Spec.CRD.Name, OthersName(box), Defined(box))
 }
 
 // Defined is the name of the CRD that a box defines; empty where it defines none that can be read.
@@ -37,7 +37,7 @@ func Defined(box *v1alpha1.OperatorBox) string {
 // OwnVersion is the version that a box asks for, or the one that was chosen before, or the storage version; ok is false when
 // it is not served.
 func OwnVersion(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) (picked pipeline.CRD, ok bool) {
-	if wanted := box.Spec.CRD.Version; wanted != "" {
+	if wanted := wantedVersion(box); wanted != "" {
 		return pipeline.NewCRD(crd, wanted)
 	}
 	if picked, ok := pipeline.NewCRD(crd, WorkedIn(box, crd)); ok {
@@ -71,7 +71,7 @@ func First(crd *apiextensionsv1.CustomResourceDefinition, wanted ...string) (pic
 // NotServed says that the box's own version is not served, and what helps.
 func NotServed(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) string {
 	others := cmp.Or(served(crd), "none")
-	if wanted := box.Spec.CRD.Version; wanted != "" {
+	if wanted := wantedVersion(box); wanted != "" {
 		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %q; it serves %s", crd.Name, wanted, others)
 	}
 	return fmt.Sprintf("CustomResourceDefinition %q does not serve its storage version; serve it, or name one of the others in crd.version: %s", crd.Name, others)

@@ -61,7 +61,7 @@ func (c *claimer) claimants(ctx context.Context, crd string) ([]v1alpha1.Operato
 // handOver tells those who wait for the CRD of a box which kinds of children it leaves behind, so that they watch them and
 // count what they do not take over.
 func (c *claimer) handOver(ctx context.Context, box *v1alpha1.OperatorBox, crd string) error {
-	if c.Claims.Holder(crd) != box.Name {
+	if !c.Claims.Holds(box.Name, crd) {
 		return nil
 	}
 	waiting, err := c.claimants(ctx, crd)

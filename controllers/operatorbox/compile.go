@@ -45,10 +45,10 @@ func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) 
 func (p *planner) plan(ctx context.Context, box *v1alpha1.OperatorBox, crd *pipeline.CRD) (*pipeline.Plan, field.ErrorList) {
 	running := p.Engine.Plan(box.Name)
 	if running != nil && !running.CleanupOnly && !box.Spec.Suspend && running.UID == box.UID && running.Generation == box.Generation &&
-		running.CRD.Same(*crd) {
+		running.CRD.Same(*crd) && running.SameElders(p.Compiler.Elders(ctx, box)) {
 		return running, nil
 	}
-	env := p.Compiler.Env(ctx, box.Name, *crd)
+	env := p.Compiler.Env(ctx, box, *crd)
 	env.DependsOn = p.dependsOn(ctx, box)
 	return pipeline.Compile(box, env)
 }

@@ -24,6 +24,9 @@ func (s *scope) conditions(box *v1alpha1.OperatorBox, report health.Report, runs
 	if s.plan != nil {
 		out = append(out, statusWritable(s.plan))
 	}
+	if s.enforced != nil {
+		out = append(out, s.enforced.Condition)
+	}
 	return append(out, s.summary(report, runs)...)
 }
 
@@ -71,8 +74,13 @@ func (s *scope) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.C
 func (s *scope) permissionsCondition() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionPermissionsGranted}
 	switch {
+	case s.account.problem.Reason != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, s.account.problem.Reason, s.account.problem.Message
 	case len(s.missing) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(s.missing)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(s.missing...)
+	case len(s.withheld.Rights) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonForbidden
+		c.Message = access.Sentence(s.withheld) + "; what reads it waits, and stays as it is"
 	case s.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"
 	default:
@@ -84,6 +92,8 @@ func (s *scope) permissionsCondition() metav1.Condition {
 func statusWritable(plan *pipeline.Plan) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionStatusWritable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWritable, Message: "results are written to the resources' status"}
 	switch missing := plan.Status.Missing(); {
+	case plan.CRD.OfOthers:
+		c.Message = "the status of objects of others gets the fields that spec.status.fields declares, and nothing else"
 	case !plan.CRD.HasStatus:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoStatusSubresource
 		c.Message = fmt.Sprintf("version %s of %s has no status subresource: results are in events and in CRDHealth only", plan.CRD.Kind.Version, plan.CRD.Name)
@@ -104,6 +114,8 @@ var couldGoOn = map[string]bool{
 var stalling = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonCRDClaimed: true, v1alpha1.ReasonCRDNotOwned: true,
 	v1alpha1.ReasonCRDRefused: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
+	v1alpha1.ReasonAccountRequired: true, v1alpha1.ReasonAccountNotAllowed: true, v1alpha1.ReasonAccountMissing: true,
+	v1alpha1.ReasonAccountChanged: true,
 }
 
 // summary is Ready, Reconciling and Stalled, by kstatus.

@@ -44,9 +44,9 @@ func (f *finder) locate(ctx context.Context, s *scope) (*pipeline.CRD, error) {
 			return f.installed(ctx, s)
 		}
 	}
-	live, err := f.CRDs.Find(ctx, s.box.Name, s.crdName)
+	live, err := f.CRDs.Of(ctx, s.box, s.crdName)
 	if apierrors.IsNotFound(err) {
-		s.noCRD(phaseWithout(s.box), v1alpha1.ReasonCRDMissing, f.CRDs.Missing(ctx, s.crdName))
+		s.noCRD(phaseWithout(s.box), v1alpha1.ReasonCRDMissing, f.CRDs.MissingOf(ctx, s.box, s.crdName))
 		return nil, nil
 	}
 	if err != nil {

@@ -67,11 +67,15 @@ func (i *installer) install(ctx context.Context, s *scope) (ok bool, err error) 
 	if err != nil || sameCRD(live, wanted, obj) {
 		return err == nil, err
 	}
-	if !i.fits(ctx, s, wanted) {
+	if problem := s.account.problem; problem.Reason != "" {
+		s.noCRD(health.Pending, problem.Reason, "crd.definition is installed and changed as the box's account: "+problem.Message)
 		return false, nil
 	}
-	err = i.apply(ctx, live, obj)
-	if apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) {
+	if ok, err := i.fits(ctx, s, wanted); err != nil || !ok {
+		return false, err
+	}
+	err = i.apply(ctx, s, live, obj)
+	if apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !s.account.IsManager() {
 		s.noCRD(health.Pending, v1alpha1.ReasonCRDRefused, refusal(err))
 		s.requeueAfter = access.RetryInterval
 		return false, nil
@@ -154,19 +158,30 @@ func managedByUs(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == v1alpha1.FieldManager })
 }
 
-// fits says whether the box compiles against the CRD that it defines; the scope says what does not. A schema that its own box does not
-// fit must not be installed: fields that it no longer has would be dropped from every resource.
-func (i *installer) fits(ctx context.Context, s *scope, wanted *apiextensionsv1.CustomResourceDefinition) bool {
+// fits says whether the box compiles against the CRD that it defines, and whether its account has the rights that it needs; the scope says
+// what does not. A schema that its own box does not fit must not be installed: fields that it no longer has would be dropped from every
+// resource.
+func (i *installer) fits(ctx context.Context, s *scope, wanted *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	picked, ok := crds.OwnVersion(s.box, wanted)
 	if !ok {
 		s.noCRD(health.Pending, v1alpha1.ReasonCRDVersionNotServed, crds.NotServed(s.box, wanted))
-		return false
+		return false, nil
 	}
-	if _, errs := pipeline.Compile(s.box, i.Compiler.Env(ctx, s.box.Name, picked)); len(errs) > 0 {
+	plan, errs := pipeline.Compile(s.box, i.Compiler.Env(ctx, s.box, picked))
+	if len(errs) > 0 {
 		s.wrongDefinition(errs)
-		return false
+		return false, nil
 	}
-	return true
+	if s.account.IsManager() {
+		return true, nil // it may install CRDs, and whatever else it lacks is found when the plan is to run
+	}
+	missing, err := i.missing(ctx, s.account.run(plan))
+	if err != nil || len(missing) == 0 {
+		return err == nil, err
+	}
+	s.lacks(missing)
+	s.noCRD(health.Pending, v1alpha1.ReasonForbidden, access.Sentence(missing...))
+	return false, nil
 }
 
 // definedObject is the CRD of a definition as it is applied. A CRD that the box makes has an annotation that says so; one that it adopts
@@ -196,38 +211,65 @@ func sameCRD(live, wanted *apiextensionsv1.CustomResourceDefinition, obj *unstru
 
 // apply writes the CRD by server-side apply. It is never forced: the fields that others own, such as a CA bundle, are theirs. The UID keeps
 // it from making a CRD anew that was deleted meanwhile.
-func (i *installer) apply(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, obj *unstructured.Unstructured) error {
+func (i *installer) apply(ctx context.Context, s *scope, live *apiextensionsv1.CustomResourceDefinition, obj *unstructured.Unstructured) error {
+	writer, err := i.writer(s)
+	if err != nil {
+		return err
+	}
 	if live != nil {
 		obj.SetUID(live.UID)
 	}
-	if err := i.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+	if err := writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("applying CustomResourceDefinition %q: %w", obj.GetName(), err)
 	}
 	return nil
 }
 
-// remove deletes the CRD that a deleted box installed, where it asks for that. gone says that nothing is left of it.
-func (i *installer) remove(ctx context.Context, box *v1alpha1.OperatorBox) (gone bool, err error) {
+// writer gives the client that writes the CRD of a box: it acts as the box does.
+func (i *installer) writer(s *scope) (client.Client, error) {
+	if s.account.IsManager() {
+		return i.Client, nil
+	}
+	writer, err := i.As(s.account.Account, s.box.Name)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", s.account.Account, err)
+	}
+	return writer, nil
+}
+
+// remove deletes the CRD that a deleted box installed, where it asks for that, and says what it waits for; empty: nothing is left of it. The
+// account is needed only where there is a CRD to delete: a box whose CRD was never installed goes without it.
+func (i *installer) remove(ctx context.Context, s *scope) (waits string, err error) {
+	box := s.box
 	if box.Spec.CRD.Definition == nil || box.Spec.CRD.DeletionPolicy != v1alpha1.CRDDelete {
-		return true, nil
+		return "", nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err = i.Live.Get(ctx, types.NamespacedName{Name: crds.NameOf(box)}, crd)
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return "", nil
 	case err != nil:
-		return false, fmt.Errorf("reading CustomResourceDefinition %q: %w", crds.NameOf(box), err)
+		return "", fmt.Errorf("reading CustomResourceDefinition %q: %w", crds.NameOf(box), err)
 	case !deletesCRD(box, crd):
-		return true, nil // it is not ours to delete
+		return "", nil // it is not ours to delete
+	}
+	waits = fmt.Sprintf("waits for CustomResourceDefinition %q to be gone", crd.Name)
+	switch {
 	case crd.DeletionTimestamp != nil:
-		return false, nil
+		return waits, nil
+	case s.account.problem.Reason != "":
+		return s.awaitsAccount(), nil
 	}
-	err = i.Client.Delete(ctx, crd, client.Preconditions{UID: &crd.UID, ResourceVersion: &crd.ResourceVersion})
+	writer, err := i.writer(s)
+	if err != nil {
+		return "", err
+	}
+	err = writer.Delete(ctx, crd, client.Preconditions{UID: &crd.UID, ResourceVersion: &crd.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("deleting CustomResourceDefinition %q: %w", crd.Name, err)
+		return "", fmt.Errorf("deleting CustomResourceDefinition %q: %w", crd.Name, err)
 	}
-	return false, nil
+	return waits, nil
 }
 
 // deletesCRD says whether the box takes its CRD with it, and the resources: only one that it made itself.

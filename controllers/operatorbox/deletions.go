@@ -36,13 +36,13 @@ func (r *runner) serveDeletions(ctx context.Context, s *scope) error {
 func (r *runner) serveDeletionsIn(ctx context.Context, s *scope, crd *pipeline.CRD) error {
 	box := s.box
 	running := r.runningPlan(box, s.live)
-	if running == nil || running.CleanupOnly {
+	if s.account.problem.Reason == "" && (running == nil || running.CleanupOnly) {
 		if revived, err := r.revive(ctx, s); err != nil || revived {
 			return err
 		}
 	}
 	if running != nil {
-		next := running
+		next := s.account.run(running)
 		if box.Spec.Suspend {
 			next = next.ForCleanup()
 		}
@@ -52,15 +52,16 @@ func (r *runner) serveDeletionsIn(ctx context.Context, s *scope, crd *pipeline.C
 		if next == running {
 			return nil
 		}
-		return r.ensure(ctx, box, next)
+		return r.ensure(ctx, s, next)
 	}
-	bare, err := pipeline.CompileCleanup(box, r.Compiler.Env(ctx, box.Name, *crd))
+	bare, err := pipeline.CompileCleanup(box, r.Compiler.Env(ctx, box, *crd))
 	if err != nil {
 		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
 		r.Engine.Remove(box.Name)
 		return nil //nolint:nilerr // see above
 	}
-	if missing, err := r.Rights.Missing(ctx, bare.Rules); err != nil || len(missing) > 0 {
+	bare = s.account.run(bare)
+	if missing, err := r.missing(ctx, bare); err != nil || len(missing) > 0 {
 		s.requeueAfter = access.RetryInterval
 		return err
 	}
@@ -72,12 +73,12 @@ func (r *runner) serveDeletionsIn(ctx context.Context, s *scope, crd *pipeline.C
 		// Children name an owner in the version that the box worked in. Where that is not served, nobody but us deletes them.
 		plan = plan.ForGoingCRD()
 	}
-	return r.ensure(ctx, box, plan)
+	return r.ensure(ctx, s, plan)
 }
 
 // cleanupPlan gives a plan that serves deletions alone: as the box declares them, or as it did when it last compiled.
 func (r *runner) cleanupPlan(ctx context.Context, s *scope, crd pipeline.CRD) (*pipeline.Plan, error) {
-	if plan, errs := pipeline.Compile(s.box, r.Compiler.Env(ctx, s.box.Name, crd)); len(errs) == 0 {
+	if plan, errs := pipeline.Compile(s.box, r.Compiler.Env(ctx, s.box, crd)); len(errs) == 0 {
 		return plan.ForCleanup(), nil
 	}
 	if last, err := r.lastPlan(ctx, s, crd.Kind.Version); err != nil {
@@ -85,7 +86,7 @@ func (r *runner) cleanupPlan(ctx context.Context, s *scope, crd pipeline.CRD) (*
 	} else if last != nil {
 		return last.ForCleanup(), nil
 	}
-	return pipeline.CompileCleanup(s.box, r.Compiler.Env(ctx, s.box.Name, crd))
+	return pipeline.CompileCleanup(s.box, r.Compiler.Env(ctx, s.box, crd))
 }
 
 // runningPlan is the plan that a box runs, if it can: its CRD still is the same, and serves the version that it works in.
@@ -145,17 +146,17 @@ func (r *runner) revive(ctx context.Context, s *scope) (bool, error) {
 	if err != nil || plan == nil {
 		return false, err
 	}
-	missing, err := r.Rights.Missing(ctx, plan.Rules)
+	missing, err := r.missing(ctx, s.account.run(plan))
 	if err != nil {
 		return false, err
 	}
 	if len(missing) > 0 {
 		s.requeueAfter = access.RetryInterval
-		s.stopped(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, access.Sentence(missing)))
+		s.stopped(fmt.Sprintf("revision %q can't go on: %s", plan.Revision, access.Sentence(missing...)))
 		return false, nil
 	}
 	if err := r.remember(ctx, s.box, plan); err != nil {
 		return false, err
 	}
-	return true, r.ensure(ctx, s.box, plan)
+	return true, r.ensure(ctx, s, plan)
 }

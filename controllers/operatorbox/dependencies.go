@@ -1,7 +1,6 @@
 package operatorbox
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -15,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/lifecycle"
 )
 
 // verdict is what the condition Compiled of a box says of its current spec.
@@ -52,7 +52,7 @@ func (p *planner) dependsOn(ctx context.Context, box *v1alpha1.OperatorBox) func
 		case valid:
 			return dependenciesOf(other)
 		case open:
-			if older(other, box) < 0 {
+			if crds.Older(other, box) < 0 {
 				return dependenciesOf(other)
 			}
 		case refused: // its spec has no effect
@@ -80,11 +80,6 @@ func dependenciesOf(box *v1alpha1.OperatorBox) []string {
 		names = append(names, d.Name)
 	}
 	return names
-}
-
-// older orders boxes by their age.
-func older(a, b *v1alpha1.OperatorBox) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // dependants gives the boxes with mistakes that depend on a box, directly or by way of others. Their mistake may be a ring of dependencies
@@ -139,5 +134,5 @@ func inOrder(boxes []v1alpha1.OperatorBox) []string {
 		byName[boxes[i].Name] = &boxes[i]
 		names = append(names, boxes[i].Name)
 	}
-	return slices.Concat(engine.Waves(names, func(name string) []string { return dependenciesOf(byName[name]) })...)
+	return slices.Concat(lifecycle.Waves(names, func(name string) []string { return dependenciesOf(byName[name]) })...)
 }

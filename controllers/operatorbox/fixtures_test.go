@@ -2,16 +2,19 @@ package operatorbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,13 +23,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/accounts"
+	"github.com/orkspace/orkestra/controllers/admission"
+	"github.com/orkspace/orkestra/controllers/claims"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
@@ -40,7 +47,7 @@ const (
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, apiextensionsv1.AddToScheme, appsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, apiextensionsv1.AddToScheme, appsv1.AddToScheme, admissionregistrationv1.AddToScheme} {
 		NewWithT(t).Expect(add(scheme)).To(Succeed())
 	}
 	return scheme
@@ -55,7 +62,10 @@ type fakeEngine struct {
 	reports  map[string]health.Report
 	settling time.Duration
 	unused   []schema.GroupVersionKind
+	withheld []access.Right
 	narrow   bool
+	filling  bool                         // its caches, so that it can't judge
+	living   []*unstructured.Unstructured // resources
 
 	left  []types.NamespacedName // of Release
 	fails error                  // of Release
@@ -71,15 +81,28 @@ func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
 	return nil
 }
 
-func (e *fakeEngine) Leading() bool                           { return !e.follower }
-func (e *fakeEngine) Narrow(string) bool                      { return e.narrow }
-func (e *fakeEngine) Plan(box string) *pipeline.Plan          { return e.plans[box] }
-func (e *fakeEngine) Settling() time.Duration                 { return e.settling }
-func (*fakeEngine) SnapshotRevisions(string) []string         { return nil }
-func (e *fakeEngine) Unused(string) []schema.GroupVersionKind { return e.unused }
+func (e *fakeEngine) Leading() bool                   { return !e.follower }
+func (e *fakeEngine) Plan(box string) *pipeline.Plan  { return e.plans[box] }
+func (e *fakeEngine) Settling() time.Duration         { return e.settling }
+func (*fakeEngine) SnapshotRevisions(string) []string { return nil }
+func (e *fakeEngine) Withheld(string) []access.Right  { return e.withheld }
 func (e *fakeEngine) Report(box string) (report health.Report, ok bool) {
 	report, ok = e.reports[box]
 	return report, ok
+}
+
+func (e *fakeEngine) Unneeded(string) (kinds []schema.GroupVersionKind, namespaces bool) {
+	return e.unused, e.narrow
+}
+
+func (e *fakeEngine) Judge(_ string, breaks func(*unstructured.Unstructured) bool) (total, breaking int32, ok bool) {
+	for _, obj := range e.living {
+		total++
+		if breaks(obj) {
+			breaking++
+		}
+	}
+	return total, breaking, !e.filling
 }
 
 func (e *fakeEngine) Remove(box string) {
@@ -102,6 +125,21 @@ func (r fakeReports) Forget(box string)                    { delete(r, box) }
 type fakeQueue struct{ marked []string }
 
 func (q *fakeQueue) Mark(box string, _ bool) { q.marked = append(q.marked, box) }
+
+// fakeAccounts are the UIDs of the accounts that there are. Boxes may use those of namespace "team".
+type fakeAccounts map[string]types.UID
+
+func (a fakeAccounts) UID(name types.NamespacedName) (types.UID, error) {
+	if name.Namespace != "team" {
+		return "", accounts.ErrNotAllowed
+	}
+	if uid := a[name.Name]; uid != "unreadable" {
+		return uid, nil
+	}
+	return "", errors.New("not read yet")
+}
+
+func (fakeAccounts) Namespaces() []string { return []string{"team"} }
 
 // fakeDrain is whether a drain is asked for.
 type fakeDrain bool
@@ -156,8 +194,15 @@ type process struct {
 	reports   fakeReports
 	queue     *fakeQueue
 	events    *events.FakeRecorder
+	accounts  fakeAccounts
+	demanded  bool               // each box must name an account
+	acted     []identity.Account // as whom CRDs were written
 	drained   bool
-	denied    map[string]bool               // rights that the manager lacks, as `verb resource.group`
+	denied    map[string]bool               // rights that are missing, as `verb resource.group` for the manager, and with the user in front for an account
+	unserved  map[string]bool               // kinds of policies that the API server does not know
+	uncreated string                        // kind whose creation ends with an error
+	writes    int                           // that were sent
+	lastWrite int                           // after which the process ends; 0: it does not
 	unlisted  error                         // what lists of revisions end with
 	unapplied error                         // what applies end with
 	behind    *metav1.PartialObjectMetadata // what the cache still shows of each CRD; nil: what there is
@@ -165,10 +210,17 @@ type process struct {
 
 // Create implements access.Creator.
 func (p *process) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
-	review, _ := obj.(*authorizationv1.SelfSubjectAccessReview)
-	a := review.Spec.ResourceAttributes
-	right := access.Right{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource}
-	review.Status.Allowed = !p.denied[right.String()]
+	var a *authorizationv1.ResourceAttributes
+	var status *authorizationv1.SubjectAccessReviewStatus
+	who := ""
+	switch review := obj.(type) {
+	case *authorizationv1.SelfSubjectAccessReview:
+		a, status = review.Spec.ResourceAttributes, &review.Status
+	case *authorizationv1.SubjectAccessReview:
+		a, status, who = review.Spec.ResourceAttributes, &review.Status, review.Spec.User+" "
+	}
+	right := access.Right{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Name: a.Name}
+	status.Allowed = !p.denied[who+right.String()]
 	return nil
 }
 
@@ -176,31 +228,11 @@ func (p *process) Create(_ context.Context, obj client.Object, _ ...client.Creat
 func newProcess(t *testing.T, objects ...client.Object) *process {
 	t.Helper()
 	p := &process{
-		engine: &fakeEngine{}, reports: fakeReports{}, queue: &fakeQueue{}, events: events.NewFakeRecorder(10), denied: map[string]bool{},
+		accounts: fakeAccounts{}, engine: &fakeEngine{}, reports: fakeReports{}, queue: &fakeQueue{}, events: events.NewFakeRecorder(10), denied: map[string]bool{},
 	}
 	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-				if known, ok := obj.(*metav1.PartialObjectMetadata); ok && p.behind != nil {
-					p.behind.DeepCopyInto(known)
-					return nil
-				}
-				return c.Get(ctx, key, obj, opts...)
-			},
-			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-				if _, ok := list.(*appsv1.ControllerRevisionList); ok && p.unlisted != nil {
-					return p.unlisted
-				}
-				return c.List(ctx, list, opts...)
-			},
-			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				if p.unapplied != nil {
-					return p.unapplied
-				}
-				return c.Apply(ctx, obj, opts...)
-			},
-		}).Build()
+		WithInterceptorFuncs(p.requests()).Build()
 	p.restart()
 	return p
 }
@@ -209,11 +241,26 @@ func newProcess(t *testing.T, objects ...client.Object) *process {
 func (p *process) restart() {
 	clk := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	store, revisions := crds.NewStore(p.kube, p.kube), revision.NewStore(p.kube, p.kube, "our-system")
-	compiler := &Compiler{Client: p.kube, Mapper: meta.NewDefaultRESTMapper(nil), CRDs: store, Revisions: revisions}
+	compiling := &compiler.Compiler{Client: p.kube, Mapper: meta.NewDefaultRESTMapper(nil), CRDs: store, Revisions: revisions}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
+		if !p.unserved[kind] {
+			mapper.Add(admissionregistrationv1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+		}
+	}
+	rights := access.NewReviews(p, clk)
 	p.Reconciler = New(Ports{
-		Client: p.kube, Live: p.kube, Engine: p.engine, Reports: p.reports, Rights: access.NewReviews(p, clk), CRDs: store, Compiler: compiler,
-		Claims: NewClaims(p.kube, clk), Revisions: revisions, Plans: revision.NewPlans(revisions, compiler), Boxes: p.queue,
-		Events: p.events, Drain: fakeDrain(p.drained),
+		Client: p.kube, Live: p.kube, Engine: p.engine, Reports: p.reports, Rights: rights, CRDs: store, Compiler: compiling,
+		Claims: claims.NewStore(p.kube, clk), Revisions: revisions, Plans: revision.NewPlans(revisions, compiling), Boxes: p.queue,
+		Admission: &admission.Enforcer{
+			Store:  &admission.Store{Client: p.kube, Mapper: mapper, Clock: clk, Changed: func(box string) { p.queue.Mark(box, false) }},
+			Client: p.kube, Rights: rights.Of(identity.Account{}, ""), Judge: p.engine,
+		},
+		Events: p.events, Drain: fakeDrain(p.drained), Accounts: p.accounts, AccountRequired: p.demanded,
+		As: func(account identity.Account, _ string) (client.Client, error) {
+			p.acted = append(p.acted, account)
+			return p.kube, nil
+		},
 	})
 }
 
@@ -230,6 +277,11 @@ func (p *process) serves(t *testing.T, name string) (*v1alpha1.OperatorBox, ctrl
 		return nil, result
 	}
 	return box, result
+}
+
+// requestFor asks for a box.
+func requestFor(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // condition gives a condition of a box, as `status reason: message`.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -37,23 +38,29 @@ const (
 // Reconciler compiles boxes and has the engine run them. It runs on every replica: followers compile and keep informers warm, and
 // write nothing.
 type Reconciler struct {
-	ports   Ports
-	hold    *holder
-	crd     *finder
-	claim   *claimer
-	history *historian
-	compile *planner
-	run     *runner
-	status  *recorder
-	release *releaser
+	ports     Ports
+	hold      *holder
+	account   *accountant
+	crd       *finder
+	claim     *claimer
+	history   *historian
+	compile   *planner
+	run       *runner
+	admission *enforcer
+	status    *recorder
+	release   *releaser
 }
 
 // New gives a reconciler that works with these ports.
 func New(p Ports) *Reconciler {
 	r := &Reconciler{ports: p, hold: &holder{Ports: p}, claim: &claimer{p}, history: &historian{p}, run: &runner{p}, status: &recorder{p}}
 	r.crd = &finder{Ports: p, installer: installer{p}}
+	r.account = &accountant{Ports: p, run: r.run}
 	r.compile = &planner{Ports: p, run: r.run}
-	r.release = &releaser{Ports: p, hold: r.hold, crd: r.crd, claim: r.claim, history: r.history, run: r.run, status: r.status}
+	r.admission = &enforcer{p}
+	r.release = &releaser{
+		Ports: p, hold: r.hold, crd: r.crd, claim: r.claim, history: r.history, run: r.run, admission: r.admission, status: r.status,
+	}
 	return r
 }
 
@@ -66,6 +73,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) er
 		Watches(&v1alpha1.CRDHealth{}, &handler.EnqueueRequestForObject{}). // of the same name: the box's status copies its counts
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.boxesOf)).
 		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.dependants), builder.WithPredicates(specOrVerdictChanged{})).
+		Watches(&v1alpha1.OperatorBox{}, handler.EnqueueRequestsFromMapFunc(r.juniors), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(marked).
 		WithOptions(controller.Options{MaxConcurrentReconciles: boxWorkers, NeedLeaderElection: &leaderOnly}).
 		Complete(r)
@@ -85,6 +93,26 @@ func (r *Reconciler) boxesOf(ctx context.Context, crd client.Object) []reconcile
 	var out []reconcile.Request
 	for i := range boxes.Items {
 		if crds.NameOf(&boxes.Items[i]) == crd.GetName() || crds.Defined(&boxes.Items[i]) == crd.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
+		}
+	}
+	return out
+}
+
+// juniors gives the younger boxes over the kind of others that a box serves: what it selects is not theirs.
+func (r *Reconciler) juniors(ctx context.Context, changed client.Object) []reconcile.Request {
+	box, ok := changed.(*v1alpha1.OperatorBox)
+	if !ok || crds.OthersName(box) == "" {
+		return nil
+	}
+	var boxes v1alpha1.OperatorBoxList
+	if err := r.ports.Client.List(ctx, &boxes); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Younger boxes over the same kind could not be listed", "box", box.Name)
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range boxes.Items {
+		if crds.OthersName(&boxes.Items[i]) == crds.OthersName(box) && crds.Older(box, &boxes.Items[i]) < 0 {
 			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/release"
@@ -36,12 +37,13 @@ const drained = "the manager is drained: no resource of the box is held, their c
 type releaser struct {
 	Ports
 
-	hold    *holder
-	crd     *finder
-	claim   *claimer
-	history *historian
-	run     *runner
-	status  *recorder
+	hold      *holder
+	crd       *finder
+	claim     *claimer
+	history   *historian
+	run       *runner
+	admission *enforcer
+	status    *recorder
 }
 
 // finalize lets go of everything that a deleted box holds: its resources lose Orkestra's marks, their children stay, unless
@@ -56,6 +58,9 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 		return true, nil
 	}
 	if _, err := r.status.misread(ctx, s); err != nil {
+		return false, err
+	}
+	if err := r.admission.lift(ctx, s); err != nil {
 		return false, err
 	}
 	blocker, err := r.releaseAll(ctx, s)
@@ -87,7 +92,11 @@ func (r *releaser) drain(ctx context.Context, s *scope) (stop bool, err error) {
 		s.silent = true
 		return true, nil
 	}
-	blocker, err := r.releaseResources(ctx, s)
+	var blocker string
+	err = r.admission.lift(ctx, s)
+	if err == nil {
+		blocker, err = r.releaseResources(ctx, s)
+	}
 	if err == nil && blocker == "" {
 		err = r.hold.removeFinalizer(ctx, s.box)
 	}
@@ -110,11 +119,7 @@ func (r *releaser) releaseAll(ctx context.Context, s *scope) (string, error) {
 	if err != nil || waits != "" {
 		return waits, err
 	}
-	gone, err := r.crd.installer.remove(ctx, s.box)
-	if err != nil || gone {
-		return "", err
-	}
-	return fmt.Sprintf("waits for CustomResourceDefinition %q to be gone", s.crdName), nil
+	return r.crd.installer.remove(ctx, s)
 }
 
 // releaseResources takes the marks off the resources of a box, and says what it waits for; empty: no resource has marks any more.
@@ -123,16 +128,29 @@ func (r *releaser) releaseResources(ctx context.Context, s *scope) (waits string
 		return waits, err
 	}
 	how, cause := r.how(s)
+	if how == release.Resources && s.account.problem.Reason != "" {
+		return s.awaitsAccount(), nil
+	}
+	var refused *apply.RefusedError
 	left, err := r.Engine.Release(ctx, s.box.Name, how, cause)
 	switch {
 	case errors.Is(err, release.ErrFilling):
 		return "waits for its caches to fill", nil
+	case errors.As(err, &refused):
+		return "waits: " + err.Error(), nil
 	case err != nil:
 		return "", fmt.Errorf("releasing the resources of OperatorBox %q: %w", s.box.Name, err)
+	case len(left) > 0 && s.account.problem.Reason != "":
+		return awaiting(left) + "; " + s.account.problem.Message, nil
 	case len(left) > 0:
 		return awaiting(left), nil
 	}
 	return "", nil
+}
+
+// awaitsAccount says that a deleted box that takes its CRD with it can't, without its account.
+func (s *scope) awaitsAccount() string {
+	return "its resources and their CRD are deleted as its account: " + s.account.problem.Message + "; or set spec.crd.deletionPolicy: Retain"
 }
 
 // how says how the resources of a box are let go, and what their conditions say afterwards.
@@ -171,7 +189,7 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 	} else if holder != box.Name {
 		return "", nil // it never ran: another box has the resources
 	}
-	live, err := r.CRDs.Find(ctx, box.Name, s.crdName)
+	live, err := r.CRDs.Of(ctx, box, s.crdName)
 	if apierrors.IsNotFound(err) || err == nil && crds.NotEstablished(live) != "" {
 		r.Engine.Remove(box.Name)
 		return "", nil
@@ -194,7 +212,7 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 	}
 	going := picked.Going || deletesCRD(box, live) || picked.Kind.Version != crds.WorkedIn(box, live)
 	running := r.run.runningPlan(box, live)
-	if running != nil && running.CleanupOnly && (running.CRD.Going || !going) {
+	if running != nil && running.CleanupOnly && s.account.run(running) == running && (running.CRD.Going || !going) {
 		return "", nil
 	}
 	var plan *pipeline.Plan
@@ -207,7 +225,7 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 		plan = plan.ForGoingCRD()
 	}
 	r.Engine.Remove(box.Name)
-	return "", r.run.ensure(ctx, box, plan)
+	return "", r.run.ensure(ctx, s, plan)
 }
 
 // forget drops everything that is known of a box that is gone. Those that waited for its CRD are reconciled.

@@ -6,29 +6,56 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 // runner hands plans to the engine.
 type runner struct{ Ports }
 
-// checkRights stops a box for which the manager lacks a right: its reconciles would fail halfway, with some of the children made.
+// checkRights stops a box for which a right is missing: its reconciles would fail halfway, with some of the children made.
 func (r *runner) checkRights(ctx context.Context, s *scope) (stop bool, err error) {
-	missing, err := r.Rights.Missing(ctx, s.plan.Rules)
+	missing, err := r.missing(ctx, s.plan)
 	if err != nil || len(missing) == 0 {
 		return false, err
 	}
-	s.missing, s.requeueAfter = missing, access.RetryInterval
-	s.notReady(health.Pending, v1alpha1.ReasonForbidden, access.Sentence(missing))
+	s.lacks(missing)
 	return true, r.serveDeletions(ctx, s)
+}
+
+// missing gives the rights without which a plan can't run: of as whom the box acts, and of the manager, whose caches it is served from.
+func (p Ports) missing(ctx context.Context, plan *pipeline.Plan) ([]access.Missing, error) {
+	own, managers := plan.Needed()
+	var all []access.Missing
+	for _, asked := range []struct {
+		account identity.Account
+		rules   []v1alpha1.RequiredRule
+	}{{plan.Account, own}, {identity.Account{}, managers}} {
+		missing, err := p.Rights.Of(asked.account, plan.Box).Missing(ctx, asked.rules)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 {
+			all = append(all, access.Missing{Account: asked.account, Rights: missing})
+		}
+	}
+	return all, nil
+}
+
+// lacks says that rights are missing without which the box can't run. It is looked at again soon.
+func (s *scope) lacks(missing []access.Missing) {
+	s.missing, s.requeueAfter = missing, access.RetryInterval
+	s.notReady(health.Pending, v1alpha1.ReasonForbidden, access.Sentence(missing...))
 }
 
 // start has the engine run the plan.
@@ -41,11 +68,13 @@ func (r *runner) start(ctx context.Context, s *scope) (stop bool, err error) {
 	if err := r.remember(ctx, s.box, plan); err != nil {
 		return false, err
 	}
-	return false, r.ensure(ctx, s.box, plan)
+	return false, r.ensure(ctx, s, plan)
 }
 
-// ensure starts the sub-controller of a box, or gives it another plan.
-func (r *runner) ensure(ctx context.Context, box *v1alpha1.OperatorBox, plan *pipeline.Plan) error {
+// ensure starts the sub-controller of a box, or gives it another plan. Whichever plan that is, the box acts as its account of today.
+func (r *runner) ensure(ctx context.Context, s *scope, plan *pipeline.Plan) error {
+	box := s.box
+	plan = s.account.run(plan)
 	options := engine.Options{ManagedKinds: kindsOf(box), Namespaces: watchedNamespaces(box, plan)}
 	known := &v1alpha1.CRDHealth{}
 	switch err := r.Client.Get(ctx, types.NamespacedName{Name: box.Name}, known); {
@@ -120,4 +149,29 @@ func noteMade(box *v1alpha1.OperatorBox, plan *pipeline.Plan) {
 	if s.WatchedNamespaces == nil {
 		s.WatchedNamespaces = []string{allNamespaces}
 	}
+}
+
+// MarkWaiting queues the boxes that may wait for a right, because rights may have changed: those that do not run as they should, or not in
+// every way.
+func (r *Reconciler) MarkWaiting(ctx context.Context) {
+	var boxes v1alpha1.OperatorBoxList
+	if err := r.ports.Client.List(ctx, &boxes); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Boxes that wait for a right could not be listed; they ask for it again by themselves")
+		return
+	}
+	for i := range boxes.Items {
+		if mayWait(&boxes.Items[i]) {
+			r.ports.Boxes.Mark(boxes.Items[i].Name, true)
+		}
+	}
+}
+
+// mayWait says whether a box shows that something is missing. A box without a condition has not been looked at, and will be.
+func mayWait(box *v1alpha1.OperatorBox) bool {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionPermissionsGranted, v1alpha1.ConditionAdmissionEnforced} {
+		if meta.IsStatusConditionFalse(box.Status.Conditions, kind) {
+			return true
+		}
+	}
+	return false
 }

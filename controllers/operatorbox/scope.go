@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/admission"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -19,15 +21,14 @@ type scope struct {
 	deleted  bool // the box is being deleted, or is gone already
 	draining bool // the manager is being drained: everything is to be let go
 
-	crdName    string
-	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
-	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
-	crdReason  string                                    // why there is none, or Established
-	crdMessage string
-	refused    bool            // crd.definition was refused, and crd is what the box installed before
-	errors     field.ErrorList // mistakes in the spec
-	plan       *pipeline.Plan  // what was compiled; nil with errors
-	missing    []string        // rights that the manager lacks
+	account acting // as whom it acts
+
+	located
+	errors   field.ErrorList        // mistakes in the spec
+	plan     *pipeline.Plan         // what was compiled; nil with errors
+	missing  []access.Missing       // rights without which the box can't run
+	withheld access.Missing         // rights to read that its resources miss while it runs
+	enforced *admission.Enforcement // by the API server; nil: it is not asked to
 
 	phase        health.Phase  // where a box without a sub-controller is
 	reason       string        // why the box is not Ready; empty: nothing that a step knows stands in its way
@@ -38,8 +39,18 @@ type scope struct {
 	failed       error         // the error of the reconcile, where the status must be written all the same
 }
 
+// located is the CRD of a box.
+type located struct {
+	crdName    string
+	live       *apiextensionsv1.CustomResourceDefinition // nil: it is not there, or not established
+	crd        *pipeline.CRD                             // in the version that the box works in; nil: in none
+	crdReason  string                                    // why there is none, or Established
+	crdMessage string
+	refused    bool // crd.definition was refused, and crd is what the box installed before
+}
+
 func newScope(box *v1alpha1.OperatorBox) *scope {
-	return &scope{box: box, crdName: crds.NameOf(box)}
+	return &scope{box: box, located: located{crdName: crds.NameOf(box)}}
 }
 
 // note says something of the spec that is no mistake in it.

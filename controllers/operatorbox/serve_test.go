@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/claims"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -62,7 +63,7 @@ func TestEachBoxHasAnOrder(t *testing.T) {
 	for _, tc := range []struct {
 		s             scope
 		steps, always int
-	}{{scope{}, 9, 2}, {scope{draining: true}, 1, 1}, {scope{deleted: true}, 1, 1}, {scope{deleted: true, draining: true}, 1, 1}} {
+	}{{scope{}, 11, 3}, {scope{draining: true}, 2, 1}, {scope{deleted: true}, 2, 1}, {scope{deleted: true, draining: true}, 2, 1}} {
 		steps, always := r.order(&tc.s)
 		g.Expect(steps).To(HaveLen(tc.steps))
 		g.Expect(always).To(HaveLen(tc.always))
@@ -86,7 +87,7 @@ func TestANewBoxRuns(t *testing.T) {
 	g.Expect(box.Status.ObservedGeneration).To(Equal(box.Generation))
 	g.Expect(box.Status.CRD).To(Equal(v1alpha1.CRDStatus{Name: websitesCRD, Version: "v1", Kind: "Website", Established: true}))
 	g.Expect(box.Status.WatchedNamespaces).To(Equal([]string{"*"}))
-	g.Expect(box.Status.RequiredRules).To(Equal(plan.Rules))
+	g.Expect(box.Status.RequiredRules).To(Equal(plan.Required()))
 	g.Expect(p.reports["shop"]).To(Equal(health.Report{CRD: websitesCRD}))
 	var kept appsv1.ControllerRevisionList
 	g.Expect(p.kube.List(t.Context(), &kept, client.InNamespace("our-system"))).To(Succeed())
@@ -107,7 +108,7 @@ func TestANewBoxRuns(t *testing.T) {
 }
 
 // Claims are what the process holds.
-func (p *process) Claims() *Claims { return p.ports.Claims }
+func (p *process) Claims() *claims.Store { return p.ports.Claims }
 
 func TestWhatABoxCanNotRun(t *testing.T) {
 	notEstablished, twoVersions, refused := websites(), serving(websites(), "v1", "v2"), websites()
@@ -323,7 +324,7 @@ func TestWhereResourcesAreWatched(t *testing.T) {
 		}
 		crd, ok := pipeline.NewCRD(websites(), "v1")
 		NewWithT(t).Expect(ok).To(BeTrue())
-		plan, errs := pipeline.Compile(box, newProcess(t).ports.Compiler.Env(t.Context(), "shop", crd))
+		plan, errs := pipeline.Compile(box, newProcess(t).ports.Compiler.Env(t.Context(), box, crd))
 		NewWithT(t).Expect(errs).To(BeEmpty())
 		return plan
 	}

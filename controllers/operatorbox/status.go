@@ -18,6 +18,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/words"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -110,7 +111,7 @@ func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, s *scope
 		status.CRD.Version, status.CRD.Kind = s.crd.Kind.Version, s.crd.Kind.Kind
 	}
 	if s.plan != nil {
-		status.RequiredRules = s.plan.Rules
+		status.RequiredRules = s.plan.Required()
 	}
 	report, runs := r.Engine.Report(box.Name)
 	// A revision that can go on stays named while nothing runs: after a restart, it is found by this name.
@@ -124,18 +125,40 @@ func (r *recorder) fill(ctx context.Context, box *v1alpha1.OperatorBox, s *scope
 		return err
 	}
 	// Kinds of which no child is left, and namespaces in which no resource is marked, need not be watched any more.
+	kinds, namespaces := r.Engine.Unneeded(box.Name)
 	status.ManagedKinds = slices.DeleteFunc(status.ManagedKinds, func(k v1alpha1.GroupVersionKind) bool {
-		return slices.Contains(r.Engine.Unused(box.Name), schema.GroupVersionKind(k))
+		return slices.Contains(kinds, schema.GroupVersionKind(k))
 	})
-	if s.plan != nil && r.Engine.Narrow(box.Name) {
+	if s.plan != nil && namespaces {
 		status.WatchedNamespaces = s.plan.Selection.Namespaces()
 	}
-	for _, c := range s.conditions(box, report, runs) {
+	s.withheld = access.Missing{Account: s.account.Account, Rights: r.Engine.Withheld(box.Name)}
+	status.Admission = nil
+	if s.enforced != nil {
+		status.Admission = s.enforced.Status
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAdmissionEnforced)
+	}
+	conditions := s.conditions(box, report, runs)
+	if c, known := r.policies(); c != nil {
+		conditions = append(conditions, *c)
+	} else if known {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPoliciesInstalled)
+	}
+	for _, c := range conditions {
 		c.ObservedGeneration = box.Generation
 		c.Message = words.Cut(c.Message, words.MaxMessage)
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	return nil
+}
+
+// policies is the condition of the policies that the manager relies on.
+func (r *recorder) policies() (condition *metav1.Condition, known bool) {
+	if r.Policies == nil {
+		return nil, true
+	}
+	return r.Policies.Shown()
 }
 
 func (r *recorder) cleanupOnly(name string) bool {

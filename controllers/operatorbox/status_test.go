@@ -50,6 +50,7 @@ func TestConditions(t *testing.T) {
 	box := &v1alpha1.OperatorBox{}
 	box.Status.Revision = "website-1"
 	mistake := field.ErrorList{field.Required(field.NewPath("spec", "a"), "say it")}
+	lost := access.Missing{Rights: []access.Right{{Verb: "get", Resource: "pods"}}}
 	cases := map[string]struct {
 		got    metav1.Condition
 		status metav1.ConditionStatus
@@ -57,8 +58,8 @@ func TestConditions(t *testing.T) {
 		text   string
 	}{
 		"CRD: not looked at":    {(&scope{}).crdCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "not looked at"},
-		"CRD: missing":          {(&scope{crdReason: "CRDMissing", crdMessage: "m"}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
-		"CRD: there":            {(&scope{crd: &pipeline.CRD{}, crdReason: "Established"}).crdCondition(), metav1.ConditionTrue, "Established", ""},
+		"CRD: missing":          {(&scope{located: located{crdReason: "CRDMissing", crdMessage: "m"}}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
+		"CRD: there":            {(&scope{located: located{crd: &pipeline.CRD{}, crdReason: "Established"}}).crdCondition(), metav1.ConditionTrue, "Established", ""},
 		"compiled: no CRD":      {(&scope{reason: "CRDMissing"}).compiledCondition(box, false), metav1.ConditionUnknown, "CRDMissing", "the spec is checked against the CRD's schema when the CRD is there"},
 		"compiled: yes":         {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
 		"compiled: with notes":  {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}, Notes: []string{"n"}}, notes: []string{"m"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n; m"},
@@ -68,7 +69,7 @@ func TestConditions(t *testing.T) {
 		"compiled: no, it runs": {(&scope{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},
 		"rights: all":           {(&scope{plan: &pipeline.Plan{}}).permissionsCondition(), metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"},
 		"rights: not asked":     {(&scope{}).permissionsCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "rights are checked when the spec compiles"},
-		"rights: missing":       {(&scope{plan: &pipeline.Plan{}, missing: []string{"get pods"}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence([]string{"get pods"})},
+		"rights: missing":       {(&scope{plan: &pipeline.Plan{}, missing: []access.Missing{lost}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(lost)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

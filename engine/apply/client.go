@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -29,6 +30,24 @@ type Client struct {
 	rest   rest.Interface
 	mapper meta.RESTMapper
 	dryRun []string // the dryRun option of each write: nil, or All, so that nothing is stored
+	// refusal answers everything but reads, deletions, and the removal of finalizers; nil: nothing is refused here.
+	refusal *RefusedError
+}
+
+// OnlyDeletes gives a client that reads, deletes and removes finalizers, and answers every other request with a refusal instead of
+// sending it.
+func (c *Client) OnlyDeletes(refusal *RefusedError) *Client {
+	restricted := *c
+	restricted.refusal = refusal
+	return &restricted
+}
+
+// refuses is nil where a request may be sent.
+func (c *Client) refuses() error {
+	if c.refusal == nil {
+		return nil
+	}
+	return c.refusal
 }
 
 // NewClient gives a client for a configuration, whose requests go through an HTTP client.
@@ -48,6 +67,7 @@ func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 // Fields of every object.
 const (
 	keyMetadata    = "metadata"
+	keyKind        = "kind"
 	keyAnnotations = "annotations"
 	keyLabels      = "labels"
 	keyVersion     = "resourceVersion"
@@ -101,6 +121,9 @@ func (c *Client) apply(ctx context.Context, obj *unstructured.Unstructured, forc
 func (c *Client) applyAs(
 	ctx context.Context, manager string, obj *unstructured.Unstructured, force bool,
 ) (answer *unstructured.Unstructured, created bool, err error) {
+	if err := c.refuses(); err != nil {
+		return nil, false, err
+	}
 	path, err := c.path(targetOf(obj))
 	if err != nil {
 		return nil, false, err
@@ -110,7 +133,7 @@ func (c *Client) applyAs(
 		return nil, false, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	var code int
-	raw, err := read(c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
+	raw, err := c.read(obj.GroupVersionKind(), c.rest.Patch(types.ApplyPatchType).AbsPath(path...).
 		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(body).Do(ctx).StatusCode(&code))
 	if err != nil {
@@ -122,6 +145,9 @@ func (c *Client) applyAs(
 
 // create is a POST: it never changes what exists.
 func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := c.refuses(); err != nil {
+		return nil, err
+	}
 	t := targetOf(obj)
 	t.name = ""
 	path, err := c.path(t)
@@ -132,7 +158,7 @@ func (c *Client) create(ctx context.Context, obj *unstructured.Unstructured) (*u
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	raw, err := read(c.rest.Post().AbsPath(path...).
+	raw, err := c.read(t.kind, c.rest.Post().AbsPath(path...).
 		SpecificallyVersionedParams(&metav1.CreateOptions{FieldManager: v1alpha1.FieldManager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(body).Do(ctx))
 	if err != nil {
@@ -147,7 +173,7 @@ func (c *Client) get(ctx context.Context, t target) (*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	raw, err := read(c.rest.Get().AbsPath(path...).Do(ctx))
+	raw, err := c.read(t.kind, c.rest.Get().AbsPath(path...).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +186,7 @@ func (c *Client) metadata(ctx context.Context, t target) (*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	raw, err := read(c.rest.Get().AbsPath(path...).SetHeader("Accept", metadataOnly).Do(ctx))
+	raw, err := c.read(t.kind, c.rest.Get().AbsPath(path...).SetHeader("Accept", metadataOnly).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +208,26 @@ func (c *Client) mergePatch(ctx context.Context, t target, manager string, patch
 func (c *Client) patch(
 	ctx context.Context, t target, kind types.PatchType, manager string, patch []byte, subresources ...string,
 ) (*unstructured.Unstructured, error) {
+	if err := c.refuses(); err != nil {
+		return nil, err
+	}
+	return c.sendPatch(ctx, t, kind, manager, patch, subresources...)
+}
+
+// removeFinalizers sends a patch that takes finalizers off, and does nothing else.
+func (c *Client) removeFinalizers(ctx context.Context, t target, patch []byte) error {
+	_, err := c.sendPatch(ctx, t, types.MergePatchType, v1alpha1.FieldManagerMarks, patch)
+	return err
+}
+
+func (c *Client) sendPatch(
+	ctx context.Context, t target, kind types.PatchType, manager string, patch []byte, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	path, err := c.path(t, subresources...)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := read(c.rest.Patch(kind).AbsPath(path...).
+	raw, err := c.read(t.kind, c.rest.Patch(kind).AbsPath(path...).
 		SpecificallyVersionedParams(&metav1.PatchOptions{FieldManager: manager, DryRun: c.dryRun}, metav1.ParameterCodec, metav1.SchemeGroupVersion).
 		Body(patch).Do(ctx))
 	if err != nil {
@@ -207,16 +248,10 @@ func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured, pro
 		return false, err
 	}
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
-	body, err := json.Marshal(&metav1.DeleteOptions{
-		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+	raw, err := c.sendDelete(ctx, path, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &propagation,
-		DryRun:            c.dryRun,
 	})
-	if err != nil {
-		return false, fmt.Errorf("encoding delete options: %w", err)
-	}
-	raw, err := read(c.rest.Delete().AbsPath(path...).Body(body).Do(ctx))
 	if err != nil {
 		return false, err
 	}
@@ -226,6 +261,33 @@ func (c *Client) delete(ctx context.Context, obj *unstructured.Unstructured, pro
 	}
 	// An object that finalizers hold comes back with its deletion time; one that is gone as a Status, or as it last was.
 	return answer.GetKind() == "Status" || answer.GetDeletionTimestamp() == nil, nil
+}
+
+func (c *Client) sendDelete(ctx context.Context, path []string, options metav1.DeleteOptions) ([]byte, error) {
+	options.TypeMeta, options.DryRun = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, c.dryRun
+	body, err := json.Marshal(&options)
+	if err != nil {
+		return nil, fmt.Errorf("encoding delete options: %w", err)
+	}
+	return read(c.rest.Delete().AbsPath(path...).Body(body).Do(ctx))
+}
+
+// DeleteResource deletes a resource, in whichever version it is by now, unless it was replaced since it was read. One that is gone is no
+// error.
+func (c *Client) DeleteResource(ctx context.Context, resource *unstructured.Unstructured) error {
+	if err := c.refuses(); err != nil {
+		return err
+	}
+	path, err := c.path(targetOf(resource))
+	if err != nil {
+		return err
+	}
+	uid := resource.GetUID()
+	_, err = c.sendDelete(ctx, path, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	}
+	return nil
 }
 
 // WriteStatus sends a merge patch to the status subresource of a resource and gives the resource as it is then.
@@ -245,6 +307,30 @@ func (c *Client) Remove(ctx context.Context, obj *unstructured.Unstructured) err
 		return err
 	}
 	return nil
+}
+
+// forgetful is a mapper that is told of kinds whose path the API server does not know.
+type forgetful interface {
+	Unserved(kind schema.GroupVersionKind)
+}
+
+// read is read, for a request about a kind. Where the API server does not know the path, the mapper is told that it was wrong.
+func (c *Client) read(kind schema.GroupVersionKind, result rest.Result) ([]byte, error) {
+	raw, err := read(result)
+	if m, ok := c.mapper.(forgetful); ok && isUnserved(err) {
+		m.Unserved(kind)
+	}
+	return raw, err
+}
+
+// isUnserved says whether an error means that the API server does not know the path of a request: it names no object.
+func isUnserved(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	details := answer.Status().Details
+	return details == nil || details.Name == ""
 }
 
 // read gives the body of an answer, or the error in the API server's own words, with its causes: Raw alone gives a generic error.

@@ -24,6 +24,8 @@ type Marks struct {
 	Finalizers []string
 	// Annotations of ours.
 	Annotations map[string]string
+	// Fewer has them written although the resource has all: it has more, which go.
+	Fewer bool
 }
 
 // On says whether a resource has all marks, and none that an earlier spec of the box put there.
@@ -84,7 +86,7 @@ func NewMarker(client *Client) Marker { return Marker{requests: client} }
 
 // Mark puts marks on a resource that lacks some, and gives the resource as it is then. It sends nothing where all are there.
 func (m Marker) Mark(ctx context.Context, resource *unstructured.Unstructured, marks Marks) (*unstructured.Unstructured, error) {
-	if marks.On(resource) {
+	if marks.On(resource) && !marks.Fewer {
 		return resource, nil
 	}
 	obj := nothing(resource)
@@ -143,15 +145,20 @@ func (m Marker) isGone(ctx context.Context, resource *unstructured.Unstructured)
 
 // Gone asks the API server whether a resource no longer exists. Another one of its name is not it.
 func (m Marker) Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error) {
+	live, err := m.Metadata(ctx, resource)
+	return err == nil && (live == nil || live.GetUID() != resource.GetUID()), err
+}
+
+// Metadata reads that of a resource from the API server; nil: there is none of its name.
+func (m Marker) Metadata(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := m.requests.metadata(ctx, targetOf(resource))
 	switch {
 	case IsGone(err, resource):
-		return true, nil
+		return nil, nil //nolint:nilnil // see the comment above
 	case err != nil:
-		return false, fmt.Errorf("reading %s %q: %w", resource.GetKind(), resource.GetName(), err)
-	default:
-		return live.GetUID() != resource.GetUID(), nil
+		return nil, fmt.Errorf("reading %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}
+	return live, nil
 }
 
 // Finish removes finalizers from a resource, in one patch.
@@ -166,7 +173,7 @@ func (m Marker) Finish(ctx context.Context, resource *unstructured.Unstructured,
 	if err != nil {
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
-	_, err = m.requests.mergePatch(ctx, targetOf(resource), v1alpha1.FieldManagerMarks, patch)
+	err = m.requests.removeFinalizers(ctx, targetOf(resource), patch)
 	if err != nil && !IsGone(err, resource) {
 		return fmt.Errorf("removing finalizers of %s %q: %w", resource.GetKind(), resource.GetName(), err)
 	}

@@ -24,7 +24,7 @@ var (
 	// OwnershipAnnotations say from which declaration a child was made, and how it is treated.
 	OwnershipAnnotations = []string{
 		v1alpha1.AnnotationDeclaration, v1alpha1.AnnotationApplied, v1alpha1.AnnotationDeletionPolicy, v1alpha1.AnnotationInitial,
-		v1alpha1.AnnotationRun, v1alpha1.AnnotationLifeTime,
+		v1alpha1.AnnotationRun, v1alpha1.AnnotationRerunOn, v1alpha1.AnnotationLifeTime,
 	}
 )
 

@@ -28,12 +28,20 @@ func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
 	s.Providers, s.APITypes = orAbsent(s.Providers, "[]"), orNil(s.APITypes)
 	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})
+	if s.Deletion != nil && s.Deletion.Children == v1alpha1.DeletedByCollector {
+		s.Deletion.Children = "" // to write a default and to leave it out is one box
+	}
 	s.Deletion = orNil(s.Deletion, v1alpha1.DeletionSpec{Timeout: &metav1.Duration{Duration: DefaultDeletionTimeout}})
 	if r := s.Reconciler; r != nil {
 		r.Hooks, r.Constructor = orNil(r.Hooks), orNil(r.Constructor)
 		s.Reconciler = orNil(r, v1alpha1.ReconcilerSpec{Default: new(true)})
 	}
+	s.CommonLabels, s.CommonAnnotations = orAbsent(s.CommonLabels), orAbsent(s.CommonAnnotations)
+	for i := range s.External {
+		s.External[i].Query, s.External[i].Headers = orAbsent(s.External[i].Query), orAbsent(s.External[i].Headers)
+	}
 	for i := range s.Cross {
+		s.Cross[i].Selector.MatchLabels = orAbsent(s.Cross[i].Selector.MatchLabels)
 		s.Cross[i].Selector = orZero(s.Cross[i].Selector)
 	}
 	for _, g := range groups(out) {
@@ -53,7 +61,7 @@ func canonicalGroup(g v1alpha1.ResourceGroup) {
 			delete(g, key)
 		}
 		for i := range list {
-			list[i].Spec = orAbsent(list[i].Spec)
+			list[i].Spec, list[i].Labels, list[i].Annotations = orAbsent(list[i].Spec), orAbsent(list[i].Labels), orAbsent(list[i].Annotations)
 			list[i].Short = canonicalShort(kind, list[i].Short)
 		}
 	}

@@ -24,12 +24,15 @@ func groups(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
 }
 
 // Declarations goes over the declarations of all groups as they are written, each with its kind. The kind is empty where the key is
-// unknown or the manifest is wrong.
+// unknown or the manifest is wrong. Patches are not among them: they make no children.
 func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, *v1alpha1.Declaration] {
 	return func(yield func(schema.GroupVersionKind, *v1alpha1.Declaration) bool) {
 		for _, group := range groups(box) {
 			for key, declarations := range group {
 				kind, known := kinds.Lookup(key)
+				if kind.IsPatch() {
+					continue
+				}
 				for i := range declarations {
 					gvk := kind.GVK
 					if known && gvk.Empty() {

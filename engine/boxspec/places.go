@@ -20,7 +20,7 @@ type Places struct {
 func PlacesOf(spec *v1alpha1.OperatorBoxSpec) Places {
 	var p Places
 	for _, d := range Declarations(&v1alpha1.OperatorBox{Spec: *spec}) {
-		switch namespace := writtenNamespace(d); {
+		switch namespace := NamespaceOf(d); {
 		case expr.IsTemplate(namespace):
 			p.Templated = true
 		case namespace != "" && !slices.Contains(p.Literal, namespace):
@@ -37,8 +37,8 @@ func (p Places) With(other Places) Places {
 	return Places{Literal: slices.Compact(literal), Templated: p.Templated || other.Templated}
 }
 
-// writtenNamespace is the namespace of a declaration, or of its manifest, as written; empty for the resource's own.
-func writtenNamespace(d *v1alpha1.Declaration) string {
+// NamespaceOf is the namespace of a declaration, or of its manifest, as written; empty for the resource's own.
+func NamespaceOf(d *v1alpha1.Declaration) string {
 	if d.Namespace != "" {
 		return d.Namespace
 	}

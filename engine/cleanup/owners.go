@@ -10,6 +10,7 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
 const (
@@ -56,8 +58,18 @@ type Writer interface {
 	Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
 	// Gone asks the API server, past every cache, whether a resource no longer exists.
 	Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error)
+	// Metadata reads that of a resource from the API server, past every cache; nil: it no longer exists.
+	Metadata(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// ResolveUnconfirmed finds the children of an owner of which it is not known whether they were made.
 	ResolveUnconfirmed(ctx context.Context, owner types.UID) error
+}
+
+// Snapshots are what is kept of resources to go back to. rollback.Store does.
+type Snapshots interface {
+	// Keeps says whether there are some of a resource.
+	Keeps(resource types.UID) bool
+	// Forget deletes those of a resource.
+	Forget(ctx context.Context, resource types.UID) error
 }
 
 // Owners are the resources of one box that are gone, and whose children it has to delete. It is safe for concurrent use.
@@ -66,10 +78,14 @@ type Owners struct {
 	Box string
 	// Inventory of the box.
 	Inventory Inventory
+	// Snapshots of the resources of the box. They lie in the manager's namespace, where no garbage collector finds them.
+	Snapshots Snapshots
 	// Writer deletes.
 	Writer Writer
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// Plan gives the plan that the box runs.
+	Plan func() *pipeline.Plan
 
 	mu  sync.Mutex
 	all map[types.NamespacedName][]*owner // guarded by mu, and so are the times of each
@@ -81,11 +97,16 @@ type owner struct {
 	resource *unstructured.Unstructured
 	// lost says that our finalizer held it. Otherwise its children are in the backlog of the garbage collector.
 	lost bool
+	// left says that it is an object of others that the watch shows no more: it is gone, or not selected any more.
+	left bool
 	// due is when its children are deleted or looked for next. delay is how far away that was when it was set: if more than that is
 	// left, the clock has been set back.
 	due   time.Time
 	delay time.Duration
-	since time.Time // when it was remembered
+	// kept says that there are snapshots of it, which are deleted at once. found says that no event told of its end, so that the API
+	// server is asked before.
+	kept, found bool
+	since       time.Time // when it was remembered
 }
 
 // Lost remembers a resource that is gone, by its last state, if it had our finalizer and no deletion time. With a deletion time, the
@@ -96,12 +117,28 @@ func (o *Owners) Lost(resource *unstructured.Unstructured) {
 	}
 }
 
-// Deleted remembers a resource that is gone after it was deleted. The garbage collector deletes its children; after backlogDelay we
-// see whether it did.
+// Deleted remembers a resource that is gone after it was deleted. Its snapshots are deleted at once. The garbage collector deletes its
+// children; after backlogDelay we see whether it did.
+//
+// An object of others may be there, and not be selected any more: its watch shows that as its end.
 func (o *Owners) Deleted(resource *unstructured.Unstructured) {
-	if resource.GetDeletionTimestamp() != nil {
-		o.add(&owner{resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), delay: backlogDelay})
+	if o.Plan().CRD.OfOthers {
+		o.Left(resource)
+		return
 	}
+	one := &owner{resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), delay: backlogDelay}
+	if one.kept = o.Snapshots.Keeps(resource.GetUID()); one.kept {
+		one.delay = 0
+	}
+	if one.kept || resource.GetDeletionTimestamp() != nil {
+		o.add(one)
+	}
+}
+
+// Left remembers an object of others that is not shown any more, or not selected. Whether it is gone, or is there and not selected, is asked
+// before anything is deleted.
+func (o *Owners) Left(resource *unstructured.Unstructured) {
+	o.add(&owner{resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), left: true})
 }
 
 // stub is an owner of which nothing is known but its kind, name and UID.
@@ -225,6 +262,17 @@ func (o *Owners) CleanUp(ctx context.Context, key types.NamespacedName) time.Dur
 // cleanUp deletes the children of one owner, and says whether none is left.
 func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
 	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
+	if one.kept {
+		if err := o.forget(ctx, one); err != nil {
+			logger.Error(err, "Snapshots of a resource that is gone could not be deleted")
+			return false
+		}
+		one.kept = false
+		return false // its children are looked for later
+	}
+	if one.left {
+		return o.leave(ctx, one)
+	}
 	if !one.lost {
 		if err := o.collect(ctx, one.resource); err != nil {
 			logger.Error(err, "Children that the garbage collector has left could not be deleted")
@@ -237,6 +285,10 @@ func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
 	left := false
 	if err == nil {
 		left, err = o.DeleteChildren(ctx, one.resource)
+	}
+	if _, refused := errors.AsType[*apply.RefusedError](err); refused && !left {
+		logger.Info("Children that outlive a resource which vanished stay as they are", "reason", err.Error())
+		return true
 	}
 	if err != nil {
 		logger.Error(err, "Children of a resource that vanished could not be deleted")

@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 var web = types.NamespacedName{Namespace: "team-a", Name: "web"}
@@ -55,10 +58,14 @@ var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 // cluster holds children, and deletes them at once.
 type cluster struct {
 	children []*unstructured.Unstructured
-	there    bool // the owner is
+	there    bool                       // the owner is
+	live     *unstructured.Unstructured // the owner, as the API server has it
+	read     int                        // how often it was asked for
 	err      error
 	resolved []types.UID
 	orphaned []string
+
+	snapshots []types.UID // of these resources
 }
 
 func (*cluster) Kinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{configMaps} }
@@ -74,6 +81,15 @@ func (c *cluster) WrittenFor(_ schema.GroupVersionKind, owner types.UID) (out []
 		}
 	}
 	return out
+}
+
+func (c *cluster) Keeps(resource types.UID) bool { return slices.Contains(c.snapshots, resource) }
+
+func (c *cluster) Forget(_ context.Context, resource types.UID) error {
+	if c.err == nil {
+		c.snapshots = slices.DeleteFunc(c.snapshots, func(of types.UID) bool { return of == resource })
+	}
+	return c.err
 }
 
 func (c *cluster) Made(schema.GroupVersionKind) []*unstructured.Unstructured { return c.children }
@@ -101,6 +117,11 @@ func (c *cluster) Orphan(_ context.Context, _ apply.Owner, child *unstructured.U
 	return c.err
 }
 
+func (c *cluster) Metadata(context.Context, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	c.read++
+	return c.live, c.err
+}
+
 func (c *cluster) Gone(context.Context, *unstructured.Unstructured) (bool, error) {
 	return !c.there, nil
 }
@@ -112,7 +133,7 @@ func (c *cluster) ResolveUnconfirmed(_ context.Context, owner types.UID) error {
 
 func owners(children ...*unstructured.Unstructured) (*Owners, *cluster, *testingclock.FakeClock) {
 	c, clk := &cluster{children: children}, testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	return &Owners{Box: "website", Inventory: c, Writer: c, Clock: clk}, c, clk
+	return &Owners{Box: "website", Inventory: c, Snapshots: c, Writer: c, Clock: clk, Plan: func() *pipeline.Plan { return &pipeline.Plan{} }}, c, clk
 }
 
 func TestOnlyWhatWasHeldAndNotDeletedIsLost(t *testing.T) {
@@ -234,4 +255,78 @@ func TestAFollowerForgetsWhatAnotherProcessCleansUpAfter(t *testing.T) {
 	clk.Step(otherCleansUp)
 	o.Expire()
 	g.Expect(o.all).To(BeEmpty())
+}
+
+func TestSnapshotsOfResourcesThatAreGone(t *testing.T) {
+	g := NewWithT(t)
+	o, c, clk := owners()
+	c.snapshots = []types.UID{"deleted", "gone", "lives"}
+	o.Deleted(resource("deleted", true))
+	o.Deleted(resource("gone", false))
+	o.Deleted(resource("without any", false))
+	c.err = errors.New("the API server is away")
+	g.Expect(o.CleanUp(t.Context(), web)).To(Equal(backlogDelay), "it is tried again")
+	g.Expect(c.snapshots).To(HaveLen(3))
+	c.err = nil
+	clk.Step(backlogDelay)
+	o.CleanUp(t.Context(), web)
+	g.Expect(c.snapshots).To(Equal([]types.UID{"lives"}))
+}
+
+func TestSnapshotsAreDeletedAtOnceAndChildrenLater(t *testing.T) {
+	g := NewWithT(t)
+	o, c, clk := owners(child("a", "deleted", true))
+	c.snapshots = []types.UID{"deleted", "lives"}
+	o.Deleted(resource("deleted", true))
+	g.Expect(o.CleanUp(t.Context(), web)).To(Equal(backlogDelay))
+	g.Expect(c.snapshots).To(Equal([]types.UID{"lives"}))
+	g.Expect(c.children).To(HaveLen(1), "the garbage collector has its time")
+	clk.Step(backlogDelay)
+	g.Expect(o.CleanUp(t.Context(), web)).To(BeZero())
+	g.Expect(c.children).To(BeEmpty())
+}
+
+func TestSnapshotsAreFoundAtTheStart(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
+	taken := []rollback.Of{{Key: web, UID: "gone"}, {Key: types.NamespacedName{Namespace: "elsewhere", Name: "web"}, UID: "not watched"}, {Key: web, UID: "lives"}}
+	lives := func(uid types.UID) bool { return uid == "lives" }
+	for there, left := range map[bool][]types.UID{false: {"not watched", "lives"}, true: {"gone", "not watched", "lives"}} {
+		g := NewWithT(t)
+		o, c, _ := owners()
+		c.there = there
+		c.snapshots = []types.UID{"gone", "not watched", "lives"}
+		o.FindForgotten(kind, taken, []string{web.Namespace}, lives)
+		g.Expect(o.Pending()).To(HaveLen(1))
+		g.Expect(o.CleanUp(t.Context(), web)).To(Equal(backlogDelay))
+		g.Expect(c.snapshots).To(Equal(left), "the cache may be behind: the API server is asked")
+	}
+}
+
+func TestChildrenOfALostOwnerGoInTheirOrder(t *testing.T) {
+	g := NewWithT(t)
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website"}}
+	g.Expect(json.Unmarshal([]byte(`{"deletion": {"children": "Reverse"}, "onReconcile": {"configmaps": [
+		{"id": "read", "name": "read"}, {"id": "reader", "name": "reader", "after": ["read"]}]}}`), &box.Spec)).To(Succeed())
+	box.Spec.CRD.Name = "websites.demo.example.com"
+	plan, errs := pipeline.Compile(box, pipeline.Env{CRD: pipeline.CRD{
+		Name: box.Spec.CRD.Name, Namespaced: true, Kind: schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"},
+		Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+	}})
+	g.Expect(errs).To(BeEmpty())
+	made := func(id string) *unstructured.Unstructured {
+		obj := child(id, "first", false)
+		obj.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
+		return obj
+	}
+	o, c, clk := owners(made("read"), made("reader"))
+	o.Plan = func() *pipeline.Plan { return plan }
+	o.Lost(resource("first", false, v1alpha1.Finalizer))
+	g.Expect(o.CleanUp(t.Context(), web)).To(Equal(lostInterval))
+	g.Expect(c.children).To(HaveLen(1))
+	g.Expect(c.children[0].GetName()).To(Equal("read"))
+	clk.Step(lostInterval)
+	g.Expect(o.CleanUp(t.Context(), web)).To(Equal(lostInterval))
+	clk.Step(lostInterval)
+	g.Expect(o.CleanUp(t.Context(), web)).To(BeZero())
+	g.Expect(c.children).To(BeEmpty())
 }

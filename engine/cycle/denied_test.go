@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -36,10 +37,10 @@ func TestDenial(t *testing.T) {
 		message string
 		want    *access.Right
 	}{
-		"core":         {`User "a" cannot create resource "pods" in API group "" in the namespace "b"`, &access.Right{Verb: "create", Resource: "pods", Namespace: "b"}},
-		"cluster":      {`User "a" cannot patch resource "nodes" in API group "x.y" at the cluster scope`, &access.Right{Verb: "patch", Resource: "nodes", Group: "x.y"}},
-		"subresource":  {`User "a" cannot patch resource "c/status" in API group "x.y" in the namespace "b"`, &access.Right{Verb: "patch", Resource: "c", Subresource: "status", Group: "x.y", Namespace: "b"}},
-		"with reason":  {`User "a" cannot get resource "c" in API group "" in the namespace "b": RBAC: role not found`, &access.Right{Verb: "get", Resource: "c", Namespace: "b"}},
+		"core":         {`User "a" cannot create resource "pods" in API group "" in the namespace "b"`, &access.Right{User: "a", Verb: "create", Resource: "pods", Namespace: "b"}},
+		"cluster":      {`User "a" cannot patch resource "nodes" in API group "x.y" at the cluster scope`, &access.Right{User: "a", Verb: "patch", Resource: "nodes", Group: "x.y"}},
+		"subresource":  {`User "a" cannot patch resource "c/status" in API group "x.y" in the namespace "b"`, &access.Right{User: "a", Verb: "patch", Resource: "c", Subresource: "status", Group: "x.y", Namespace: "b"}},
+		"with reason":  {`User "a" cannot get resource "c" in API group "" in the namespace "b": RBAC: role not found`, &access.Right{User: "a", Verb: "get", Resource: "c", Namespace: "b"}},
 		"of admission": {"this value cannot be used", nil},
 	}
 	for name, tc := range cases {
@@ -60,14 +61,14 @@ func TestADenialIsConfirmed(t *testing.T) {
 		class   pipeline.Class
 		reason  string
 	}{
-		"a right that is missing":                       {create, false, &access.Right{Verb: "create", Resource: "pods", Namespace: "b"}, pipeline.Permission, "Forbidden"},
+		"a right that is missing":                       {create, false, &access.Right{User: "a", Verb: "create", Resource: "pods", Namespace: "b"}, pipeline.Permission, "Forbidden"},
 		"a 403 that the review does not confirm":        {create, true, nil, pipeline.Refused, "AdmissionDenied"},
 		"a right to read that was granted meanwhile":    {list, true, nil, pipeline.Transient, ""},
 		"a 403 that only looks as if it were of a role": {forbidden("this value cannot be used"), false, nil, pipeline.Refused, "AdmissionDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			missing, err := confirmDenial(t.Context(), access.NewReviews(answering(tc.granted), clock.RealClock{}), tc.err)
+			missing, err := confirmDenial(t.Context(), access.NewReviews(answering(tc.granted), clock.RealClock{}).Of(identity.Account{}, "web"), tc.err)
 			g.Expect(missing).To(Equal(tc.want))
 			g.Expect(pipeline.AsStepError(err)).To(And(HaveField("Class", tc.class), HaveField("Reason", tc.reason)))
 		})

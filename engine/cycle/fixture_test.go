@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -50,9 +51,12 @@ type nobody struct{}
 
 func (nobody) BoxChanged(string) {}
 
-func (nobody) RightDenied(string, access.Right) {}
+func (nobody) RightDenied(string) {}
 
 func (nobody) Granted(context.Context, access.Right) bool { return false }
+
+// Lost implements Rights.
+func (nobody) Lost(access.Right) bool { return false }
 
 var websites = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}
 
@@ -104,8 +108,8 @@ func serving(t *testing.T, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFu
 	r := New(Config{
 		Box: "website", Plan: current, Inventory: inventory.New("website", current, children, plain{}, time.Minute),
 		Client: client, Writer: writer, Children: children, Kinds: plain{}, ForgetSchemas: func([]schema.GroupVersionKind) {},
-		Resources: watch.NewResources(watching, plan.CRD.Resource, nil, watch.ResourceEvents{}),
-		Snapshots: &rollback.Store{Client: client, Cache: children, Ours: watch.OursByFields},
+		Resources: watch.NewResources(watching, plan.CRD.Resource, nil, "", watch.ResourceEvents{}),
+		Snapshots: &rollback.Store{Client: client, Cache: children, Namespace: "orkestra-system", Keys: keys(), Ours: watch.OursByFields},
 		Observer:  observe.New("website", observe.Sources{}),
 		Rights:    nobody{}, Notifier: nobody{}, Tracker: health.NewTracker(clock.RealClock{}, 5, func(bool) {}),
 		Known: func() *v1alpha1.CRDHealthStatus { return nil }, Queue: queue, Slots: places, Overdue: worker.NewOverdue(func() {}),
@@ -133,4 +137,10 @@ func of(t *testing.T, r *Reconciler, resource *unstructured.Unstructured, st *st
 	return &cycle{Reconciler: r, stored: resource, st: st, slot: slot, record: &Record{
 		Key: client.ObjectKeyFromObject(resource), Resource: resource, Plan: r.Plan(), Began: r.Clock.Now(), Decision: Decision{Action: Reconcile},
 	}}
+}
+
+// keys gives the key of snapshots, from an API server that has nothing yet.
+func keys() *rollback.Keys {
+	client := fake.NewClientBuilder().Build()
+	return rollback.NewKeys(client, client, "orkestra-system")
 }

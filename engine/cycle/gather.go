@@ -25,7 +25,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		Found:          true,
 		AwaitsOwnWrite: st.own.version != "" && !c.Resources.Seen(c.record.Key, st.own.version),
 		Deleting:       stored.GetDeletionTimestamp() != nil,
-		Held:           release.Held(stored),
+		Held:           release.Held(stored) || plan.CRD.OfOthers && c.Owners.HasChildren(stored),
 		Marked:         plan.Marked(stored),
 		Selected:       plan.Selection.Selects(stored),
 		Released:       st.released,
@@ -40,6 +40,9 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 	inputs := st.inputsOf(stored)
 	// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
 	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
+	if st.last.missing == nil && c.waiters.woken(c.record.Key) {
+		f.Unchanged = false // what it may read is found out when it reads; a right that a write lacked is asked for below
+	}
 	f.SeenUnchanged = f.Unchanged || inputs == nil && st.last.version == stored.GetResourceVersion()
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.RollbackDue(rollback.AttemptOf(plan.Revision, stored), rule, c.Tracker.Degraded())
@@ -65,6 +68,15 @@ func paused(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() == nil && obj.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True
 }
 
+// shown is a resource with what its status says of our cycles: that of an object of others speaks of others, also where it has a condition
+// Ready, as that of a Pod.
+func shown(plan *pipeline.Plan, resource *unstructured.Unstructured) *unstructured.Unstructured {
+	if plan.CRD.OfOthers {
+		return &unstructured.Unstructured{}
+	}
+	return resource
+}
+
 // healthShownBy reads from a resource's own status how its last cycle ended, maybe in a former process.
 func healthShownBy(obj *unstructured.Unstructured) (ready, waiting, failing bool) {
 	r := conditionOf(obj, v1alpha1.ConditionReady)
@@ -78,10 +90,11 @@ func healthShownBy(obj *unstructured.Unstructured) (ready, waiting, failing bool
 
 // Urgent says whether a resource is not to wait behind others in great number: it is being deleted, or its status says that it fails
 // and speaks of a former generation, so that somebody has changed it since.
-func Urgent(resource *unstructured.Unstructured) bool {
+func Urgent(plan *pipeline.Plan, resource *unstructured.Unstructured) bool {
 	if resource.GetDeletionTimestamp() != nil {
 		return true
 	}
+	resource = shown(plan, resource)
 	last := cmp.Or(observedGeneration(resource), conditionOf(resource, v1alpha1.ConditionReady).ObservedGeneration)
 	_, _, failing := healthShownBy(resource)
 	return failing && last != 0 && last != resource.GetGeneration()

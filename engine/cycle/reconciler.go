@@ -44,14 +44,16 @@ type Plans interface {
 type Notifier interface {
 	// BoxChanged tells that something has changed that the box's own reconciler depends on.
 	BoxChanged(box string)
-	// RightDenied tells that the API server has confirmed that the manager lacks a right that a box needs.
-	RightDenied(box string, missing access.Right)
+	// RightDenied tells that the API server has confirmed that a right is missing on which a box relies.
+	RightDenied(box string)
 }
 
 // Rights says which rights there are.
 type Rights interface {
-	// Granted says whether the manager has a right now. While the API server can't be asked, it has not.
+	// Granted says whether a right is there now. While the API server can't be asked, it is not.
 	Granted(ctx context.Context, want access.Right) bool
+	// Lost notes that a right is missing, and says whether it was believed to be there.
+	Lost(missing access.Right) bool
 }
 
 // Config is what the cycles of one box are made of.
@@ -73,6 +75,8 @@ type Config struct {
 	// Client writes the status of resources, and Writer their children and marks.
 	Client *apply.Client
 	Writer *apply.Writer
+	// Patcher sets fields of objects that others own.
+	Patcher apply.Patcher
 	// Snapshots of the resources.
 	Snapshots *rollback.Store
 	// Plans of kept revisions.
@@ -88,7 +92,7 @@ type Config struct {
 	Caller pipeline.Caller
 	// Observer reads what the box does not own.
 	Observer *observe.Observer
-	// Rights of the manager.
+	// Rights of as whom the box acts.
 	Rights Rights
 	// Notifier hears what is to tell.
 	Notifier Notifier
@@ -110,8 +114,8 @@ type Config struct {
 	Log logr.Logger
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
-	// Events sends events about resources. nil: none are sent.
-	Events events.EventRecorder
+	// Events sends events about resources, and BoxEvents those about the box. nil: none are sent.
+	Events, BoxEvents events.EventRecorder
 	// Panicked is told of a panic that was caught.
 	Panicked func(value any, stack []byte)
 }
@@ -120,7 +124,8 @@ type Config struct {
 type Reconciler struct {
 	Config
 
-	states states
+	states  states
+	waiters waiters
 	// swept says that all failing resources were queued when the box degraded, so that it is not done for each further failure.
 	swept atomic.Bool
 }
@@ -176,13 +181,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 func (r *Reconciler) Seen(resource *unstructured.Unstructured) { r.states.noteOrphan(resource) }
 
 // Forget drops what is known of a resource that went while this process does not lead, so that no cycle does it.
-func (r *Reconciler) Forget(key types.NamespacedName) { r.states.forget(key) }
+func (r *Reconciler) Forget(key types.NamespacedName) {
+	r.states.forget(key)
+	r.waiters.note(key, false)
+}
 
 // Inherit has the cycles go on with the backoff of a former sub-controller of the same box, which has ended.
 func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.states) }
 
 // TakeOver counts a resource as its own status shows it, so that a restart neither heals nor breaks anything.
 func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
+	if r.Plan().CRD.OfOthers {
+		return // its status does not say how it fared; its first cycle does
+	}
 	ready, waiting, failing := healthShownBy(resource)
 	r.Tracker.Seed(client.ObjectKeyFromObject(resource), ready, waiting, failing)
 	r.Tracker.SetRolledBack(client.ObjectKeyFromObject(resource), rollback.MarkOf(resource).Why())
@@ -267,6 +278,7 @@ func (c *cycle) forget() {
 	key := c.record.Key
 	c.Tracker.Forget(key)
 	c.Observer.Forget(key)
+	c.waiters.note(key, false)
 	if c.stored == nil { // one that is only not selected may come back
 		c.states.forget(key)
 	}
@@ -279,6 +291,15 @@ func (c *cycle) forget() {
 func (c *cycle) release(ctx context.Context) {
 	c.Tracker.Forget(c.record.Key)
 	c.Observer.Forget(c.record.Key)
+	c.waiters.note(c.record.Key, false)
+	if c.record.Plan.CRD.OfOthers { // it carries no marks; what was made for it goes
+		*c.st = state{uid: c.st.uid, released: true}
+		c.Owners.Left(c.stored)
+		if next := c.Owners.CleanUp(ctx, c.record.Key); next > 0 {
+			c.record.Next = &Next{After: next, Low: true}
+		}
+		return
+	}
 	answer, err := c.Releaser.Release(ctx, c.stored, release.NotSelected(c.Box))
 	if answer != nil { // also with an error: the status may have been written
 		c.st.own.version = answer.GetResourceVersion()

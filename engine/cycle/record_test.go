@@ -148,7 +148,7 @@ func TestUrgent(t *testing.T) {
 			if tc.deleted {
 				obj.SetDeletionTimestamp(new(metav1.Now()))
 			}
-			NewWithT(t).Expect(Urgent(obj)).To(Equal(tc.want))
+			NewWithT(t).Expect(Urgent(&pipeline.Plan{}, obj)).To(Equal(tc.want))
 		})
 	}
 }

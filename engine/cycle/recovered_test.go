@@ -66,7 +66,7 @@ func TestWhatAFormerProcessFoundIsReadWithItsReason(t *testing.T) {
 		stored.SetNamespace("ns")
 		stored.SetName("listed")
 		c := &cycle{
-			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: client.ObjectKeyFromObject(stored)},
+			Reconciler: New(Config{Known: func() *v1alpha1.CRDHealthStatus { return known }}), st: &state{}, record: &Record{Key: client.ObjectKeyFromObject(stored), Plan: &pipeline.Plan{}},
 		}
 		was := c.readyBefore(stored)
 		g.Expect(was).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", want), HaveField("Message", "no room")))

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -29,8 +30,8 @@ func (c reporting) report(ctx context.Context) {
 	rec := c.record
 	c.log(ctx)
 	c.measure()
-	if rec.Missing != nil {
-		c.Notifier.RightDenied(c.Box, *rec.Missing)
+	if rec.Missing != nil && c.Rights.Lost(*rec.Missing) {
+		c.Notifier.RightDenied(c.Box)
 	}
 	if o, counts := rec.observation(); counts {
 		c.Tracker.Observe(o)
@@ -189,10 +190,18 @@ func (r *Record) announcements(box string, sent []pipeline.Event) (all []announc
 	return all, happened
 }
 
+// recorderOf gives what sends an event: one about the box is the manager's own. nil: it is not sent.
+func (c reporting) recorderOf(a announcement) events.EventRecorder {
+	if _, ofBox := a.about.(*v1alpha1.OperatorBox); ofBox {
+		return c.BoxEvents
+	}
+	return c.Events
+}
+
 // sendEvents sends the events of the cycle that are new. None are sent into a namespace that is being deleted: the API server would
 // refuse each of them.
 func (c reporting) sendEvents() {
-	if c.Events == nil || c.record.Err != nil && pipeline.Terminates(c.record.Run.Stored.GetNamespace(), c.record.Err) {
+	if c.record.Err != nil && pipeline.Terminates(c.record.Run.Stored.GetNamespace(), c.record.Err) {
 		return
 	}
 	var all []announcement
@@ -202,7 +211,9 @@ func (c reporting) sendEvents() {
 		if a.warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Events.Eventf(a.about, a.related, kind, a.reason, "Reconcile", "%s", a.note)
+		if recorder := c.recorderOf(a); recorder != nil {
+			recorder.Eventf(a.about, a.related, kind, a.reason, "Reconcile", "%s", a.note)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 	a, plan := &c.st.attempts, c.record.Plan
 	a.Due = cmp.Or(a.Due, rollback.TriggerDegraded)
 	before := rollback.MarkOf(c.stored)
+	c.Snapshots.Prepare(ctx)
 	newest := c.Snapshots.Newest(c.stored)
 	reason, message := unavailable(newest, plan, c.stored)
 	if reason == "" && !plan.Rollback.OwnGroups {
@@ -70,6 +71,7 @@ func (c *cycle) rollBack(ctx context.Context) bool {
 // keepRolledBack keeps the children of a resource that is rolled back as they were in its snapshot.
 func (c *cycle) keepRolledBack(ctx context.Context) bool {
 	mark := rollback.MarkOf(c.stored)
+	c.Snapshots.Prepare(ctx)
 	snapshot, err := c.Snapshots.Named(c.stored, mark.Snapshot, mark.SnapshotHash)
 	if err != nil {
 		err = rollback.Unavailable(err)
@@ -228,6 +230,28 @@ func (c reporting) endRollback(ctx context.Context) {
 	c.Metrics.RolledBack(c.Box)
 	if mark.Count == 1 { // a further try that failed is nothing new
 		c.warn(rec.Run.Stored, v1alpha1.ReasonRolledBack, mark.String()+"; "+mark.Message)
+	}
+}
+
+// carrySnapshots signs the snapshots that a former version of Orkestra took of the resource of a run, and takes its list of them off the
+// resource. They count until then, so that an error only means that it is tried again.
+func carrySnapshots(ctx context.Context, c *cycle) {
+	run := c.record.Run
+	if run.Plan.Rollback == nil || run.Deleting || run.Released || run.Stored.GetAnnotations()[v1alpha1.AnnotationSnapshots] == "" {
+		return
+	}
+	kept := ""
+	if mark := rollback.MarkOf(run.Stored); mark != nil {
+		kept = mark.SnapshotHash
+	}
+	err := c.Snapshots.Carry(ctx, run.Stored, kept)
+	if err == nil && !c.st.unlisted {
+		err = run.UnlistSnapshots(ctx)
+		c.st.unlisted = err == nil
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Snapshots of a former version could not be signed")
+		run.Inputs.ExpireAt(run.Now.Add(snapshotInterval))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -28,8 +30,13 @@ func (c *cycle) execute(ctx context.Context) bool {
 	c.record.Repeats = c.repeats()
 	reading := c.Observer.For(c.record.Key)
 	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
-	err := c.runPlan(ctx)
-	reading.End(c.record.Back == nil && c.record.Run.Marks.Active)
+	err := mayRead(ctx, reading, c.record.Plan.CRD.Kind, c.stored)
+	if err == nil {
+		err = c.runPlan(ctx)
+	}
+	if reading.End(c.record.Back == nil && c.record.Run.Marks.Active) {
+		c.Notifier.BoxChanged(c.Box)
+	}
 	// An external call that ran into the deadline, or panicked, has not got its slot back.
 	if !c.slot.Take(ctx) || ctx.Err() != nil {
 		return false
@@ -38,8 +45,22 @@ func (c *cycle) execute(ctx context.Context) bool {
 		c.st.own.version = v
 	}
 	c.conclude(ctx, err)
+	c.waiters.note(c.record.Key, c.record.Class == pipeline.Permission || reading.Refused())
 	c.record.Requests = sent.Load()
 	return true
+}
+
+// mayRead asks whether the account of the box may read the resource, which comes from the manager's caches. Deletions are served whatever it
+// may.
+func mayRead(ctx context.Context, reading *observe.Reading, kind schema.GroupVersionKind, resource *unstructured.Unstructured) error {
+	if resource.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	_, err := reading.Reads(ctx, kind, resource.GetNamespace(), "")
+	if errors.As(err, new(*pipeline.WithheldError)) {
+		return &pipeline.StepError{Step: stepReconcile, Class: pipeline.Permission, Reason: v1alpha1.ReasonForbidden, Err: err}
+	}
+	return err
 }
 
 // ports are what a plan acts through. A rollback has no dry run, since what it makes has succeeded before; and it takes off no
@@ -49,7 +70,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	c.st.writes.Begin(c.stored, now)
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
-		Marker: c.Writer, Kinds: c.Kinds, Observer: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot},
+		Marker: c.Writer, Patcher: c.Patcher, Kinds: c.Kinds, Observer: reading, Access: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot},
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()
@@ -160,7 +181,11 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 // result is what the resource shows after a run that ended with err. Where the resource has succeeded for the first time, its snapshot
 // is saved here, before the status is written: a failure to save it is part of the result.
 func (c *cycle) result(ctx context.Context, err error) (status.Result, error) {
-	run := c.record.Run
+	run, before := c.record.Run, c.record.Run.Stored.GetResourceVersion()
+	carrySnapshots(ctx, c)
+	if v := run.Stored.GetResourceVersion(); v != before {
+		c.st.own.version = v
+	}
 	if c.record.Back != nil {
 		return run.ResultBack(ctx, c.record.Back.Mark, err), err
 	}
@@ -168,11 +193,7 @@ func (c *cycle) result(ctx context.Context, err error) (status.Result, error) {
 	if err != nil || !c.keepsSnapshot(result) {
 		return result, err
 	}
-	before := run.Stored.GetResourceVersion()
-	failed := c.Snapshots.Save(ctx, run.Stored, run.Snapshot(), run.ListSnapshots)
-	if v := run.Stored.GetResourceVersion(); v != before { // ListSnapshots has written an annotation on the resource
-		c.st.own.version = v
-	}
+	failed := c.Snapshots.Save(ctx, run.Stored, run.Snapshot())
 	if failed == nil {
 		return result, nil
 	}
@@ -214,6 +235,9 @@ func confirmDenial(ctx context.Context, rights Rights, err error) (missing *acce
 	step := pipeline.AsStepError(err)
 	if step.Class != pipeline.Permission {
 		return nil, err
+	}
+	if errors.As(err, new(*pipeline.WithheldError)) {
+		return nil, step // a review has said so
 	}
 	missing = pipeline.Denial(step.Err)
 	if missing != nil && !rights.Granted(ctx, *missing) {

@@ -31,6 +31,7 @@ type state struct {
 	attempts   rollback.Attempts // of a box with rollback
 	released   bool              // the marks were taken off, and the cache does not show that yet
 	sentEvents []pipeline.Event  // those that were sent, so that each is sent once
+	unlisted   bool              // the list of snapshots was taken off; one that stands there still is somebody else's
 }
 
 // last is what the last cycle came to.
@@ -181,3 +182,43 @@ func (s *states) inherit(former *states) {
 	}
 	s.orphans = maps.Clone(former.orphans)
 }
+
+// waiters are the resources whose last cycle lacked a right. The zero value is empty. It is safe for concurrent use.
+type waiters struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]bool // whether rights have changed since; guarded by mu
+}
+
+// note says whether a resource lacks a right after its cycle.
+func (w *waiters) note(key types.NamespacedName, lacks bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !lacks {
+		delete(w.all, key)
+		return
+	}
+	if w.all == nil {
+		w.all = map[types.NamespacedName]bool{}
+	}
+	w.all[key] = false
+}
+
+// wake gives all of them, and notes that rights have changed.
+func (w *waiters) wake() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.all {
+		w.all[key] = true
+	}
+	return slices.Collect(maps.Keys(w.all))
+}
+
+// woken says whether rights have changed since a resource lacked one.
+func (w *waiters) woken(key types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[key]
+}
+
+// RightsChanged gives the resources that lacked a right in their last cycles. Their next cycles ask for it anew.
+func (r *Reconciler) RightsChanged() []types.NamespacedName { return r.waiters.wake() }

@@ -119,3 +119,19 @@ func TestAnotherSubControllerGoesOnWithTheBackoff(t *testing.T) {
 	g.Expect(next.states.orphans).To(BeEmpty())
 	g.Expect(former.states.orphan(key, "orphaned")).To(BeTrue(), "it has its own")
 }
+
+func TestWaitersAreWokenOnce(t *testing.T) {
+	g := NewWithT(t)
+	var w waiters
+	web, other := types.NamespacedName{Namespace: "a", Name: "web"}, types.NamespacedName{Namespace: "a", Name: "other"}
+	g.Expect(w.wake()).To(BeEmpty())
+	w.note(web, true)
+	w.note(other, true)
+	g.Expect(w.woken(web)).To(BeFalse(), "rights are as they were when it lacked one")
+	w.note(other, false)
+	g.Expect(w.wake()).To(ConsistOf(web))
+	g.Expect(w.woken(web)).To(BeTrue())
+	g.Expect(w.woken(other)).To(BeFalse(), "it lacks nothing")
+	w.note(web, true)
+	g.Expect(w.woken(web)).To(BeFalse(), "it has asked since")
+}

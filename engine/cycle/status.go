@@ -25,7 +25,7 @@ func (c *cycle) writeStatus(ctx context.Context, stored *unstructured.Unstructur
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	writer := c.record.Plan.Status
-	if !writer.Writable() {
+	if !writer.Writable() || c.record.Plan.AccountProblem.Reason != "" {
 		return nil
 	}
 	desired, _, err := writer.Desired(stored, result, metav1.NewTime(c.Clock.Now()))
@@ -54,12 +54,12 @@ func (c *cycle) writeStatus(ctx context.Context, stored *unstructured.Unstructur
 // showPaused says on the resource that it is paused, and leaves the rest of its status as it is, for the generation that was reconciled
 // last. Only a resource that was never reconciled gets its current generation there.
 func (c *cycle) showPaused(ctx context.Context) {
-	stored := c.stored
+	stored, told := c.stored, shown(c.record.Plan, c.stored)
 	result := status.Result{
-		Generation:  reconciledGeneration(stored),
-		Ready:       conditionOf(stored, v1alpha1.ConditionReady),
+		Generation:  reconciledGeneration(told),
+		Ready:       conditionOf(told, v1alpha1.ConditionReady),
 		Reconciling: status.Paused(),
-		Stalled:     conditionOf(stored, v1alpha1.ConditionStalled),
+		Stalled:     conditionOf(told, v1alpha1.ConditionStalled),
 	}
 	if result.Ready.Type == "" {
 		result.Ready = status.NotReady(v1alpha1.ReasonPaused, "not reconciled yet: the resource is paused")
@@ -96,7 +96,7 @@ func (c *cycle) statusFailed(ctx context.Context, unwritten error) {
 // it is what the last cycle of this process found; and in the first cycle, what a former process has left: the list of failing
 // resources in CRDHealth, and the annotation that says since when the resource is Active.
 func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Condition {
-	before, known := c.st.readyBefore(resource), c.Known()
+	before, known := c.st.readyBefore(shown(c.record.Plan, resource)), c.Known()
 	if before.Type != "" || !c.st.last.at.IsZero() || known == nil {
 		return before
 	}
@@ -121,12 +121,13 @@ func (c *cycle) repeats() bool {
 	if !last.at.IsZero() {
 		return (last.class == pipeline.Permanent || last.class == pipeline.Refused) && last.inputs.SameResource(&plan.Plan, c.stored)
 	}
-	if conditionOf(c.stored, v1alpha1.ConditionReady).Status == metav1.ConditionTrue && c.Tracker.Fails(c.record.Key) {
+	told := shown(plan, c.stored)
+	if conditionOf(told, v1alpha1.ConditionReady).Status == metav1.ConditionTrue && c.Tracker.Fails(c.record.Key) {
 		// Ready although CRDHealth lists it as failing: a former process saw it succeed, and ended before it could write that there. The
 		// next success counts in its place: nothing else would take the resource off the list.
 		return false
 	}
-	known, of := c.Known(), observedGeneration(c.stored)
+	known, of := c.Known(), observedGeneration(told)
 	// 0: the CRD has no observedGeneration. Then the comparison with readyBefore, in conclude, has to be enough.
 	return known != nil && known.Revision == plan.Revision && (of == 0 || of == c.stored.GetGeneration())
 }

@@ -33,33 +33,35 @@ type Scope struct {
 	roots  *roots.Set
 	random *random.Source // nil where nothing may be drawn
 	cel    *cel.Env       // of the same roots
+	named  map[string]*Named
 }
 
-func newScope(set *roots.Set, source *random.Source) *Scope {
-	return &Scope{roots: set, random: source, cel: cel.NewEnv(set)}
+// with gives the scope with other roots.
+func (s *Scope) with(set *roots.Set) *Scope {
+	return &Scope{roots: set, random: s.random, cel: cel.NewEnv(set), named: s.named}
 }
 
 // NewScope gives the scope of a resource whose CRD has the schema crd (the root of openAPIV3Schema), or an unknown schema
 // when crd is nil; paths below spec and status are then unchecked. Its roots are apiVersion, kind, metadata, spec, status,
 // box and children.
-func NewScope(crd *roots.Schema) *Scope { return newScope(roots.NewSet(crd), nil) }
+func NewScope(crd *roots.Schema) *Scope { return (&Scope{}).with(roots.NewSet(crd)) }
 
 // WithRoots adds roots whose content is unchecked, such as item and key inside a forEach. A root that was taken away is
 // back again.
 func (s *Scope) WithRoots(names ...string) *Scope {
-	return newScope(s.roots.WithUnchecked(names...), s.random)
+	return s.with(s.roots.WithUnchecked(names...))
 }
 
 // WithNames says what there is below a root: children, cross or external, which it adds where the scope has none. Any other name
 // there is a mistake. A nil schema: what is below the name is unchecked.
 func (s *Scope) WithNames(root string, names map[string]*roots.Schema) *Scope {
-	return newScope(s.roots.WithNames(root, names), s.random)
+	return s.with(s.roots.WithNames(root, names))
 }
 
 // WithRoot adds a root, or replaces what is known of one: item gets the schema of the list's elements by it. A nil schema: what is
 // there is unchecked. The schema is shared and must not change any more. A root that was taken away is back again.
 func (s *Scope) WithRoot(name string, schema *roots.Schema) *Scope {
-	return newScope(s.roots.With(name, schema), s.random)
+	return s.with(s.roots.With(name, schema))
 }
 
 // WithChildren is WithNames for children of which nothing else is known.
@@ -74,26 +76,24 @@ func (s *Scope) WithChildren(names ...string) *Scope {
 // WithRandom allows the random functions. source gives the randomness, and now the time at which certificates begin; both must be
 // safe for concurrent use. Without it, calling such a function is an error that says where they are allowed.
 func (s *Scope) WithRandom(source io.Reader, now func() time.Time) *Scope {
-	return newScope(s.roots, &random.Source{Reader: source, Now: now})
+	c := s.with(s.roots)
+	c.random = &random.Source{Reader: source, Now: now}
+	return c
 }
 
 // WithoutRoots takes roots away: reading one is an error that says so.
 func (s *Scope) WithoutRoots(names ...string) *Scope {
-	return newScope(s.roots.WithHidden(names...), s.random)
+	return s.with(s.roots.WithHidden(names...))
 }
 
 // WithoutBox gives the scope of a resource that no box serves: it has no children, and knows no box.
 func (s *Scope) WithoutBox() *Scope {
-	return newScope(s.roots.Without(roots.Children, roots.Box), s.random)
+	return s.with(s.roots.Without(roots.Children, roots.Box))
 }
 
 // SchemaAt gives the schema of a path, or nil where nothing is known of what is there. The error of a path that the schema
 // rules out names the nearest valid field.
 func (s *Scope) SchemaAt(path Path) (*roots.Schema, error) { return s.roots.At(path) }
-
-// CompileCEL checks a CEL expression against the scope's schemas. It sees the resource as self, and the other roots of the scope under
-// their own names. It must yield a bool. Errors say what is wrong, with the position and the nearest valid name.
-func (s *Scope) CompileCEL(text string) (*cel.Predicate, error) { return s.cel.Compile(text) }
 
 // origin is where a value comes from, as far as that can be known without running the template.
 type origin struct {
@@ -142,7 +142,7 @@ func (s *Scope) resolve(from origin, fields []string) (origin, error) {
 		}
 		from.path = from.path.With(spelling)
 	}
-	return from, nil
+	return from, s.names().check(from.path)
 }
 
 // shortcut gives the path that a capitalized root stands for.

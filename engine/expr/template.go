@@ -30,6 +30,8 @@ type Template struct {
 	// keeps: the template is one expression, whose value is kept.
 	keeps bool
 	paths []Path
+	// named are the values that it reads.
+	named []*Named
 	// random is what functions may draw from; nil where the scope allows none.
 	random *random.Source
 }
@@ -37,6 +39,16 @@ type Template struct {
 // IsTemplate says whether a string holds an action, so that it is more than a literal.
 func IsTemplate(s string) bool {
 	return strings.Contains(s, leftDelim)
+}
+
+// GivesText says whether a string holds actions and always gives a text, because it is more than one expression. Of one that can't be
+// parsed, nothing is known.
+func GivesText(s string) bool {
+	if !IsTemplate(s) {
+		return false
+	}
+	c := &compiler{text: s}
+	return c.parse() == nil && loneAction(c.parsed[mainTree]) == nil
 }
 
 // Compile parses one string. A string without {{ is a literal. Errors say what is wrong, with the position and the nearest
@@ -84,7 +96,7 @@ func (s *Scope) CompilePath(text string) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{text: text, single: &site{path: o.path, fold: o.sure, lenient: true}}
-	t.paths = []Path{o.inputs()}
+	t.reads(s, []Path{o.inputs()})
 	return t, nil
 }
 
@@ -94,8 +106,14 @@ func (s *Scope) compile(text string, lenient bool) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.paths, t.random = sortedPaths(c.paths), s.random
+	t.random = s.random
+	t.reads(s, sortedPaths(c.paths))
 	return t, nil
+}
+
+// reads notes what the template reads in a scope.
+func (t *Template) reads(s *Scope, paths []Path) {
+	t.named, t.paths = s.names().in(paths), s.names().closure(paths)
 }
 
 func sortedPaths(paths map[string]Path) []Path {
@@ -131,6 +149,20 @@ func (t *Template) Path() (Path, bool) {
 	return slices.Clone(t.single.path), true
 }
 
+// schema says what the template gives: the value of a path has the schema of the path, and what stands beside other text is text. Of what
+// a function gives, nothing is known.
+func (t *Template) schema(s *Scope) *roots.Schema {
+	if path, ok := t.Path(); ok {
+		if node, err := s.SchemaAt(path); err == nil && node != nil {
+			return node
+		}
+	}
+	if t.literal || t.parts != nil || t.exec != nil && !t.keeps {
+		return &roots.Schema{Type: value.TypeString}
+	}
+	return roots.Unchecked()
+}
+
 // Eval evaluates the template. A single expression gives its own value: string, bool, int64, float64, map[string]any,
 // []any or nil, which the caller owns; anything else gives a string. Errors are permanent (roots.AbsentError,
 // budget.ExceededError, a function's error), except budget.PoolError and those of ctx itself, which are handed on.
@@ -138,9 +170,14 @@ func (t *Template) Eval(ctx context.Context, d Data) (any, error) {
 	if t.literal {
 		return t.text, nil
 	}
+	g, err := give(ctx, t.named, d)
+	if err != nil {
+		return nil, &siteError{expr: value.Shorten(t.text), err: err}
+	}
 	b, done := budget.New(ctx)
 	defer done()
-	return t.eval(b, d)
+	v, err := t.eval(b, g.data)
+	return v, g.explain(err)
 }
 
 func (t *Template) eval(b *budget.Budget, d Data) (any, error) {
@@ -193,6 +230,8 @@ func MayShow(paths []Path) bool {
 		switch {
 		case len(p) == 0:
 			return true
+		case p[0] == roots.Values: // what it is made of is among the paths
+			return false
 		case p[0] == roots.Metadata:
 			return len(p) != 2 || p[1] != "name" && p[1] != "namespace"
 		default:

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/expr/budget"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -21,11 +24,20 @@ type Value struct {
 	list     []*Value
 	keys     []string // of fields, sorted
 	fields   map[string]*Value
+	named    []*Named // the values that the templates of the whole tree read
 }
 
 // CompileValue compiles every string in a JSON tree (map[string]any, []any and scalars). Keys are literal; one that holds {{
 // is an error. All errors are given, each with its place below at.
 func (s *Scope) CompileValue(v any, at *field.Path) (*Value, field.ErrorList) {
+	out, errs := s.compileTree(v, at)
+	if len(errs) == 0 && len(s.named) > 0 {
+		out.named = s.names().in(out.Paths())
+	}
+	return out, errs
+}
+
+func (s *Scope) compileTree(v any, at *field.Path) (*Value, field.ErrorList) {
 	switch v := v.(type) {
 	case string:
 		t, err := s.Compile(v)
@@ -58,7 +70,7 @@ func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList
 	var errs field.ErrorList
 	literal := true
 	for i := range list {
-		element, elementErrs := s.CompileValue(list[i], at.Index(i))
+		element, elementErrs := s.compileTree(list[i], at.Index(i))
 		errs = append(errs, elementErrs...)
 		out.list[i] = element
 		literal = literal && element.isLiteral()
@@ -77,14 +89,11 @@ func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.Erro
 	var errs field.ErrorList
 	literal := true
 	for _, key := range out.keys {
-		place := at.Key(key)
-		if value.IsPlain(key) {
-			place = at.Child(key)
-		}
+		place := value.Place(at, key)
 		if IsTemplate(key) {
 			errs = append(errs, field.Invalid(place, value.Shorten(key), "a key cannot be a template"))
 		}
-		value, valueErrs := s.CompileValue(m[key], place)
+		value, valueErrs := s.compileTree(m[key], place)
 		errs = append(errs, valueErrs...)
 		out.fields[key] = value
 		literal = literal && value.isLiteral()
@@ -134,9 +143,72 @@ func (v *Value) collect(all map[string]Path) {
 // Eval evaluates the tree; the caller owns the result. The limits are those of one evaluation for the whole tree. Errors
 // begin with the place in the tree: `env[0].value: evaluating {{ .spec.x }}: …`.
 func (v *Value) Eval(ctx context.Context, d Data) (any, error) {
+	g, err := give(ctx, v.named, d)
+	if err != nil {
+		return nil, err
+	}
 	b, done := budget.New(ctx)
 	defer done()
-	return v.eval(b, d)
+	out, err := v.eval(b, g.data)
+	return out, g.explain(err)
+}
+
+// schema says what the tree gives, as far as that is known without its templates being run.
+func (v *Value) schema(s *Scope) *roots.Schema {
+	switch {
+	case v.template != nil:
+		return v.template.schema(s)
+	case v.list != nil:
+		return &roots.Schema{Type: value.TypeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: sameSchema(v.list, s)}}
+	case v.fields != nil:
+		node := &roots.Schema{Type: value.TypeObject, Properties: make(map[string]roots.Schema, len(v.fields))}
+		for key, below := range v.fields {
+			node.Properties[key] = *below.schema(s)
+		}
+		return node
+	default:
+		return literalSchema(v.literal)
+	}
+}
+
+// sameSchema is the schema of all elements of a list where they have one in common.
+func sameSchema(list []*Value, s *Scope) *roots.Schema {
+	first := list[0].schema(s)
+	for _, v := range list[1:] {
+		if !reflect.DeepEqual(v.schema(s), first) {
+			return roots.Unchecked()
+		}
+	}
+	return first
+}
+
+// literalSchema is the schema of what is written down. What is empty says nothing of what it may hold.
+func literalSchema(v any) *roots.Schema {
+	switch v := v.(type) {
+	case map[string]any:
+		node := &roots.Schema{Type: value.TypeObject, Properties: make(map[string]roots.Schema, len(v))}
+		for key, below := range v {
+			node.Properties[key] = *literalSchema(below)
+		}
+		return node
+	case []any:
+		node := &roots.Schema{Type: value.TypeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: roots.Unchecked()}}
+		for i, element := range v {
+			below := literalSchema(element)
+			if i == 0 {
+				node.Items.Schema = below
+			} else if !reflect.DeepEqual(node.Items.Schema, below) {
+				node.Items.Schema = roots.Unchecked()
+			}
+		}
+		return node
+	case nil:
+		return roots.Unchecked()
+	case int64:
+		return &roots.Schema{Type: value.TypeInteger}
+	default:
+		return &roots.Schema{Type: value.TypeName(v)}
+	}
 }
 
 func (v *Value) eval(b *budget.Budget, d Data) (any, error) {

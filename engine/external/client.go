@@ -18,15 +18,15 @@ import (
 
 // Client calls hosts. It starts no goroutine that outlives a call, and is safe for concurrent use.
 type Client struct {
-	guard   *Guard
+	egress  *Egress
 	clock   clock.PassiveClock
 	limiter *limiter
 	cache   *cache
 }
 
-// New makes a client that reaches what the guard lets through.
-func New(guard *Guard, clk clock.PassiveClock) *Client {
-	return &Client{guard: guard, clock: clk, limiter: newLimiter(clk), cache: newCache(clk)}
+// New makes a client that reaches what the rules let through for the box, and the account, that a request is made for.
+func New(egress *Egress, clk clock.PassiveClock) *Client {
+	return &Client{egress: egress, clock: clk, limiter: newLimiter(clk), cache: newCache(clk)}
 }
 
 // Call sends a request, or gives the answer that was kept from an earlier one. Of errors, those that are no *Error are of ctx.
@@ -50,6 +50,7 @@ func (c *Client) Forget(box string) {
 // prepared is a request that is fit to be sent.
 type prepared struct {
 	*Request
+	guard  *Guard // of the caller, also for redirects and for each address that is connected to
 	clock  clock.PassiveClock
 	url    *url.URL
 	header http.Header
@@ -61,7 +62,8 @@ func (c *Client) prepare(r *Request) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.guard.CheckURL(u); err != nil {
+	guard := c.egress.Of(r.Box, r.Account)
+	if err := guard.CheckURL(u); err != nil {
 		return nil, err
 	}
 	header, err := r.header()
@@ -74,7 +76,7 @@ func (c *Client) prepare(r *Request) (*prepared, error) {
 		}
 	}
 	host, port := hostPort(u)
-	return &prepared{Request: r, clock: c.clock, url: u, header: header, host: host + ":" + port}, nil
+	return &prepared{Request: r, guard: guard, clock: c.clock, url: u, header: header, host: host + ":" + port}, nil
 }
 
 // send makes the call, unless its host is held back.
@@ -103,12 +105,12 @@ func (c *Client) send(ctx context.Context, p *prepared) (*Answer, error) {
 
 // do sends the request, and sends it again where that may help.
 func (c *Client) do(ctx context.Context, p *prepared) (*Answer, error) {
-	transport, err := c.transport(p)
+	transport, err := p.transport()
 	if err != nil {
 		return nil, err
 	}
 	client := &retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: transport, Timeout: p.Timeout, CheckRedirect: c.redirects(p)},
+		HTTPClient:   &http.Client{Transport: transport, Timeout: p.Timeout, CheckRedirect: p.redirects},
 		RetryWaitMin: retryWaitMin, RetryWaitMax: retryWaitMax, RetryMax: p.Retries,
 		CheckRetry: p.checkRetry, Backoff: p.backoff, ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}

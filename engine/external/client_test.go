@@ -31,7 +31,7 @@ func newClient(tb testing.TB, only ...string) (*Client, *testclock.FakePassiveCl
 	guard, err := NewGuard([]string{"127.0.0.0/8", "::1/128"}, only)
 	NewWithT(tb).Expect(err).NotTo(HaveOccurred())
 	clk := testclock.NewFakePassiveClock(start)
-	return New(guard, clk), clk
+	return New(&Egress{everybody: guard}, clk), clk
 }
 
 // serve starts a server and counts what it is asked.
@@ -94,6 +94,17 @@ func TestCallSends(t *testing.T) {
 	g.Expect(answer.Status).To(Equal(200))
 	g.Expect(answer.Body).To(Equal(map[string]any{"limit": int64(5), "ratio": 0.5, "name": "a", "list": []any{int64(1)}}))
 	g.Expect(answer.Headers).To(And(HaveKeyWithValue("X-Left", "1, 2"), Not(HaveKey("Set-Cookie"))))
+}
+
+// Whatever the manager's process holds, such as its own token, no service is sent it.
+func TestNothingIsSentThatABoxDoesNotSay(t *testing.T) {
+	g := NewWithT(t)
+	var got http.Header
+	url, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	c, _ := newClient(t)
+	_, err := c.Call(context.Background(), get(url))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(BeEquivalentTo(map[string][]string{"User-Agent": {"orkestra"}, "Accept": {"application/json, text/plain;q=0.9, */*;q=0.8"}, "Connection": {"close"}}))
 }
 
 func TestCallReadsBodies(t *testing.T) {
@@ -385,7 +396,7 @@ func TestRedirects(t *testing.T) {
 		"another host gets nothing of it":      {to: target, body: "||"},
 		"another host may not get credentials": {to: target, credential: credential, fail: `redirected to host "127.0.0.1", to which the credentials of this call may not go`},
 		"an address that is not public": {to: "http://169.254.169.254/latest/meta-data",
-			fail: `redirected, and host "169.254.169.254" has an address that is not public (link-local, where clouds serve credentials); the operator of this cluster may allow it (--external-allow)`},
+			fail: `redirected, and host "169.254.169.254" has an address that is not public (link-local, where clouds serve credentials); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)`},
 		"another scheme":                    {to: "file:///etc/passwd", fail: `redirected, and the scheme of the URL is "file"; only http and https may be called`},
 		"methods that change things do not": {to: "/landed", method: http.MethodPost, fail: "answered 307 Temporary Redirect, expected 200"},
 		"what is expected is the answer":    {to: "/landed", expected: 307, body: ""},
@@ -482,7 +493,7 @@ func TestNoProxy(t *testing.T) {
 	c, _ := newClient(t)
 	p, err := c.prepare(get("http://example.com"))
 	g.Expect(err).NotTo(HaveOccurred())
-	transport, err := c.transport(p)
+	transport, err := p.transport()
 	g.Expect(err).NotTo(HaveOccurred())
 	r, ok := transport.(*reader)
 	g.Expect(ok).To(BeTrue())

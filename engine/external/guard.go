@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Guard decides what may be reached. It is immutable. The zero value lets everything through that is public.
+// Guard decides what may be reached by one caller. It is immutable. The zero value lets everything through that is public.
 type Guard struct {
 	allowed rules
 	only    rules
@@ -135,7 +135,7 @@ func (g *Guard) CheckURL(u *url.URL) error {
 	}
 	host, port := hostPort(u)
 	if g.Restricted() && !g.only.names(host, port) {
-		return refused("host %q may not be called: the operator of this cluster allows certain hosts only (--external-only)", clip(host))
+		return refused("host %q may not be called: the operator of this cluster allows certain hosts only (--external-only, or --egress-rules for this box or its account)", clip(host))
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return g.checkIP(host, port, ip)
@@ -150,7 +150,7 @@ func (g *Guard) checkIP(host, port string, ip netip.Addr) error {
 	}
 	for _, to := range reaches(ip) {
 		if what := reservedAs(to); what != "" && !g.allowed.holds(to) && !g.allowed.names(to.String(), port) {
-			return refused("host %q has an address that is not public (%s); the operator of this cluster may allow it (--external-allow)", clip(host), what)
+			return refused("host %q has an address that is not public (%s); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)", clip(host), what)
 		}
 	}
 	return nil

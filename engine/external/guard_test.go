@@ -54,7 +54,7 @@ func bracketed(ip netip.Addr) string {
 }
 
 func TestCheckURL(t *testing.T) {
-	const onlyText = "the operator of this cluster allows certain hosts only (--external-only)"
+	const onlyText = "the operator of this cluster allows certain hosts only (--external-only, or --egress-rules for this box or its account)"
 	for name, tc := range map[string]struct {
 		url         string
 		allow, only []string
@@ -77,11 +77,11 @@ func TestCheckURL(t *testing.T) {
 		"allowed network":       {url: "http://10.1.2.3/", allow: []string{"10.0.0.0/8"}},
 		"allowed address":       {url: "http://10.1.2.3:8080/", allow: []string{"10.1.2.3"}},
 		"allowed with port":     {url: "http://10.1.2.3:8080/", allow: []string{"10.1.2.3:8080"}},
-		"allowed, another port": {url: "http://10.1.2.3:9090/", allow: []string{"10.1.2.3:8080"}, want: `host "10.1.2.3" has an address that is not public (private); the operator of this cluster may allow it (--external-allow)`},
+		"allowed, another port": {url: "http://10.1.2.3:9090/", allow: []string{"10.1.2.3:8080"}, want: `host "10.1.2.3" has an address that is not public (private); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)`},
 		"allowed IPv6":          {url: "http://[::1]:8080/", allow: []string{"[::1]:8080"}},
 		"mapped to allowed":     {url: "http://[::ffff:10.1.2.3]/", allow: []string{"10.0.0.0/8"}},
 		"allowed, not only":     {url: "http://10.1.2.3/", allow: []string{"10.0.0.0/8"}, only: []string{"example.com"}, want: `host "10.1.2.3" may not be called: ` + onlyText},
-		"only, not allowed":     {url: "http://10.1.2.3/", only: []string{"10.1.2.3"}, want: `host "10.1.2.3" has an address that is not public (private); the operator of this cluster may allow it (--external-allow)`},
+		"only, not allowed":     {url: "http://10.1.2.3/", only: []string{"10.1.2.3"}, want: `host "10.1.2.3" has an address that is not public (private); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -105,12 +105,12 @@ func TestGuardChecksWhatANameStandsFor(t *testing.T) {
 	call := func(allow ...string) error {
 		guard, err := NewGuard(allow, nil)
 		g.Expect(err).NotTo(HaveOccurred())
-		c := New(guard, testclock.NewFakePassiveClock(start))
+		c := New(&Egress{everybody: guard}, testclock.NewFakePassiveClock(start))
 		_, err = c.Call(context.Background(), get("http://LocalHost:"+port))
 		return err
 	}
 	failure := call()
-	g.Expect(failure).To(MatchError(`host "localhost" has an address that is not public (loopback); the operator of this cluster may allow it (--external-allow)`))
+	g.Expect(failure).To(MatchError(`host "localhost" has an address that is not public (loopback); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)`))
 	g.Expect(calls.Load()).To(BeZero())
 	g.Expect(call("localhost:1")).To(HaveOccurred())
 	g.Expect(call("localhost")).To(Succeed())

@@ -17,6 +17,9 @@ import (
 type Request struct {
 	// Box and Name say whose call it is: hosts are held back, and answers kept, for each box on its own.
 	Box, Name string
+	// Account is the ServiceAccount that the box acts as, as namespace/name; empty: it acts as the manager. What the account may reach
+	// is judged by it, and an answer is kept for it alone.
+	Account string
 	// Method in capitals.
 	Method string
 	// URL is absolute.
@@ -173,7 +176,7 @@ func (r *Request) identity() [sha256.Size]byte {
 			add(k, m[k])
 		}
 	}
-	add(r.Box, r.Name, r.Method, r.URL, string(r.Body), r.ContentType, string(r.CABundle))
+	add(r.Box, r.Account, r.Name, r.Method, r.URL, string(r.Body), r.ContentType, string(r.CABundle))
 	addMap(r.Query)
 	addMap(r.Headers)
 	if r.Credential != nil {

@@ -22,7 +22,7 @@ const (
 // transport gives the transport for one call. Connections are not kept alive: calls are few, no goroutine is left behind, and no
 // connection is ever used with the credentials of another box. No proxy is taken from the environment, since it could reach what the
 // guard refuses.
-func (c *Client) transport(p *prepared) (http.RoundTripper, error) {
+func (p *prepared) transport() (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(p.CABundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
@@ -31,7 +31,7 @@ func (c *Client) transport(p *prepared) (http.RoundTripper, error) {
 		}
 	}
 	return &reader{prepared: p, next: &http.Transport{
-		DialContext: c.guard.DialContext, TLSClientConfig: config,
+		DialContext: p.guard.DialContext, TLSClientConfig: config,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeaderBytes,
 	}}, nil
 }
@@ -96,38 +96,36 @@ func (c *Credential) addTo(h http.Header) error {
 	return nil
 }
 
-// redirects decides whether a redirect is followed. Each target is checked as the first URL was, and its addresses when it is
-// connected to.
-func (c *Client) redirects(p *prepared) func(*http.Request, []*http.Request) error {
-	return func(next *http.Request, before []*http.Request) error {
-		safe := p.Method == http.MethodGet || p.Method == http.MethodHead
-		if !safe || slices.Contains(p.Expected, next.Response.StatusCode) {
-			return http.ErrUseLastResponse // the redirect is the answer
-		}
-		if len(before) > maxRedirects {
-			return refused("redirected more than %d times", maxRedirects)
-		}
-		if err := c.guard.CheckURL(next.URL); err != nil {
-			own := new(Error)
-			if errors.As(err, &own) {
-				return refused("redirected, and %s", own.Text)
-			}
-			return err
-		}
-		last := before[len(before)-1].URL
-		if last.Scheme == schemeHTTPS && next.URL.Scheme == schemeHTTP {
-			return refused("redirected from https to http")
-		}
-		host, port := hostPort(next.URL)
-		switch {
-		case host+":"+port == p.host:
-		case p.Credential != nil:
-			return refused("redirected to host %q, to which the credentials of this call may not go", clip(host))
-		default:
-			// The headers of the box were meant for the first host, and may contain secrets.
-			next.Header = http.Header{"User-Agent": p.header["User-Agent"], "Accept": p.header["Accept"]} //nolint:gosec // neither is sensitive
-		}
-		next.Header.Del("Referer") // it would tell path and query
-		return nil
+// redirects decides whether a redirect is followed. Each target is checked as the first URL was, by the rules of the same caller, and its
+// addresses when it is connected to.
+func (p *prepared) redirects(next *http.Request, before []*http.Request) error {
+	safe := p.Method == http.MethodGet || p.Method == http.MethodHead
+	if !safe || slices.Contains(p.Expected, next.Response.StatusCode) {
+		return http.ErrUseLastResponse // the redirect is the answer
 	}
+	if len(before) > maxRedirects {
+		return refused("redirected more than %d times", maxRedirects)
+	}
+	if err := p.guard.CheckURL(next.URL); err != nil {
+		own := new(Error)
+		if errors.As(err, &own) {
+			return refused("redirected, and %s", own.Text)
+		}
+		return err
+	}
+	last := before[len(before)-1].URL
+	if last.Scheme == schemeHTTPS && next.URL.Scheme == schemeHTTP {
+		return refused("redirected from https to http")
+	}
+	host, port := hostPort(next.URL)
+	switch {
+	case host+":"+port == p.host:
+	case p.Credential != nil:
+		return refused("redirected to host %q, to which the credentials of this call may not go", clip(host))
+	default:
+		// The headers of the box were meant for the first host, and may contain secrets.
+		next.Header = http.Header{"User-Agent": p.header["User-Agent"], "Accept": p.header["Accept"]} //nolint:gosec // neither is sensitive
+	}
+	next.Header.Del("Referer") // it would tell path and query
+	return nil
 }

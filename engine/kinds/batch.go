@@ -21,9 +21,11 @@ const defaultBackoffLimit = 3
 const (
 	nameBackoffLimit  = "backoffLimit"
 	nameFailurePolicy = "failurePolicy"
-	nameJobTemplate   = "jobTemplate"
-	nameSchedule      = "schedule"
-	nameTTL           = "ttlSecondsAfterFinished"
+	// RerunOn are the values for which a Job runs; they are no part of the object.
+	RerunOn         = "rerunOn"
+	nameJobTemplate = "jobTemplate"
+	nameSchedule    = "schedule"
+	nameTTL         = "ttlSecondsAfterFinished"
 )
 
 // failurePolicies are the values of failurePolicy.

@@ -6,9 +6,20 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
-func templated(s string) bool { return strings.Contains(s, "{{") }
+func templated(s string) shape.Yield {
+	switch {
+	case strings.HasPrefix(s, "{{") && strings.Count(s, "{{") == 1 && strings.HasSuffix(s, "}}"):
+		return shape.Anything
+	case strings.Contains(s, "{{"):
+		return shape.Text
+	default:
+		return shape.Literal
+	}
+}
 
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -66,6 +77,17 @@ func TestCheck(t *testing.T) {
 				`x[0].sidecars[1].name: Duplicate value: "a"`,
 				`x[0].sidecars[2].name: Duplicate value: "main"`,
 			},
+		},
+		"a container with a name of its own": {
+			"deployments", `{image: a, containerName: web, sidecars: [{name: main, image: b}, {name: web, image: c}]}`, ``,
+			[]string{`x[0].sidecars[1].name: Duplicate value: "web"`},
+		},
+		"the overlay brings the image of a container with a name": {
+			"deployments", `{port: 80, containerName: web}`, `{template: {spec: {containers: [{name: web, image: x}]}}}`, nil,
+		},
+		"the overlay brings another container": {
+			"deployments", `{port: 80, containerName: web}`, `{template: {spec: {containers: [{name: main, image: x}]}}}`,
+			[]string{`x[0].image: Required value: an image: the short fields describe the container "web", the overlay describes others`},
 		},
 		"a Service's ports": {
 			"services", `{ports: [{port: 1}], port: 80, targetPort: http, protocol: UDP}`, ``,

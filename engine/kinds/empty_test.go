@@ -25,6 +25,9 @@ func TestWithoutEmptyFindsEveryListAndMap(t *testing.T) {
 				g.Expect(none).NotTo(BeNil())
 				for _, v := range []any{nil, none} {
 					g.Expect(k.WithoutEmpty(map[string]any{name: v})).To(BeEmpty(), "%v", v)
+					if key == keyIngresses && name == nameRules {
+						continue // a template that gives no rule does not ask for the default one: TestAnIngressWithoutRules
+					}
 					g.Expect(built(k, merged(requiredFields(k), map[string]any{name: v}))).To(Equal(built(k, without(requiredFields(k), name))), "%v", v)
 				}
 			})

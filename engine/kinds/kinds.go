@@ -97,6 +97,7 @@ const (
 	keyLimitRanges         = "limitranges"
 	keyNamespaces          = "namespaces"
 	keyNetworkPolicies     = "networkpolicies"
+	keyPatches             = "patches"
 	keyPDBs                = "pdbs"
 	keyPVCs                = "pvcs"
 	keyResourceQuotas      = "resourcequotas"
@@ -114,7 +115,7 @@ var table = newTable()
 
 func newTable() map[string]Kind {
 	all := slices.Concat(appsKinds(), autoscalingKinds(), batchKinds(), coreKinds(), networkingKinds(), policyKinds(),
-		rbacKinds(), manifestKinds())
+		rbacKinds(), manifestKinds(), patchKinds())
 	out := make(map[string]Kind, len(all))
 	for _, k := range all {
 		out[k.Key] = k
@@ -250,13 +251,13 @@ func (k Kind) WithoutEmpty(short map[string]any) map[string]any {
 
 // Check says everything that is wrong with the short fields and the spec overlay of a declaration before its templates are
 // rendered: unknown fields at any depth, literal values of the wrong type, fields that are missing, and fields that
-// contradict each other. The templated function says of a string whether it holds a template, so that its value, and even
-// its type, is not yet known; nil means that no string does. The errors stand below at, in an order that is always the same.
-func (k Kind) Check(short, spec map[string]any, templated func(string) bool, at *field.Path) field.ErrorList {
-	if templated == nil {
-		templated = func(string) bool { return false }
+// contradict each other. The yields function says of a string what it gives when it is rendered; nil means that each gives
+// itself. The errors stand below at, in an order that is always the same.
+func (k Kind) Check(short, spec map[string]any, yields func(string) shape.Yield, at *field.Path) field.ErrorList {
+	if yields == nil {
+		yields = func(string) shape.Yield { return shape.Literal }
 	}
-	c := &shape.Checker{Short: short, Spec: spec, Templated: templated, At: at}
+	c := &shape.Checker{Short: short, Spec: spec, Yields: yields, At: at}
 	c.Tree("", shape.Of(k.fields), short, false)
 	if k.check != nil {
 		k.check(c)

@@ -72,6 +72,14 @@ func buildIngress(d Declared, short map[string]any) (map[string]any, error) {
 	if v, ok := short["className"]; ok {
 		spec["ingressClassName"] = v
 	}
+	if v, written := d.Short[nameRules]; written && (v == nil || shape.Empty(v)) { // by a template: what is written empty was left out before
+		// The default rule would open a host that nobody asked for.
+		if shape.Descend(d.Spec, "defaultBackend") != nil {
+			return map[string]any{nameSpec: spec}, nil
+		}
+		return nil, &shape.FieldError{Path: nameRules, Want: "a rule", Got: "none",
+			Hint: "; an Ingress can't be without: where there may be none, make the Ingress only when there are some, by `when`, or write spec.defaultBackend"}
+	}
 	if spec[nameRules] == nil {
 		backend, err := ingressBackend(d, short)
 		if err != nil {

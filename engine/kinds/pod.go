@@ -13,11 +13,20 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
-// mainContainer is the name of the container that the short fields describe.
+// mainContainer is the name of the container that the short fields describe, unless they give it another one.
 const mainContainer = "main"
+
+// nameOfMain is what the container is called that the short fields describe; it may be a template.
+func nameOfMain(short map[string]any) string {
+	if name, ok := short[nameContainerName].(string); ok && name != "" {
+		return name
+	}
+	return mainContainer
+}
 
 // Names that short fields, containers and pods have in common.
 const (
+	nameContainerName  = "containerName"
 	nameContainerPort  = "containerPort"
 	nameContainers     = "containers"
 	nameEnv            = "env"
@@ -99,7 +108,7 @@ func podContainers(short, overlay map[string]any, template []string) ([]any, err
 	}
 	var containers []any
 	if len(main) > 0 {
-		main[nameName] = mainContainer
+		main[nameName] = nameOfMain(short)
 		containers = append(containers, main)
 	}
 	if sidecars, ok := short[nameSidecars].([]any); ok {
@@ -119,7 +128,7 @@ func checkPod(c *shape.Checker, template ...string) {
 			}
 		}
 	}
-	names := map[string]bool{mainContainer: describesMain(c)}
+	names := map[string]bool{nameOfMain(c.Short): describesMain(c)}
 	for _, list := range []string{nameInitContainers, nameSidecars} {
 		c.Names(list, names, "containers need names of their own", nameName)
 	}
@@ -149,13 +158,14 @@ func checkImage(c *shape.Checker, template []string) {
 	if !ok || !describesMain(c) {
 		return
 	}
+	main := nameOfMain(c.Short)
 	for _, v := range list {
 		name := shape.Descend(shape.Object(v), nameName)
-		if c.IsTemplate(v) || c.IsTemplate(name) || name == mainContainer {
+		if c.IsTemplate(v) || c.IsTemplate(name) || name == main {
 			return
 		}
 	}
-	c.Missing(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", mainContainer))
+	c.Missing(nameImage, fmt.Sprintf("an image: the short fields describe the container %q, the overlay describes others", main))
 }
 
 // describesMain says whether a short field belongs to the main container.

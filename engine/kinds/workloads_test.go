@@ -21,6 +21,22 @@ spec:
       containers: [{name: main, image: postgres, ports: [{containerPort: 5432}]}]
 `,
 		},
+		"a container has the name that it is given": {
+			key: "statefulsets", short: `{image: postgres, containerName: db}`, service: &Service{Name: "peers"},
+			spec: `{template: {spec: {containers: [{name: db, tty: true}]}}}`,
+			want: `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: team}
+spec:
+  serviceName: peers
+  selector: {matchLabels: {app.kubernetes.io/name: web, app.kubernetes.io/instance: shop}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/instance: shop}}
+    spec:
+      containers: [{name: db, image: postgres, tty: true}]
+`,
+		},
 		"a StatefulSet with everything": {
 			key: "statefulsets", service: &Service{Name: "peers"},
 			short: `

@@ -21,11 +21,12 @@ var apiDocs = map[string]typeDoc{
 			"id":             {text: "Names the declaration; it does not depend on its position.", standard: "the key and the name template", example: ""},
 			"name":           {text: "Name of the object; may be a template.", standard: "the resource's name", example: ""},
 			"namespace":      {text: "Namespace of the object. A template may only lead into a namespace that lets the resource in: annotation orkestra.orkspace.io/allow-from.", standard: "the resource's", example: ""},
-			"labels":         {text: "Labels of the object; values may be templates.", standard: "", example: ""},
-			"annotations":    {text: "Annotations of the object; values may be templates.", standard: "", example: ""},
+			"labels":         {text: "Labels of the object: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"annotations":    {text: "Annotations of the object: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
 			"reconcile":      {text: "Keeps the object corrected.", standard: "true in onReconcile, false in onCreate", example: ""},
 			"once":           {text: "Makes the object and never changes it again.", standard: "false", example: ""},
 			"whenFalse":      {text: "What happens to an existing object while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, and for volume claims, namespaces and StatefulSets; else Delete", example: ""},
+			"after":          {text: "Lists ids of declarations that come first: this one acts when what they make is there and current, by their readyWhen or by kstatus, a Job when it has completed. What is there of this one stays as it is until then.", standard: "it waits for what it reads", example: ""},
 			"optional":       {text: "Declarations hold nothing back while their gate waits, and an object of a kind that is not installed is left out until it is.", standard: "false", example: ""},
 			"forEach":        {text: "Makes one object for each item.", standard: "", example: ""},
 			"adopt":          {text: "Whether an existing object that nobody controls may be taken over: Never or IfUnowned.", standard: "Never", example: ""},
@@ -49,7 +50,7 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"CronJobFields": {
-		text: "Makes `batch/v1` CronJobs. The container of their Jobs is called `main`, `restartPolicy` is Never.",
+		text: "Makes `batch/v1` CronJobs. The container of their Jobs is called `main`, or by `containerName`; `restartPolicy` is Never.",
 		fields: map[string]fieldDoc{
 			"schedule":                   {text: "When, in the form of cron: minute, hour, day, month, weekday.", standard: "required, unless `spec` has it", example: "schedule: \"30 2 * * *\""},
 			"timeZone":                   {text: "TimeZone of the schedule, such as Europe/Berlin.", standard: "that of the cluster's controllers, mostly UTC", example: "timeZone: Europe/Berlin"},
@@ -61,13 +62,13 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"DaemonSetFields": {
-		text: "Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`.",
+		text: "Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`, or by `containerName`.",
 		fields: map[string]fieldDoc{
 			"strategy": {text: "How pods are replaced; the object calls it `updateStrategy`.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: OnDelete}"},
 		},
 	},
 	"DeploymentFields": {
-		text: "Makes `apps/v1` Deployments. The container that the short fields describe is called `main`.",
+		text: "Makes `apps/v1` Deployments. The container that the short fields describe is called `main`, or by `containerName`.",
 		fields: map[string]fieldDoc{
 			"replicas": {text: "The number of pods.", standard: "1, Kubernetes' own", example: "replicas: \"{{ default 2 .spec.replicas }}\""},
 			"strategy": {text: "How pods are replaced.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: Recreate}"},
@@ -123,9 +124,10 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"JobFields": {
-		text: "Makes `batch/v1` Jobs. The container is called `main`, `restartPolicy` is Never. `ttlSecondsAfterFinished` does not stand in `onDelete`: what is made there goes when the clean-up is over.",
+		text: "Makes `batch/v1` Jobs. The container is called `main`, or by `containerName`; `restartPolicy` is Never. `ttlSecondsAfterFinished` does not stand in `onDelete`: what is made there goes when the clean-up is over.",
 		fields: map[string]fieldDoc{
 			"failurePolicy": {text: "What a failed Job does to the deletion: Block or Continue. In `onDelete` only.", standard: "Block", example: "failurePolicy: Continue"},
+			"rerunOn":       {text: "The values for which the Job runs: when it has completed, it runs again when one of them changes, and not for any other change. In `onReconcile`, or in `onCreate` with `reconcile: true`.", standard: "it runs once; with `replace`, for each change", example: "rerunOn: [\"{{ .spec.image }}\"]"},
 		},
 	},
 	"LimitRangeFields": {
@@ -174,10 +176,27 @@ var apiDocs = map[string]typeDoc{
 			"volumeMode":       {text: "Filesystem or Block.", standard: "Filesystem, Kubernetes' own", example: "volumeMode: Block"},
 		},
 	},
+	"PatchFields": {
+		text: "Sets fields of objects that others own, and takes them back. Only in `onReconcile`.",
+		fields: map[string]fieldDoc{
+			"target": {text: "The object that is patched. It is never made: the patch waits for it.", standard: "required", example: "target: {apiVersion: v1, kind: ConfigMap, name: settings}"},
+			"patch":  {text: "Holds the fields, as they stand in the object: labels, annotations, and all that is not metadata or status. A list whose entries have keys takes the entries that it names, and leaves the others.", standard: "required", example: "patch: {data: {url: \"http://{{ .metadata.name }}\"}}"},
+		},
+	},
+	"PatchTarget": {
+		text: "PatchTarget names the object that a patch is for.",
+		fields: map[string]fieldDoc{
+			"apiVersion": {text: "APIVersion of the object, such as apps/v1; no template.", standard: "required", example: ""},
+			"kind":       {text: "Kind of the object; no template.", standard: "required", example: ""},
+			"name":       {text: "Name of the object; may be a template.", standard: "required", example: ""},
+			"namespace":  {text: "Namespace of the object; may be a template. A template may only lead into a namespace that lets the resource in: annotation orkestra.orkspace.io/allow-from.", standard: "the resource's", example: ""},
+		},
+	},
 	"PodFields": {
 		text: "PodFields are the short fields that every kind with a pod template has.",
 		fields: map[string]fieldDoc{
 			"image":              {text: "Image of the container.", standard: "required, unless `spec` brings the containers", example: "image: \"{{ .spec.image }}\""},
+			"containerName":      {text: "What the container is called.", standard: "`main`", example: "containerName: server"},
 			"command":            {text: "Replaces the image's entry point.", standard: "the image's", example: "command: [/app/server, --verbose]"},
 			"args":               {text: "The arguments.", standard: "the image's", example: "args: [\"--host={{ .spec.host }}\"]"},
 			"port":               {text: "The container's only port, without a name. Not together with `ports`.", standard: "", example: "port: 8080"},
@@ -233,6 +252,7 @@ var apiDocs = map[string]typeDoc{
 		text: "RunFields are the short fields of kinds that run pods to completion: Jobs and CronJobs.",
 		fields: map[string]fieldDoc{
 			"image":                   {text: "Image of the container.", standard: "required, unless `spec` brings the containers", example: "image: registry.example.com/tools:1"},
+			"containerName":           {text: "What the container is called.", standard: "`main`", example: "containerName: server"},
 			"command":                 {text: "Replaces the image's entry point.", standard: "the image's", example: "command: [empty-bucket, \"{{ .metadata.name }}\"]"},
 			"args":                    {text: "The arguments.", standard: "the image's", example: "args: [seed]"},
 			"env":                     {text: "Environment variables.", standard: "", example: "env: [{name: HOST, value: \"{{ .spec.host }}\"}]"},
@@ -302,7 +322,7 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"StatefulSetFields": {
-		text: "Makes `apps/v1` StatefulSets. The container that the short fields describe is called `main`. Kubernetes lets nobody change `serviceName` and `volumeClaimTemplates` of a StatefulSet that exists.",
+		text: "Makes `apps/v1` StatefulSets. The container that the short fields describe is called `main`, or by `containerName`. Kubernetes lets nobody change `serviceName` and `volumeClaimTemplates` of a StatefulSet that exists.",
 		fields: map[string]fieldDoc{
 			"replicas":             {text: "The number of pods.", standard: "1, Kubernetes' own", example: "replicas: 3"},
 			"strategy":             {text: "How pods are replaced; the object calls it `updateStrategy`.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: OnDelete}"},

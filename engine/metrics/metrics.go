@@ -48,6 +48,7 @@ type Recorder struct {
 	children   *prometheus.CounterVec
 	panics     *prometheus.CounterVec
 	rollbacks  *prometheus.CounterVec
+	policies   *prometheus.GaugeVec
 
 	loads            *loads
 	watches          *watches
@@ -79,6 +80,7 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 			"Writes of children by action: created, changed, corrected, adopted, replaced or pruned", labelBox, "action"),
 		panics:    counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
 		rollbacks: counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
+		policies:  gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
 		loads:     newLoads(),
 		watches:   newWatches(),
 		externalRequests: counter("orkestra_external_requests_total",
@@ -192,6 +194,18 @@ func (r *Recorder) ExternalRequested(box, code string, took time.Duration) {
 	}
 }
 
+// Policy notes whether an admission policy is in force that the manager relies on.
+func (r *Recorder) Policy(name string, installed bool) {
+	if r == nil {
+		return
+	}
+	value := 0.0
+	if installed {
+		value = 1
+	}
+	r.policies.WithLabelValues(name).Set(value)
+}
+
 // Forget deletes every series of a box but its state, which a box has also while it does not run. Call it when nothing of the box runs
 // any more: recording anything later would create the series again.
 func (r *Recorder) Forget(box string) {
@@ -217,7 +231,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
-		r.externalRequests, r.externalTimes, r.rollbacks, r.watches, r.loads,
+		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads,
 	}
 }
 

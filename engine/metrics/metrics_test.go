@@ -84,6 +84,7 @@ func TestNamesAndHelp(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	recordAll(r, "website")
 	r.Watch("deployments.apps", func() time.Duration { return time.Second })
+	r.Policy("marks", true)
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -103,6 +104,8 @@ func TestValues(t *testing.T) {
 	recordAll(r, "website")
 	r.Ensure("website")
 	r.Reconciled("website", ResultPermission, time.Second)
+	r.Policy("marks", true)
+	r.Policy("grants", false)
 
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP orkestra_reconcile_total Reconciles of a box's resources by result: success, a class of failure, waiting or skipped
@@ -115,6 +118,10 @@ orkestra_reconcile_total{box="website",result="skipped"} 0
 orkestra_reconcile_total{box="website",result="success"} 1
 orkestra_reconcile_total{box="website",result="transient"} 0
 orkestra_reconcile_total{box="website",result="waiting"} 0
+# HELP orkestra_policy_installed 1 where an admission policy that the manager relies on is in force, 0 where not
+# TYPE orkestra_policy_installed gauge
+orkestra_policy_installed{policy="grants"} 0
+orkestra_policy_installed{policy="marks"} 1
 # HELP orkestra_queue_depth Resources that wait for a worker
 # TYPE orkestra_queue_depth gauge
 orkestra_queue_depth{box="website"} 4
@@ -145,7 +152,7 @@ orkestra_children_total{action="corrected",box="website"} 1
 # HELP orkestra_panics_total Panics that were caught; without a box: in what all boxes share
 # TYPE orkestra_panics_total counter
 orkestra_panics_total{box="website"} 1
-`), "orkestra_reconcile_total", "orkestra_queue_depth", "orkestra_workers_wanted", "orkestra_workers_busy", "orkestra_resources",
+`), "orkestra_reconcile_total", "orkestra_policy_installed", "orkestra_queue_depth", "orkestra_workers_wanted", "orkestra_workers_busy", "orkestra_resources",
 		"orkestra_health_state", "orkestra_children_total", "orkestra_panics_total")).To(Succeed())
 	g.Expect(testutil.GatherAndCount(registry, "orkestra_reconcile_duration_seconds")).To(Equal(1))
 	g.Expect(testutil.ToFloat64(r.externalRequests.WithLabelValues("website", "200"))).To(Equal(1.0))

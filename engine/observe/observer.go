@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/watch"
 )
@@ -32,6 +33,10 @@ type Sources struct {
 	Boxes Boxes
 	// Dependencies say how boxes fare.
 	Dependencies *Dependencies
+	// Rights says what the box may read; those of the manager: everything that its caches may hold.
+	Rights access.Holder
+	// Mapper resolves kinds.
+	Mapper meta.RESTMapper
 	// Timeout is how long one resource waits for a kind that is not known yet.
 	Timeout time.Duration
 }
@@ -41,6 +46,7 @@ type Observer struct {
 	box       string
 	sources   Sources
 	interests interests
+	withheld  withheld
 }
 
 var _ stage.Observer = (*Observer)(nil)
@@ -96,15 +102,19 @@ func (o *Observer) Readers(kind schema.GroupVersionKind, old, obj *unstructured.
 }
 
 // Forget forgets what a resource has read.
-func (o *Observer) Forget(key types.NamespacedName) { o.interests.replace(key, nil) }
+func (o *Observer) Forget(key types.NamespacedName) {
+	o.interests.replace(key, nil)
+	o.withheld.replace(key, nil)
+}
 
 // Reading reads for one cycle of one resource. It notes each interest before it reads, so that a change in between queues the resource.
 // It is used by one goroutine.
 type Reading struct {
 	*Observer
 
-	key   types.NamespacedName
-	asked []interest
+	key     types.NamespacedName
+	asked   []interest
+	refused []access.Right
 }
 
 var _ stage.Observer = (*Reading)(nil)
@@ -136,11 +146,15 @@ func (r *Reading) note(in interest) {
 	r.interests.add(r.key, in)
 }
 
-// End replaces the interests of former cycles by those of this one. A resource that is Active does not wait for its dependencies any
-// more, so that a change of their states need not wake it.
-func (r *Reading) End(active bool) {
+// Refused says whether the cycle has asked for something that it may not read.
+func (r *Reading) Refused() bool { return len(r.refused) > 0 }
+
+// End replaces what is known of former cycles by what this one has read, and says whether other rights to read are missing by now. A resource
+// that is Active does not wait for its dependencies any more, so that a change of their states need not wake it.
+func (r *Reading) End(active bool) (changed bool) {
 	if active {
 		r.asked = slices.DeleteFunc(r.asked, func(in interest) bool { return in.selector == nil && in.object == dependencyOf(in.name) })
 	}
 	r.interests.replace(r.key, r.asked)
+	return r.withheld.replace(r.key, r.refused)
 }

@@ -49,7 +49,7 @@ func observing(t *testing.T) (*Observer, Sources) {
 			t.Error(err)
 		}
 	})
-	sources := Sources{Objects: objects, Boxes: boxes{"db": secrets}, Dependencies: &Dependencies{}, Timeout: 10 * time.Second}
+	sources := Sources{Objects: objects, Boxes: boxes{"db": secrets}, Dependencies: &Dependencies{}, Mapper: mapper, Timeout: 10 * time.Second}
 	return New("website", sources), sources
 }
 

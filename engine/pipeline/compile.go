@@ -14,12 +14,14 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/pipeline/values"
 )
 
 // The defaults of a box's runtime, for boxes that did not pass through an API server.
@@ -31,6 +33,9 @@ const (
 
 // Env is what a box is compiled against.
 type Env = compile.Env
+
+// Elder is an older box over the same kind of others.
+type Elder = compile.Elder
 
 // compiler collects what a box compiles to, and every mistake.
 type compiler struct {
@@ -44,27 +49,36 @@ type compiler struct {
 // Compile checks a box and freezes it. It says everything that is wrong, each with its field path; the plan is nil then.
 func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	env, box = withDefaults(env), boxspec.Canonical(box)
+	env.CRD = ofOthers(env.CRD, &box.Spec)
 	c := &compiler{Box: &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}}
 	c.plan = &Plan{
 		Plan: stage.Plan{
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-			Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
+			Account: identity.Of(box), Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}
+	values.Compile(c.Box)
+	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
 	c.served()
 	c.selection()
 	c.finalizers()
+	c.othersKind()
 	c.commonMarks()
 	c.declarations()
+	c.othersChildren()
 	c.plan.outcome = outcome.Compile(c.Box)
 	c.plan.Status = c.plan.outcome.Writer
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
 	c.stages()
-	c.rules()
+	c.admission()
+	for _, name := range values.Unread(c.Box) {
+		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("spec.values: nothing reads %s", name))
+	}
+	(&rights{Box: c.Box, plan: c.plan}).derive()
 	if errs := c.Mistakes(); len(errs) > 0 {
 		return nil, errs
 	}
@@ -99,6 +113,9 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	// Nothing else of the spec is taken over: any part of it may be the mistake. The finalizers of the box that a resource carries are
 	// listed in an annotation of the resource.
 	bare.Spec.CRD = box.Spec.CRD
+	if box.Spec.CRD.Kind != "" { // nor are more objects of others watched than it selects
+		bare.Spec.Namespaces, bare.Spec.Selector = box.Spec.Namespaces, box.Spec.Selector
+	}
 	env.FormerPlaces = env.FormerPlaces.With(boxspec.PlacesOf(&box.Spec))
 	plan, errs := Compile(bare, env)
 	if len(errs) > 0 {
@@ -126,30 +143,29 @@ func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
 func (c *compiler) unsupported() {
 	s, at := &c.Spec, field.NewPath("spec")
 	for name, set := range map[string]bool{
-		"serviceAccountRef": s.ServiceAccountRef != nil,
-		"autoscale":         s.Autoscale != nil,
-		"apiTypes":          s.APITypes != nil,
-		"providers":         s.Providers != nil,
+		"autoscale": s.Autoscale != nil,
+		"apiTypes":  s.APITypes != nil,
+		"providers": s.Providers != nil,
 	} {
 		if set {
 			c.NotYet(at.Child(name))
 		}
 	}
-	c.unsupportedCode(s.Reconciler, at.Child("reconciler"))
+	unsupportedCode(c.Box, s.Reconciler, at.Child("reconciler"))
 }
 
-func (c *compiler) unsupportedCode(r *v1alpha1.ReconcilerSpec, at *field.Path) {
+func unsupportedCode(b *compile.Box, r *v1alpha1.ReconcilerSpec, at *field.Path) {
 	if r == nil {
 		return
 	}
 	if r.Hooks != nil {
-		c.NotYet(at.Child("hooks"))
+		b.NotYet(at.Child("hooks"))
 	}
 	if r.Constructor != nil {
-		c.NotYet(at.Child("constructor"))
+		b.NotYet(at.Child("constructor"))
 	}
 	if r.Default != nil && !*r.Default && r.Constructor == nil {
-		c.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
+		b.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
 	}
 }
 
@@ -177,23 +193,20 @@ func (c *compiler) finalizers() {
 			c.plan.Finalizers = append(c.plan.Finalizers, string(f))
 		}
 	}
-	c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
+	if !c.Env.CRD.OfOthers {
+		c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
+	}
 }
 
 // commonMarks checks the labels and annotations that all children have in common, also where a box declares no child yet.
 func (c *compiler) commonMarks() {
 	at := field.NewPath("spec")
 	labels, annotations := at.Child("commonLabels"), at.Child("commonAnnotations")
-	c.Fail(check.OwnLabels(c.Spec.CommonLabels, labels)...)
-	c.Fail(check.OwnAnnotations(c.Spec.CommonAnnotations, annotations)...)
-	c.Fail(check.Labels(c.Spec.CommonLabels, labels)...)
-	c.Fail(check.Annotations(c.Spec.CommonAnnotations, annotations)...)
-	for k, v := range c.Spec.CommonLabels {
-		c.Template(c.Scope, string(v), labels.Key(k))
-	}
-	for k, v := range c.Spec.CommonAnnotations {
-		c.Template(c.Scope, string(v), annotations.Key(k))
-	}
+	writtenLabels, writtenAnnotations := c.Texts(c.Scope, c.Spec.CommonLabels, labels).Written, c.Texts(c.Scope, c.Spec.CommonAnnotations, annotations).Written
+	c.Fail(check.OwnLabels(writtenLabels, labels)...)
+	c.Fail(check.OwnAnnotations(writtenAnnotations, annotations)...)
+	c.Fail(check.Labels(writtenLabels, labels)...)
+	c.Fail(check.Annotations(writtenAnnotations, annotations)...)
 }
 
 // declarations compiles what the box makes.

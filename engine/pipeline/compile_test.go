@@ -5,12 +5,15 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -35,6 +38,23 @@ func TestANullShortFieldIsAbsent(t *testing.T) {
 	g := gomega.NewWithT(t)
 	_, errs := Compile(boxOf(t, `onReconcile: {deployments: [{image: nginx, replicas: null}]}`), Env{CRD: websites(t)})
 	g.Expect(messages(errs)).To(gomega.BeEmpty())
+}
+
+const celStands = "; cel stands in spec.values and in conditions: give the expression a name in spec.values, and write {{ .values.<name> }} here"
+
+// celEntry is what else is said where an entry may be called cel.
+const celEntry = "; for an entry called cel that holds this text, write the text as a template: {{ \"…\" }}"
+
+// What a list and a map are made by.
+const (
+	waysToList = `{{ concat .spec.a .spec.b }}, {{ append .spec.a "b" }} or {{ collect "name" .spec.a }}`
+	waysToMap  = `{{ merge .spec.a .spec.b }} or {{ dict "a" .spec.b }}`
+)
+
+// oneAction is the end of what is said of a text where a list or a map is wanted.
+func oneAction(ways string) string {
+	return "; what is more than one action is a text, which is never read as YAML: write one action, such as " + ways +
+		", or give it a name by cel in spec.values, and write {{ .values.<name> }} here"
 }
 
 func TestMistakes(t *testing.T) {
@@ -193,11 +213,11 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 		},
 		"kind that grants rights": {
 			`onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}}}]}`,
-			[]string{`spec.onReconcile.resources[0]: Forbidden: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+			[]string{`spec.onReconcile.resources[0]: Forbidden: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it, or name an account that may in spec.serviceAccountRef`},
 		},
 		"kind of our own": {
 			`onReconcile: {resources: [{manifest: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: "{{ .metadata.namespace }}"}}}]}`,
-			[]string{`spec.onReconcile.resources[0]: Forbidden: OperatorBox grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+			[]string{`spec.onReconcile.resources[0]: Forbidden: OperatorBox grants rights; only an account that has the right may make it: name one in spec.serviceAccountRef`},
 		},
 		"kind that the box serves": {
 			`onReconcile: {resources: [{manifest: {apiVersion: demo.example.com/v1, kind: Website, metadata: {name: other}}}]}`,
@@ -210,8 +230,8 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
   {manifest: {apiVersion: demo.example.com/v1, kind: Backup, metadata: {name: "{{ .metadata.name }}"}}}]}`,
 			[]string{
 				`spec.onReconcile.resources[0].name: Invalid value: "{{ .metadata.name }}": Region is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`,
-				"spec.onReconcile.resources[0]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it",
-				"spec.onReconcile.resources[1]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it",
+				"spec.onReconcile.resources[0]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it, or name an account that may in spec.serviceAccountRef",
+				"spec.onReconcile.resources[1]: Forbidden: Region is a cluster-scoped kind that may grant rights; start the manager with --allow-granting-kinds to let boxes make it, or name an account that may in spec.serviceAccountRef",
 			},
 		},
 		"status field that the schema does not know": {
@@ -311,23 +331,91 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}}]}`,
 			[]string{`spec.onReconcile.resources[0].manifest.kind: Invalid value: "Deploymnt": apps/v1 has no such kind, did you mean "Deployment"?`},
 		},
+		"texts where lists and maps are wanted": {
+			`{commonLabels: "a: {{ .spec.host }}", onReconcile: {deployments: [{image: a, args: "{{ range .spec.tags }}{{ . }} {{ end }}", podLabels: "{{ .spec.host }}{{ .spec.host }}", env: [{name: A, value: "{{ .spec.host }}-b"}]}],
+				resources: [{manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: "{{ if .spec.tls }}a: b{{ end }}"}}]}}`,
+			[]string{
+				`spec.commonLabels: Invalid value: "a: {{ .spec.host }}": want a map of texts, got a text` + oneAction(waysToMap),
+				`spec.onReconcile.deployments[0].args: Invalid value: "{{ range .spec.tags }}{{ . }} {{ end }}": want array, got a text` + oneAction(waysToList),
+				`spec.onReconcile.deployments[0].podLabels: Invalid value: "{{ .spec.host }}{{ .spec.host }}": want object, got a text` + oneAction(waysToMap),
+				`spec.onReconcile.resources[0].manifest.data: Invalid value: "{{ if .spec.tls }}a: b{{ end }}": want object, got a text` + oneAction(waysToMap),
+			},
+		},
+		"texts where the CRD wants lists and maps": {
+			`{normalize: {spec: {database: "name: {{ .spec.host }}"}}, mutation: {rules: [{field: spec.tags, default: "{{ .spec.host }}{{ .spec.host }}"},
+				{field: spec.image, default: "{{ .spec.host }}:{{ .spec.replicas }}"}, {field: spec.any, default: "{{ .spec.host }}{{ .spec.host }}"}]},
+				status: {fields: [{path: "conditions[Own]", value: {status: "{{ .spec.tls }}"}}, {path: many, value: ["{{ .spec.tags }}", "a {{ .spec.host }}"]}, {path: named, value: {a: "{{ .spec.host }}-{{ .spec.host }}"}}]}}`,
+			[]string{
+				`spec.mutation.rules[0].default: Invalid value: "{{ .spec.host }}{{ .spec.host }}": wanted array, got a text` + oneAction(waysToList),
+				`spec.normalize.spec[database]: Invalid value: "name: {{ .spec.host }}": wanted object, got a text` + oneAction(waysToMap),
+				`spec.status.fields[1].value[1]: Invalid value: "a {{ .spec.host }}": wanted array, got a text` + oneAction(waysToList),
+				`spec.status.fields[2].value.a: Invalid value: "{{ .spec.host }}-{{ .spec.host }}": wanted object, got a text` + oneAction(waysToMap),
+			},
+		},
+		"expressions where values are wanted": {
+			`{normalize: {spec: {host: {cel: self.spec.image}}}, mutation: {rules: [{field: spec.replicas, default: {cel: "1"}}, {field: spec.database, default: {cel: "{{ .spec.host }}"}},
+				{field: spec.database, override: {name: {cel: self.spec.host}}}, {field: spec.tags, default: [{cel: self.spec.host}]}, {field: spec.any, default: {cel: self.spec.host}}]},
+				status: {fields: [{path: phase, value: {cel: self.spec.image}}, {path: named, value: {cel: self.spec.database}}]},
+				onReconcile: {deployments: [{image: a, replicas: {cel: self.spec.replicas}, resources: {cel: self.spec.any}, args: {cel: self.spec.tags}}],
+					configmaps: [{data: {a: {cel: self.spec.host}}, when: [{field: spec.host, equals: {cel: self.spec.image}}]}]}}`,
+			[]string{
+				`spec.mutation.rules[0].default: Invalid value: {"cel":"1"}: wanted integer, got an expression` + celStands,
+				`spec.mutation.rules[1].default: Invalid value: {"cel":"{{ .spec.host }}"}: wanted object, got an expression` + celStands,
+				`spec.mutation.rules[2].override.name: Invalid value: {"cel":"self.spec.host"}: wanted string, got an expression` + celStands,
+				`spec.mutation.rules[3].default[0]: Invalid value: {"cel":"self.spec.host"}: wanted string, got an expression` + celStands,
+				`spec.normalize.spec[host]: Invalid value: {"cel":"self.spec.image"}: wanted string, got an expression` + celStands,
+				`spec.onReconcile.configmaps[0].data[a]: Invalid value: "object": want string` + celStands,
+				`spec.onReconcile.configmaps[0].when[0].equals: Invalid value: {"cel":"self.spec.image"}: an object can't be converted to string, the field's type` + celStands,
+				`spec.onReconcile.deployments[0].args: Invalid value: "object": want array` + celStands,
+				`spec.onReconcile.deployments[0].replicas: Invalid value: "object": want 32-bit integer` + celStands,
+				`spec.onReconcile.deployments[0].resources: Invalid value: "an expression": want object` + celStands,
+				`spec.status.fields[0].value: Invalid value: {"cel":"self.spec.image"}: wanted string, got an expression` + celStands,
+				`spec.status.fields[1].value: Invalid value: {"cel":"self.spec.database"}: wanted object, got an expression` + celStands + celEntry,
+			},
+		},
+		"expressions where maps of texts are wanted": {
+			`{commonLabels: {cel: self.spec.any}, onReconcile: {configmaps: [{name: a, labels: {tier: {cel: self.spec.host}}, data: {cel: "self.spec.tags.map(t, t)"}},
+				{name: b, labels: {cel: enabled}, annotations: {cel: "{{ .spec.host }}", other: self.spec.host}, data: {cel: '{{ "self.spec.host" }}'}},
+				{name: c, annotations: {cel: values.a}, data: {cel: object.spec.replicas < 5}}], deployments: [{image: a, podLabels: {cel: self.spec.host}}]}}`,
+			[]string{
+				`spec.commonLabels: Invalid value: "self.spec.any": want a map of texts, got an expression` + celStands + celEntry,
+				`spec.onReconcile.configmaps[0].data: Invalid value: "an expression": want object` + celStands + celEntry,
+				`spec.onReconcile.configmaps[0].labels.tier: Invalid value: "object": wanted a text` + celStands,
+				`spec.onReconcile.configmaps[2].annotations: Invalid value: "values.a": want a map of texts, got an expression` + celStands + celEntry,
+				`spec.onReconcile.deployments[0].podLabels: Invalid value: "an expression": want object` + celStands + celEntry,
+			},
+		},
+		"an expression as the value of a name": {
+			`{values: [{name: all, value: {cel: self.spec.tags}}, {name: rule, value: {rule: {cel: self.spec.tags}}}, {name: made, value: '{{ dict "cel" "self.spec.tags" }}'}],
+				onReconcile: {configmaps: [{data: {a: "{{ toJson (list .values.all .values.rule .values.made) }}"}}]}}`,
+			[]string{`spec.values[0].value: Invalid value: {"cel":"self.spec.tags"}: an expression stands beside the name: write {name: all, cel: …}; for a map with an entry called cel, {{ dict "cel" "…" }}`},
+		},
+		"ids that are kinds of the box's children": {
+			`onReconcile: {configmaps: [{id: pod, name: a}, {id: cat, name: b}], resources: [{id: pods, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}},
+				{manifest: {apiVersion: example.com/v1, kind: Cat, metadata: {name: a}}}]}`,
+			[]string{
+				`spec.onReconcile.configmaps[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`,
+				`spec.onReconcile.configmaps[1].id: Invalid value: "cat": templates know children of kind Cat by this name (spec.onReconcile.resources[1]); give it another id`,
+				`spec.onReconcile.resources[0].id: Invalid value: "pods": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`,
+			},
+		},
 		"a gate that waits for its own child": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.a.data.x, equals: y}]}]}`,
-			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made`},
 		},
 		"Jobs that wait for each other to complete": {
 			`onReconcile: {jobs: [{id: a, name: a, image: x, when: [{field: "{{ jobSucceeded .children.b }}", equals: true}]},
 				{id: b, name: b, image: x, when: [{field: "{{ jobSucceeded .children.a }}", equals: true}]}]}`,
-			[]string{`spec.onReconcile.jobs[0]: Invalid value: "a → b → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+			[]string{`spec.onReconcile.jobs[0]: Invalid value: "a → b → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made`},
 		},
 		"gates in a ring": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.b, operator: exists}]}, {id: c, when: [{field: children.a, operator: exists}]}],
 				services: [{id: b, port: 80, selector: {a: b}, when: [{field: children.c, operator: exists}]}]}`,
-			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → b → c → a": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → b → c → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made`},
 		},
 		"a gate of the box that waits for a child": {
 			`{when: [{field: children.deployment.status.readyReplicas, greaterThan: 0}], onReconcile: {deployments: [{name: "{{ .metadata.name }}", image: a}]}}`,
-			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when`" + `: none of them would ever be made`},
+			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made`},
 		},
 		"a status value of the wrong type": {
 			`status: {fields: [{path: replicas, value: abc}, {path: phase, value: {a: b}}]}`,
@@ -353,6 +441,20 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			g.Expect(messages(errs)).To(gomega.Equal(tc.want))
 		})
 	}
+}
+
+// TestFieldsThatAreCalledCEL: what a schema knows by that name, or may know, is no expression of the box.
+func TestFieldsThatAreCalledCEL(t *testing.T) {
+	g := gomega.NewWithT(t)
+	crd := websites(t)
+	crd.Schema.Properties["spec"].Properties["rule"] = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"cel": {Type: "string"}}}
+	_, errs := Compile(boxOf(t, `
+mutation: {rules: [{field: spec.rule, default: {cel: self.spec.x > 1}}, {field: spec.any, default: [{cel: self.spec.x}]}]}
+onReconcile:
+  resources:
+  - manifest: {apiVersion: example.com/v1, kind: Rule, metadata: {name: a}, spec: {cel: "self.spec.x > 1", rules: [{cel: "self.spec.x"}]}}
+`), Env{CRD: crd, Mapper: stubMapper()})
+	g.Expect(messages(errs)).To(gomega.BeEmpty())
 }
 
 func TestGrantingKindsMayBeAllowed(t *testing.T) {
@@ -398,9 +500,9 @@ func TestAllMistakesAtOnceAndAlwaysTheSame(t *testing.T) {
 	all := strings.Join(first, "\n")
 	for _, path := range []string{
 		"spec.dependsOn[0].name:", "spec.namespaces.include[0]:", "spec.namespaces.exclude[0]:", "spec.finalizers[0]:",
-		"spec.normalize.spec[imag]:", "spec.normalize.spec[hots]:", "spec.commonLabels[a]:", "spec.commonLabels[b]:",
-		"spec.when[0].field:", "spec.onCreate.zz:", "spec.onCreate.yy:", "spec.onReconcile.configmaps[0].labels[l1]:",
-		"spec.onReconcile.configmaps[0].labels[l2]:", "spec.onReconcile.configmaps[0].data.d1:", "spec.onReconcile.configmaps[0].data.d2:",
+		"spec.normalize.spec[imag]:", "spec.normalize.spec[hots]:", "spec.commonLabels.a:", "spec.commonLabels.b:",
+		"spec.when[0].field:", "spec.onCreate.zz:", "spec.onCreate.yy:", "spec.onReconcile.configmaps[0].labels.l1:",
+		"spec.onReconcile.configmaps[0].labels.l2:", "spec.onReconcile.configmaps[0].data.d1:", "spec.onReconcile.configmaps[0].data.d2:",
 		"spec.onReconcile.deployments[0].imge:", "spec.onReconcile.deployments[0].imgae:", "spec.status.fields[0].path:",
 	} {
 		g.Expect(all).To(gomega.ContainSubstring(path))
@@ -422,15 +524,25 @@ onReconcile: {services: [{port: 80}], deployments: [{image: nginx}]}
 	g.Expect(plan.Selection.Namespaces()).To(gomega.Equal([]string{"team-a"}))
 	g.Expect(plan.Selection.Selects(website(t, ""))).To(gomega.BeTrue())
 	g.Expect(plan.ReadsStatus).To(gomega.BeFalse())
-	g.Expect(plan.Rules[0].Resources).To(gomega.Equal([]string{"websites"}))
-	g.Expect(plan.Rules).To(gomega.HaveLen(6))
+	g.Expect(plan.Required()[0].Resources).To(gomega.Equal([]string{"websites"}))
+	g.Expect(plan.Required()).To(gomega.HaveLen(6))
 	g.Expect(boxspec.Revision(boxOf(t, `{}`))).NotTo(gomega.Equal(plan.Revision))
+}
+
+// The events about resources are told as the account, so it needs the right to.
+func TestAnAccountNeedsTheRightToTellEvents(t *testing.T) {
+	g := gomega.NewWithT(t)
+	events := rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
+	g.Expect(planOf(t, `{}`).Required()).NotTo(gomega.ContainElement(gomega.HaveField("PolicyRule", events)))
+	plan := planOf(t, `serviceAccountRef: {name: shop, namespace: team-a}`)
+	g.Expect(plan.Required()).To(gomega.ContainElement(gomega.HaveField("PolicyRule", events)))
+	g.Expect(plan.Account).To(gomega.Equal(identity.Account{Name: "shop", Namespace: "team-a"}))
 }
 
 func TestDeletingTheCRDNeedsTheRightToDeleteItsResources(t *testing.T) {
 	g := gomega.NewWithT(t)
-	g.Expect(planOf(t, `{}`).Rules[0].Verbs).NotTo(gomega.ContainElement("delete"))
-	g.Expect(planOf(t, `crd: {deletionPolicy: Delete}`).Rules[0].Verbs).To(gomega.ContainElement("delete"))
+	g.Expect(planOf(t, `{}`).Required()[0].Verbs).NotTo(gomega.ContainElement("delete"))
+	g.Expect(planOf(t, `crd: {deletionPolicy: Delete}`).Required()[0].Verbs).To(gomega.ContainElement("delete"))
 }
 
 func TestCleanupPlansServeDeletionsOfBoxesThatNeverCompiled(t *testing.T) {

@@ -35,6 +35,8 @@ type (
 	Kinds = stage.Kinds
 	// Observer reads what the box does not own.
 	Observer = stage.Observer
+	// WithheldError says that the account of a box may not read something.
+	WithheldError = stage.WithheldError
 	// Caller calls HTTP services.
 	Caller = stage.Caller
 	// DryRun asks the API server what it would say to writes.
@@ -59,6 +61,9 @@ const (
 	Permission = stage.Permission
 	Panic      = stage.Panic
 )
+
+// NamespaceKind is the kind that is asked whether resources of other namespaces may reach into it.
+var NamespaceKind = stage.NamespaceKind
 
 // NewCRD picks a version of a CRD: the wanted one, or the storage version. ok is false when it is not served.
 func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (picked CRD, ok bool) {

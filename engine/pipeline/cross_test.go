@@ -78,6 +78,43 @@ onReconcile: {configmaps: [{name: "{{ .item.metadata.name }}", forEach: {field: 
 	}))
 }
 
+func TestCrossByExpressions(t *testing.T) {
+	g := gomega.NewWithT(t)
+	of := func(name string, labels map[string]string) *unstructured.Unstructured {
+		return database("team-a", name, name, labels)
+	}
+	p := withDatabase(of("web", map[string]string{"app": "web", "tier": "x"}), of("api", map[string]string{"app": "api", "tier": "x"}),
+		of("gone", map[string]string{"app": "api", "tier": "x", "old": ""}), of("other", map[string]string{"app": "other", "tier": "x"}), of("bare", map[string]string{"app": "api"}))
+	_, err := p.run(planOf(t, `
+cross:
+- name: dbs
+  box: database
+  selector:
+    matchLabels: {tier: x}
+    matchExpressions: [{key: app, operator: In, values: ["{{ .spec.host }}", api]}, {key: old, operator: DoesNotExist}]
+onReconcile: {configmaps: [{name: "{{ .item.metadata.name }}", forEach: {field: cross.dbs, key: "{{ .item.metadata.name }}"}, data: {v: "{{ .item.status.host }}"}}]}
+`), website(t, `{host: web}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.ConsistOf(gomega.HavePrefix("web="), gomega.HavePrefix("api=")))
+
+	_, err = p.run(planOf(t, `cross: [{name: dbs, box: database, selector: {matchExpressions: [{key: app, operator: NotIn, values: ["{{ .spec.host }}"]}]}}]`), website(t, `{host: a b}`))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`dbs: selector.matchExpressions[0]: values[0][app]: Invalid value: "a b"`)))
+
+	_, errs := Compile(boxOf(t, `
+cross:
+- {name: a, box: database, selector: {name: x, matchExpressions: [{key: app, operator: Exists}]}}
+- {name: b, box: database, selector: {matchExpressions: [{key: "a b", operator: In}, {key: a, operator: Exists, values: [b]}, {key: a, operator: Gt, values: ["{{ .spec.hots }}"]}]}}
+`), Env{CRD: websites(t), Mapper: stubMapper()})
+	g.Expect(messages(errs)).To(gomega.ConsistOf(
+		"spec.cross[0].selector.matchExpressions: Forbidden: name and matchExpressions contradict each other: a name gives one object, labels give a list",
+		gomega.HavePrefix(`spec.cross[1].selector.matchExpressions[0].key: Invalid value: "a b": no key of labels: `),
+		"spec.cross[1].selector.matchExpressions[0].values: Required value: In compares the label with values",
+		"spec.cross[1].selector.matchExpressions[1].values: Forbidden: Exists asks whether the label is there, and takes no values",
+		`spec.cross[1].selector.matchExpressions[2].operator: Invalid value: "Gt": wanted one of In, NotIn, Exists, DoesNotExist`,
+		`spec.cross[1].selector.matchExpressions[2].values[0]: Invalid value: "{{ .spec.hots }}": column 4: spec.hots: no such field in the CRD's schema, did you mean "host"?`,
+	))
+}
+
 func TestAbsentCrossSources(t *testing.T) {
 	const optional = "cross: [{name: db, %s, optional: true}]\n" +
 		"onReconcile: {configmaps: [{name: made, data: {v: '{{ default \"none\" .cross.db.status.host }}'}}]}"
@@ -349,4 +386,58 @@ func TestARefusalQuotesNothingThatASecretHolds(t *testing.T) {
 	_, err := p.run(planOf(t, copies), website(t, ""))
 	expectStep(g, err, stage.StepOnReconcile, Refused, v1alpha1.ReasonInvalidChild)
 	g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring("data.password (FieldValueInvalid)"), gomega.Not(gomega.ContainSubstring("aHVudGVyMg=="))))
+}
+
+// A field that an object of cross does not have yet holds up what reads it, and nothing else, as a field of a child does.
+func TestAFieldOfACrossObjectThatIsNotThereIsAWait(t *testing.T) {
+	g := gomega.NewWithT(t)
+	empty := other(databaseKind, "team-a", "main", map[string]any{"status": map[string]any{}})
+	p := withDatabase(empty)
+	c := &caller{ports: p, answer: func(*external.Request) (*external.Answer, error) {
+		return &external.Answer{Status: 200, Body: map[string]any{"limit": int64(5)}}, nil
+	}}
+	const box = `
+values: [{name: url, value: "http://{{ .cross.db.status.host }}"}]
+cross: [{name: db, box: database, selector: {name: main}}]
+onReconcile:
+  configmaps:
+  - {name: reads, data: {v: "{{ .cross.db.status.host }}"}}
+  - {name: through, data: {v: "{{ .values.url }}"}}
+  - {name: either, data: {v: '{{ default "none" .cross.db.status.host }}'}}
+  - {name: unimportant, optional: true, data: {v: "{{ .cross.db.status.host }}"}}
+  - {name: free, data: {v: "{{ .spec.host }}"}}
+`
+	plan := planOf(t, box)
+	r, err := c.cycle(plan, website(t, `{host: one}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(made(p)).To(gomega.ConsistOf("either=none configmaps/either", "free=one configmaps/free"))
+	g.Expect(r.Waits).To(gomega.ConsistOf(
+		stage.Wait{Of: "configmaps/reads", Reason: v1alpha1.ReasonWaitingForCross, Message: "configmaps/reads: cross.db.status.host is not there yet"},
+		stage.Wait{Of: "configmaps/through", Reason: v1alpha1.ReasonWaitingForCross, Message: "configmaps/through: values.url: cross.db.status.host is not there yet"},
+	))
+
+	p.others = []*unstructured.Unstructured{database("team-a", "main", "db", nil)}
+	r, err = c.cycle(plan, r.Stored.DeepCopy())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	g.Expect(p.data("reads")).To(gomega.HaveKeyWithValue("v", "db"))
+	g.Expect(p.data("through")).To(gomega.HaveKeyWithValue("v", "http://db"))
+
+	p.others = []*unstructured.Unstructured{empty}
+	r, err = c.cycle(plan, r.Stored.DeepCopy())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.HaveLen(2))
+	g.Expect(p.data("reads")).To(gomega.HaveKeyWithValue("v", "db"), "what was made stays as it is")
+
+	p.others = []*unstructured.Unstructured{empty}
+	plan = planOf(t, `
+cross: [{name: db, box: database, selector: {name: main}}]
+external: [{name: quota, url: "https://quota.example.com/{{ .cross.db.status.host }}"}]
+onReconcile: {configmaps: [{name: calls, data: {v: "{{ .external.quota.limit }}"}}, {name: free, data: {v: "{{ .spec.host }}"}}]}
+`)
+	r, err = c.cycle(plan, r.Stored.DeepCopy())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(c.asked).To(gomega.BeEmpty())
+	g.Expect(r.Waits).To(gomega.ConsistOf(stage.Wait{Of: ".external.quota", Reason: v1alpha1.ReasonWaitingForCross,
+		Message: "external quota: cross.db.status.host is not there yet; waiting for it: configmaps/calls"}))
 }

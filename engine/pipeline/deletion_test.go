@@ -239,6 +239,8 @@ func TestOwnerReferences(t *testing.T) {
 	}{
 		"without onDelete":                  {"onReconcile: {configmaps: [{}]}", true},
 		"with onDelete":                     {"onReconcile: {configmaps: [{}]}\nonDelete: {jobs: [{image: a}]}", false},
+		"in reverse":                        {"onReconcile: {configmaps: [{}]}\ndeletion: {children: Reverse}", false},
+		"in no order":                       {"onReconcile: {configmaps: [{}]}\ndeletion: {children: GarbageCollector}", true},
 		"with onDelete, and children first": {"onReconcile: {configmaps: [{}]}\nonDelete: {jobs: [{image: a}]}\ndeletion: {childrenFirst: true}", true},
 	}
 	for name, tc := range cases {

@@ -104,20 +104,20 @@ onReconcile:
 cross: [{name: a, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {"a b": c, d: "e f"}}}]`,
 			[]string{
 				`spec.commonAnnotations[a b]: Invalid value: "a b": no key of annotations: ` + keyRule,
+				`spec.commonLabels.d: Invalid value: "e f": ` + valueRule,
 				`spec.commonLabels[a b]: Invalid value: "a b": no key of labels: ` + keyRule,
-				`spec.commonLabels[d]: Invalid value: "e f": ` + valueRule,
+				`spec.cross[0].selector.matchLabels.d: Invalid value: "e f": ` + valueRule,
 				`spec.cross[0].selector.matchLabels[a b]: Invalid value: "a b": no key of labels: ` + keyRule,
-				`spec.cross[0].selector.matchLabels[d]: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.configmaps[0].annotations[a b]: Invalid value: "a b": no key of annotations: ` + keyRule,
+				`spec.onReconcile.configmaps[0].labels.d: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.configmaps[0].labels[Upper.Example.com/x]: Invalid value: "Upper.Example.com/x": no key of labels: ` + prefixRule,
 				`spec.onReconcile.configmaps[0].labels[a b]: Invalid value: "a b": no key of labels: ` + keyRule,
-				`spec.onReconcile.configmaps[0].labels[d]: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.deployments[0].podAnnotations[a b]: Invalid value: "a b": no key of annotations: ` + keyRule,
+				`spec.onReconcile.deployments[0].podLabels.d: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.deployments[0].podLabels[a b]: Invalid value: "a b": no key of labels: ` + keyRule,
-				`spec.onReconcile.deployments[0].podLabels[d]: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.resources[0].manifest.metadata.annotations[a b]: Invalid value: "a b": no key of annotations: ` + keyRule,
+				`spec.onReconcile.resources[0].manifest.metadata.labels.d: Invalid value: "e f": ` + valueRule,
 				`spec.onReconcile.resources[0].manifest.metadata.labels[a b]: Invalid value: "a b": no key of labels: ` + keyRule,
-				`spec.onReconcile.resources[0].manifest.metadata.labels[d]: Invalid value: "e f": ` + valueRule,
 			},
 		},
 		"keys of data that can't be": {
@@ -136,9 +136,9 @@ cross: [{name: a, apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {"a b
 			`commonLabels: {a: "{{ .spec.imag }}"}
 commonAnnotations: {a: "{{ nothing }}", orkestra.orkspace.io/applied: x}`,
 			[]string{
-				`spec.commonAnnotations[a]: Invalid value: "{{ nothing }}": column 4: unknown function "nothing"`,
+				`spec.commonAnnotations.a: Invalid value: "{{ nothing }}": column 4: unknown function "nothing"`,
 				`spec.commonAnnotations[orkestra.orkspace.io/applied]: Forbidden: Orkestra sets this itself; remove it`,
-				`spec.commonLabels[a]: Invalid value: "{{ .spec.imag }}": column 4: spec.imag: no such field in the CRD's schema, did you mean "image"?`,
+				`spec.commonLabels.a: Invalid value: "{{ .spec.imag }}": column 4: spec.imag: no such field in the CRD's schema, did you mean "image"?`,
 			},
 		},
 	}

@@ -300,7 +300,7 @@ func TestWhoMayReadTheAnswersToCalls(t *testing.T) {
 func TestSecretsOfCallsAreRights(t *testing.T) {
 	g := gomega.NewWithT(t)
 	secretRules := func(spec string) (verbs []string) {
-		for _, rule := range planOf(t, spec).Rules {
+		for _, rule := range planOf(t, spec).Required() {
 			if rule.Resources[0] == "secrets" {
 				verbs = append(verbs, rule.Verbs...)
 			}
@@ -310,4 +310,20 @@ func TestSecretsOfCallsAreRights(t *testing.T) {
 	g.Expect(secretRules(readsQuota)).To(gomega.BeEmpty())
 	g.Expect(secretRules(readsQuota + "  auth: {secretRef: {name: s}}")).To(gomega.ConsistOf("get", "list", "watch"))
 	g.Expect(secretRules(readsQuota + "  caBundle: {name: s}")).To(gomega.ConsistOf("get", "list", "watch"))
+}
+
+// A name may come from somebody else's object, whose values are not shown.
+func TestASecretWhoseNameIsNotTheResourcesIsNotNamed(t *testing.T) {
+	for name, tc := range map[string]struct{ secret, want string }{
+		"the resource's own": {"{{ .spec.host }}", `quota: auth.secretRef: Secret "team-a/hunter2" does not exist`},
+		"somebody else's":    {"{{ .cross.c.data.name }}", "quota: auth.secretRef: the Secret that its name yields does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			c := callable(nil)
+			c.others = append(c.others, other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"name": "hunter2"}}))
+			_, err := c.cycle(planOf(t, readsTheirs+readsQuota+`  auth: {secretRef: {name: "`+tc.secret+`"}}`), website(t, "{host: hunter2}"))
+			g.Expect(err).To(gomega.MatchError(gomega.HaveSuffix(tc.want)))
+		})
+	}
 }

@@ -17,25 +17,29 @@ import (
 // actedOn are the fields that this version acts on, by the type that they are walked from. A path stands for all below it.
 var actedOn = map[string][]string{
 	"OperatorBoxSpec": {
-		"crd.name", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
+		"crd.name", "crd.apiVersion", "crd.kind", "crd.plural", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
 		"suspend", "namespaces.include", "namespaces.exclude", "selector", "commonLabels", "commonAnnotations",
 		"workers", "resync", "queue.maxDepth", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
+		"serviceAccountRef.name", "serviceAccountRef.namespace", "serviceAccountRef.uid",
 		"normalize.spec",
-		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override",
-		"validation.rules.message", "validation.rules.action",
+		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override", "mutation.rules.admission",
+		"validation.rules.message", "validation.rules.action", "validation.rules.admission",
+		"admission.validation", "admission.mutation", "admission.failurePolicy", "admission.matchConditions.name", "admission.matchConditions.expression",
+		"admission.requireClean",
+		"values.name", "values.value", "values.cel",
 		"cross.name", "cross.box", "cross.apiVersion", "cross.kind", "cross.optional",
-		"cross.selector.name", "cross.selector.namespace", "cross.selector.matchLabels",
+		"cross.selector.name", "cross.selector.namespace", "cross.selector.matchLabels", "cross.selector.matchExpressions.key", "cross.selector.matchExpressions.operator", "cross.selector.matchExpressions.values",
 		"external.name", "external.method", "external.url", "external.query", "external.headers", "external.body",
 		"external.auth.type", "external.auth.header", "external.auth.secretRef.name", "external.auth.secretRef.namespace", "external.auth.secretRef.key",
 		"external.caBundle.name", "external.caBundle.namespace", "external.caBundle.key",
 		"external.timeout", "external.retries", "external.expectedStatus", "external.cacheFor", "external.onError",
 		"onCreate", "onReconcile", "onDelete",
 		"rollBackOnError", "rollback.trigger.consecutiveFailures", "rollback.trigger.within", "rollback.onRollback",
-		"deletion.ordered", "deletion.timeout", "deletion.childrenFirst", "revisionHistoryLimit",
+		"deletion.children", "deletion.ordered", "deletion.timeout", "deletion.childrenFirst", "revisionHistoryLimit",
 		"status.fields.path", "status.fields.value", "status.ready", "status.readyWhen",
 	},
 	"CommonFields": {
-		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt", "deletionPolicy", "spec",
+		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt", "deletionPolicy", "spec",
 		"forEach.field", "forEach.as", "forEach.key", "readyWhen", "initialFields", "replace",
 	},
 	"Gate": {"when", "anyOf"},
@@ -49,7 +53,6 @@ var actedOn = map[string][]string{
 // notYetSupported are the fields that are reported, each with a use of it.
 var notYetSupported = map[string]map[string]string{
 	"OperatorBoxSpec": {
-		"serviceAccountRef":      "serviceAccountRef: {name: a, namespace: b}",
 		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
 		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",

@@ -58,6 +58,8 @@ properties:
       phase: {type: string}
       replicas: {type: integer}
       message: {type: string}
+      many: {type: array, items: {type: array, items: {type: string}}}
+      named: {type: object, additionalProperties: {type: object, additionalProperties: {type: string}}}
       observedGeneration: {type: integer}
       conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `

@@ -74,6 +74,7 @@ func (m mutation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 		if err := assign(r.Object, rule.path, v); err != nil {
 			return stage.Hold, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
 		}
+		r.Edited()
 	}
 	return stage.Next, nil
 }

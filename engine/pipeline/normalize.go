@@ -67,7 +67,7 @@ func (c *compiler) setter(path string, pathAt *field.Path, in *apiextensionsv1.J
 		c.Fail(errs...)
 		return setter{}, false
 	}
-	if literal, ok := v.Literal(); ok {
+	if literal, ok := v.Literal(); c.Written(tree, schema, at) && ok {
 		if _, err := value.ToSchema(literal, schema); err != nil {
 			c.Fail(field.Invalid(at, literal, err.Error()))
 		}
@@ -109,6 +109,7 @@ func (n normalize) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 			return stage.Hold, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("setting a field: %w", err))
 		}
 	}
+	r.Edited()
 	return stage.Next, nil
 }
 

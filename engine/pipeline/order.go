@@ -5,6 +5,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/deletion"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -23,7 +24,7 @@ type stageEntry struct {
 func order() []stageEntry {
 	const restores = true
 	return []stageEntry{
-		{stage.StepDeletion, !restores, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared)) }},
+		{stage.StepDeletion, !restores, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared, patches.TakeBack)) }},
 		{stage.StepMetadata, !restores, compileMetadata},
 		{stage.StepDependencies, !restores, compileDependencies},
 		{stage.StepNormalize, restores, compileNormalize},
@@ -35,6 +36,7 @@ func order() []stageEntry {
 		{stage.StepOnCreate, restores, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
 		{stage.StepOnReconcile, restores, func(c *compiler) Stage { return onGroups(children.OnReconcile(c.declared)) }},
 		{stage.StepPrune, restores, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
+		{stage.StepPatches, restores, func(c *compiler) Stage { return onGroups(patches.Compile(c.declared)) }},
 		{stage.StepSettle, !restores, compileSettle},
 		{stage.StepActive, !restores, compileActive},
 	}

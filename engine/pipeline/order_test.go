@@ -26,12 +26,13 @@ var goldenOrder = []string{
 	"onCreate",
 	"onReconcile",
 	"prune",
+	"patches",
 	"settle",
 	"active",
 }
 
 // always are the stages that every box has.
-var always = []string{"deletion", "metadata", "prune"}
+var always = []string{"deletion", "metadata", "prune", "patches"}
 
 const fullBox = `
 dependsOn: [{name: other}]

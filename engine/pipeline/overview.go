@@ -150,8 +150,17 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written+" has no items")
 		return
 	}
+	behind, err := o.run.After(ctx, d)
+	if err != nil {
+		o.unevaluated(ctx, unexpanded, err)
+		return
+	}
 	for _, in := range instances {
-		if !d.GateReadsItem || o.open(ctx, in) {
+		switch {
+		case d.GateReadsItem && !o.open(ctx, in):
+		case behind != "":
+			o.children(ctx, in, GateStatus{Open: true, Known: true}, StateWaiting, behind)
+		default:
 			o.wanted(ctx, in)
 		}
 	}
@@ -186,7 +195,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 // unreadable says why not all objects that may be children of a declaration could be read; "" where all could.
 func (o *overview) unreadable(d *declare.Declaration) string {
 	h := o.hidden[d.GVK]
-	if own := o.run.Stored.GetNamespace(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
+	if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
 		return "" // all of its children are in the namespace of the resource
 	}
 	return h.Why
@@ -242,8 +251,8 @@ func closedBy(res when.Result) GateStatus {
 
 // unevaluated adds an instance whose conditions, items or name can't be evaluated.
 func (o *overview) unevaluated(ctx context.Context, in children.Instance, err error) {
-	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && len(absent.Path) > 0 && absent.Path[0] == compile.RootChildren {
-		o.children(ctx, in, GateStatus{}, StateWaiting, absent.Path.String()+" is not there yet")
+	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && (absent.Below(compile.RootChildren) || absent.Below(compile.RootCross)) {
+		o.children(ctx, in, GateStatus{}, StateWaiting, absent.Place()+" is not there yet")
 		return
 	}
 	o.children(ctx, in, GateStatus{}, StateError, stage.OneLine(err.Error()))

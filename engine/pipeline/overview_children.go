@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -80,7 +81,7 @@ func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, 
 	box := child.GetLabels()[v1alpha1.LabelBox]
 	switch {
 	case child.GetDeletionTimestamp() != nil:
-		s.State, s.Reason = StateTerminating, strings.TrimPrefix(children.HeldBy(child), "; ")
+		s.State, s.Reason = StateTerminating, strings.TrimPrefix(settle.HeldBy(child), "; ")
 	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
 		s.Reason = "no item of " + d.Loop.Written + " stands for it"
 	case d != nil:

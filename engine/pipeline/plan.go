@@ -13,9 +13,12 @@
 package pipeline
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/orkspace/orkestra/engine/admission"
+	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -28,6 +31,8 @@ type Plan struct {
 
 	// Selection says which resources are reconciled.
 	Selection Selection
+	// Elders are the older boxes to which the objects are left that they select.
+	Elders []Elder
 	// ChildKinds are the kinds that the plan may make, in a fixed order.
 	ChildKinds []schema.GroupVersionKind
 	// ObservedKinds are the kinds that the plan reads without owning them.
@@ -36,8 +41,8 @@ type Plan struct {
 	CrossBoxes []string
 	// DependsOn are what new resources wait for.
 	DependsOn []Dependency
-	// Rules are the rights that the plan needs.
-	Rules []rbacv1.PolicyRule
+	// Admission are the rules that the API server is to enforce; nil: the box does not ask for that.
+	Admission *admission.Rules
 	// Notes are things to know that are no mistakes.
 	Notes []string
 	// OnCreateIDs are the ids of the onCreate declarations that run until a resource is Active; nil where that is not known.
@@ -47,6 +52,7 @@ type Plan struct {
 	// CleanupOnly plans serve deletions and nothing else.
 	CleanupOnly bool
 
+	rules      rules
 	stages     []Stage
 	declared   *declare.Set
 	restoring  []Stage // the stages of a cycle that makes the children of a snapshot: see stageEntry.restores
@@ -54,11 +60,38 @@ type Plan struct {
 	outcome    *outcome.Plan
 }
 
+// NextToGo gives those of the children that are to go that may be deleted now.
+func (p *Plan) NextToGo(going []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return declare.NextToGo(p.declared, going, children.IDOf)
+}
+
 // ForCleanup gives the same plan for deletions only.
 func (p *Plan) ForCleanup() *Plan {
 	cleanup := *p
 	cleanup.CleanupOnly = true
 	return &cleanup
+}
+
+// As gives the same plan for an account.
+func (p *Plan) As(account identity.Account) *Plan {
+	return p.identified(account, identity.Problem{})
+}
+
+// WithoutAccount gives the same plan for a box that can't act as its account.
+func (p *Plan) WithoutAccount(problem identity.Problem) *Plan {
+	if !p.CleanupOnly {
+		p = p.ForCleanup()
+	}
+	return p.identified(identity.Account{}, problem)
+}
+
+func (p *Plan) identified(account identity.Account, problem identity.Problem) *Plan {
+	if p.Account == account && p.AccountProblem == problem {
+		return p
+	}
+	as := *p
+	as.Account, as.AccountProblem = account, problem
+	return &as
 }
 
 // ForGoingCRD gives the same plan for a CRD that is about to go.

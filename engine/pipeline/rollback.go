@@ -58,7 +58,8 @@ func (r *Run) SnapshotFailed(err error, again time.Time) {
 	r.Inputs.ExpireAt(again)
 }
 
-// ListSnapshots writes on the resource of a run which snapshots may be gone back to.
-func (r *Run) ListSnapshots(ctx context.Context, list string) error {
-	return r.MarkWith(ctx, v1alpha1.AnnotationSnapshots, list)
+// UnlistSnapshots takes the list of snapshots off the resource of a run: signatures tell which may be gone back to.
+func (r *Run) UnlistSnapshots(ctx context.Context) error {
+	r.Marks.Unlisted = true
+	return r.Mark(ctx)
 }

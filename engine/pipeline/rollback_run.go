@@ -54,6 +54,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 // of it.
 func (r *Run) RollBackTo(ctx context.Context, to *Plan, s rollback.Snapshot) error {
 	back := to.NewRunTo(s, r.Stored, r.Now, r.Ports)
+	back.Account = r.Account
 	back.Succeeded = true // there is nothing further to go back to: what it does not declare goes, whatever is waited for
 	err := to.GoBack(ctx, back)
 	r.Writes, r.Events, r.LeftBehind = back.Writes, back.Events, back.LeftBehind
@@ -89,22 +90,22 @@ func (r *Run) WriteBack(ctx context.Context, m *rollback.Mark) error {
 	return r.MarkWith(ctx, v1alpha1.AnnotationRolledBack, string(text))
 }
 
-// settle notes that the cycle came to its end, so that nothing is rolled back any more. Where the resource was rolled back before, the
+// settleStage notes that the cycle came to its end, so that nothing is rolled back any more. Where the resource was rolled back before, the
 // mark of that is taken off.
-type settle struct{}
+type settleStage struct{}
 
 func compileSettle(c *compiler) Stage {
 	if c.plan.Rollback == nil {
 		return nil
 	}
-	return settle{}
+	return settleStage{}
 }
 
 // Name implements Stage.
-func (settle) Name() string { return stage.StepSettle }
+func (settleStage) Name() string { return stage.StepSettle }
 
 // Run implements Stage.
-func (settle) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+func (settleStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	r.Completed = true
 	if r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack] == "" {
 		return stage.Next, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,6 +20,7 @@ import (
 type Selection struct {
 	include, exclude []string
 	labels           labels.Selector
+	elders           []Selection // what they select is theirs
 }
 
 // Selects says whether a resource is reconciled.
@@ -27,7 +29,19 @@ func (s Selection) Selects(resource *unstructured.Unstructured) bool {
 	if len(s.include) > 0 && !matchesAny(s.include, ns) || matchesAny(s.exclude, ns) {
 		return false
 	}
-	return s.labels == nil || s.labels.Matches(labels.Set(resource.GetLabels()))
+	if s.labels != nil && !s.labels.Matches(labels.Set(resource.GetLabels())) {
+		return false
+	}
+	return !slices.ContainsFunc(s.elders, func(elder Selection) bool { return elder.Selects(resource) })
+}
+
+// WatchedLabels is the selector that the API server evaluates, of objects of others; empty: all resources are watched, since one of the box's
+// own that leaves the selection is let go.
+func (p *Plan) WatchedLabels() string {
+	if !p.CRD.OfOthers || p.Selection.labels == nil {
+		return ""
+	}
+	return p.Selection.labels.String()
 }
 
 // Namespaces are the only namespaces that hold selected resources, sorted; nil where a pattern, or no include at all, may select others.
@@ -68,6 +82,8 @@ func (c *compiler) selection() {
 	if len(sel.include)+len(sel.exclude) > 0 && c.Env.CRD.Name != "" && !c.Env.CRD.Namespaced {
 		c.Fail(field.Forbidden(at.Child("namespaces"), fmt.Sprintf("%s is cluster-scoped; select by labels", c.Env.CRD.Name)))
 	}
+	c.plan.Elders = c.Env.Elders
+	c.plan.Notes = append(c.plan.Notes, sel.leaveTo(c.Env.Elders)...)
 	if c.Spec.Selector == nil {
 		return
 	}
@@ -78,5 +94,29 @@ func (c *compiler) selection() {
 	}
 	sel.labels = s
 }
+
+// leaveTo leaves to older boxes what they select, whether they run or not: it depends on their specs alone. One whose selector can't be read
+// selects nothing.
+func (s *Selection) leaveTo(elders []Elder) (notes []string) {
+	for _, elder := range elders {
+		selector, err := metav1.LabelSelectorAsSelector(elder.Selector)
+		if err != nil {
+			continue
+		}
+		theirs := Selection{labels: selector}
+		for _, p := range elder.Namespaces.Include {
+			theirs.include = append(theirs.include, string(p))
+		}
+		for _, p := range elder.Namespaces.Exclude {
+			theirs.exclude = append(theirs.exclude, string(p))
+		}
+		s.elders = append(s.elders, theirs)
+		notes = append(notes, fmt.Sprintf("objects that OperatorBox %q selects, too, are left to it: it is older", elder.Box))
+	}
+	return notes
+}
+
+// SameElders says whether the plan was made for these elders.
+func (p *Plan) SameElders(elders []Elder) bool { return equality.Semantic.DeepEqual(p.Elders, elders) }
 
 func hasGlob(pattern string) bool { return strings.ContainsAny(pattern, `*?[\`) }

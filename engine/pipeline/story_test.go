@@ -16,7 +16,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
@@ -163,7 +163,7 @@ func (s *story) randomEvent(rnd *rand.Rand) {
 	case how == "":
 		s.log = append(s.log, job.GetName()+" goes")
 		s.p.remove("gone", job)
-	case children.JobState(job) == "":
+	case settle.JobState(job) == "":
 		s.log = append(s.log, fmt.Sprintf("%s %s", job.GetName(), how))
 		s.p.edit(job.GetName(), endJob(string(how)))
 	}

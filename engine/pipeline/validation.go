@@ -72,8 +72,7 @@ func (v validation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 			return stage.Hold, stage.Evaluating(fmt.Sprintf("rules[%d]", i), v1alpha1.ReasonConditionError, err)
 		}
 		r.ReconcileAt(verdict.NextFlip)
-		// A rule on an absent field passes: optional fields need no gate. Only the operator exists asks whether the field is there.
-		if verdict.True || verdict.Absent && !rule.exists {
+		if rule.kept(verdict) {
 			continue
 		}
 		if rule.warn {
@@ -87,6 +86,10 @@ func (v validation) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	}
 	return stage.Next, nil
 }
+
+// kept says whether a resource keeps the rule. A rule on an absent field passes: optional fields need no gate. Only the operator exists asks
+// whether the field is there.
+func (r validationRule) kept(v when.Verdict) bool { return v.True || v.Absent && !r.exists }
 
 // text says which field broke the rule, what its author says of that, and what was found.
 func (r validationRule) text(v when.Verdict) string {

@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
 	"github.com/orkspace/orkestra/engine/inventory"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 )
 
 // timeSlice is how long one call of All works: the reconciler that calls it has other boxes to serve.
@@ -46,8 +46,8 @@ type Everything struct {
 	Inventory *inventory.Inventory
 	// Owners delete children.
 	Owners *cleanup.Owners
-	// Dynamic deletes resources.
-	Dynamic dynamic.Interface
+	// Patcher takes back what resources have set of objects of others.
+	Patcher apply.Patcher
 }
 
 // All lets go of every resource, or of as many as there is time for, and gives those that are left, sorted. The caller calls it again
@@ -61,7 +61,7 @@ func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []typ
 	var spent time.Duration
 	for _, key := range e.Cache.Keys() {
 		obj, ok := e.Cache.Get(key)
-		if !ok || !Held(obj) && how != Resources {
+		if !ok || !Held(obj) && how != Resources && !e.cleansUp(how) {
 			continue
 		}
 		if spent > timeSlice {
@@ -89,26 +89,32 @@ func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, ho
 	case obj.GetDeletionTimestamp() != nil:
 		return false, nil // its own cycles run the stage deletion
 	case how == Resources:
-		return false, e.delete(ctx, obj)
+		return false, e.Client.DeleteResource(ctx, obj)
 	case how == Children:
-		if left, err := e.Owners.DeleteChildren(ctx, obj); err != nil || left {
+		left, err := e.Owners.DeleteChildren(ctx, obj)
+		if _, refused := errors.AsType[*apply.RefusedError](err); refused && obj.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] == v1alpha1.True {
+			err = nil // what could not be let go stays as it is
+		}
+		if err != nil || left {
 			return false, err
 		}
+		kept, err := patches.Undo(ctx, e.Patcher, obj)
+		if err != nil && obj.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
+			return false, err
+		}
+		for _, message := range kept {
+			log.FromContext(ctx).Info("A patch can't be taken back", "resource", obj.GetName(), "reason", message)
+		}
+	}
+	if e.cleansUp(how) {
+		return true, nil // nothing is marked
 	}
 	_, err = e.Release(ctx, obj, cause)
 	return err == nil, err
 }
 
-// delete deletes a resource, unless it was replaced since it was read.
-func (e *Everything) delete(ctx context.Context, obj *unstructured.Unstructured) error {
-	uid := obj.GetUID()
-	err := e.Dynamic.Resource(e.Plan().CRD.Resource).Namespace(obj.GetNamespace()).
-		Delete(ctx, obj.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s %q: %w", obj.GetKind(), obj.GetName(), err)
-	}
-	return nil
-}
+// cleansUp says whether children of objects of others are deleted: nothing on these says whether they have any.
+func (e *Everything) cleansUp(how Mode) bool { return how == Children && e.Plan().CRD.OfOthers }
 
 // Wide says whether a box watches namespaces only to let go of their resources: more than its plan selects. nil are all.
 func Wide(plan *pipeline.Plan, watched []string) bool {

@@ -82,6 +82,10 @@ type Releaser struct {
 // Release writes the cause to a resource, and then takes the marks off: in this order, since nothing holds the resource afterwards. It
 // gives the resource as it was last written, also with an error; nil: nothing was written.
 func (r *Releaser) Release(ctx context.Context, resource *unstructured.Unstructured, cause Cause) (*unstructured.Unstructured, error) {
+	if r.Plan().AccountProblem.Reason != "" {
+		// Nothing is written for a box that can't act as its account. What holds the resource goes; the other marks stay.
+		return nil, r.Writer.Finish(ctx, resource, []string{v1alpha1.Finalizer})
+	}
 	written, err := r.tell(ctx, resource, cause)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,10 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
-// Specs of boxes are kept in the manager's namespace, and snapshots of resources beside the resources.
+// Specs of boxes are kept in the manager's namespace, and snapshots of resources too: config/rbac/snapshots_role.yaml has the rights to
+// write them. Snapshots without a signature, which former versions kept beside the resources, are found and deleted everywhere.
 //
-// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=list;watch;delete
 
 // defaultHistory is used where revisionHistoryLimit is not set. The API server sets the same default; unit tests have none.
 const defaultHistory = 10
@@ -290,16 +291,21 @@ func (s *Store) Last(ctx context.Context, box *v1alpha1.OperatorBox) (Ref, error
 // Namespace is where the revisions are kept.
 func (s *Store) Namespace() string { return s.namespace }
 
-// Forget removes all revisions of a box that is gone.
+// Forget removes all revisions of a box that is gone, and the snapshots of its resources, which can be gone back to with them alone.
 func (s *Store) Forget(ctx context.Context, box string) error {
 	s.note(box, "")
 	s.forgetPlaces(box)
+	var snapshots appsv1.ControllerRevisionList
+	if err := s.live.List(ctx, &snapshots, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelBox: box}); err != nil {
+		return fmt.Errorf("listing the snapshots of OperatorBox %q in namespace %q: %w", box, s.namespace, err)
+	}
 	all, err := s.List(ctx, box)
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		if err := s.remove(ctx, &all[i]); err != nil {
+	// Revisions go last: by them the next process finds that something is left.
+	for _, found := range append(snapshots.Items, all...) {
+		if err := s.remove(ctx, &found); err != nil {
 			return err
 		}
 	}

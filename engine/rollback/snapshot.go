@@ -1,5 +1,5 @@
 // Package rollback has what a rollback of a resource needs: snapshots of the resource as it was when it last succeeded, stored as
-// ControllerRevisions that it owns; the mark on a resource that is rolled back; and the triggers that say when it has to be. It does
+// signed ControllerRevisions in the manager's namespace; the mark on a resource that is rolled back; and the triggers that say when it has to be. It does
 // not roll back itself: engine/cycle does.
 package rollback
 
@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,9 +87,8 @@ func (s Snapshot) Of(generation int64, revision string) bool {
 	return s.Generation == generation && s.Revision == revision
 }
 
-// encode makes the object that holds the snapshot, and the full hash of what it holds. number must be higher than that of every older
-// snapshot of the resource.
-func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, string, error) {
+// encode makes the signed object that holds the snapshot. number must be higher than that of every older snapshot of the resource.
+func (s Snapshot) encode(key Key, owner *unstructured.Unstructured, namespace string, number int64) (*unstructured.Unstructured, error) {
 	data := map[string]any{
 		fieldBox: s.Box, fieldRevision: s.Revision, fieldGeneration: s.Generation, fieldMetadata: s.Metadata,
 	}
@@ -100,34 +98,34 @@ func (s Snapshot) encode(owner *unstructured.Unstructured, namespace string, num
 	if s.Spec != nil {
 		data[fieldSpec] = s.Spec
 	}
-	name, hash, err := nameOf(owner.GetName(), string(owner.GetUID()), number, data)
+	content, err := contentOf(string(owner.GetUID()), number, data)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{fieldData: runtime.DeepCopyJSON(data), fieldRevision: number}}
 	obj.SetGroupVersionKind(Kind)
 	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	// No labels but Orkestra's own, and a controller: a StatefulSet would adopt a ControllerRevision that its selector matches and that
-	// has no controller.
+	obj.SetName(nameOf(owner.GetName(), hashOf(content), hashSize))
+	// No labels but Orkestra's own: a StatefulSet adopts a ControllerRevision that its selector matches and that has no controller.
+	// And no owner reference: one can't cross namespaces, and the garbage collector would delete the snapshots of a box with its first
+	// finalizer. They are deleted by the UID of the resource, and by the name of the box.
 	obj.SetLabels(map[string]string{
 		v1alpha1.LabelSnapshot: v1alpha1.True, v1alpha1.LabelOwnerUID: string(owner.GetUID()), v1alpha1.LabelBox: s.Box,
 	})
-	obj.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
-	}})
-	return obj, hash, nil
+	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationSignature: key.sign(content)})
+	return obj, nil
 }
 
-// decode reads the snapshot that an object holds. The error says why it can't be trusted.
-func decode(obj *unstructured.Unstructured) (Snapshot, error) {
+// decode reads the snapshot that an object holds, whose name ends with so many bytes of a hash, and gives what is signed of it. The error
+// says why it can't be trusted.
+func decode(obj *unstructured.Unstructured, size int) (Snapshot, []byte, error) {
 	data, ok := obj.Object[fieldData].(map[string]any)
 	if !ok {
-		return Snapshot{}, errors.New("it holds no data")
+		return Snapshot{}, nil, errors.New("it holds no data")
 	}
 	metadata, ok := data[fieldMetadata].(map[string]any)
 	if !ok {
-		return Snapshot{}, errors.New("data.metadata is missing, or is no object")
+		return Snapshot{}, nil, errors.New("data.metadata is missing, or is no object")
 	}
 	s := Snapshot{Metadata: runtime.DeepCopyJSON(metadata)}
 	var okBox, okRevision, okGeneration bool
@@ -136,28 +134,29 @@ func decode(obj *unstructured.Unstructured) (Snapshot, error) {
 	s.Generation, okGeneration = data[fieldGeneration].(int64)
 	s.RevisionHash, _ = data[fieldHash].(string)
 	if !okBox || !okRevision || !okGeneration {
-		return Snapshot{}, errors.New("data.box, data.revision or data.generation is missing, or of another type")
+		return Snapshot{}, nil, errors.New("data.box, data.revision or data.generation is missing, or of another type")
 	}
 	if spec, found := data[fieldSpec]; found {
 		m, ok := spec.(map[string]any)
 		if !ok {
-			return Snapshot{}, errors.New("data.spec is no object")
+			return Snapshot{}, nil, errors.New("data.spec is no object")
 		}
 		s.Spec = runtime.DeepCopyJSON(m)
 	}
 	name, _ := metadata["name"].(string)
 	uid, _ := metadata["uid"].(string)
-	wanted, hash, err := nameOf(name, uid, numberOf(obj), data)
-	s.hash = hash
-	switch {
-	case err != nil:
-		return Snapshot{}, err
-	case uid != obj.GetLabels()[v1alpha1.LabelOwnerUID]:
-		return Snapshot{}, errors.New("it is the snapshot of another resource")
-	case wanted != obj.GetName():
-		return Snapshot{}, errors.New("the hash in its name is not that of its data: somebody has replaced it")
+	content, err := contentOf(uid, numberOf(obj), data)
+	if err != nil {
+		return Snapshot{}, nil, err
 	}
-	return s, nil
+	s.hash = hashOf(content)
+	switch {
+	case uid != obj.GetLabels()[v1alpha1.LabelOwnerUID]:
+		return Snapshot{}, nil, errors.New("it is the snapshot of another resource")
+	case nameOf(name, s.hash, size) != obj.GetName():
+		return Snapshot{}, nil, errors.New("the hash in its name is not that of its data: somebody has replaced it")
+	}
+	return s, content, nil
 }
 
 // numberOf is the number by which the snapshots of a resource are ordered; 0 where the object has none.
@@ -168,19 +167,27 @@ func numberOf(obj *unstructured.Unstructured) int64 {
 
 const (
 	maxName  = 253 // of an object, in bytes
-	hashSize = 5   // bytes of the hash in a name
+	hashSize = 16  // bytes of the hash in a name: resources of one name in all namespaces have their snapshots in one
 )
 
-// nameOf gives the name of a snapshot, which is that of the resource with a part of the hash of all that the snapshot holds, and the
-// full hash. So a change of the data under the same name is noticed, and writing the same snapshot again finds it there.
-func nameOf(resource, uid string, number int64, data map[string]any) (name, hash string, err error) {
-	// json.Marshal sorts the keys of maps, so that the hash depends on the content alone.
+// contentOf is what is signed, and hashed: the UID of the resource, the number, and all data. json.Marshal sorts the keys of maps, so that
+// it depends on the content alone.
+func contentOf(uid string, number int64, data map[string]any) ([]byte, error) {
 	content, err := json.Marshal([]any{uid, number, data})
 	if err != nil {
-		return "", "", fmt.Errorf("encoding a snapshot: %w", err)
+		return nil, fmt.Errorf("encoding a snapshot: %w", err)
 	}
+	return content, nil
+}
+
+func hashOf(content []byte) string {
 	sum := sha256.Sum256(content)
-	hash = hex.EncodeToString(sum[:])
-	suffix := "-" + hash[:2*hashSize]
-	return strings.TrimRight(resource[:min(len(resource), maxName-len(suffix))], "-.") + suffix, hash, nil
+	return hex.EncodeToString(sum[:])
+}
+
+// nameOf gives the name of a snapshot, which is that of the resource with the first bytes of the hash of all that the snapshot holds. So a
+// change of the data under the same name is noticed, and writing the same snapshot again finds it there.
+func nameOf(resource, hash string, size int) string {
+	suffix := "-" + hash[:2*size]
+	return strings.TrimRight(resource[:min(len(resource), maxName-len(suffix))], "-.") + suffix
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -25,6 +24,9 @@ func website(name string) *unstructured.Unstructured {
 		"status": map[string]any{"phase": "Running"},
 	}}
 }
+
+// testKey signs what tests write.
+var testKey = Key("0123456789abcdef0123456789abcdef")
 
 func take(resource *unstructured.Unstructured) Snapshot {
 	return Take(resource, "shops", "shops-0123456789", func(key string) bool { return strings.HasPrefix(key, v1alpha1.GroupName) })
@@ -50,18 +52,20 @@ func TestSnapshotComesBack(t *testing.T) {
 	g.Expect(s.Metadata).To(Equal(map[string]any{
 		"name": "web", "namespace": "shop", "uid": "1234", "generation": int64(3), "labels": map[string]any{"team": "a"},
 	}), "what templates read, without what is Orkestra's")
-	obj, _, err := s.encode(website("web"), "shop", 7)
+	obj, err := s.encode(testKey, website("web"), "shop", 7)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(obj.GetName()).To(MatchRegexp(`^web-[0-9a-f]{10}$`))
+	g.Expect(obj.GetName()).To(MatchRegexp(`^web-[0-9a-f]{32}$`))
 	g.Expect(obj.GetLabels()).To(Equal(map[string]string{
 		v1alpha1.LabelSnapshot: "true", v1alpha1.LabelOwnerUID: "1234", v1alpha1.LabelBox: "shops",
 	}), "no label but Orkestra's: a StatefulSet adopts loose revisions by label")
-	g.Expect(metav1.GetControllerOf(obj)).To(HaveValue(And(HaveField("UID", BeEquivalentTo("1234")), HaveField("BlockOwnerDeletion", BeNil()))))
+	g.Expect(obj.GetOwnerReferences()).To(BeEmpty(), "they can't cross namespaces")
 
-	back, err := decode(stored(t, obj))
+	back, content, err := decode(stored(t, obj), hashSize)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(testKey.signed(content, obj.GetAnnotations()[v1alpha1.AnnotationSignature])).To(BeTrue())
+	g.Expect(Key("another key").signed(content, obj.GetAnnotations()[v1alpha1.AnnotationSignature])).To(BeFalse())
 	g.Expect(back.Hash()).To(HaveLen(64))
-	g.Expect(obj.GetName()).To(Equal("web-"+back.Hash()[:10]), "its name has a part of it")
+	g.Expect(obj.GetName()).To(Equal("web-"+back.Hash()[:32]), "its name has a part of it")
 	back.hash = ""
 	g.Expect(back).To(Equal(s))
 	g.Expect(back.Of(3, "shops-0123456789")).To(BeTrue())
@@ -74,9 +78,9 @@ func TestSnapshotOfAResourceWithoutSpec(t *testing.T) {
 	resource := website("web")
 	delete(resource.Object, "spec")
 	resource.SetNamespace("")
-	obj, _, err := take(resource).encode(resource, "orkestra-system", 1)
+	obj, err := take(resource).encode(testKey, resource, "orkestra-system", 1)
 	g.Expect(err).NotTo(HaveOccurred())
-	back, err := decode(stored(t, obj))
+	back, _, err := decode(stored(t, obj), hashSize)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(back.Spec).To(BeNil())
 	g.Expect(back.Metadata).NotTo(HaveKey("namespace"))
@@ -84,16 +88,16 @@ func TestSnapshotOfAResourceWithoutSpec(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	g := NewWithT(t)
-	long := strings.Repeat("a", 242) + "." + strings.Repeat("b", 10)
+	long := strings.Repeat("a", 220) + "." + strings.Repeat("b", 32)
 	resource := website(long)
-	obj, _, err := take(resource).encode(resource, "shop", 1)
+	obj, err := take(resource).encode(testKey, resource, "shop", 1)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(obj.GetName()).To(MatchRegexp(`^a{242}-[0-9a-f]{10}$`), "shortened, and a name of DNS still")
+	g.Expect(obj.GetName()).To(MatchRegexp(`^a{220}-[0-9a-f]{32}$`), "shortened, and a name of DNS still")
 
 	name := func(change func(*unstructured.Unstructured), number int64) string {
 		resource := website("web")
 		change(resource)
-		obj, _, err := take(resource).encode(resource, "shop", number)
+		obj, err := take(resource).encode(testKey, resource, "shop", number)
 		g.Expect(err).NotTo(HaveOccurred())
 		return obj.GetName()
 	}
@@ -124,11 +128,11 @@ func TestWhatIsNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			obj, _, err := take(website("web")).encode(website("web"), "shop", 7)
+			obj, err := take(website("web")).encode(testKey, website("web"), "shop", 7)
 			g.Expect(err).NotTo(HaveOccurred())
 			obj = stored(t, obj)
 			tc.change(obj)
-			_, err = decode(obj)
+			_, _, err = decode(obj, hashSize)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.why)))
 		})
 	}

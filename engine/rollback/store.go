@@ -3,8 +3,8 @@ package rollback
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -40,9 +41,11 @@ type Store struct {
 	Client Client
 	// Cache reads. It must hold all objects of Kind.
 	Cache Cache
-	// Namespace is where the snapshots of cluster-scoped resources are.
+	// Namespace is the manager's own. All snapshots are there, so that who may read the namespace of a resource reads no former spec in them.
 	Namespace string
-	// Ours says whether Orkestra has written an object.
+	// Keys has the key by which snapshots are signed.
+	Keys *Keys
+	// Ours says whether Orkestra has written an object. Snapshots without a signature need it.
 	Ours func(obj *unstructured.Unstructured) bool
 }
 
@@ -56,11 +59,6 @@ type Entry struct {
 	Err error
 }
 
-// errUnlisted says that a snapshot may be forged, although its managed fields name Orkestra and the hash in its name is right. Both can
-// be forged by anybody who may write ControllerRevisions. To forge the list of hashes on the resource, one must be allowed to edit the
-// resource itself, and needs no snapshot for that.
-var errUnlisted = fmt.Errorf("its hash is not in the annotation %s of the resource, as if Orkestra had not taken it", v1alpha1.AnnotationSnapshots)
-
 // Is says whether an object is labeled as a snapshot. Such an object is no child, whatever its other labels say.
 func Is(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind() == Kind && obj.GetLabels()[v1alpha1.LabelSnapshot] == v1alpha1.True
@@ -68,64 +66,93 @@ func Is(obj *unstructured.Unstructured) bool {
 
 // Of gives the snapshots of a resource, the newest first; also those that can't be trusted.
 func (s *Store) Of(resource *unstructured.Unstructured) []Entry {
-	taken := listed(resource)
 	var entries []Entry
-	for _, obj := range s.Cache.Owned(Kind, resource.GetUID()) {
-		if !Is(obj) || obj.GetDeletionTimestamp() != nil {
-			continue
-		}
+	for _, obj := range s.objects(resource.GetUID()) {
 		e := Entry{Object: obj}
-		switch {
-		case !s.Ours(obj):
-			e.Err = fmt.Errorf("it was not written by the field manager %q", v1alpha1.FieldManager)
-		default:
-			e.Snapshot, e.Err = decode(obj)
-			if e.Err == nil && !slices.Contains(taken, e.Snapshot.hash) {
-				e.Err = errUnlisted
-			}
+		if s.elsewhere(obj) {
+			e.Snapshot, e.Err = s.unsigned(resource, obj)
+		} else {
+			e.Snapshot, e.Err = s.verified(obj)
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(numberOf(b.Object), numberOf(a.Object)), cmp.Compare(a.Object.GetName(), b.Object.GetName()))
+		return cmp.Or(cmp.Compare(numberOf(b.Object), numberOf(a.Object)), cmp.Compare(trust(b), trust(a)), cmp.Compare(a.Object.GetName(), b.Object.GetName()))
 	})
 	return entries
 }
 
-// Newest gives the newest snapshot of a resource: the first in the list on the resource, whatever other objects there are. Where that
-// one is gone or was replaced, it gives the newest of all objects, whose Err may say why it can't be trusted; nil where there is none.
+// Prepare reads the key where that has failed before. An error is not lost: Newest and Named tell of it.
+func (s *Store) Prepare(ctx context.Context) {
+	if _, err := s.Keys.Load(ctx); err != nil {
+		log.FromContext(ctx).V(1).Info("The key of snapshots can't be had", "reason", err.Error())
+	}
+}
+
+// trust is 1 where a snapshot can be trusted: of two with one number, that one comes first.
+func trust(e Entry) int {
+	if e.Err == nil {
+		return 1
+	}
+	return 0
+}
+
+// objects are all that say that they are snapshots of the resource with a UID.
+func (s *Store) objects(resource types.UID) []*unstructured.Unstructured {
+	return slices.DeleteFunc(s.Cache.Owned(Kind, resource), func(obj *unstructured.Unstructured) bool {
+		return !Is(obj) || obj.GetDeletionTimestamp() != nil
+	})
+}
+
+// verified reads a snapshot whose signature must be right.
+func (s *Store) verified(obj *unstructured.Unstructured) (Snapshot, error) {
+	key, err := s.Keys.Key()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snapshot, content, err := decode(obj, hashSize)
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case !key.signed(content, obj.GetAnnotations()[v1alpha1.AnnotationSignature]):
+		return Snapshot{}, fmt.Errorf("its signature is not that of the key in %s: it was forged, or the key is a new one: restore the key, or mend the spec", s.Keys)
+	}
+	return snapshot, nil
+}
+
+// Newest gives the newest snapshot of a resource, whose Err may say why it can't be trusted; nil where there is none. An object
+// elsewhere that can't be trusted counts for nothing beside one that can: anybody may write it who may write in the resource's namespace,
+// and would so switch going back off.
 func (s *Store) Newest(resource *unstructured.Unstructured) *Entry {
 	all := s.Of(resource)
-	if len(all) == 0 {
-		return nil
+	trusted := newestTrusted(all)
+	for i := range all {
+		if trusted == nil || all[i].Err == nil || !s.elsewhere(all[i].Object) {
+			return &all[i]
+		}
 	}
-	head := listed(resource)[0]
-	if at := slices.IndexFunc(all, func(e Entry) bool { return e.Err == nil && e.Snapshot.hash == head }); at >= 0 {
-		return &all[at]
-	}
-	return &all[0]
+	return nil
 }
 
-// listed are the hashes of the snapshots in the annotation of the resource, the newest first. Without one, it is one empty hash.
-func listed(resource *unstructured.Unstructured) []string {
-	return strings.Split(resource.GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")
-}
-
-// Has says whether the newest snapshot of a resource that can be trusted is that of a generation under a revision of the box.
+// Has says whether the newest snapshot of a resource can be trusted, and is that of a generation under a revision of the box.
 func (s *Store) Has(resource *unstructured.Unstructured, generation int64, revision string) bool {
-	newest := newestTrusted(s.Of(resource))
-	return newest != nil && newest.Snapshot.Of(generation, revision)
+	newest := s.Newest(resource)
+	return newest != nil && newest.Err == nil && newest.Snapshot.Of(generation, revision)
 }
 
-// Named gives the snapshot of a resource that a mark names, by its name and hash. It need not be in the list on the resource any more:
-// the hash in the mark proves what it is. Marks of versions that wrote no hash have an empty one, and are believed by the name.
+// Named gives the snapshot of a resource that a mark names, by its name and hash. Marks of versions that wrote no hash have an empty one,
+// and are believed by the name. A snapshot that was carried over has a longer name, which begins with the former one.
 func (s *Store) Named(resource *unstructured.Unstructured, name, hash string) (Snapshot, error) {
 	all := s.Of(resource)
-	at := slices.IndexFunc(all, func(e Entry) bool { return e.Object.GetName() == name })
+	named := func(e Entry) bool { return strings.HasPrefix(e.Object.GetName(), name) }
+	at := slices.IndexFunc(all, func(e Entry) bool { return named(e) && e.Err == nil })
+	if at < 0 {
+		at = slices.IndexFunc(all, named)
+	}
 	switch {
 	case at < 0:
 		return Snapshot{}, fmt.Errorf("ControllerRevision %q is gone, so that the children are no longer kept as they were", name)
-	case all[at].Err != nil && !errors.Is(all[at].Err, errUnlisted):
+	case all[at].Err != nil:
 		return Snapshot{}, fmt.Errorf("ControllerRevision %q: %w", name, all[at].Err)
 	case hash != "" && all[at].Snapshot.hash != hash:
 		return Snapshot{}, fmt.Errorf("ControllerRevision %q does not hold what the resource was rolled back to: somebody has replaced it", name)
@@ -134,41 +161,76 @@ func (s *Store) Named(resource *unstructured.Unstructured, name, hash string) (S
 	}
 }
 
-// Save writes a snapshot of a resource. Before that, list writes to the resource the hashes of the snapshots that are trusted from then
-// on, this one first: a process that ends between the two leaves a hash without a snapshot, and not a snapshot that nobody trusts. The
-// last two snapshots are kept; older ones, and those that are not listed, are deleted. Save can be repeated.
-func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, snapshot Snapshot, list func(context.Context, string) error) error {
-	all := s.Of(resource)
-	number, hashes := int64(1), []string{""}
-	if newest := newestTrusted(all); newest != nil {
-		number, hashes = numberOf(newest.Object)+1, append(hashes, newest.Snapshot.hash)
-	}
-	obj, hash, err := snapshot.encode(resource, cmp.Or(resource.GetNamespace(), s.Namespace), number)
+// Save signs and writes a snapshot of a resource. The last two that can be trusted are kept; all others in the manager's namespace are
+// deleted. Save can be repeated.
+func (s *Store) Save(ctx context.Context, resource *unstructured.Unstructured, snapshot Snapshot) error {
+	key, err := s.Keys.Load(ctx)
 	if err != nil {
 		return err
 	}
-	hashes[0] = hash
-	if err := list(ctx, strings.Join(hashes, ",")); err != nil {
+	all, number := s.Of(resource), int64(1)
+	newest := newestTrusted(all)
+	if newest != nil {
+		number = numberOf(newest.Object) + 1
+	}
+	name, err := s.write(ctx, key, resource, snapshot, number)
+	if err != nil {
 		return err
 	}
-	for _, e := range all {
-		if slices.Contains(hashes, e.Snapshot.hash) || e.Err != nil && !errors.Is(e.Err, errUnlisted) {
-			continue // an object that is not Orkestra's, or that somebody has changed, is for its author to delete
+	for i := range all {
+		obj := all[i].Object
+		if newest != nil && obj == newest.Object || s.elsewhere(obj) || obj.GetName() == name {
+			continue
 		}
-		if err := s.Client.Remove(ctx, e.Object); err != nil {
-			return fmt.Errorf("deleting ControllerRevision %q: %w", e.Object.GetName(), err)
+		if err := s.remove(ctx, obj); err != nil {
+			return err
 		}
-		s.Cache.Gone(Kind, e.Object)
+	}
+	return nil
+}
+
+// write makes the object that holds a snapshot, and gives its name.
+func (s *Store) write(ctx context.Context, key Key, owner *unstructured.Unstructured, snapshot Snapshot, number int64) (string, error) {
+	obj, err := snapshot.encode(key, owner, s.Namespace, number)
+	if err != nil {
+		return "", err
 	}
 	answer, err := s.Client.Create(ctx, obj)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Its name is a hash of all that it holds, so it is the same one: the answer to an earlier try was lost.
-		return nil
 	case err != nil:
-		return fmt.Errorf("writing ControllerRevision %q: %w", obj.GetName(), err)
+		return "", fmt.Errorf("writing ControllerRevision %q in namespace %q: %w", obj.GetName(), s.Namespace, err)
+	default:
+		s.Cache.Wrote(Kind, answer)
 	}
-	s.Cache.Wrote(Kind, answer)
+	return obj.GetName(), nil
+}
+
+// Forget deletes the snapshots of a resource that is gone. What is elsewhere is not this
+// manager's: the garbage collector deletes what the resource owns, and another manager what it has kept.
+func (s *Store) Forget(ctx context.Context, resource types.UID) error {
+	for _, obj := range s.objects(resource) {
+		if s.elsewhere(obj) {
+			continue
+		}
+		if err := s.remove(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Keeps says whether there are snapshots of a resource that Forget would delete.
+func (s *Store) Keeps(resource types.UID) bool {
+	return slices.ContainsFunc(s.objects(resource), func(obj *unstructured.Unstructured) bool { return !s.elsewhere(obj) })
+}
+
+func (s *Store) remove(ctx context.Context, obj *unstructured.Unstructured) error {
+	if err := s.Client.Remove(ctx, obj); err != nil {
+		return fmt.Errorf("deleting ControllerRevision %q in namespace %q: %w", obj.GetName(), obj.GetNamespace(), err)
+	}
+	s.Cache.Gone(Kind, obj)
 	return nil
 }
 
@@ -178,4 +240,29 @@ func newestTrusted(all []Entry) *Entry {
 		return &all[at]
 	}
 	return nil
+}
+
+// Of is the resource that a snapshot is of.
+type Of struct {
+	// Key is its namespace and name.
+	Key types.NamespacedName
+	// UID of it.
+	UID types.UID
+}
+
+// Taken says of which resources there are snapshots among objects, those in the manager's namespace; each once, in no order.
+func Taken(objects []*unstructured.Unstructured, namespace string) []Of {
+	all := map[Of]bool{}
+	for _, obj := range objects {
+		if !Is(obj) || obj.GetNamespace() != namespace {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(obj.Object, fieldData, fieldMetadata, "name")
+		in, _, _ := unstructured.NestedString(obj.Object, fieldData, fieldMetadata, "namespace")
+		of := Of{Key: types.NamespacedName{Namespace: in, Name: name}, UID: types.UID(obj.GetLabels()[v1alpha1.LabelOwnerUID])}
+		if name != "" && of.UID != "" {
+			all[of] = true
+		}
+	}
+	return slices.Collect(maps.Keys(all))
 }

@@ -35,6 +35,8 @@ type Writer struct {
 	hasSubresource bool
 	// keepsConditions and keepsGeneration say whether the API server would store status.conditions and status.observedGeneration.
 	keepsConditions, keepsGeneration bool
+	// fieldsOnly: neither is ours to write.
+	fieldsOnly bool
 }
 
 // NewWriter gives a writer for a version with that schema of the whole resource; nil means that everything is known.
@@ -88,9 +90,22 @@ func allows(s *structuralschema.Structural, wanted string) bool {
 // Writable says whether there is a status to write: whether the version has a status subresource.
 func (w *Writer) Writable() bool { return w.hasSubresource }
 
+// FieldsOnly gives the same writer for objects of others: it writes the declared fields, and nothing of Orkestra's.
+func (w *Writer) FieldsOnly() *Writer {
+	only := *w
+	only.fieldsOnly, only.keepsConditions, only.keepsGeneration = true, false, false
+	return &only
+}
+
+// IsFieldsOnly says whether the writer is for objects of others.
+func (w *Writer) IsFieldsOnly() bool { return w.fieldsOnly }
+
 // Missing names what the schema does not know of conditions and observedGeneration; "" when it knows both.
 func (w *Writer) Missing() string {
 	var missing []string
+	if w.fieldsOnly {
+		return ""
+	}
 	if !w.keepsConditions {
 		missing = append(missing, fieldStatus+"."+fieldConditions)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // AnyElement is the path segment of an element whose index or key is known only when a template runs.
@@ -182,4 +184,12 @@ func LowerFirst(s string) string {
 		return s
 	}
 	return string(s[0]+'a'-'A') + s[1:]
+}
+
+// Place gives the place of an entry of an object in a box: a plain key after a dot, any other one in brackets.
+func Place(at *field.Path, key string) *field.Path {
+	if IsPlain(key) {
+		return at.Child(key)
+	}
+	return at.Key(key)
 }

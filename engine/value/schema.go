@@ -138,3 +138,16 @@ func shown(value any) string {
 	}
 	return s
 }
+
+// whereCELStands is said of an expression that is written where a value is wanted.
+const whereCELStands = "; cel stands in spec.values and in conditions: give the expression a name in spec.values, and write {{ .values.<name> }} here"
+
+// MisplacedCEL says where an expression stands, for a value that is written as {cel: …} where something else is wanted; "" for any other
+// value. It is the end of a message.
+func MisplacedCEL(v any) string {
+	object, ok := v.(map[string]any)
+	if _, isText := object["cel"].(string); !ok || !isText || len(object) != 1 {
+		return ""
+	}
+	return whereCELStands
+}

@@ -15,8 +15,8 @@ import (
 const noReleases = "type!=helm.sh/release.v1"
 
 // Observed are the informers of kinds that boxes read without owning them, over all namespaces. Boxes share them as they
-// share those of children. What they hand out is shared memory and must not be changed; it has no managed fields and not the
-// annotation of kubectl apply. All methods may be called at the same time.
+// share those of children. What they hand out is shared memory and must not be changed; of its managed fields it
+// has those of patches, and it has not the annotation of kubectl apply. All methods may be called at the same time.
 type Observed struct {
 	*pool[*store]
 
@@ -41,7 +41,7 @@ func (o *Observed) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 		name:      gvk.String(),
 		resource:  resource,
 		indexers:  cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		transform: transform(trimResource),
+		transform: transform(trimObserved),
 		handler: handler{
 			add:    func(obj *unstructured.Unstructured, _ bool) { o.notify(gvk, nil, obj) },
 			update: func(old, obj *unstructured.Unstructured) { o.notify(gvk, old, obj) },

@@ -31,8 +31,9 @@ type ResourceEvents struct {
 	Missed func(obj *unstructured.Unstructured)
 }
 
-// Resources is the informer of one box's resources: of one kind, in all namespaces or in some. It selects no labels, so that
-// a resource that leaves the selection of its box is seen. What it hands out is shared memory and must not be changed; it has
+// Resources is the informer of one box's resources: of one kind, in all namespaces or in some. Of the box's own resources it selects no
+// labels, so that one that leaves the selection of its box is seen as it is then; of objects of others it has those only that the API server
+// selects, and one that leaves the selection is deleted for it. What it hands out is shared memory and must not be changed; it has
 // no managed fields and not the annotation of kubectl apply. All methods may be called at the same time.
 type Resources struct {
 	informers map[string]*informer // by namespace; all namespaces are ""
@@ -40,8 +41,8 @@ type Resources struct {
 }
 
 // NewResources makes an informer of the resources in the namespaces, or in all if none is given. Cluster-scoped resources
-// are in none. It does nothing until Start.
-func NewResources(config Config, resource schema.GroupVersionResource, namespaces []string, events ResourceEvents) *Resources {
+// are in none. The selector is one of labels, which the API server evaluates; empty: all are there. It does nothing until Start.
+func NewResources(config Config, resource schema.GroupVersionResource, namespaces []string, selector string, events ResourceEvents) *Resources {
 	if len(namespaces) == 0 || slices.Contains(namespaces, "") {
 		namespaces = []string{""}
 	}
@@ -51,6 +52,7 @@ func NewResources(config Config, resource schema.GroupVersionResource, namespace
 			name:      resource.GroupResource().String(),
 			resource:  resource,
 			namespace: namespace,
+			selector:  selector,
 			indexers:  cache.Indexers{uidIndex: byUID},
 			transform: transform(trimResource),
 			handler:   events.handler(),

@@ -77,6 +77,27 @@ func trimResource(obj *unstructured.Unstructured) {
 	}
 }
 
+// trimObserved drops what nobody reads of an object that boxes read without owning it. What patches manage of it is read: by that it is told
+// whether a patch stands.
+func trimObserved(obj *unstructured.Unstructured) {
+	metadata, ok := obj.Object[fieldMetadata].(map[string]any)
+	if !ok {
+		return
+	}
+	var patched []any
+	entries, _ := metadata[fieldManagedFields].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		if manager, _ := entry[fieldManager].(string); v1alpha1.IsPatchManager(manager) {
+			patched = append(patched, e)
+		}
+	}
+	trim(metadata)
+	if len(patched) > 0 {
+		metadata[fieldManagedFields] = patched
+	}
+}
+
 func trim(metadata map[string]any) {
 	delete(metadata, fieldManagedFields)
 	annotations, ok := metadata[fieldAnnotations].(map[string]any)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/expr/cel"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/value"
 )
@@ -27,7 +26,8 @@ const (
 
 // celTest is what a condition has in place of field and operator.
 type celTest struct {
-	predicate *cel.Predicate
+	text      string
+	predicate *expr.Predicate
 	views     []view // how much a message may show of each value that it reads
 	ours      bool   // it reads the resource alone
 }
@@ -42,15 +42,16 @@ func compileCEL(t v1alpha1.Test, s *expr.Scope, at *field.Path) (*Condition, fie
 		return nil, field.ErrorList{field.Invalid(at.Child("cel"), t.CEL, err.Error())}
 	}
 	label := "cel " + strconv.Quote(clip(oneLine(t.CEL), maxField))
-	c := &Condition{field: label, label: label, negate: t.Negate, wanted: wantedTrue, cel: &celTest{predicate: p, ours: true}}
+	c := &Condition{field: label, label: label, negate: t.Negate, wanted: wantedTrue, cel: &celTest{text: t.CEL, predicate: p, ours: true}}
 	if t.Negate {
 		c.wanted = "false"
 	}
-	for _, read := range p.Reads() {
-		c.paths = addPaths(c.paths, []expr.Path{read.Path})
-		c.cel.views = append(c.cel.views, viewOfPath(read.Path, true))
-		c.cel.ours = c.cel.ours && !othersAnswer(read.Path)
+	for i, read := range p.Reads() {
+		behind := p.Behind(i)
+		c.cel.views = append(c.cel.views, viewOf(behind, read.Path[0] != roots.Values))
+		c.cel.ours = c.cel.ours && !slices.ContainsFunc(behind, othersAnswer)
 	}
+	c.paths = addPaths(nil, p.Paths())
 	c.waits = slices.ContainsFunc(c.paths, waitsFor)
 	return c, nil
 }
@@ -80,13 +81,13 @@ func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
 	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
 	truth, err := c.cel.predicate.Eval(ctx, d)
 	if roots.IsAbsent(err) && !c.cel.ours {
-		v.Absent, v.Actual = true, c.shown(d)
+		v.Absent, v.Actual = true, c.shown(c.cel.predicate.Seen(ctx, d))
 		return v, nil
 	}
 	if err != nil {
 		return v, err
 	}
-	v.True, v.Actual = truth != c.negate, c.shown(d)
+	v.True, v.Actual = truth != c.negate, c.shown(c.cel.predicate.Seen(ctx, d))
 	return v, nil
 }
 

@@ -2,6 +2,7 @@ package when
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -191,8 +192,12 @@ func deepEqual(a, b any) bool {
 
 // mismatch says that two values can't be compared. It names their types, never themselves.
 func mismatch(actual, wanted any, as v1alpha1.ValueType) error {
+	return errors.New(mismatched(describe(actual), describe(wanted), as))
+}
+
+func mismatched(actual, wanted string, as v1alpha1.ValueType) string {
 	if as != "" {
-		return fmt.Errorf("the field is %s, the value %s, to be compared as %s", describe(actual), describe(wanted), as)
+		return fmt.Sprintf("the field is %s, the value %s, to be compared as %s", actual, wanted, as)
 	}
-	return fmt.Errorf("the field is %s, the value %s", describe(actual), describe(wanted))
+	return fmt.Sprintf("the field is %s, the value %s", actual, wanted)
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/suggest"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Compile checks a test that stands at the path at, and freezes it. Paths are checked against the scope's schema, and literal
@@ -50,6 +52,7 @@ func (c *Condition) compileField(s *expr.Scope, at *field.Path) (*apiextensionsv
 	}
 	c.template = template
 	c.path, c.single = template.Path()
+	c.single = c.single && c.path[0] != roots.Values // which have to be evaluated
 	c.paths = addPaths(nil, template.Paths())
 	c.view = viewOf(c.paths, c.single)
 	if !c.single {
@@ -119,12 +122,12 @@ func (c *Condition) compileType(at *field.Path) field.ErrorList {
 }
 
 func (c *Condition) compileValue(
-	value *apiextensionsv1.JSON, s *expr.Scope, schema *apiextensionsv1.JSONSchemaProps, at *field.Path,
+	written *apiextensionsv1.JSON, s *expr.Scope, schema *apiextensionsv1.JSONSchemaProps, at *field.Path,
 ) field.ErrorList {
 	var given any
-	if value != nil {
-		if err := json.Unmarshal(value.Raw, &given); err != nil {
-			return field.ErrorList{field.Invalid(at, string(value.Raw), "not a JSON value")}
+	if written != nil {
+		if err := json.Unmarshal(written.Raw, &given); err != nil {
+			return field.ErrorList{field.Invalid(at, string(written.Raw), "not a JSON value")}
 		}
 	}
 	if c.op.flag {
@@ -147,7 +150,7 @@ func (c *Condition) compileValue(
 	literal = normalize(literal)
 	shaped, err := c.op.shape(literal, c.as)
 	if err != nil {
-		return field.ErrorList{field.Invalid(at, given, err.Error())}
+		return field.ErrorList{field.Invalid(at, given, err.Error()+value.MisplacedCEL(given))}
 	}
 	c.shaped, c.wanted = shaped, showWanted(c.op, literal, c.negate)
 	if list, ok := shaped.([]any); ok {
@@ -174,7 +177,7 @@ func (c *Condition) checkFit(schema *apiextensionsv1.JSONSchemaProps, wanted, gi
 		return nil
 	}
 	if err := c.op.fits(schema, wanted, c.as); err != nil {
-		return field.ErrorList{field.Invalid(at, given, err.Error())}
+		return field.ErrorList{field.Invalid(at, given, err.Error()+value.MisplacedCEL(given))}
 	}
 	return nil
 }

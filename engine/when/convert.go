@@ -17,7 +17,7 @@ import (
 
 // toNumber reads a number, or a string that is a decimal one. NaN and infinities are no numbers.
 func toNumber(v any) (scalar, bool) {
-	if text, ok := v.(string); ok && (len(text) > maxScalar || strings.Trim(text, "0123456789+-.eE") != "") {
+	if text, ok := v.(string); ok && (len(text) > maxScalar || strings.Trim(text, "0123456789+-.eE") != "" || longExponent(text)) {
 		return scalar{}, false
 	}
 	converted, ok := value.Number(v)
@@ -41,14 +41,20 @@ func toQuantity(v any) (scalar, bool) {
 		return toQuantity(strconv.FormatFloat(x, 'f', -1, 64))
 	case string:
 		digits := strings.TrimLeft(x, "+-.")
-		e := strings.LastIndexAny(x, "eE")
-		if len(x) > maxScalar || digits == "" || digits[0] < '0' || digits[0] > '9' || (e >= 0 && len(strings.TrimLeft(x[e+1:], "+-0")) > 2) {
+		if len(x) > maxScalar || digits == "" || digits[0] < '0' || digits[0] > '9' || longExponent(x) {
 			return scalar{}, false
 		}
 		q, err := resource.ParseQuantity(x)
 		return scalar{q: q}, err == nil
 	}
 	return scalar{}, false
+}
+
+// longExponent says whether a text has an exponent of more than two digits. Nobody means such a number, and admission policies could not
+// read all of them.
+func longExponent(text string) bool {
+	e := strings.LastIndexAny(text, "eE")
+	return e >= 0 && len(strings.TrimLeft(text[e+1:], "+-0")) > 2
 }
 
 // toDuration reads a Go duration that may begin with days (7d, 1d12h), or zero.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -61,7 +62,7 @@ func viewOfPath(p expr.Path, single bool) view {
 		return viewHidden
 	}
 	switch strings.ToLower(p[0]) {
-	case "apiversion", "kind", keyMetadata, keySpec, keyStatus, "name", "namespace", "labels", "annotations", "box":
+	case "apiversion", "kind", keyMetadata, keySpec, keyStatus, "name", "namespace", "labels", "annotations", "box", roots.Values: // what a value reads is among the paths
 		return viewValue
 	case rootChildren, rootObject:
 	case rootExternal:

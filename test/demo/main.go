@@ -74,7 +74,7 @@ func (d *demo) install(ctx context.Context) error {
 
 // startManager runs the manager as a process of its own, as it would run in a pod.
 func (d *demo) startManager(ctx context.Context) error {
-	say("Starting the manager. It runs with the rights of the cluster's admin here; docs/operations.md says how little it needs.")
+	say("Starting the manager. It runs with the rights of the cluster's admin here, as with the chart's rbac.scope: cluster; docs/operations.md says how little it needs.")
 	d.logFile = filepath.Join(os.TempDir(), "orkestra-demo-manager.log")
 	log, err := os.Create(d.logFile)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 func (i *installation) drain(ctx context.Context, t *testing.T, hook bool) {
 	t.Helper()
 	sample := filepath.Join(root, "config", "samples", "website")
-	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "box.yaml"), "-f", filepath.Join(sample, "website.yaml"))
+	i.apply(ctx, "apply", i.box())
+	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "website.yaml"))
 	i.kubectl(ctx, "wait", "--for=create", "--timeout="+patience, "service/hello")
 	i.g.Expect(i.finalizers(ctx, "website/hello")).To(ContainSubstring(v1alpha1.Finalizer))
 

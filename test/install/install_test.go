@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,8 @@ const (
 	namespace = "orkestra-system"
 	// patience is how long any one step may take.
 	patience = "60s"
+	// withAccount is the installation of the chart as it is, where boxes act as accounts.
+	withAccount = "chart with accounts"
 )
 
 func TestInstall(t *testing.T) {
@@ -46,27 +49,37 @@ func TestInstall(t *testing.T) {
 	kube, err := kubernetes.NewForConfig(cluster.Config())
 	g.Expect(err).NotTo(HaveOccurred())
 
+	chart := []string{"template", "orkestra", "charts/orkestra", "--namespace", namespace, "--no-hooks"}
 	for name, render := range map[string]func(context.Context, *WithT) string{
 		"chart": func(ctx context.Context, g *WithT) string {
-			return run(ctx, g, "bin/helm", "template", "orkestra", "charts/orkestra", "--namespace", namespace, "--no-hooks")
+			return run(ctx, g, "bin/helm", append(slices.Clone(chart), "--set", "rbac.scope=manager")...) // the sample names no account
 		},
+		withAccount: func(ctx context.Context, g *WithT) string { return run(ctx, g, "bin/helm", chart...) },
 		"kustomize": func(ctx context.Context, g *WithT) string {
 			return run(ctx, g, "bin/orkestra-cluster", "kubectl", "kustomize", "config/default")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			i := &installation{g: g, cluster: cluster, kube: kube, manifests: render(ctx, g)}
+			i := &installation{g: g, cluster: cluster, kube: kube, manifests: render(ctx, g), account: name == withAccount}
 			i.install(ctx)
 			// Also when the test fails: the other way to install makes objects of the same names.
 			t.Cleanup(func() { i.uninstall(context.WithoutCancel(ctx)) })
 			manager := i.startManager(ctx, t)
 			i.servesTheLeaseFirst(ctx, t)
 			i.serveWebsite(ctx)
-			i.drain(ctx, t, name == "chart")
+			i.drain(ctx, t, name != "kustomize")
 			manager.end(g)
 		})
 	}
+	t.Run("chart with the webhook", func(t *testing.T) {
+		g := NewWithT(t)
+		manifests := run(ctx, g, "bin/helm", append(slices.Clone(chart), "--set", "trust.webhook.enabled=true", "--set", "trust.webhook.failurePolicy=Fail")...)
+		i := &installation{g: g, cluster: cluster, kube: kube, manifests: manifests}
+		i.install(ctx)
+		t.Cleanup(func() { i.uninstall(context.WithoutCancel(ctx)) })
+		i.webhook(ctx, t)
+	})
 }
 
 // run runs a program of the repository and gives what it prints.
@@ -87,6 +100,7 @@ type installation struct {
 	cluster   *localcluster.Cluster
 	kube      *kubernetes.Clientset
 	manifests string
+	account   bool // the box of the sample gets an account
 }
 
 func (i *installation) install(ctx context.Context) {
@@ -124,7 +138,7 @@ func (i *installation) kubectl(ctx context.Context, args ...string) string {
 	return out
 }
 
-// process is the manager.
+// process is one of a Deployment.
 type process struct {
 	cmd *exec.Cmd
 	log *bytes.Buffer
@@ -136,12 +150,19 @@ func (i *installation) startManager(ctx context.Context, t *testing.T) *process 
 	deployments, err := i.kube.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
 	i.g.Expect(err).NotTo(HaveOccurred())
 	i.g.Expect(deployments.Items).To(HaveLen(1))
-	deployment := &deployments.Items[0]
+	return i.start(ctx, t, deployments.Items[0].Name)
+}
 
+// start runs the process of a Deployment with its arguments and its account, and waits until it is ready. The further arguments win.
+func (i *installation) start(ctx context.Context, t *testing.T, name string, further ...string) *process {
+	t.Helper()
+	deployment, err := i.kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	i.g.Expect(err).NotTo(HaveOccurred())
 	probes := freeAddress(ctx, i.g)
-	args := append([]string{}, deployment.Spec.Template.Spec.Containers[0].Args...)
+	args := slices.Clone(deployment.Spec.Template.Spec.Containers[0].Args)
 	args = append(args, "--kubeconfig", i.kubeconfig(ctx, t, deployment.Spec.Template.Spec.ServiceAccountName), "--health-probe-bind-address", probes,
 		"--metrics-bind-address", freeAddress(ctx, i.g), "--log-format", "text")
+	args = append(args, further...)
 	cmd := exec.CommandContext(ctx, root+"/bin/orkestra", args...)
 	cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
 	p := &process{cmd: cmd, log: &bytes.Buffer{}}
@@ -192,13 +213,21 @@ func (i *installation) kubeconfig(ctx context.Context, t *testing.T, account str
 // ClusterRole grants them, and the box goes on by itself.
 func (i *installation) serveWebsite(ctx context.Context) {
 	sample := filepath.Join(root, "config", "samples", "website")
-	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "crd.yaml"), "-f", filepath.Join(sample, "box.yaml"))
+	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "crd.yaml"))
+	if i.account {
+		i.kubectl(ctx, "create", "serviceaccount", "website", "--namespace", namespace)
+	}
+	i.apply(ctx, "apply", i.box())
 	i.kubectl(ctx, "wait", "--for=condition=PermissionsGranted=False", "--timeout="+patience, "operatorbox/website")
 	message := i.kubectl(ctx, "get", "operatorbox/website", "-o", `jsonpath={.status.conditions[?(@.type=="PermissionsGranted")].message}`)
 	i.g.Expect(message).To(ContainSubstring("get/list/patch/watch websites.demo.example.com"))
 
 	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "clusterrole.yaml"))
+	if i.account {
+		i.apply(ctx, "apply", i.rights(ctx))
+	}
 	i.kubectl(ctx, "wait", "--for=condition=Ready", "--timeout="+patience, "operatorbox/website")
+	i.kubectl(ctx, "wait", "--for=condition=PoliciesInstalled", "--timeout="+patience, "operatorbox/website")
 	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "website.yaml"))
 	i.kubectl(ctx, "wait", "--for=create", "--timeout="+patience, "service/hello")
 	i.kubectl(ctx, "wait", `--for=jsonpath={.status.conditions[?(@.type=="Reconciling")].reason}=WaitingForGate`, "--timeout="+patience, "website/hello")
@@ -208,6 +237,22 @@ func (i *installation) serveWebsite(ctx context.Context) {
 
 	i.kubectl(ctx, "delete", "website/hello", "--timeout="+patience)
 	i.kubectl(ctx, "delete", "operatorbox/website", "--timeout="+patience)
+}
+
+// box is the box of the sample; with an account where the manager makes no children of its own.
+func (i *installation) box() string {
+	text, err := os.ReadFile(filepath.Join(root, "config", "samples", "website", "box.yaml"))
+	i.g.Expect(err).NotTo(HaveOccurred())
+	if !i.account {
+		return string(text)
+	}
+	return strings.Replace(string(text), "\nspec:\n", "\nspec:\n  serviceAccountRef: {name: website, namespace: "+namespace+"}\n", 1)
+}
+
+// rights are the account of the sample's box and its roles, as users make them.
+func (i *installation) rights(ctx context.Context) string {
+	sample := filepath.Join("config", "samples", "website")
+	return run(ctx, i.g, "bin/orkestra", "rbac", "-f", filepath.Join(sample, "box.yaml"), "--crd", filepath.Join(sample, "crd.yaml"), "--account", namespace+"/website")
 }
 
 // servesTheLeaseFirst checks that the API server takes the account's requests for the lease for those of a leader election.
@@ -231,7 +276,7 @@ func (i *installation) servesTheLeaseFirst(ctx context.Context, t *testing.T) {
 	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
-// end ends the manager as a kubelet would.
+// end ends the process as a kubelet would.
 func (p *process) end(g *WithT) {
 	g.Expect(p.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	g.Expect(p.cmd.Wait()).To(Succeed(), p.log.String())
@@ -242,6 +287,9 @@ func (p *process) end(g *WithT) {
 func (i *installation) uninstall(ctx context.Context) {
 	i.kubectl(ctx, "delete", "-f", filepath.Join(root, "config", "samples", "website", "crd.yaml"),
 		"-f", filepath.Join(root, "config", "samples", "website", "clusterrole.yaml"), "--ignore-not-found", "--timeout="+patience)
+	if i.account {
+		i.apply(ctx, "delete", i.rights(ctx))
+	}
 	i.apply(ctx, "delete", i.manifests)
 	// kubectl waits until it is gone.
 	i.kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--timeout="+patience)

@@ -118,16 +118,41 @@ func (c *Cluster) KubectlApply(ctx context.Context, yaml string) (string, error)
 	return c.runKubectl(ctx, yaml, []string{"apply", "--filename=-"})
 }
 
-func (c *Cluster) runKubectl(ctx context.Context, input string, args []string) (string, error) {
-	full := []string{"--kubeconfig=" + c.kubeconfig}
-	if c.cache != "" {
-		full = append(full, "--cache-dir="+c.cache) // another cluster may have had the same port
+// Script runs a script of the shell in a folder, as a user would type it. In it kubectl speaks to this cluster, and the first words in skip
+// are commands of kubectl that do nothing. The first command that fails ends it, and its error has what was printed.
+func (c *Cluster) Script(ctx context.Context, folder, script string, skip ...string) error {
+	const prelude = `set -eu
+kubectl() {
+  for skipped in $SKIP; do [ "$skipped" != "$1" ] || return 0; done
+  $KUBECTL "$@"
+}
+`
+	command := exec.CommandContext(ctx, "sh", "-c", prelude+script)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "KUBECTL="+strings.Join(c.kubectlCommand(), " "), "SKIP="+strings.Join(skip, " "))
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("running\n%s\n%w: %s", script, err, out)
 	}
+	return nil
+}
+
+// kubectlCommand is kubectl with the flags by which it speaks to this cluster.
+func (c *Cluster) kubectlCommand() []string {
+	command := []string{c.kubectl}
 	if filepath.Base(c.kubectl) != "kubectl" {
-		full = append([]string{"kubectl"}, full...) // the cluster binary
+		command = append(command, "kubectl") // the cluster binary
 	}
+	command = append(command, "--kubeconfig="+c.kubeconfig)
+	if c.cache != "" {
+		command = append(command, "--cache-dir="+c.cache) // another cluster may have had the same port
+	}
+	return command
+}
+
+func (c *Cluster) runKubectl(ctx context.Context, input string, args []string) (string, error) {
+	full := append(c.kubectlCommand(), args...)
 	var stdout, stderr strings.Builder
-	command := exec.CommandContext(ctx, c.kubectl, append(full, args...)...)
+	command := exec.CommandContext(ctx, full[0], full[1:]...)
 	command.Stdin = strings.NewReader(input)
 	command.Stdout = &stdout
 	command.Stderr = &stderr

@@ -121,6 +121,10 @@ func explainKeys() string {
 	writeLine(w, "KEY\tKIND\tAPIVERSION\tNAMESPACED")
 	for _, key := range kinds.Keys() {
 		kind, _ := kinds.Lookup(key)
+		if kind.IsPatch() {
+			writeLine(w, "%s\tany\tof its target\tof its kind", key)
+			continue
+		}
 		if kind.GVK.Empty() {
 			writeLine(w, "%s\tany\tof its manifest\tof its kind", key)
 			continue

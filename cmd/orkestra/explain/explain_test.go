@@ -24,7 +24,7 @@ func TestExplain(t *testing.T) {
 		}},
 		"a key": {[]string{"deployments"}, []string{
 			"KEY:    deployments\nKIND:   Deployment (apps/v1)\n\nDESCRIPTION:\n    Makes `apps/v1` Deployments. The container",
-			"\nFIELDS:\n  image <string>\n    Image of the container.\n    Default: required, unless `spec` brings the containers.\n    Example: image: \"{{ .spec.image }}\"\n\n  command <list of strings>\n",
+			"\nFIELDS:\n  image <string>\n    Image of the container.\n    Default: required, unless `spec` brings the containers.\n    Example: image: \"{{ .spec.image }}\"\n\n  containerName <string>\n",
 			"\n  resources <ResourceRequirements>\n    Requests and limits.\n    Example: ",
 			"\nFIELDS OF ALL DECLARATIONS:\n  id <string>\n    Names the declaration",
 			"\n  spec <DeploymentSpec>\n    Merged over",

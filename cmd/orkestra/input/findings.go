@@ -164,8 +164,11 @@ func message(e *field.Error) string {
 
 // wrongType says what to do where YAML reads a word or a number that was meant as text.
 func wrongType(want, got string) string {
+	want, hint, hinted := strings.Cut(want, "; ")
 	text := want + ", got " + got
 	switch {
+	case hinted:
+		return text + "; " + hint
 	case want != "want string":
 		return text
 	case got == "boolean":

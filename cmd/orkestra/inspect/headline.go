@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 )
 
 // Headline says in one line what the resource is, and what keeps it from being ready.
@@ -47,7 +47,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	old := known && ready.ObservedGeneration != 0 && ready.ObservedGeneration < live.GetGeneration()
 	switch {
 	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before
-		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+children.HeldBy(live)
+		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+settle.HeldBy(live)
 	case !known:
 		r.Reason, r.Message = "Unseen", "no manager has looked at it yet"
 	case old:

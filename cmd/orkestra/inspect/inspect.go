@@ -14,11 +14,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
-	"github.com/orkspace/orkestra/controllers/operatorbox"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -46,7 +47,7 @@ type Inspector struct {
 	cluster   *cluster.Cluster
 	mapper    meta.RESTMapper // as kubectl has it, with short names
 	plans     *revision.Plans
-	compiler  *operatorbox.Compiler
+	compiler  *compiler.Compiler
 	namespace string // of resources
 	manager   string // the manager's namespace
 	now       time.Time
@@ -79,8 +80,9 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
 	store := revision.NewStore(nil, c, i.manager)
-	i.compiler = &operatorbox.Compiler{
-		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: store, AllowGrantingKinds: true, ExternalOnly: true,
+	i.compiler = &compiler.Compiler{
+		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: store, AllowGrantingKinds: true,
+		Restricted: func(*v1alpha1.OperatorBox) bool { return true },
 	}
 	i.plans = revision.NewPlans(store, i.compiler)
 	var boxes v1alpha1.OperatorBoxList
@@ -97,6 +99,12 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 
 // Boxes are those of the cluster, by name. The error says why they could not be read.
 func (i *Inspector) Boxes() ([]v1alpha1.OperatorBox, error) { return i.boxes, i.boxesErr }
+
+// Client reads and reviews with the rights of the caller.
+func (i *Inspector) Client() client.Client { return i.cluster.Client }
+
+// ManagerNamespace is the manager's.
+func (i *Inspector) ManagerNamespace() string { return i.manager }
 
 // Target is a resource that somebody has named.
 type Target struct {

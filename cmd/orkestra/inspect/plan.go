@@ -29,19 +29,31 @@ func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live 
 	if of.Name != "" && of.Name != boxspec.Revision(box) {
 		return i.plans.PlanOf(ctx, box.Name, of.Name, of.Hash)
 	}
-	crd, err := i.compiler.CRD(ctx, box)
+	picked, err := i.crdOf(ctx, box)
 	if err != nil {
 		return nil, err
 	}
-	picked, ok := crds.OwnVersion(box, crd)
-	if !ok {
-		return nil, errors.New(crds.NotServed(box, crd))
-	}
-	plan, errs := pipeline.Compile(box, i.compiler.Env(ctx, box.Name, picked))
+	plan, errs := pipeline.Compile(box, i.compiler.Env(ctx, box, picked))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("OperatorBox %q does not compile: %w", box.Name, errs.ToAggregate())
 	}
 	return plan, nil
+}
+
+// crdOf gives the CRD of a box, in the version that the box serves.
+func (i *Inspector) crdOf(ctx context.Context, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
+	if crds.NameOf(box) == "" {
+		return pipeline.CRD{}, errors.New("its crd.definition can't be read, and it has installed no CRD")
+	}
+	crd, err := i.compiler.CRD(ctx, box)
+	if err != nil {
+		return pipeline.CRD{}, err
+	}
+	picked, ok := crds.OwnVersion(box, crd)
+	if !ok {
+		return pipeline.CRD{}, errors.New(crds.NotServed(box, crd))
+	}
+	return picked, nil
 }
 
 // begin gives what begins a run for a resource: with its spec, or with that of the snapshot that it was rolled back to.

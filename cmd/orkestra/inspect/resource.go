@@ -215,16 +215,9 @@ func (d Declaration) Child() *unstructured.Unstructured { return d.child }
 
 // Resources says how the resources of a box stand: those of a namespace, or of all where it is empty.
 func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, namespace string) ([]*Resource, error) {
-	if crds.NameOf(box) == "" {
-		return nil, errors.New("its crd.definition can't be read, and it has installed no CRD")
-	}
-	crd, err := i.compiler.CRD(ctx, box)
+	picked, err := i.crdOf(ctx, box)
 	if err != nil {
 		return nil, err
-	}
-	picked, ok := crds.OwnVersion(box, crd)
-	if !ok {
-		return nil, errors.New(crds.NotServed(box, crd))
 	}
 	if !picked.Namespaced {
 		namespace = ""

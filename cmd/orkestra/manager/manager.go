@@ -3,30 +3,24 @@ package manager
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"math"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/process"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/drain"
@@ -36,22 +30,19 @@ import (
 
 // flags are those of `orkestra manager`.
 type flags struct {
-	server              cluster.Flags
-	namespace           string
-	leaderElect         bool
-	metricsAddress      string
-	metricsSecure       bool
-	metricsCertDir      string
-	probeAddress        string
-	pprofAddress        string
-	logLevel, logFormat string
-	allowGranting       bool
-	externalAllow       []string
-	externalOnly        []string
-	maxConcurrent       int
-	qps                 float32
-	burst               int
-	shutdownTimeout     time.Duration
+	process.Flags
+
+	namespace       string
+	leaderElect     bool
+	boxNamespaces   []string
+	requireAccount  bool
+	allowGranting   bool
+	requirePolicies []string
+	egress          process.Egress
+	maxConcurrent   int
+	qps             float32
+	burst           int
+	shutdownTimeout time.Duration
 }
 
 // NewCommand makes the command.
@@ -72,21 +63,16 @@ func NewCommand() *cobra.Command {
 
 func (f *flags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.server.Kubeconfig, "kubeconfig", "", "where the API server is; default: in-cluster, else KUBECONFIG")
-	fs.StringVar(&f.server.Context, "context", "", "context of the kubeconfig")
+	f.Bind(fs)
 	fs.StringVar(&f.namespace, "namespace", "", "the manager's own namespace: lease, revisions of boxes; default: POD_NAMESPACE, else orkestra-system")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "of several managers only one writes")
-	fs.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0: nowhere")
-	fs.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the API server lets read them")
-	fs.StringVar(&f.metricsCertDir, "metrics-cert-dir", "", "where tls.crt and tls.key for metrics are; while they are not there, the manager signs its own")
-	fs.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
-	fs.StringVar(&f.pprofAddress, "pprof-bind-address", "", "where pprof is served; default: nowhere")
-	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error")
-	fs.StringVar(&f.logFormat, "log-format", output.JSON, "json or text")
+	fs.StringSliceVar(&f.boxNamespaces, "box-namespaces", nil,
+		"namespace whose ServiceAccounts boxes may act as, by spec.serviceAccountRef; repeatable; default: the manager's own")
+	fs.BoolVar(&f.requireAccount, "require-service-account", false, "let no box act as the manager: each names an account in spec.serviceAccountRef")
 	fs.BoolVar(&f.allowGranting, "allow-granting-kinds", false, "let boxes make roles, bindings, webhooks and CRDs")
-	fs.StringSliceVar(&f.externalAllow, "external-allow", nil,
-		"host, host:port or network that external calls may reach although it is private, loopback or link-local; repeatable")
-	fs.StringSliceVar(&f.externalOnly, "external-only", nil, "the only host, or host:port, that external calls may reach; repeatable")
+	fs.StringSliceVar(&f.requirePolicies, "require-policies", nil,
+		"admission policies that the manager relies on, by name; it says in its log, in a metric and on each box where one is not in force; repeatable")
+	f.egress.Bind(fs)
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
 	fs.Float32Var(&f.qps, "kube-api-qps", 0, "requests per second of each box; default: no limit, the API server says who waits")
 	fs.IntVar(&f.burst, "kube-api-burst", 0, "requests of each box that may come at once, with --kube-api-qps; default: those of a second, at least 10")
@@ -94,7 +80,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 }
 
 func (f *flags) run(ctx context.Context) error {
-	logger, err := f.logger()
+	logger, err := f.Logger()
 	if err != nil {
 		return err
 	}
@@ -107,7 +93,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if err := f.setup(mgr); err != nil {
+	if err := f.setup(mgr); err != nil { //nolint:contextcheck // informers run on the context that the manager gives them when it starts
 		return exit.Failure(err)
 	}
 	logger.Info("Starting", "version", version.Get().Version, "commit", version.Get().Commit)
@@ -155,11 +141,16 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 }
 
 func (f *flags) setup(mgr ctrl.Manager) error {
-	err := controllers.Setup(mgr, controllers.Options{
+	o := controllers.Options{
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
-		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, ExternalAllow: f.externalAllow, ExternalOnly: f.externalOnly, Registry: metrics.Registry,
-	})
-	if err != nil {
+		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Registry: metrics.Registry,
+	}
+	o.ExternalAllow, o.ExternalOnly = f.egress.Allow, f.egress.Only
+	var err error
+	if o.EgressRules, err = f.egress.Rules(); err != nil {
+		return err
+	}
+	if err := controllers.Setup(mgr, o); err != nil {
 		return err
 	}
 	build := version.Get()
@@ -182,7 +173,7 @@ func (f *flags) setup(mgr ctrl.Manager) error {
 }
 
 func (f *flags) restConfig() (*rest.Config, error) {
-	config, err := f.server.Config()
+	config, err := f.Server.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -194,41 +185,13 @@ func (f *flags) restConfig() (*rest.Config, error) {
 }
 
 func (f *flags) options(logger logr.Logger) ctrl.Options {
-	serving := metricsserver.Options{
-		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure, CertDir: f.metricsCertDir,
-		// No HTTP/2: metrics do not need it, and its resets and floods (CVE-2023-44487, CVE-2023-39325) have exhausted servers.
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
-	}
-	if f.metricsSecure {
-		serving.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	lease, renew, retry := LeaseDuration, renewDeadline, retryPeriod
 	return ctrl.Options{
-		Scheme: cluster.Scheme(), Logger: logger, Metrics: serving, NewClient: controllers.NewClient, NewCache: controllers.NewCache,
-		HealthProbeBindAddress: f.probeAddress, PprofBindAddress: f.pprofAddress,
+		Scheme: cluster.Scheme(), Logger: logger, Metrics: f.Metrics(), NewClient: controllers.NewClient, NewCache: controllers.NewCache,
+		HealthProbeBindAddress: f.ProbeAddress, PprofBindAddress: f.PprofAddress,
 		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		// Boxes have shutdownTimeout for what is under way. After that it is canceled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}
-}
-
-func (f *flags) logger() (logr.Logger, error) {
-	levels := map[string]zapcore.Level{"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
-	level, ok := levels[strings.ToLower(f.logLevel)]
-	if !ok {
-		return logr.Logger{}, fmt.Errorf("--log-level %q: wanted debug, info or error", f.logLevel)
-	}
-	// No stacks with errors: they are mostly about what users wrote, and a stack does not help there. Panics are logged with theirs.
-	options := []zap.Opts{zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
-	switch strings.ToLower(f.logFormat) {
-	case output.JSON:
-		options = append(options, zap.JSONEncoder())
-	case output.Text:
-		options = append(options, zap.ConsoleEncoder())
-	default:
-		return logr.Logger{}, fmt.Errorf("--log-format %q: wanted json or text", f.logFormat)
-	}
-	logger := zap.New(options...)
-	return logger.WithSink(calmStop{logger.GetSink()}), nil
 }

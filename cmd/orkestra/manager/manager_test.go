@@ -79,7 +79,7 @@ func TestLogLevels(t *testing.T) {
 	for args, enabled := range map[string]bool{"--log-level=debug": true, "--log-level=DEBUG": true, "--log-level=info": false, "--log-level=error": false, "--log-format=TEXT": false} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)
-			logger, err := given(t, args).logger()
+			logger, err := given(t, args).Logger()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(logger.V(1).Enabled()).To(Equal(enabled))
 			g.Expect(logger.Enabled()).To(Equal(args != "--log-level=error"))

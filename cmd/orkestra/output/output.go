@@ -39,6 +39,21 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
+// Writer gives what writes an answer in the format of --output: plain where it is empty, which is as people read it. An error for any but
+// json and yaml.
+func Writer[T any](format string, plain func(w io.Writer, answer T) error) (func(w io.Writer, answer T) error, error) {
+	switch format {
+	case "":
+		return plain, nil
+	case JSON:
+		return func(w io.Writer, answer T) error { return WriteJSON(w, answer) }, nil
+	case YAML:
+		return func(w io.Writer, answer T) error { return WriteYAML(w, answer) }, nil
+	default:
+		return nil, fmt.Errorf("--output %q: wanted json or yaml", format)
+	}
+}
+
 // Count says how many there are of something, such as "1 box" and "2 boxes".
 func Count(n int, one, many string) string {
 	if n == 1 {

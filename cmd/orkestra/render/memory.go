@@ -32,9 +32,10 @@ type memory struct {
 	known *state
 	ctx   func() context.Context // for what is read from a cluster
 
-	mu       sync.Mutex // the children of one rank are written at the same time
-	children []*kept    // guarded by mu
-	unread   error      // what the cluster did not give; guarded by mu
+	mu       sync.Mutex                   // the children of one rank are written at the same time
+	children []*kept                      // guarded by mu
+	patches  []*unstructured.Unstructured // what is set of objects of others; of the last cycle
+	unread   error                        // what the cluster did not give; guarded by mu
 }
 
 // kept is a child: as it is sent, and as a cluster would show it.
@@ -46,11 +47,12 @@ type kept struct {
 func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured, now time.Time) (*pipeline.Run, error) {
 	var run *pipeline.Run
 	var err error
-	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Kinds: m, Observer: m, Caller: m.known}
+	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: m.known}
 	if m.Cluster == nil {
 		ports.Unread = "was not read: no cluster is given; give it by --with, or let --cluster read it"
 	}
 	for range maxCycles {
+		m.patches = nil
 		run = m.plan.NewRun(stored, now, ports)
 		err = m.plan.Execute(ctx, run)
 		stored = run.Stored
@@ -177,6 +179,17 @@ func (m *memory) Delete(_ context.Context, child *unstructured.Unstructured) err
 // Orphan implements pipeline.Applier.
 func (m *memory) Orphan(ctx context.Context, _ apply.Owner, child *unstructured.Unstructured) error {
 	return m.Delete(ctx, child)
+}
+
+// Patch implements pipeline.Patcher.
+func (m *memory) Patch(_ context.Context, patch apply.Patch, _ *unstructured.Unstructured) (apply.Action, error) {
+	m.patches = append(m.patches, patch.Object)
+	return apply.None, nil
+}
+
+// Withdraw implements pipeline.Patcher. Nothing was patched before.
+func (*memory) Withdraw(context.Context, string, *unstructured.Unstructured) (apply.Withdrawn, error) {
+	return apply.Withdrawn{}, nil
 }
 
 // Mark implements pipeline.Marker.

@@ -128,7 +128,7 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 		}
 		failed = failed || !ok
 	}
-	if err := write(out, all.objects); err != nil {
+	if err := write(out, all.objects, all.patches); err != nil {
 		return exit.Failure(fmt.Errorf("writing the objects: %w", err))
 	}
 	if failed {
@@ -166,14 +166,17 @@ func (f *flags) readResources(in io.Reader) (resources, with []input.Document, e
 	return resources, with, nil
 }
 
-// formats are the values of --output.
-var formats = map[string]func(io.Writer, []*unstructured.Unstructured) error{output.YAML: writeYAML, output.JSON: writeJSON}
+// formats are the values of --output. Patches stand apart: each holds only the fields that are set of an object that must exist.
+var formats = map[string]func(w io.Writer, objects, patches []*unstructured.Unstructured) error{output.YAML: writeYAML, output.JSON: writeJSON}
 
-func writeYAML(w io.Writer, objects []*unstructured.Unstructured) error {
+func writeYAML(w io.Writer, objects, patches []*unstructured.Unstructured) error {
 	var b bytes.Buffer
-	for i, obj := range objects {
+	for i, obj := range slices.Concat(objects, patches) {
 		if i > 0 {
 			b.WriteString("---\n")
+		}
+		if i >= len(objects) {
+			b.WriteString("# A patch: these fields are set of an object of others, which must exist.\n")
 		}
 		if err := output.WriteYAML(&b, obj.Object); err != nil {
 			return err
@@ -183,10 +186,18 @@ func writeYAML(w io.Writer, objects []*unstructured.Unstructured) error {
 	return err
 }
 
-func writeJSON(w io.Writer, objects []*unstructured.Unstructured) error {
-	items := make([]any, 0, len(objects))
-	for _, obj := range objects {
-		items = append(items, obj.Object)
+func writeJSON(w io.Writer, objects, patches []*unstructured.Unstructured) error {
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": contents(objects)}
+	if len(patches) > 0 {
+		list["patches"] = contents(patches)
 	}
-	return output.WriteJSON(w, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	return output.WriteJSON(w, list)
+}
+
+func contents(objects []*unstructured.Unstructured) []any {
+	out := make([]any, 0, len(objects))
+	for _, obj := range objects {
+		out = append(out, obj.Object)
+	}
+	return out
 }

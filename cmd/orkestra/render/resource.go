@@ -32,6 +32,7 @@ type rendering struct {
 	known   *state
 	now     time.Time
 	objects []*unstructured.Unstructured // what is printed
+	patches []*unstructured.Unstructured // what is printed after that: fields of objects of others
 }
 
 // resource renders one resource. ok is false where it, or what is made of it, has a mistake.
@@ -54,7 +55,7 @@ func (r *rendering) resource(ctx context.Context, doc input.Document, status boo
 	if err != nil {
 		return false, err
 	}
-	r.objects = append(r.objects, m.rendered()...)
+	r.objects, r.patches = append(r.objects, m.rendered()...), append(r.patches, m.patches...)
 	if status {
 		shown := run.Stored.DeepCopy()
 		unstructured.RemoveNestedField(shown.Object, "metadata", "uid")

@@ -72,19 +72,12 @@ func NewCommand(now func() time.Time) *cobra.Command {
 
 func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	now := f.now()
-	write := func(a *answer) error { return a.draw(out, now) }
-	switch f.format {
-	case "":
-	case output.JSON:
-		write = func(a *answer) error { return output.WriteJSON(out, a) }
-	case output.YAML:
-		write = func(a *answer) error { return output.WriteYAML(out, a) }
-	default:
-		return fmt.Errorf("--output %q: wanted json or yaml", f.format)
+	write, err := output.Writer(f.format, func(out io.Writer, a *answer) error { return a.draw(out, now) })
+	if err != nil {
+		return err
 	}
 	kind, name := "", ""
 	if len(args) == 1 {
-		var err error
 		if kind, name, err = inspect.Split(args[0]); err != nil {
 			return err
 		}
@@ -93,7 +86,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if err := write(a); err != nil {
+	if err := write(out, a); err != nil {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
 	if a.incomplete || slices.ContainsFunc(a.Items, func(box *node) bool {

@@ -9,15 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/admission"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
@@ -163,7 +166,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		return err
 	}
 	if crd != nil {
-		picked, ok := pipeline.NewCRD(crd, box.Spec.CRD.Version)
+		picked, ok := crds.OwnVersion(box, crd)
 		if !ok {
 			found.Add(input.FromSchema, notServed(crd, box.Spec.CRD.Version))
 		}
@@ -175,6 +178,12 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, "paths are checked when spec.crd is right")
 	case crd != nil:
 		r.Notes = append(r.Notes, fmt.Sprintf("%s has no schema: paths are not checked", crd.Name))
+	case box.Spec.CRD.Kind != "" && (v.crdsGiven || v.Cluster != nil):
+		name := crds.NameOf(box)
+		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "kind"), name, v.unknownCRD(ctx, name)+"; if the plural is another one, say so in spec.crd.plural"))
+	case box.Spec.CRD.Kind != "":
+		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", crds.NameOf(box))
+		r.Notes = append(r.Notes, r.schemaNote)
 	case box.Spec.CRD.Name != "" && (v.crdsGiven || v.Cluster != nil):
 		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, v.unknownCRD(ctx, box.Spec.CRD.Name)))
 	case box.Spec.CRD.Name != "":
@@ -182,6 +191,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Notes = append(r.Notes, r.schemaNote)
 	}
 	env.BoxSchema = func(name string) *apiextensionsv1.JSONSchemaProps { return v.boxSchema(ctx, name) }
+	env.BoxCRD = func(name string) *pipeline.CRD { return v.boxCRD(ctx, name) }
 	env.DependsOn = v.dependsOn
 	plan, errs := pipeline.Compile(box, env)
 	found.Add(input.FromCompile, errs...)
@@ -189,8 +199,21 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		r.Revision = plan.Revision
 		v.Boxes = append(v.Boxes, Box{Name: box.Name, Plan: plan})
 		r.Notes = append(r.Notes, plan.Notes...)
+		if plan.Admission != nil {
+			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()
+		}
 	}
 	return nil
+}
+
+// mutates says whether the API server has policies that set defaults. Without a cluster it is taken for one that has.
+func (v *Validator) mutates() bool {
+	if v.Cluster == nil {
+		return true
+	}
+	kind := schema.GroupKind{Group: admissionregistrationv1.GroupName, Kind: "MutatingAdmissionPolicy"}
+	_, err := v.Cluster.Client.RESTMapper().RESTMapping(kind, "v1")
+	return !meta.IsNoMatchError(err)
 }
 
 // unknownCRD says where the CRD was looked for, and which one may have been meant.
@@ -209,7 +232,7 @@ func (v *Validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		}
 		crd, errs := boxspec.Definition(box)
 		if len(errs) == 0 {
-			errs = definitionAdmitted(ctx, crd)
+			errs = crds.Admitted(ctx, crd)
 			if err := check.DefinitionGrants(box, crd); err != nil && !v.allowGranting {
 				errs = append(errs, err)
 			}
@@ -217,7 +240,10 @@ func (v *Validator) findCRD(ctx context.Context, box *v1alpha1.OperatorBox, foun
 		found.Add(input.FromSchema, errs...)
 		return crd, nil
 	}
-	name := box.Spec.CRD.Name
+	if crd := crds.OfKubernetes(box); crd != nil {
+		return crd, nil
+	}
+	name := crds.NameOf(box)
 	if crd := v.CRDs.Named(name); crd != nil || v.Cluster == nil || name == "" {
 		return crd, nil
 	}

@@ -1,19 +1,13 @@
 package validate
 
 import (
-	"context"
 	"reflect"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
-	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // pathDefinition is where a box holds a CRD.
@@ -26,26 +20,4 @@ func definition(content map[string]any) field.ErrorList {
 		return nil
 	}
 	return input.TypeErrors(defined, reflect.TypeFor[apiextensionsv1.CustomResourceDefinitionSpec](), field.NewPath("spec", "crd", "definition"))
-}
-
-// definitionAdmitted says what the API server will say of the CRD that a box defines, with the API server's own code.
-func definitionAdmitted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	crd = crd.DeepCopy()
-	scheme.Default(crd)
-	var internal apiextensions.CustomResourceDefinition
-	if err := scheme.Convert(crd, &internal, nil); err != nil {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "crd", "definition"), "", err.Error())}
-	}
-	var errs field.ErrorList
-	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
-		// Errors of metadata and status have no place in the box, and are left out: the name is made of group and names.plural, which have
-		// errors of their own, and a definition has no status.
-		if path, ok := boxspec.DefinitionPath(e.Field); ok {
-			e.Field = path
-			errs = append(errs, e)
-		}
-	}
-	return errs
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -89,6 +90,14 @@ func (v *Validator) dependsOn(name string) []string {
 
 // boxSchema gives the schema of the CRD that another box of the files serves; nil where that is not known.
 func (v *Validator) boxSchema(ctx context.Context, name string) *apiextensionsv1.JSONSchemaProps {
+	if crd := v.boxCRD(ctx, name); crd != nil {
+		return crd.Schema
+	}
+	return nil
+}
+
+// boxCRD gives the CRD that another box of the files serves; nil where that is not known.
+func (v *Validator) boxCRD(ctx context.Context, name string) *pipeline.CRD {
 	other, content := v.box(name)
 	if other == nil {
 		return nil
@@ -97,6 +106,6 @@ func (v *Validator) boxSchema(ctx context.Context, name string) *apiextensionsv1
 	if err != nil || crd == nil {
 		return nil
 	}
-	picked, _ := pipeline.NewCRD(crd, other.Spec.CRD.Version)
-	return picked.Schema
+	picked, _ := crds.OwnVersion(other, crd)
+	return &picked
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 )
@@ -25,6 +26,8 @@ type Result struct {
 	Errors []input.Mistake `json:"errors"`
 	// Notes are things to know that are no mistakes.
 	Notes []string `json:"notes"`
+	// Rules say where each rule of a box with spec.admission is checked, as status.admission.rules does in a cluster.
+	Rules []v1alpha1.AdmissionRuleStatus `json:"rules"`
 
 	isBox      bool   // what the result speaks of is a box
 	subject    string // what the result speaks of, such as `OperatorBox "website"`; empty for a document that can't be read
@@ -64,6 +67,9 @@ func printText(w io.Writer, results []Result) error {
 			}
 			b.WriteString("\n")
 		}
+		for _, rule := range r.Rules {
+			fmt.Fprintf(&b, "%s: %s: %s: %s\n", r.File, r.subject, rule.Path, whereChecked(rule))
+		}
 		for _, note := range r.Notes {
 			if note != r.schemaNote { // report prints that one, in all formats
 				fmt.Fprintf(&b, "%s: %s: note: %s\n", r.File, r.subject, note)
@@ -72,6 +78,13 @@ func printText(w io.Writer, results []Result) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func whereChecked(rule v1alpha1.AdmissionRuleStatus) string {
+	if rule.Where == v1alpha1.RuleInPolicy {
+		return "checked by a policy of the API server"
+	}
+	return "checked in the reconcile alone: " + rule.Reason
 }
 
 func printJSON(w io.Writer, results []Result) error { return output.WriteJSON(w, complete(results)) }
@@ -83,6 +96,7 @@ func complete(results []Result) []Result {
 	for i := range results {
 		r := &results[i]
 		r.Errors, r.Notes = append([]input.Mistake{}, r.Errors...), append([]string{}, r.Notes...)
+		r.Rules = append([]v1alpha1.AdmissionRuleStatus{}, r.Rules...)
 	}
 	return results
 }

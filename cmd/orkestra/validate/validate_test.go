@@ -45,6 +45,8 @@ func TestValidateGolden(t *testing.T) {
 	withCRD := func(file string) []string { return []string{"-f", fixtures + file, "--crd", websites} }
 	for name, args := range map[string][]string{
 		"valid":              withCRD("valid.yaml"),
+		"admission":          withCRD("admission.yaml"),
+		"admission-json":     append(withCRD("admission.yaml"), "-o", "json"),
 		"crd-among-files":    {"-f", websites, "-f", fixtures + "valid.yaml"},
 		"schema-unknown":     {"-f", fixtures + "valid.yaml"},
 		"document-async":     {"-f", fixtures + "document-async.yaml"},
@@ -61,6 +63,7 @@ func TestValidateGolden(t *testing.T) {
 		"wrong-type":       withCRD("wrong-type.yaml"),
 		"yaml-booleans":    withCRD("yaml-booleans.yaml"),
 		"wrong-value":      withCRD("wrong-value.yaml"),
+		"misplaced":        withCRD("misplaced.yaml"),
 		"refused":          withCRD("refused.yaml"),
 		"duplicate":        withCRD("duplicate.yaml"),
 		"two-boxes":        withCRD("two-boxes.yaml"),

@@ -3,6 +3,7 @@ package version
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -47,18 +48,14 @@ func NewCommand() *cobra.Command {
 		Short: "Print version, commit, Go and the Kubernetes that it was tested with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := Get()
-			switch format {
-			case "":
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", info.Version, info.Commit, info.Go, info.Kubernetes)
+			write, err := output.Writer(format, func(out io.Writer, i Info) error {
+				_, err := fmt.Fprintf(out, "orkestra %s (commit %s, %s, tested with Kubernetes %s)\n", i.Version, i.Commit, i.Go, i.Kubernetes)
 				return err
-			case output.JSON:
-				return output.WriteJSON(cmd.OutOrStdout(), info)
-			case output.YAML:
-				return output.WriteYAML(cmd.OutOrStdout(), info)
-			default:
-				return fmt.Errorf("--output %q: wanted json or yaml", format)
+			})
+			if err != nil {
+				return err
 			}
+			return write(cmd.OutOrStdout(), Get())
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "json or yaml")

@@ -4,6 +4,7 @@ package cel
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -22,7 +23,8 @@ type Env struct {
 
 	once  sync.Once
 	err   error
-	cel   *cel.Env
+	cel   *cel.Env // for conditions
+	mixed *cel.Env // for values, which build lists and maps of several types
 	base  *base
 	types *typeProvider
 	mu    sync.Mutex // guards types while an expression is compiled
@@ -42,7 +44,10 @@ func (e *Env) prepare() error {
 		for _, name := range variables(e.roots) {
 			options = append(options, cel.Variable(name, e.types.root(name)))
 		}
-		if e.cel, e.err = e.base.env.Extend(options...); e.err != nil {
+		if e.cel, e.err = e.base.env.Extend(options...); e.err == nil {
+			e.mixed, e.err = e.base.mixed.Extend(options...)
+		}
+		if e.err != nil {
 			e.err = fmt.Errorf("preparing CEL: %w", e.err)
 		}
 	})
@@ -62,25 +67,30 @@ func variables(set *roots.Set) []string {
 
 // base is what all expressions share. It takes a few milliseconds to make, so that only boxes with CEL pay.
 type base struct {
-	env       *cel.Env
-	functions *functions
+	env, mixed *cel.Env
+	functions  *functions
 }
 
 // newBase gives the environment of Kubernetes 1.36, without what asks an authorizer. The versions of the libraries are fixed, so
-// that an expression which compiles today also does after an update.
+// that an expression which compiles today also does after an update. Only in mixed may the elements of a list, and the values of a map, that
+// are written out be of several types: a rule of an Ingress is such a map, and what a condition compares is none.
 var newBase = sync.OnceValues(func() (*base, error) {
-	env, err := cel.NewEnv(
-		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+	common := []cel.EnvOption{
+		cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), cel.EnableIdentifierEscapeSyntax(),
-		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(),
-			cel.ValidateHomogeneousAggregateLiterals()),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
 		library.URLs(), library.Regex(), library.Lists(library.ListsVersion(0)), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
-	)
+	}
+	mixed, err := cel.NewEnv(common...)
+	if err != nil {
+		return nil, fmt.Errorf("preparing CEL: %w", err)
+	}
+	env, err := cel.NewEnv(append(slices.Clip(common), cel.HomogeneousAggregateLiterals(), cel.ASTValidators(cel.ValidateHomogeneousAggregateLiterals()))...)
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	functions, err := newFunctions(env)
-	return &base{env: env, functions: functions}, err
+	return &base{env: env, mixed: mixed, functions: functions}, err
 })

@@ -87,7 +87,7 @@ func typeText(message string) string {
 }
 
 // failed says what went wrong in an evaluation.
-func (p *Predicate) failed(ctx context.Context, d map[string]any, err error) error {
+func (p *Expression) failed(ctx context.Context, d map[string]any, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -102,7 +102,7 @@ func (p *Predicate) failed(ctx context.Context, d map[string]any, err error) err
 }
 
 // problem says what CEL failed with. What its own messages quote may come from children, and is not shown then.
-func (p *Predicate) problem(d map[string]any, err error) error {
+func (p *Expression) problem(d map[string]any, err error) error {
 	message := err.Error()
 	if strings.HasPrefix(message, errNoKey.Error()) || strings.HasPrefix(message, "index out of bounds") {
 		for _, read := range p.reads {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types/ref"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/library"
 
@@ -20,8 +21,8 @@ import (
 // maxMacros bounds the macros that write their target twice: a chain of them doubles an expression with each link, or more.
 const maxMacros = 5
 
-// Predicate is a compiled CEL expression that yields a bool. It is immutable and safe for concurrent use.
-type Predicate struct {
+// Expression is a compiled CEL expression. It is immutable and safe for concurrent use.
+type Expression struct {
 	text    string
 	program cel.Program
 	vars    []string // the variables that the program reads
@@ -29,7 +30,11 @@ type Predicate struct {
 	reads   []Read
 	needs   []value.Path
 	own     bool // it reads nothing but the resource and the box
+	output  *cel.Type
 }
+
+// Predicate is an expression that yields a bool.
+type Predicate struct{ Expression }
 
 // Read is a place in the data that an expression reads.
 type Read struct {
@@ -44,33 +49,58 @@ type Read struct {
 // Compile checks an expression against the schemas. It sees the resource as self, and the other roots under
 // their own names. It must yield a bool. Errors say what is wrong, with the position and the nearest valid name.
 func (e *Env) Compile(text string) (*Predicate, error) {
+	compiled, err := e.compile(text, false)
+	if err != nil {
+		return nil, err
+	}
+	if out := compiled.output; !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("yields %s, where true or false is wanted", typeText(out.String()))
+	}
+	return &Predicate{*compiled}, nil
+}
+
+// CompileExpression is Compile for an expression that may yield anything that JSON can hold.
+func (e *Env) CompileExpression(text string) (*Expression, error) {
+	compiled, err := e.compile(text, true)
+	if err != nil {
+		return nil, err
+	}
+	if !hasJSON(compiled.output) {
+		return nil, fmt.Errorf("yields %s, which is no value of JSON: make a text or a number of it", typeText(compiled.output.String()))
+	}
+	return compiled, nil
+}
+
+// compile checks an expression; mixed allows it lists and maps of several types.
+func (e *Env) compile(text string, mixed bool) (*Expression, error) {
 	if err := e.prepare(); err != nil {
 		return nil, err
+	}
+	env := e.cel
+	if mixed {
+		env = e.mixed
 	}
 	if n := strings.Count(text, "optMap") + strings.Count(text, "optFlatMap"); n > maxMacros {
 		return nil, fmt.Errorf("it has %d calls of optMap and optFlatMap; at most %d are allowed", n, maxMacros)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ast, issues := e.cel.Parse(text)
+	ast, issues := env.Parse(text)
 	if issues.Err() == nil {
 		if err := checkShape(ast.NativeRep().Expr()); err != nil {
 			return nil, err
 		}
-		ast, issues = e.cel.Check(ast)
+		ast, issues = env.Check(ast)
 	}
 	if issues.Err() != nil {
 		return nil, e.types.translate(text, issues)
 	}
-	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("yields %s, where true or false is wanted", typeText(out.String()))
-	}
 	// Where the schema does not bound a list, the upper estimate is no help: the limit of the evaluation counts there.
-	if cost, err := e.cel.EstimateCost(ast, &library.CostEstimator{}); err == nil && cost.Min > budget.MaxCost {
+	if cost, err := env.EstimateCost(ast, &library.CostEstimator{}); err == nil && cost.Min > budget.MaxCost {
 		return nil, budget.Over(budget.Cost)
 	}
-	p := &Predicate{text: text, env: e}
-	program, err := e.cel.Program(ast, cel.EvalOptions(cel.OptOptimize),
+	p := &Expression{text: text, env: e, output: ast.OutputType()}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize),
 		cel.CustomDecoratorV2(e.base.functions.decorator(ast.NativeRep().Expr())), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, errors.New(typeText(err.Error()))
@@ -84,20 +114,47 @@ func (e *Env) Compile(text string) (*Predicate, error) {
 }
 
 // String gives the expression as written.
-func (p *Predicate) String() string { return p.text }
+func (p *Expression) String() string { return p.text }
 
 // Reads gives every place that the expression reads, as deep as its names are constant, in the order in which they are written. A place
 // stands for all that is below it. The caller must not change it.
-func (p *Predicate) Reads() []Read { return p.reads }
+func (p *Expression) Reads() []Read { return p.reads }
 
 // Needs gives the paths without which the expression can't be true, as far as that can be told. The caller must not change it.
-func (p *Predicate) Needs() []value.Path { return p.needs }
+func (p *Expression) Needs() []value.Path { return p.needs }
 
-// Eval evaluates the expression. Errors are permanent (roots.AbsentError where something is read that is not there,
-// budget.ExceededError, and what CEL fails with), except those of ctx itself, which are handed on.
+// Eval evaluates the predicate. Errors are those of Expression.Eval.
 func (p *Predicate) Eval(ctx context.Context, d map[string]any) (bool, error) {
+	out, err := p.eval(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	if truth, ok := out.Value().(bool); ok {
+		return truth, nil
+	}
+	return false, fmt.Errorf("evaluating cel %q: it yields %s, where true or false is wanted", value.Shorten(p.text), out.Type().TypeName())
+}
+
+// Eval evaluates the expression, and gives what encoding/json makes, with int64 for whole numbers; nil for null, and for an optional value
+// that is not there. The caller must not change it. Errors are permanent (roots.AbsentError where something is read that is not there,
+// budget.ExceededError, and what CEL fails with), except those of ctx itself, which are handed on.
+func (p *Expression) Eval(ctx context.Context, d map[string]any) (any, error) {
+	out, err := p.eval(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	b, done := budget.New(ctx)
+	defer done()
+	v, err := writer{b}.value(out, 0)
+	if err != nil {
+		return nil, fmt.Errorf("evaluating cel %q: %w", value.Shorten(p.text), err)
+	}
+	return v, nil
+}
+
+func (p *Expression) eval(ctx context.Context, d map[string]any) (ref.Val, error) {
 	if err := ctx.Err(); err != nil {
-		return false, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	vars := make(map[string]any, len(p.vars)+1)
 	vars[rootMeter] = &meter{}
@@ -111,10 +168,7 @@ func (p *Predicate) Eval(ctx context.Context, d map[string]any) (bool, error) {
 		err = budget.Over(budget.CELTime)
 	}
 	if err != nil {
-		return false, p.failed(ctx, d, err)
+		return nil, p.failed(ctx, d, err)
 	}
-	if truth, ok := out.Value().(bool); ok {
-		return truth, nil
-	}
-	return false, fmt.Errorf("evaluating cel %q: it yields %s, where true or false is wanted", value.Shorten(p.text), out.Type().TypeName())
+	return out, nil
 }

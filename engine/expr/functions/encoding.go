@@ -1,6 +1,8 @@
 package functions
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -50,6 +52,8 @@ func encodingFuncs() []row {
 		{"sha256sum", argText, "The SHA-256 of TEXT in hex.", `sha256sum "web" | trunc 8`, "4b5e57f6", c.SHA256Sum, 0, "sha256Sum"},
 		{"sha512sum", argText, "The SHA-512 of TEXT in hex.", `sha512sum "web" | trunc 8`, "cbead8fe", c.SHA512Sum, 0, "sha512Sum"},
 		{"md5sum", argText, "The MD5 of TEXT in hex.", `md5sum "web" | trunc 8`, "2567a5ec", c.MD5Sum, 0, "md5Sum"},
+		{"hash", argValue, "Ten letters and digits that stand for VALUE, for the names of objects: the same for equal values, in every version.", `hash (dict "a" 1)`, "afnl2724yv",
+			hashOf, nils, ""},
 		{"adler32sum", argText, "The Adler-32 of TEXT.", `adler32sum "web"`, "43254079", c.Adler32Sum, 0, "adler32Sum"},
 		{"semver", argText, "The parts of a version: Major, Minor, Patch, Prerelease, Metadata, Original.", `(semver "v1.2.3").Minor`, "2",
 			func(limits *budget.Budget, text string) (any, error) {
@@ -69,6 +73,19 @@ func encodingFuncs() []row {
 			`(urlParse "https://a.example.com/b").host`, "a.example.com", u.UrlParse, 0, ""},
 		{"urlJoin", "MAP", "The URL that such parts make.", `urlJoin (dict "scheme" "https" "host" "a.example.com")`, "https://a.example.com", u.UrlJoin, 0, ""},
 	}
+}
+
+// hashLength is how many characters of a hash are given: 50 bits, so that two of a thousand values are the same once in two billion times.
+const hashLength = 10
+
+// hashOf gives the beginning of the SHA-256 of the value's JSON, in letters and digits that names may hold.
+func hashOf(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength], nil
 }
 
 func fromJSON(run *Run, text string) (v any, err error) {

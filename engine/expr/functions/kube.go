@@ -1,6 +1,8 @@
 package functions
 
 import (
+	"cmp"
+
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/value"
@@ -37,6 +39,8 @@ func kubeFuncs() []row {
 			func(o any) bool { return text(o, roots.Status, "phase") == "Bound" }, m, ""},
 		{"hpaCurrentReplicas", argObject, "The number of pods that an autoscaler sees.", `hpaCurrentReplicas .children.hpa`, "0",
 			counter("currentReplicas"), m, ""},
+		{"condition", "TYPE OBJECT", "The status of a condition: True, False or Unknown, which it also is where there is no such condition.",
+			`condition "Available" .children.deployment`, "True", func(kind string, o any) string { return cmp.Or(text(condition(kind, o), "status"), "Unknown") }, m, ""},
 		{"hasCondition", "TYPE OBJECT", "Whether a condition is True.", `hasCondition "Available" .children.deployment`, "true",
 			func(kind string, o any) bool { return isTrue(kind)(o) }, m, ""},
 		{"conditionReason", "TYPE OBJECT", "The reason of a condition.", `conditionReason "Available" .children.deployment`, "MinimumReplicasAvailable",

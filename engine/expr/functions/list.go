@@ -16,7 +16,7 @@ func listFuncs() []row {
 		{"first", argList, "The first element.", `first (list 1 2)`, "1", func(l []any) any { return at(l, 0) }, light | counted, "mustFirst"},
 		{"last", argList, "The last element.", `last (list 1 2)`, "2", func(l []any) any { return at(l, len(l)-1) }, light | counted, "mustLast"},
 		{"rest", argList, "All but the first element.", `rest (list 1 2 3)`, "[2,3]", func(l []any) []any { return l[min(1, len(l)):] }, light | counted, "mustRest"},
-		{"initial", argList, "All but the last element.", `initial (list 1 2 3)`, "[1,2]", func(l []any) []any { return l[:max(len(l)-1, 0)] }, light | counted, "mustInitial"},
+		{"initial", argList, "All but the last element.", `initial (list 1 2)`, "[1]", func(l []any) []any { return l[:max(len(l)-1, 0)] }, light | counted, "mustInitial"},
 		{"append", "LIST VALUE", "LIST and one more element.", `append (list 1) 2`, "[1,2]",
 			func(l []any, v any) []any { return slices.Concat(l, []any{v}) }, light, "push mustAppend mustPush"},
 		{"prepend", "LIST VALUE", "LIST after one more element.", `prepend (list 1) 2`, "[2,1]",
@@ -24,9 +24,11 @@ func listFuncs() []row {
 		{"concat", "LIST…", "The lists as one.", `concat (list 1) (list 2 3)`, "[1,2,3]", concat, light | counted, ""},
 		{"reverse", argList, "LIST from its end.", `reverse (list 1 2)`, "[2,1]",
 			func(l []any) []any { l = slices.Clone(l); slices.Reverse(l); return l }, light, "mustReverse"},
-		{"slice", "LIST START END", "The elements from START up to END; also bytes of text. Both may be left out.", `slice (list 1 2 3) 1`, "[2,3]",
+		{"slice", "LIST START END", "The elements from START up to END; also bytes of text. Both may be left out. The list may also come last.", `slice (list 1 2 3) 1`, "[2,3]",
 			sliced, light | counted, "mustSlice"},
 		{"chunk", "SIZE LIST", "LIST as lists of at most SIZE elements.", `chunk 2 (list 1 2 3)`, "[[1,2],[3]]", chunk, light | counted, "mustChunk"},
+		{"collect", "PATH LIST", "What the elements of LIST have at PATH. Those that have nothing there are left out.",
+			`collect "a.b" (list (dict "a" (dict "b" 1)) (dict "a" (dict "b" 4)))`, "[1,4]", collect, light | counted, ""},
 		{"uniq", argList, "LIST without repeated elements.", `uniq (list 3 3 4)`, "[3,4]", uniq, 0, "mustUniq"},
 		{"compact", argList, "LIST without empty elements.", `compact (list 1 "" 2)`, "[1,2]", func(l []any) []any { return slices.DeleteFunc(slices.Clone(l), isEmpty) }, 0, "mustCompact"},
 		{"flatten", argList, "LIST with the elements of its lists.", `flatten (list 1 (list 2 (list 3)))`, "[1,2,3]",
@@ -107,7 +109,20 @@ func allocateParts(limits *budget.Budget, n int) error {
 	return limits.Allocate(budget.Times(2*budget.BytesOfElement, n) + budget.BytesOfElement)
 }
 
-func sliced(v any, bounds ...int) (any, error) {
+// sliced takes the list, or the text, before its bounds or behind them, as where it is piped in.
+func sliced(args ...any) (any, error) {
+	v, rest := args[0], args[1:]
+	if n, whole := value.Whole(v); whole && len(rest) > 0 {
+		v, rest = rest[len(rest)-1], append([]any{n}, rest[:len(rest)-1]...)
+	}
+	bounds := make([]int, 0, len(rest))
+	for i, bound := range rest {
+		n, whole := value.Whole(bound)
+		if !whole {
+			return nil, badArgument("argument %d must be a whole number, not a %s; use toInt", i+len(args)-len(rest)+1, value.TemplateType(bound))
+		}
+		bounds = append(bounds, int(n))
+	}
 	n, err := length(v)
 	if err != nil {
 		return nil, err
@@ -132,6 +147,26 @@ func sliced(v any, bounds ...int) (any, error) {
 		return v[start:end], nil
 	}
 	return nil, badArgument("a %s cannot be sliced", value.TemplateType(v))
+}
+
+func collect(limits *budget.Budget, path string, list []any) ([]any, error) {
+	p, err := value.ParsePath(path)
+	if err != nil {
+		return nil, badArgument("%s", err)
+	}
+	if err := limits.AllocateList(len(list)); err != nil {
+		return nil, err
+	}
+	if err := limits.Work(budget.Times(len(list), len(p))); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, len(list))
+	for _, element := range list {
+		if v, _ := value.Walk(element, p, len(p)); v != nil {
+			out = append(out, v)
+		}
+	}
+	return out, nil
 }
 
 func chunk(limits *budget.Budget, size int, list []any) ([]any, error) {

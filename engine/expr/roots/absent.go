@@ -3,6 +3,7 @@ package roots
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/orkspace/orkestra/engine/value"
@@ -19,24 +20,55 @@ type AbsentError struct {
 	Found string
 	// Hint says what to do where it may be absent; empty for templates.
 	Hint string
+	// Through are the values that were read on the way to it, such as values.want, from the first to the last.
+	Through []value.Path
+	// Reads is all that the value reads below which Path is; nil: Path is not below a value.
+	Reads []value.Path
+}
+
+// Become makes of the error that a value is absent the error of what the value has read in vain.
+func (e *AbsentError) Become(cause *AbsentError) {
+	through := append([]value.Path{e.Path[:2]}, cause.Through...)
+	*e = *cause
+	e.Through = through
+}
+
+// Below says whether what is absent is below a root, or is made of what is: it may come when that changes.
+func (e *AbsentError) Below(root string) bool {
+	if len(e.Path) == 0 {
+		return false
+	}
+	return e.Path[0] == root || slices.ContainsFunc(e.Reads, func(p value.Path) bool { return p[0] == root })
+}
+
+// Place is where it is absent: the values that were read on the way, and the path.
+func (e *AbsentError) Place() string {
+	var b strings.Builder
+	for _, p := range e.Through {
+		b.WriteString(p.String() + ": ")
+	}
+	return b.String() + e.Path.String()
 }
 
 // Error names what is absent and what to do about it.
 func (e *AbsentError) Error() string {
 	var b strings.Builder
+	place := e.Place()
 	switch {
 	case len(e.Path) == 0 && e.Hint != "":
-		b.WriteString(e.What)
+		b.WriteString(place + e.What)
 	case len(e.Path) == 0:
-		b.WriteString(e.What + ": no value")
+		b.WriteString(place + e.What + ": no value")
 	case e.Path[0] == Children:
-		b.WriteString(e.Path.String() + ": no such child or field yet")
+		b.WriteString(place + ": no such child or field yet")
 	case e.Path[0] == Cross:
-		b.WriteString(e.Path.String() + ": no such object or field yet")
+		b.WriteString(place + ": no such object or field yet")
 	case e.Path[0] == External:
-		b.WriteString(e.Path.String() + ": no such field in the answer")
+		b.WriteString(place + ": no such field in the answer")
+	case e.Path[0] == Values:
+		b.WriteString(place + ": no such field in the value")
 	default:
-		b.WriteString(e.Path.String() + ": no such field in this resource")
+		b.WriteString(place + ": no such field in this resource")
 	}
 	if e.Found != "" {
 		b.WriteString(" (" + e.Found + ")")

@@ -23,7 +23,8 @@ const (
 	Children   = "children"
 	Cross      = "cross"
 	External   = "external"
-	Item       = "item" // in a forEach, as are the next two
+	Values     = "values" // what the box has given names to
+	Item       = "item"   // in a forEach, as are the next two
 	Index      = "index"
 	Key        = "key"
 	Previous   = "previous" // in onRollback
@@ -193,7 +194,7 @@ const (
 )
 
 var elsewhere = map[string]string{
-	Item: onlyForEach, Index: onlyForEach, Key: onlyForEach, Previous: "there is one only inside onRollback",
+	Values: "this box has no values", Item: onlyForEach, Index: onlyForEach, Key: onlyForEach, Previous: "there is one only inside onRollback",
 	"Values": onlyHelm + "what a resource says is below .spec", "Release": onlyHelm + "a resource's name and namespace are below .metadata",
 	"Chart": onlyResource, "Capabilities": onlyResource, "Files": onlyResource,
 }

@@ -105,7 +105,9 @@ func unknownName(at value.Path) string {
 		return "this box declares no such cross source"
 	case here == External:
 		return "this box declares no such external call"
-	case at[0] == Children || at[0] == Cross || at[0] == External || at[0] == Object:
+	case here == Values:
+		return "this box has no such value"
+	case at[0] == Children || at[0] == Cross || at[0] == External || at[0] == Object || at[0] == Values:
 		return "there is no such field"
 	default:
 		return "no such field in the CRD's schema"

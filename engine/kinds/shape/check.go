@@ -12,8 +12,8 @@ import (
 type Checker struct {
 	// Short are the short fields as they are written, Spec is the overlay, or nil.
 	Short, Spec map[string]any
-	// Templated says of a string whether it holds a template, so that its value, and even its type, is not yet known.
-	Templated func(string) bool
+	// Yields says of a string what it gives when it is rendered.
+	Yields func(string) Yield
 	// At is the place of the declaration. What is wrong is said of places below it.
 	At *field.Path
 	// Found is what is wrong.
@@ -22,7 +22,7 @@ type Checker struct {
 
 // Tree adds what a shape finds wrong with a tree, below the given field. In an overlay, null and empty values mean something.
 func (c *Checker) Tree(below string, s *Shape, tree any, overlay bool) {
-	w := walker{templated: c.Templated, overlay: overlay}
+	w := walker{templated: c.Yields, overlay: overlay}
 	w.value(s, tree)
 	for _, e := range w.sorted() {
 		e.Path = JoinPath(below, e.Path)
@@ -148,3 +148,19 @@ func (c *Checker) IsTemplate(v any) bool {
 	text, ok := v.(string)
 	return ok && c.Templated(text)
 }
+
+// Templated says of a string whether it holds a template, so that its value, and even its type, is not yet known.
+func (c *Checker) Templated(text string) bool { return c.Yields(text) != Literal }
+
+// Yield is what a string gives when it is rendered.
+type Yield int
+
+// What strings give.
+const (
+	// Literal gives itself.
+	Literal Yield = iota
+	// Anything is a template that gives a value of any type.
+	Anything
+	// Text is a template that always gives a text.
+	Text
+)

@@ -52,7 +52,7 @@ func Copy(v any, at string) (any, error) {
 // walker converts a tree by a shape and collects what is wrong with it. The zero value converts rendered trees.
 type walker struct {
 	// templated tells strings that are not known yet; nil where everything is rendered.
-	templated func(string) bool
+	templated func(string) Yield
 	// overlay keeps null and empty values: null removes a field in a strategic merge, and an empty list replaces one.
 	overlay bool
 	errs    []*FieldError
@@ -61,7 +61,8 @@ type walker struct {
 // value gives what the shape makes of v; what it gives after an error has no meaning.
 func (w *walker) value(s *Shape, v any) any {
 	v = Plain(v)
-	if text, ok := v.(string); ok && w.templated != nil && w.templated(text) {
+	if text, ok := v.(string); ok && w.templated != nil && w.templated(text) != Literal {
+		w.textOnly(s, text)
 		return v
 	}
 	switch s.Form {
@@ -85,11 +86,22 @@ func (w *walker) value(s *Shape, v any) any {
 			return out
 		}
 	}
-	w.fail(&FieldError{Want: s.word(), Got: value.TypeName(v), Value: Excerpt(v)})
+	w.fail(&FieldError{Want: s.word(), Got: value.TypeName(v), Value: Excerpt(v), Hint: value.MisplacedCEL(v)})
 	return nil
 }
 
+// textOnly reports a template that gives a text where a list or a map is wanted.
+func (w *walker) textOnly(s *Shape, text string) {
+	if hint := OneAction(words[s.Form]); hint != "" && w.templated(text) == Text {
+		w.fail(&FieldError{Want: s.word(), Got: aText, Value: Excerpt(text), Hint: hint})
+	}
+}
+
 func (w *walker) object(s *Shape, in map[string]any) map[string]any {
+	if hint := value.MisplacedCEL(in); hint != "" && s.Members["cel"] == nil {
+		w.fail(&FieldError{Want: s.word(), Got: anExpression, Hint: hint})
+		return nil
+	}
 	out := make(map[string]any, len(in))
 	for name, v := range in {
 		before := len(w.errs)
@@ -120,6 +132,10 @@ func (w *walker) member(s *Shape, out map[string]any, name string, v any) {
 }
 
 func (w *walker) dictionary(s *Shape, in map[string]any) map[string]any {
+	if hint := ExpressionEntry(in); hint != "" && w.templated != nil { // what templates give may be called as it likes
+		w.fail(&FieldError{Want: s.word(), Got: anExpression, Hint: hint})
+		return nil
+	}
 	out := make(map[string]any, len(in))
 	for key, v := range in {
 		if v == nil {

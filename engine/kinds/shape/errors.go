@@ -25,6 +25,8 @@ type FieldError struct {
 	// Value is what it is, at most 64 characters; empty for objects and arrays. It may come from a Secret, so Error does
 	// not show it: see WithValue.
 	Value string
+	// Hint says what to do; it is the end of the message.
+	Hint string
 	// Place says where what an unknown field means stands instead, or is empty.
 	Place string
 	// Near is the valid name that an unknown field most likely stands for, or empty.
@@ -80,7 +82,7 @@ func (e *FieldError) problem() string {
 	case e.Want == "":
 		return e.Got
 	default:
-		return fmt.Sprintf("want %s, got %s", e.Want, e.Got)
+		return fmt.Sprintf("want %s, got %s%s", e.Want, e.Got, e.Hint)
 	}
 }
 
@@ -96,7 +98,7 @@ func (e *FieldError) below(at *field.Path) *field.Error {
 	case e.Got == GotNothing:
 		return &field.Error{Type: field.ErrorTypeRequired, Field: path, BadValue: "", Detail: e.Want}
 	case e.Value == "":
-		return &field.Error{Type: field.ErrorTypeTypeInvalid, Field: path, BadValue: e.Got, Detail: "want " + e.Want}
+		return &field.Error{Type: field.ErrorTypeTypeInvalid, Field: path, BadValue: e.Got, Detail: "want " + e.Want + e.Hint}
 	default:
 		return &field.Error{Type: field.ErrorTypeInvalid, Field: path, BadValue: e.Value, Detail: e.problem()}
 	}

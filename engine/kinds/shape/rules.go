@@ -94,7 +94,7 @@ func ruleOf(name string, m *Member) rule {
 // constant reports a value that the API server refuses, where it is written without a template. written is the value as it stands in the
 // box, v what conversion made of it.
 func (w *walker) constant(name string, m *Member, written, v any) {
-	if text, ok := written.(string); v == nil || w.templated == nil || ok && w.templated(text) {
+	if text, ok := written.(string); v == nil || w.templated == nil || ok && w.templated(text) != Literal {
 		return
 	}
 	if r := ruleOf(name, m); r != nil {

@@ -3,6 +3,7 @@ package shape
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -65,4 +66,43 @@ func plural(word string) string {
 	default:
 		return word + "s"
 	}
+}
+
+// What messages call what stands where something else is wanted.
+const (
+	aText        = "a text"
+	anExpression = "an expression"
+)
+
+// OneAction says how a list or a map is written where a text stands that is more than one action; empty for another type, for which a text may
+// do. It is the end of a message.
+func OneAction(typeName string) string {
+	var ways string
+	switch typeName {
+	case value.TypeArray:
+		ways = `{{ concat .spec.a .spec.b }}, {{ append .spec.a "b" }} or {{ collect "name" .spec.a }}`
+	case value.TypeObject:
+		ways = `{{ merge .spec.a .spec.b }} or {{ dict "a" .spec.b }}`
+	default:
+		return ""
+	}
+	return "; what is more than one action is a text, which is never read as YAML: write one action, such as " + ways +
+		", or give it a name by cel in spec.values, and write {{ .values.<name> }} here"
+}
+
+// readsBox finds what an expression of a box begins with. What other policies read, such as object or request, is not among it.
+var readsBox = regexp.MustCompile(`\b(self|children|cross|external|values|item)\s*[.?\[]`)
+
+// ExpressionEntry is value.MisplacedCEL for maps of texts, which may well have an entry called cel: it is taken for an expression where it stands
+// alone and reads what a box knows.
+func ExpressionEntry(v any) string {
+	hint := value.MisplacedCEL(v)
+	if hint == "" {
+		return ""
+	}
+	text, _ := v.(map[string]any)["cel"].(string)
+	if strings.Contains(text, "{{") || !readsBox.MatchString(text) {
+		return ""
+	}
+	return hint + "; for an entry called cel that holds this text, write the text as a template: {{ \"…\" }}"
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 // granting are the kinds that grant rights, or change what the API server or a manager does: all of a group where none is named.
@@ -25,7 +24,8 @@ var granting = map[string][]string{
 	"apiextensions.k8s.io":         nil,
 	"apiregistration.k8s.io":       nil,
 	"certificates.k8s.io":          nil,
-	"coordination.k8s.io":          {"Lease"}, // the holder of a Lease leads, also among our own managers
+	"coordination.k8s.io":          {"Lease"},     // the holder of a Lease leads, also among our own managers
+	"storage.k8s.io":               {"CSIDriver"}, // its tokenRequests give a driver the tokens of Pods
 	v1alpha1.GroupName:             nil,
 }
 
@@ -35,7 +35,10 @@ var grantingSecrets = []string{string(corev1.SecretTypeServiceAccountToken), str
 // podSecurity is the prefix of the labels of Pod Security Admission, by which a Namespace says what its Pods may do.
 const podSecurity = "pod-security.kubernetes.io/"
 
-const grantingFlag = "start the manager with --allow-granting-kinds to let boxes make it"
+const grantingFlag = "start the manager with --allow-granting-kinds to let boxes make it, or name an account that may in spec.serviceAccountRef"
+
+// adminAccess is the label of a Namespace whose Pods may use devices that others hold.
+const adminAccess = "resource.kubernetes.io/admin-access"
 
 func grantsRights(gvk schema.GroupVersionKind) bool {
 	listed, found := granting[gvk.Group]
@@ -56,22 +59,15 @@ func grantingPart(obj *unstructured.Unstructured) string {
 		if kind, _, _ := unstructured.NestedString(obj.Object, "type"); slices.Contains(grantingSecrets, kind) {
 			return "a Secret of type " + kind
 		}
-	case schema.GroupKind{Kind: "Namespace"}:
+	case schema.GroupKind{Kind: kindNamespace}:
 		labels := obj.GetLabels()
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
 			if strings.HasPrefix(key, podSecurity) && !strictest(labels[key]) {
 				return fmt.Sprintf("a Namespace whose label %s is not the strictest", key)
 			}
 		}
-		if _, found := obj.GetAnnotations()[v1alpha1.AnnotationAllowFrom]; found {
-			return "a Namespace with the annotation " + v1alpha1.AnnotationAllowFrom
-		}
-	case rollback.Kind.GroupKind():
-		// Boxes and resources go back to what such an object holds.
-		for _, key := range slices.Sorted(maps.Keys(marksOf(obj))) {
-			if strings.HasPrefix(key, v1alpha1.GroupName+"/") {
-				return "a ControllerRevision with the mark " + key
-			}
+		if _, found := labels[adminAccess]; found {
+			return "a Namespace with the label " + adminAccess
 		}
 	}
 	return ""
@@ -81,18 +77,25 @@ func grantingPart(obj *unstructured.Unstructured) string {
 // away.
 func strictest(value string) bool { return value == "restricted" || value == "latest" }
 
-func marksOf(obj *unstructured.Unstructured) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, obj.GetLabels())
-	maps.Copy(all, obj.GetAnnotations())
-	return all
+// Leave says what lets a box make what grants rights.
+type Leave struct {
+	// Account says that the box acts as an account: what that may do, the API server decides, which lets nobody give more than they have.
+	Account bool
+	// Flag says that the operator lets boxes that act as the manager make it.
+	Flag bool
 }
 
-// GrantsRights says why an object may not be made by a box unless the operator allows it: its kind, or a part of it, grants rights, or it
-// is not known whether a cluster-scoped kind does. It is empty where nothing is in the way. What templates make is asked again when it is rendered.
-func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool) string {
+// GrantsRights says why a box may not make an object: its kind, or a part of it, grants rights, or it is not known whether a cluster-scoped
+// kind does. It is empty where nothing is in the way. What templates make is asked again when it is rendered.
+func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool, leave Leave) string {
 	gvk := obj.GroupVersionKind()
 	switch part := grantingPart(obj); {
+	case leave.Account:
+		return ""
+	case gvk.Group == v1alpha1.GroupName:
+		return fmt.Sprintf("%s grants rights; only an account that has the right may make it: name one in spec.serviceAccountRef", gvk.Kind)
+	case leave.Flag:
+		return ""
 	case grantsRights(gvk):
 		return fmt.Sprintf("%s grants rights; %s", gvk.Kind, grantingFlag)
 	case clusterScoped && !knownToCluster(gvk):
@@ -109,10 +112,12 @@ func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool) string {
 func DefinitionGrants(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) *field.Error {
 	at := field.NewPath("spec", "crd")
 	switch {
+	case box.Spec.ServiceAccountRef != nil: // the definition is written as the account
+		return nil
 	case crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter:
-		return field.Forbidden(at.Child("definition", "conversion"), "a conversion webhook sees and changes every object of the kind; start the manager with --allow-granting-kinds to let boxes set one")
+		return field.Forbidden(at.Child("definition", "conversion"), "a conversion webhook sees and changes every object of the kind; start the manager with --allow-granting-kinds to let boxes set one, or name an account that may in spec.serviceAccountRef")
 	case box.Spec.CRD.Adopt == v1alpha1.AdoptIfUnowned:
-		return field.Forbidden(at.Child("adopt"), "a CRD that somebody else made may be changed only where the manager runs with --allow-granting-kinds")
+		return field.Forbidden(at.Child("adopt"), "a CRD that somebody else made may be changed only where the manager runs with --allow-granting-kinds, or by an account that may: name one in spec.serviceAccountRef")
 	default:
 		return nil
 	}

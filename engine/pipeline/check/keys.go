@@ -12,18 +12,22 @@ import (
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Labels refuses keys that no label has, and values, written out without a template, that no label takes.
 func Labels[V ~string](labels map[string]V, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for key, value := range labels {
+	for key, text := range labels {
+		if expr.IsTemplate(key) {
+			continue // refused where it is compiled
+		}
 		errs = append(errs, qualifiedName(key, key, "labels", at)...)
-		if expr.IsTemplate(string(value)) {
+		if expr.IsTemplate(string(text)) {
 			continue
 		}
-		if problems := apivalidation.IsValidLabelValue(string(value)); len(problems) > 0 {
-			errs = append(errs, field.Invalid(at.Key(key), string(value), strings.Join(problems, "; ")))
+		if problems := apivalidation.IsValidLabelValue(string(text)); len(problems) > 0 {
+			errs = append(errs, field.Invalid(value.Place(at, key), string(text), strings.Join(problems, "; ")))
 		}
 	}
 	return errs
@@ -33,14 +37,16 @@ func Labels[V ~string](labels map[string]V, at *field.Path) field.ErrorList {
 func Annotations[V ~string](annotations map[string]V, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for key := range annotations {
-		errs = append(errs, qualifiedName(key, strings.ToLower(key), "annotations", at)...)
+		if !expr.IsTemplate(key) { // a template is refused where it is compiled
+			errs = append(errs, qualifiedName(key, strings.ToLower(key), "annotations", at)...)
+		}
 	}
 	return errs
 }
 
 func qualifiedName(key, checked, of string, at *field.Path) field.ErrorList {
 	if problems := apivalidation.IsQualifiedName(checked); len(problems) > 0 {
-		return field.ErrorList{field.Invalid(at.Key(key), key, fmt.Sprintf("no key of %s: %s", of, strings.Join(problems, "; ")))}
+		return field.ErrorList{field.Invalid(value.Place(at, key), key, fmt.Sprintf("no key of %s: %s", of, strings.Join(problems, "; ")))}
 	}
 	return nil
 }
@@ -58,12 +64,17 @@ func OwnAnnotations[V any](written map[string]V, at *field.Path) field.ErrorList
 func reserved[V any](written map[string]V, own []string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(written)) {
-		if slices.Contains(own, key) {
-			errs = append(errs, field.Forbidden(at.Key(key), "Orkestra sets this itself; remove it"))
+		switch {
+		case slices.Contains(own, key):
+			errs = append(errs, field.Forbidden(value.Place(at, key), "Orkestra sets this itself; remove it"))
+		case isMark(key):
+			errs = append(errs, field.Forbidden(value.Place(at, key), notWritten(key)))
 		}
 	}
 	return errs
 }
+
+const fieldData = "data"
 
 // DataKeys refuses keys that neither a ConfigMap nor a Secret takes. body is the object, or its short fields.
 func DataKeys(gvk schema.GroupVersionKind, body map[string]any, at *field.Path) field.ErrorList {
@@ -71,7 +82,7 @@ func DataKeys(gvk schema.GroupVersionKind, body map[string]any, at *field.Path) 
 		return nil
 	}
 	var errs field.ErrorList
-	for _, part := range []string{"data", "binaryData", "stringData"} {
+	for _, part := range []string{fieldData, "binaryData", "stringData"} {
 		data, _ := body[part].(map[string]any)
 		for key := range data {
 			if problems := apivalidation.IsConfigMapKey(key); len(problems) > 0 && !expr.IsTemplate(key) { // a template as a key is refused where it is compiled
@@ -87,8 +98,8 @@ func DataKeys(gvk schema.GroupVersionKind, body map[string]any, at *field.Path) 
 func Texts(v any) map[string]string {
 	m, _ := v.(map[string]any)
 	out := make(map[string]string, len(m))
-	for key, value := range m {
-		text, _ := value.(string)
+	for key, v := range m {
+		text, _ := v.(string)
 		out[key] = text
 	}
 	return out

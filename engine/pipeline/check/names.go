@@ -58,7 +58,7 @@ func nameRule(k kinds.Kind) objectvalidation.ValidateNameFunc {
 	switch {
 	case k.GVK.Group == rbacv1.GroupName:
 		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
-	case k.GVK.Kind == "Service", k.GVK.Kind == "Namespace":
+	case k.GVK.Kind == "Service", k.GVK.Kind == kindNamespace:
 		return objectvalidation.NameIsDNSLabel // older API servers also refuse a Service whose name begins with a digit
 	case k.GVK.Kind == "CronJob":
 		return func(name string, prefix bool) []string {

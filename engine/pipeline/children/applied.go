@@ -2,6 +2,8 @@ package children
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,6 +22,7 @@ type appliedSet struct {
 	heldDeclarations map[*declare.Declaration]bool
 	expanded         map[*declare.Declaration]bool // declarations whose instances are known this time
 	instances        map[string]bool               // and the ids of those instances
+	shut             map[string]bool               // namespaces that no longer let the resource in, and into which declarations lead
 	complete         bool                          // all declarations were asked: what is not covered is about to be pruned
 }
 
@@ -34,7 +37,7 @@ func newAppliedSet() appliedSet {
 	return appliedSet{
 		rendered: map[childKey]string{}, places: map[childKey]string{}, objects: map[string]childKey{},
 		held: map[string]bool{}, heldDeclarations: map[*declare.Declaration]bool{},
-		expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{},
+		expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{}, shut: map[string]bool{},
 	}
 }
 
@@ -75,9 +78,9 @@ func (c *Cycle) covers(child *unstructured.Unstructured) bool {
 	return c.applied.held[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.heldDeclarations[c.Declared.Of(id)]
 }
 
-// namespaces are those of what was rendered.
+// namespaces are those into which declarations lead.
 func (s appliedSet) namespaces() []string {
-	var out []string
+	out := slices.Collect(maps.Keys(s.shut))
 	for key := range s.rendered {
 		out = append(out, key.namespace)
 	}

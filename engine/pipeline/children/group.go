@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -81,25 +82,11 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	c.Living.All()
 	var writes []*pending
 	for _, d := range wave {
-		instances, err := c.expand(ctx, d)
-		if InstanceOf(d).awaitsChild(ctx, c, err) {
-			continue
-		}
+		more, err := c.prepareAll(ctx, d)
 		if err != nil {
-			return fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
+			return err
 		}
-		for _, in := range instances {
-			w, err := c.prepare(ctx, in)
-			if in.awaitsChild(ctx, c, err) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", in.Label(ctx, c), err)
-			}
-			if w != nil {
-				writes = append(writes, w)
-			}
-		}
+		writes = append(writes, more...)
 	}
 	c.Living.forgetViewOfSuperseded()
 	// The garbage collector deletes the children that name their owner; only this process deletes the others.
@@ -132,6 +119,35 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 	return c.record(writes)
 }
 
+// prepareAll renders the instances of a declaration that act now.
+func (c *Cycle) prepareAll(ctx context.Context, d *declare.Declaration) ([]*pending, error) {
+	var writes []*pending
+	instances, err := c.expand(ctx, d)
+	if InstanceOf(d).awaits(ctx, c, err) {
+		return nil, nil
+	}
+	behind := ""
+	if err == nil {
+		behind, err = c.After(ctx, d)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
+	}
+	for _, in := range instances {
+		w, err := c.prepare(ctx, in, behind)
+		if in.awaits(ctx, c, err) || in.isShutOut(ctx, c, err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Label(ctx, c), err)
+		}
+		if w != nil {
+			writes = append(writes, w)
+		}
+	}
+	return writes, nil
+}
+
 // write applies one child. A panic is caught here, because nothing above a goroutine could catch it, and it would end the process.
 func (c *Cycle) write(ctx context.Context, w *pending) (out apply.Outcome, err error) {
 	defer func() {
@@ -156,7 +172,7 @@ func (w *pending) putBackEvent(name string) (e stage.Event, ok bool) {
 		Reason:  v1alpha1.ReasonPutBack,
 		Message: fmt.Sprintf("put back %s/%s %s", child.GetKind(), name, w.in.Disclosure().PutBack(w.outcome.Drift)),
 		Related: corev1.ObjectReference{
-			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: child.GetNamespace(), Name: child.GetName(), UID: child.GetUID(),
+			APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Namespace: keyOf(child).namespace, Name: child.GetName(), UID: child.GetUID(),
 			// The recorder counts up an event whose objects are the same, and drops the text: another field would stand nowhere.
 			FieldPath: declare.PathsPutBack(w.outcome.Drift),
 		},
@@ -189,7 +205,7 @@ func (c *Cycle) record(writes []*pending) error {
 			w.in.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
 			c.Wait(w.in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
-				w.child.Object.GetKind(), w.child.Object.GetName(), HeldBy(w.outcome.Object)))
+				w.child.Object.GetKind(), w.child.Object.GetName(), settle.HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {
 				c.ReconcileAt(c.Now.Add(terminatingInterval)) // no event says when an object goes that the box does not own
 			}
@@ -245,8 +261,8 @@ func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance,
 	return instances, err
 }
 
-// NotInstalled says whether a declaration may be left out because the API server does not have its kind. No event says when a
-// kind is installed, so it is asked for again at the next resync.
+// NotInstalled says whether a declaration may be left out because the API server does not have its kind. Its CRD has the resource reconciled
+// when it is installed; no event tells of the kinds of an aggregated API server, so it is asked for again at the next resync.
 func (c *Cycle) NotInstalled(d *declare.Declaration) bool {
 	if !d.Optional || !d.Kind.GVK.Empty() {
 		return false
@@ -259,8 +275,8 @@ func (c *Cycle) NotInstalled(d *declare.Declaration) bool {
 	return true
 }
 
-// prepare renders an instance. nil: it does not act.
-func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
+// prepare renders an instance. nil: it does not act. behind says what it comes after that is not current yet.
+func (c *Cycle) prepare(ctx context.Context, in Instance, behind string) (*pending, error) {
 	if in.GateReadsItem {
 		if open, err := in.open(ctx, c); err != nil || !open {
 			return nil, err
@@ -274,6 +290,10 @@ func (c *Cycle) prepare(ctx context.Context, in Instance) (*pending, error) {
 		if w, found, err := c.alreadyMade(ctx, in); err != nil || found {
 			return w, err
 		}
+	}
+	if behind != "" {
+		comesLater(ctx, c, in, behind)
+		return nil, nil
 	}
 	obj, err := in.Render(ctx, c)
 	if err != nil {
@@ -297,6 +317,12 @@ func (c *Cycle) updateOwnership(ctx context.Context, d Instance) error {
 			continue
 		}
 		in := Instance{Declaration: d.Declaration, ID: IDOf(child)} // its item may be gone from the loop
+		if shut, err := c.leavesAlone(ctx, child); err != nil || shut {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		out, err := c.Ports.Applier.Keep(ctx, c.Owner, in.Child(nil), child)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -17,23 +16,48 @@ import (
 	"github.com/orkspace/orkestra/engine/when"
 )
 
-// awaitsChild says whether a declaration can't be rendered because a child, or a field of one, is not there yet. That is a wait
-// for this declaration alone: what it waits for may be made by the next.
-func (in Instance) awaitsChild(ctx context.Context, c *Cycle, err error) bool {
+// awaits says whether a declaration can't be rendered because a child, an object of cross, or a field of one, is not there yet. That is a
+// wait for this declaration alone: a child that it waits for may be made by the next, and others fill in fields when they like.
+func (in Instance) awaits(ctx context.Context, c *Cycle, err error) bool {
 	if c.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
-	absent, ok := errors.AsType[*roots.AbsentError](err)
-	if !ok || len(absent.Path) == 0 || absent.Path[0] != compile.RootChildren {
+	reason, what, lacks := Lacks(err)
+	if !lacks {
 		return false
 	}
 	c.applied.hold(in)
 	c.Jobs.postpone(ctx, in)
 	if !in.Optional {
-		c.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, c), absent.Path))
+		c.Wait(in.ID, reason, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, c), what))
 		c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 	}
 	return true
+}
+
+// isShutOut says whether an instance can't be made because a namespace no longer lets the resource in. It stops alone: its children there
+// stay as they are, and everything else goes on, also what is pruned.
+func (in Instance) isShutOut(ctx context.Context, c *Cycle, err error) bool {
+	refusal, ok := errors.AsType[*stage.UnreachableError](err)
+	if !ok || !refusal.Withdrawn {
+		return false
+	}
+	c.applied.hold(in)
+	c.applied.shut[refusal.Namespace] = true
+	c.Wait(in.ID, v1alpha1.ReasonNamespaceWithdrawn, fmt.Sprintf("%s: %s; what is there stays as it is", in.Label(ctx, c), refusal))
+	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
+	return true
+}
+
+// leavesAlone says whether a child that is made once must not be written because its namespace no longer lets the resource in. Nothing waits
+// for that, since nothing is declared of it any more.
+func (c *Cycle) leavesAlone(ctx context.Context, child *unstructured.Unstructured) (bool, error) {
+	err := c.MayWrite(ctx, child)
+	if refusal, ok := errors.AsType[*stage.UnreachableError](err); ok {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s; it stays as it is", refusal))
+		return true, nil
+	}
+	return false, err
 }
 
 // open asks the gate of an instance, and does what a false one asks for.
@@ -67,11 +91,18 @@ func (in Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
 	if res.Choice || in.Optional {
 		return
 	}
-	message := res.Message()
-	if len(existing) > 0 && keep {
-		message += fmt.Sprintf("; %s %q is left as it is", existing[0].GetKind(), c.ChildName(existing[0]))
+	if !keep {
+		existing = nil
 	}
-	c.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", in.Label(ctx, c), message))
+	waits(ctx, c, in, res.Message(), existing)
+}
+
+// waits shows what an instance waits for, and which child is left as it is, if any.
+func waits(ctx context.Context, c *Cycle, in Instance, why string, left []*unstructured.Unstructured) {
+	if len(left) > 0 {
+		why += fmt.Sprintf("; %s %q is left as it is", left[0].GetKind(), c.ChildName(left[0]))
+	}
+	c.Wait(in.ID, v1alpha1.ReasonWaitingForGate, fmt.Sprintf("%s: %s", in.Label(ctx, c), why))
 	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 }
 

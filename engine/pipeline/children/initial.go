@@ -58,7 +58,7 @@ func scaleTarget(scaler *unstructured.Unstructured) childKey {
 	ref, _, _ := unstructured.NestedStringMap(scaler.Object, "spec", "scaleTargetRef")
 	kind := schema.FromAPIVersionAndKind(ref["apiVersion"], ref["kind"])
 	kind.Version = ""
-	return childKey{kind: kind, namespace: scaler.GetNamespace(), name: ref["name"]}
+	return childKey{kind: kind, namespace: keyOf(scaler).namespace, name: ref["name"]}
 }
 
 // of gives the autoscalers of a declaration that are there when this cycle is over, as far as can be told before it: those

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -40,12 +41,33 @@ func takeLifeTime(job *unstructured.Unstructured) any {
 	return seconds
 }
 
-// runSeparator stands between the hash and the name in what a Job's completion is noted with.
-const runSeparator = " "
+// What stands between the parts of what a Job's completion is noted with.
+const (
+	runSeparator   = " "
+	valueSeparator = "/"
+)
 
-// runOf is what the completion of a Job is noted with: the hash of what is declared, and which object it is.
+// runOf is what the completion of a Job is noted with: the hash of what is declared, that of the values of rerunOn where there are some, and
+// which object it is.
 func (j *Jobs) runOf(job *unstructured.Unstructured) string {
-	return drift.Hash(job) + runSeparator + j.cycle.ChildName(job)
+	run := drift.Hash(job)
+	if values := job.GetAnnotations()[v1alpha1.AnnotationRerunOn]; values != "" {
+		run += valueSeparator + values
+	}
+	return run + runSeparator + j.cycle.ChildName(job)
+}
+
+// sameValues says whether two runs of a Job are for the same values of rerunOn.
+func sameValues(a, b string) bool {
+	values := valuesOf(a)
+	return values != "" && values == valuesOf(b) && jobNameOf(a) == jobNameOf(b)
+}
+
+// valuesOf is the hash of the values that a run is for; empty: there is none.
+func valuesOf(run string) string {
+	hashes, _, _ := strings.Cut(run, runSeparator)
+	_, values, _ := strings.Cut(hashes, valueSeparator)
+	return values
 }
 
 // jobNameOf gives the name of a run's object, as ChildName does. A Job under another name is another Job.
@@ -84,9 +106,9 @@ func (j *Jobs) prepare(ctx context.Context, in Instance, obj *unstructured.Unstr
 		}
 		giveLifeTime(obj, seconds)
 		return w, nil
-	case jobNameOf(done) == jobNameOf(run) && !in.Replace:
+	case sameValues(done, run), jobNameOf(done) == jobNameOf(run) && !in.Replace && !in.Rerun:
 		return nil, nil // it is left as it is, and is not run again
-	case in.Replace && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
+	case (in.Replace || in.Rerun) && ran != "" && ran != run && live.GetDeletionTimestamp() == nil:
 		return nil, j.replace(ctx, in, live)
 	default:
 		return w, nil
@@ -119,7 +141,7 @@ func giveLifeTime(job *unstructured.Unstructured, seconds any) {
 // "" for one that has not.
 func (j *Jobs) completion(ctx context.Context, in Instance, live *unstructured.Unstructured, run string) (string, error) {
 	marks := DoneMarks(j.cycle.Stored)
-	if live == nil || JobState(live) != batchv1.JobComplete {
+	if live == nil || settle.JobState(live) != batchv1.JobComplete {
 		return marks[in.ID], nil
 	}
 	// Earlier versions did not write on a Job with what it runs.
@@ -143,7 +165,7 @@ func (j *Jobs) replace(ctx context.Context, in Instance, live *unstructured.Unst
 
 // finishKept does for a living Job that is made once what its end asks for: it is noted, and then it gets its life time.
 func (j *Jobs) finishKept(ctx context.Context, in Instance, live *unstructured.Unstructured) error {
-	if live.GetDeletionTimestamp() != nil || JobState(live) != batchv1.JobComplete {
+	if live.GetDeletionTimestamp() != nil || settle.JobState(live) != batchv1.JobComplete {
 		return nil
 	}
 	if _, err := j.completion(ctx, in, live, j.runOf(live)); err != nil {
@@ -167,7 +189,7 @@ func (j *Jobs) ExpireFinished(ctx context.Context, in Instance) error {
 		return nil
 	}
 	for _, live := range j.cycle.Living.Find(in) {
-		if live.GetDeletionTimestamp() == nil && JobState(live) == batchv1.JobComplete {
+		if live.GetDeletionTimestamp() == nil && settle.JobState(live) == batchv1.JobComplete {
 			if err := j.expire(ctx, live); err != nil {
 				return err
 			}
@@ -186,6 +208,9 @@ func (j *Jobs) expire(ctx context.Context, live *unstructured.Unstructured) erro
 	if err != nil {
 		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("annotation %s of Job %q: wanted seconds, got %q: remove it, or mend it",
 			v1alpha1.AnnotationLifeTime, j.cycle.ChildName(live), text))
+	}
+	if alone, err := j.cycle.leavesAlone(ctx, live); err != nil || alone {
+		return err
 	}
 	out, err := j.cycle.Ports.Applier.Expire(ctx, live, seconds)
 	if err != nil {
@@ -215,22 +240,6 @@ func (j *Jobs) forget(ctx context.Context) error {
 		j.cycle.ReconcileAt(j.cycle.Now) // templates have seen their Jobs, which are gone now, and no event says so
 	}
 	return j.cycle.Remember(ctx, marks)
-}
-
-// JobState is the condition that ended a Job, or "".
-func JobState(job *unstructured.Unstructured) batchv1.JobConditionType {
-	// A missing or odd status is that of a Job that has not ended.
-	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	for _, c := range conditions {
-		m, ok := c.(map[string]any)
-		if !ok || m["status"] != string(metav1.ConditionTrue) {
-			continue
-		}
-		if t, _ := m[fieldType].(string); t == string(batchv1.JobComplete) || t == string(batchv1.JobFailed) {
-			return batchv1.JobConditionType(t)
-		}
-	}
-	return ""
 }
 
 // DoneMarks reads which Jobs of a resource have completed, by declaration and hash, and what of its clean-up is finished. A mark that

@@ -42,7 +42,7 @@ func (j *Jobs) outdated(id, ran string) bool {
 func (j *Jobs) declareRun(in Instance, live *unstructured.Unstructured, done, run string) {
 	kept := jobNameOf(done) == jobNameOf(run) || live != nil
 	delete(j.runs, in.ID)
-	if in.Replace || !kept {
+	if in.Replace || in.Rerun && !sameValues(done, run) || !kept {
 		j.runs[in.ID] = run
 	}
 	j.cycle.Living.forgetView()
@@ -67,13 +67,16 @@ func (j *Jobs) postpone(ctx context.Context, in Instance) {
 		return // it is not to run
 	}
 	same, err := in.Identity(ctx, j.cycle)
-	if err == nil && !in.Replace && (j.cycle.Living.at(keyOf(same)) != nil || jobNameOf(DoneMarks(j.cycle.Stored)[in.ID]) == j.cycle.ChildName(same)) {
+	if err == nil && !in.Replace && !in.Rerun && (j.cycle.Living.at(keyOf(same)) != nil || jobNameOf(DoneMarks(j.cycle.Stored)[in.ID]) == j.cycle.ChildName(same)) {
 		return // it is left as it is, or corrected in place
 	}
 	run := ""
 	if obj, err := in.Render(ctx, j.cycle); err == nil {
 		takeLifeTime(obj)
 		run = j.runOf(obj)
+	}
+	if sameValues(DoneMarks(j.cycle.Stored)[in.ID], run) {
+		return // it has completed for these values
 	}
 	j.runs[in.ID] = run
 	j.cycle.Living.forgetView()
@@ -135,7 +138,7 @@ func (j *Jobs) ended(d *declare.Declaration, id, name string) *unstructured.Unst
 		job.SetNamespace(namespace)
 		job.SetName(rest)
 	} else {
-		job.SetNamespace(j.cycle.Stored.GetNamespace())
+		job.SetNamespace(j.cycle.Home())
 		job.SetName(name)
 	}
 	return job

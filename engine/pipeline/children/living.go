@@ -120,6 +120,19 @@ func (l *Living) treeOf(view func(*unstructured.Unstructured) map[string]any) ma
 	return tree
 }
 
+// byInstance gives the children that templates see by the ids of their instances. Of two of one instance, while a name changes, it is the
+// one that is declared now.
+func (l *Living) byInstance() map[string]*unstructured.Unstructured {
+	l.viewed = true
+	out := map[string]*unstructured.Unstructured{}
+	for _, child := range l.visible() {
+		if !l.cycle.applied.superseded(child) {
+			out[IDOf(child)] = child
+		}
+	}
+	return out
+}
+
 // at gives the living child in a place; nil where there is none.
 func (l *Living) at(key childKey) *unstructured.Unstructured {
 	all := l.All()

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +20,9 @@ func (c *Cycle) alreadyMade(ctx context.Context, in Instance) (w *pending, found
 	live := c.Living.at(keyOf(same))
 	switch {
 	case live != nil && apply.ManagedByUs(live):
+		if alone, err := c.leavesAlone(ctx, live); err != nil || alone {
+			return nil, alone, cmp.Or(err, c.applied.add(same, in))
+		}
 		w = &pending{in: in, child: in.Child(same), live: live}
 	case live == nil && in.IsJob() && jobNameOf(DoneMarks(c.Stored)[in.ID]) == c.ChildName(same):
 	default:
@@ -41,7 +45,7 @@ func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := in.objectNamespace(ctx, c, data)
+	namespace, err := in.objectNamespace(ctx, c, data) // whether it lets the resource in is asked before anything is written there
 	if err != nil {
 		return nil, err
 	}

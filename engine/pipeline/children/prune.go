@@ -8,9 +8,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -31,26 +34,60 @@ func (prune) Name() string { return stage.StepPrune }
 func (p prune) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
 	c.applied.complete = true
 	keep := p.mayGoBack(ctx, c)
-	for _, child := range c.Living.All() {
-		switch {
-		case !c.Prunable(child):
-		case child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box:
-			// A former box made it. Whether it is still wanted is not for this one to say.
-			c.LeftBehind++
-		case keep:
-		default:
-			if err := c.Discard(ctx, child); err != nil {
-				return stage.Hold, fmt.Errorf("%s: %w", IDOf(child), err)
-			}
-		}
-	}
+	ours, formers := undeclared(c)
+	c.LeftBehind += formers
 	if keep {
 		return stage.Next, nil
+	}
+	if err := discardUndeclared(ctx, c, ours); err != nil {
+		return stage.Hold, err
 	}
 	if err := c.Leave(ctx, c.applied.namespaces()); err != nil {
 		return stage.Hold, err
 	}
 	return stage.Next, c.Jobs.forget(ctx)
+}
+
+// undeclared gives the children of this box that no declaration stands for, also those that are being deleted, and counts those of former
+// boxes. Whether these are still wanted is not for this box to say.
+func undeclared(c *Cycle) (ours []*unstructured.Unstructured, formers int32) {
+	for _, child := range c.Living.All() {
+		switch {
+		case c.covers(child):
+		case child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box:
+			ours = append(ours, child)
+		case child.GetDeletionTimestamp() == nil:
+			formers++
+		}
+	}
+	return ours, formers
+}
+
+// discardUndeclared deletes children that no declaration stands for. In reverse, those that come next follow when the ones before them are
+// gone. What has no finalizer is gone at once, so the loop goes on without waiting for events.
+func discardUndeclared(ctx context.Context, c *Cycle, going []*unstructured.Unstructured) error {
+	for asked := map[types.UID]bool{}; len(going) > 0; going, _ = undeclared(c) {
+		next := declare.NextToGo(c.Declared, going, IDOf)
+		rest := slices.DeleteFunc(slices.Clone(next), func(child *unstructured.Unstructured) bool {
+			return asked[child.GetUID()] || child.GetDeletionTimestamp() != nil
+		})
+		for _, child := range rest {
+			asked[child.GetUID()] = true
+			if err := c.Discard(ctx, child); err != nil {
+				return fmt.Errorf("%s: %w", IDOf(child), err)
+			}
+		}
+		if len(rest) > 0 {
+			continue
+		}
+		if at := slices.IndexFunc(going, func(child *unstructured.Unstructured) bool { return !slices.Contains(next, child) }); at >= 0 {
+			first, later := settle.InTheWay(next), going[at]
+			c.Wait("", v1alpha1.ReasonChildTerminating, fmt.Sprintf("waiting for %s %q to be gone, before %s %q is deleted%s",
+				first.GetKind(), c.ChildName(first), later.GetKind(), c.ChildName(later), settle.HeldBy(first)))
+		}
+		return nil
+	}
+	return nil
 }
 
 // mayGoBack says whether the resource may still be rolled back from what this cycle makes of it: at a generation that has not

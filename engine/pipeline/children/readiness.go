@@ -8,6 +8,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -43,22 +44,28 @@ func (l *Living) Unsettled(ctx context.Context) ([]stage.Blocker, error) {
 func (l *Living) StateOf(
 	ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured, items map[*declare.Declaration]map[string]Instance,
 ) (stage.Weight, string, error) {
-	weight, why := whyUnsettled(d, child)
-	if d.ReadyWhen == nil || stale(child) {
-		return weight, why, nil
-	}
 	in := InstanceOf(d)
-	if d.ReadyWhen.ReadsItem {
+	if d.ReadyWhen != nil && d.ReadyWhen.ReadsItem {
 		if items[d] == nil {
 			items[d] = l.instancesByID(ctx, d)
 		}
 		var found bool
 		if in, found = items[d][IDOf(child)]; !found {
 			// A gate keeps the child of an item that is gone. What the conditions ask of it is gone with the item.
+			weight, why := settle.Why(d, child)
 			return weight, why, nil
 		}
 	}
-	unmet, err := in.Unmet(ctx, l.cycle, child)
+	return stateOf(ctx, l.cycle, in, child)
+}
+
+// stateOf says why the child of an instance is not current; "" where it is.
+func stateOf(ctx context.Context, c *Cycle, in Instance, child *unstructured.Unstructured) (stage.Weight, string, error) {
+	weight, why := settle.Why(in.Declaration, child)
+	if in.ReadyWhen == nil || settle.Stale(child) {
+		return weight, why, nil
+	}
+	unmet, err := in.Unmet(ctx, c, child)
 	switch {
 	case err != nil || unmet == "":
 		return stage.ChildOnItsWay, "", err
@@ -67,14 +74,6 @@ func (l *Living) StateOf(
 	default:
 		return stage.ChildOnItsWay, unmet, nil
 	}
-}
-
-// stale says whether the state of an object says nothing of what is declared now: it is being deleted, or its controller has not
-// seen the last change.
-func stale(child *unstructured.Unstructured) bool {
-	// A status of another shape tells nothing of generations.
-	observed, found, err := unstructured.NestedInt64(child.Object, "status", "observedGeneration")
-	return child.GetDeletionTimestamp() != nil || found && err == nil && observed != child.GetGeneration()
 }
 
 // instancesByID gives the instances of a declaration by the ids of their children. It gives none where the loop can't be evaluated: the

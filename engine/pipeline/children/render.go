@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
@@ -40,10 +43,13 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if object.Namespace, err = in.objectNamespace(ctx, c, data); err != nil {
 		return nil, err
 	}
-	if object.Labels, err = stage.Texts(ctx, "labels", in.Labels, data); err != nil {
+	if err = in.mayReach(ctx, c, object.Namespace); err != nil {
 		return nil, err
 	}
-	if object.Annotations, err = stage.Texts(ctx, "annotations", in.Annotations, data); err != nil {
+	if object.Labels, err = texts(ctx, "labels", in.Labels, data); err != nil {
+		return nil, err
+	}
+	if object.Annotations, err = texts(ctx, "annotations", in.Annotations, data); err != nil {
 		return nil, err
 	}
 	if object.Short, err = stage.Tree(ctx, "", in.Short, data); err != nil {
@@ -59,6 +65,13 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if err != nil {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, in.Unfit(err))
 	}
+	if err := check.RenderedMarks(obj); err != nil {
+		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
+	}
+	if in.Rerun {
+		values := &unstructured.Unstructured{Object: map[string]any{kinds.RerunOn: object.Short[kinds.RerunOn]}}
+		annotate(obj, v1alpha1.AnnotationRerunOn, drift.Hash(values))
+	}
 	if in.Phase == declare.OnDelete && in.IsJob() {
 		rememberLifeTime(obj, takeLifeTime(obj))
 	}
@@ -69,10 +82,24 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	if why := check.GrantsRights(obj, !namespaced); why != "" && !in.MayGrant {
+	leave := check.Leave{Account: !c.Account.IsManager(), Flag: in.MayGrant}
+	if why := check.GrantsRights(obj, !namespaced, leave); why != "" {
 		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(why)) // which could not be told when the box was compiled
 	}
 	return obj, nil
+}
+
+// texts evaluates texts of which later ones win.
+func texts(ctx context.Context, what string, all []*expr.Value, data expr.Data) (map[string]string, error) {
+	out := map[string]string{}
+	for _, v := range all {
+		more, err := stage.Texts(ctx, what, v, data)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, more)
+	}
+	return out, nil
 }
 
 // defaults looks up the workload and the Service that the kind's defaults are taken from.
@@ -122,6 +149,14 @@ func (in Instance) referenced(ctx context.Context, c *Cycle, of *declare.Declara
 }
 
 func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
+	namespaced, err := in.namespaced(c)
+	if err != nil {
+		return "", err
+	}
+	shared := !namespaced && c.Home() != ""
+	if in.Name == nil && shared {
+		return check.ClusterName(in.GVK, c.Home(), c.Stored.GetName()), nil
+	}
 	if in.Name == nil {
 		return c.Stored.GetName(), nil
 	}
@@ -134,25 +169,40 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 			err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 		}
 	}
+	if err != nil || !shared || c.Living.at(childKey{kind: in.GVK, name: name}) != nil {
+		return name, err // what lives keeps its name
+	}
+	if !in.ReadsNamespace() { // which the compiler could not tell of a kind that was not installed then
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(in.SharedName()))
+	}
+	if err = check.TellsNamespace(in.GVK, name, in.fixedName(), c.Home(), c.Stored.GetName(), in.MayShow(in.Name.Paths())); err != nil {
+		err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
+	}
 	return name, err
 }
 
-// objectNamespace is where the object goes. A template may not lead a namespaced resource's author into a namespace that does not allow it
-// (see MayReach); one that the box names literally is the box author's decision.
+// fixedName is what of the name is the same for all resources.
+func (in Instance) fixedName() check.Fixed {
+	const path = "\x00" // which no name holds
+	text, simple := in.Name.Filled(path)
+	fixed := check.Fixed{NamespaceAlone: in.ReadsNamespace() && len(in.Name.Paths()) == 1}
+	if first := strings.Index(text, path); simple && first >= 0 {
+		fixed.Before, fixed.After = text[:first], text[strings.LastIndex(text, path)+1:]
+	}
+	return fixed
+}
+
+// objectNamespace is where the object goes; empty for a cluster-scoped one.
 func (in Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
 	namespaced, err := in.namespaced(c)
 	if err != nil {
 		return "", err
 	}
-	own := c.Stored.GetNamespace()
 	if !namespaced {
-		// The compiler can't tell this of a kind that was not installed then.
-		if own != "" && !in.ReadsNamespace() {
-			return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(in.SharedName()))
-		}
 		return "", nil
 	}
 	if in.Namespace == nil {
+		own := c.Home()
 		if own == "" {
 			return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("namespace: a cluster-scoped resource has none; say in which one the %s goes", in.GVK.Kind))
 		}
@@ -162,14 +212,19 @@ func (in Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data
 	if err != nil {
 		return "", err
 	}
-	show := in.MayShow(in.Namespace.Paths())
-	if err := check.RenderedNamespace(ns, show); err != nil {
+	if err := check.RenderedNamespace(ns, in.MayShow(in.Namespace.Paths())); err != nil {
 		return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 	}
-	if _, literal := in.Namespace.Literal(); literal {
-		return ns, nil
+	return ns, nil
+}
+
+// mayReach asks whether the object may go into a namespace.
+func (in Instance) mayReach(ctx context.Context, c *Cycle, namespace string) error {
+	if in.Namespace == nil {
+		return nil // it is the resource's own, or none
 	}
-	return ns, c.MayReach(ctx, "namespace", ns, show)
+	_, literal := in.Namespace.Literal()
+	return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Literal: literal, Show: in.MayShow(in.Namespace.Paths())})
 }
 
 func (in Instance) namespaced(c *Cycle) (bool, error) {

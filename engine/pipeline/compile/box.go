@@ -32,8 +32,14 @@ type Box struct {
 	Secrets *expr.Scope
 	// ReadsStatus says whether any template or condition reads the resource's own status.
 	ReadsStatus bool
+	// ValuesRead are the names of the values that are read.
+	ValuesRead map[string]bool
 	// ObservedKinds are the kinds that are read without being owned.
 	ObservedKinds []schema.GroupVersionKind
+	// OutsideReads are what is read of them, one by one.
+	OutsideReads []OutsideRead
+	// Patches are the objects of others that are patched, as they are written.
+	Patches []OutsideRead
 	// ReachesNamespaces says whether a template may lead into another namespace than the resource's.
 	ReachesNamespaces bool
 
@@ -85,6 +91,10 @@ func (b *Box) Tree(scope *expr.Scope, v map[string]any, at *field.Path) *expr.Va
 	if len(v) == 0 {
 		return nil
 	}
+	return b.tree(scope, v, at)
+}
+
+func (b *Box) tree(scope *expr.Scope, v any, at *field.Path) *expr.Value {
 	compiled, errs := scope.CompileValue(v, at)
 	b.failOnce(errs)
 	return compiled

@@ -6,9 +6,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
@@ -27,14 +29,28 @@ type Env struct {
 	// BoxSchema gives the schema of the CRD that another box serves; nil where that is not known. Paths through cross are
 	// checked against it. nil: nothing is known of other boxes.
 	BoxSchema func(box string) *apiextensionsv1.JSONSchemaProps
+	// BoxCRD gives the CRD that another box serves; nil where that is not known. The right to read its resources is derived from it. nil:
+	// nothing is known of other boxes.
+	BoxCRD func(box string) *CRD
 	// DependsOn names the boxes that another box depends on. nil: rings of dependencies can't be seen.
 	DependsOn func(box string) []string
 	// FormerPlaces are those of the kept revisions of the box: there may be children of them.
 	FormerPlaces boxspec.Places
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
+	// Elders are the older boxes over the same kind of others: what they select is theirs.
+	Elders []Elder
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
 	ExternalOnly bool
+}
+
+// Elder is an older box over the same kind of others, and what it selects.
+type Elder struct {
+	// Box is its name.
+	Box string
+	// Namespaces and Selector are those of its spec.
+	Namespaces v1alpha1.NamespaceSelection
+	Selector   *metav1.LabelSelector
 }
 
 // CRD is a CRD in the version that a plan works in.
@@ -58,6 +74,9 @@ type CRD struct {
 	HasStatus bool
 	// Schema of the version; nil where it has none.
 	Schema *apiextensionsv1.JSONSchemaProps
+	// OfOthers says that the box is not the operator of the kind: it serves some objects of others, and leaves them as they are. Nothing is
+	// written to their metadata, and of their status only what the box declares.
+	OfOthers bool
 }
 
 // Same says whether a plan for one of the two is a plan for the other.

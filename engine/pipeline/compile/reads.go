@@ -22,10 +22,24 @@ func (b *Box) Reads(paths []expr.Path) (usesChildren bool) {
 			usesChildren = true
 		case RootStatus:
 			b.ReadsStatus = true
+		case RootValues:
+			b.readsValue(p)
 		default:
 		}
 	}
 	return usesChildren
+}
+
+// readsValue notes a path below values: one of them, or all.
+func (b *Box) readsValue(p expr.Path) {
+	if b.ValuesRead == nil {
+		b.ValuesRead = map[string]bool{}
+	}
+	for i := range b.Spec.Values {
+		if name := b.Spec.Values[i].Name; len(p) == 1 || p[1] == name {
+			b.ValuesRead[name] = true
+		}
+	}
 }
 
 // Observe notes a kind that is read without being owned: the right to do so is needed, and its objects are watched.
@@ -33,6 +47,26 @@ func (b *Box) Observe(kind schema.GroupVersionKind) {
 	if !slices.Contains(b.ObservedKinds, kind) {
 		b.ObservedKinds = append(b.ObservedKinds, kind)
 	}
+}
+
+// OutsideRead is something that is read without being owned, as it is written: one object, or all that labels select.
+type OutsideRead struct {
+	// Box whose resources are read; empty: objects of a kind are.
+	Box string
+	// Kind of the objects, where no box is named.
+	Kind schema.GroupVersionKind
+	// Namespace of the objects; empty: that of the resource.
+	Namespace string
+	// Name of the object; empty: all that labels select.
+	Name string
+}
+
+// ReadOutside notes that something is read without being owned. Its kind is observed.
+func (b *Box) ReadOutside(read OutsideRead) {
+	if read.Box == "" {
+		b.Observe(read.Kind)
+	}
+	b.OutsideReads = append(b.OutsideReads, read)
 }
 
 // LeadsTo notes whether a template for a namespace may lead into another one than the resource's.

@@ -18,10 +18,16 @@ const (
 	RootChildren = "children"
 	RootCross    = "cross"
 	RootExternal = "external"
+	// RootValues is what the box has given names to.
+	RootValues = "values"
 	// RootPrevious is the snapshot, for the templates of onRollback.
 	RootPrevious = "previous"
 	// RootObject is the child itself, in the conditions under which it counts as current.
 	RootObject = "object"
+
+	// RootError is what a cycle has ended with, and RootConditions are the conditions that it comes to, for the fields of the status.
+	RootError      = "error"
+	RootConditions = "conditions"
 
 	// RootItem, RootKey and RootIndex are what a loop gives to its templates.
 	RootItem  = "item"

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // mistakes.
 func Compile(b *compile.Box) *Set {
 	at := field.NewPath("spec")
-	c := &compiler{Box: b}
+	c := &compiler{Box: b, written: map[*Declaration]*v1alpha1.Declaration{}}
 	gate, errs := when.CompileGate(b.Spec.Gate, b.Scope, at)
 	b.Fail(errs...)
 	c.gate = gate
@@ -31,22 +32,30 @@ func Compile(b *compile.Box) *Set {
 	if b.Spec.Rollback != nil {
 		s.OnRollback = c.group(b.Spec.Rollback.OnRollback, OnRollback, at.Child("rollback", "onRollback"))
 	}
+	s.Patches = c.patched
 	s.index()
+	c.idsOfKinds(s.all())
 	for _, group := range [][]*Declaration{s.Live, s.OnDelete, s.OnRollback} {
 		c.uniqueIDs(group)
+		c.after(group)
 	}
+	c.uniqueIDs(slices.Concat(s.Live, s.Patches))
 	all := s.all()
 	c.defaultSources(s.Live, all)
-	for _, d := range all {
+	for _, d := range slices.Concat(all, s.Patches) {
 		d.Outside = b.Outside(d.outsidePaths())
 	}
-	c.ownerReferences(s)
+	c.childDeletion(s)
 	quotable(all)
+	quotablePatches(s.Patches)
 	for _, group := range [][]*Declaration{s.Live, s.OnRollback} {
 		noteReads(group)
 		c.rings(group)
 	}
 	noteNeeds(s.Live)
+	if s.Reverse {
+		s.noteReaders()
+	}
 	return s
 }
 
@@ -54,6 +63,9 @@ func Compile(b *compile.Box) *Set {
 type compiler struct {
 	*compile.Box
 	gate *when.Gate // the box's own
+	// written are the declarations as they are written.
+	written map[*Declaration]*v1alpha1.Declaration
+	patched []*Declaration // what is patched
 }
 
 // group compiles one resource group. Keys go in the order of their ranks and names, so that equal boxes make equal plans.
@@ -63,6 +75,10 @@ func (c *compiler) group(g v1alpha1.ResourceGroup, phase Phase, at *field.Path) 
 		kind, ok := kinds.Lookup(key)
 		if !ok {
 			c.unknownKey(key, at.Child(key))
+			continue
+		}
+		if kind.IsPatch() {
+			c.patches(kind, g[key], phase, at.Child(key))
 			continue
 		}
 		for i := range g[key] {
@@ -108,11 +124,40 @@ func (c *compiler) uniqueIDs(group []*Declaration) {
 	}
 }
 
-// ownerReferences says which children the garbage collector may delete with their owner. A foreground deletion would remove them before
-// the clean-up runs, so with onDelete there are none, unless asked for.
-func (c *compiler) ownerReferences(s *Set) {
-	childrenFirst := c.Spec.Deletion != nil && c.Spec.Deletion.ChildrenFirst
+// idsOfKinds reports ids that templates would take for a kind of the box's children. Those of the kinds that have keys are refused in any
+// box; others, such as Pods, are known by their manifests.
+func (c *compiler) idsOfKinds(all []*Declaration) {
+	for _, d := range all {
+		same := func(other *Declaration) bool {
+			return d.ID == kinds.SingularOf(other.GVK) || d.ID == kinds.PluralOf(other.GVK)
+		}
+		if at := slices.IndexFunc(all, same); at >= 0 && d.Explicit && !kinds.IsName(d.ID) {
+			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,
+				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id", all[at].GVK.Kind, all[at].Where)))
+		}
+	}
+}
+
+// childDeletion says who deletes children with their owner. A foreground deletion would remove what has an owner reference before the
+// clean-up runs, so with onDelete there are none, unless asked for. The garbage collector knows no order, so in reverse there are none either.
+func (c *compiler) childDeletion(s *Set) {
+	var spec v1alpha1.DeletionSpec
+	if c.Spec.Deletion != nil {
+		spec = *c.Spec.Deletion
+	}
+	at := field.NewPath("spec", "deletion")
+	switch spec.Children {
+	case "":
+	case v1alpha1.DeletedInReverse:
+		s.Reverse = true
+		if spec.ChildrenFirst {
+			c.Fail(field.Forbidden(at.Child("childrenFirst"), "it gives children owner references, by which Kubernetes deletes them in no order, "+
+				"and spec.deletion.children is Reverse; remove one of them"))
+		}
+	default:
+		c.Fail(field.NotSupported(at.Child("children"), spec.Children, []v1alpha1.ChildDeletion{v1alpha1.DeletedByCollector, v1alpha1.DeletedInReverse}))
+	}
 	for _, d := range slices.Concat(s.Live, s.OnRollback) {
-		d.OwnerReference = len(s.OnDelete) == 0 || childrenFirst
+		d.OwnerReference = !s.Reverse && (len(s.OnDelete) == 0 || spec.ChildrenFirst)
 	}
 }

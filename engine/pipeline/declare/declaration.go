@@ -59,8 +59,8 @@ type Declaration struct {
 type Content struct {
 	// Name and Namespace; nil: those of the resource.
 	Name, Namespace *expr.Template
-	// Labels and Annotations, also those that all children have in common.
-	Labels, Annotations map[string]*expr.Template
+	// Labels and Annotations: first those that all children have in common, then those of the declaration, which win.
+	Labels, Annotations []*expr.Value
 	// Short are the short fields, or the manifest; Spec is the overlay.
 	Short, Spec *expr.Value
 	// Ports are the port fields alone, from which others take defaults.
@@ -83,6 +83,8 @@ type Mode struct {
 	MayGrant bool
 	// Replace says that the child is made again where it can't be changed; a Job when what is declared of it changes.
 	Replace bool
+	// Rerun says that a Job which has completed runs again when the values of rerunOn change, and only then.
+	Rerun bool
 	// FailurePolicy of a Job of onDelete.
 	FailurePolicy v1alpha1.JobFailurePolicy
 	// Initial are fields that are set when the object is made, and then left alone.

@@ -10,6 +10,8 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -20,19 +22,22 @@ type entry struct {
 	c           *compiler
 	at          *field.Path
 	short, spec map[string]any // as decoded
-	d           *Declaration   // what it compiles to
+	// what stands in labels and annotations, and in those that all children have in common
+	labels, annotations, commonLabels, commonAnnotations compile.Texts
+	rerunOn                                              *expr.Value  // the values of rerunOn
+	d                                                    *Declaration // what it compiles to
 }
 
 // declaration compiles one entry; it is nil when its kind can't be told.
 func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase Phase, at *field.Path) *Declaration {
 	d := &Declaration{Kind: kind, GVK: kind.GVK, Phase: phase, Where: at.String()}
 	d.Optional, d.Adopt, d.Orphan = in.Optional, in.Adopt == v1alpha1.AdoptIfUnowned, in.DeletionPolicy == v1alpha1.ChildOrphan
-	d.Labels, d.Annotations = map[string]*expr.Template{}, map[string]*expr.Template{}
 	e := &entry{Declaration: in, c: c, at: at, d: d}
+	c.written[d] = in
 	e.short = e.decodeShort()
 	e.spec = e.object(in.Spec, at.Child("spec"))
 	d.takes.written, d.takes.overlay = e.short, e.spec
-	c.Fail(kind.Check(e.short, e.spec, expr.IsTemplate, at)...)
+	c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
 	if d.IsManifest() && !e.kindOfManifest() {
 		return nil
 	}
@@ -43,6 +48,18 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	e.place()
 	e.literals()
 	return d
+}
+
+// yieldOf says what a string gives when it is rendered.
+func yieldOf(text string) shape.Yield {
+	switch {
+	case !expr.IsTemplate(text):
+		return shape.Literal
+	case expr.GivesText(text):
+		return shape.Text
+	default:
+		return shape.Anything
+	}
 }
 
 // decodeShort decodes the short fields.

@@ -19,6 +19,8 @@ type Gates struct {
 	GateReadsItem bool
 	// ReadyWhen are conditions under which a child is current; nil: kstatus says it.
 	ReadyWhen *Ready
+	// After are the declarations whose children must be there and current before this one acts.
+	After []*Declaration
 
 	keepsOnChoice, keepsOnWait, neverDeletes bool
 }

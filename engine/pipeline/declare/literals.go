@@ -2,12 +2,12 @@ package declare
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 )
 
@@ -24,13 +24,15 @@ func (e *entry) literals() {
 	}
 	c.Fail(check.Name(d.GVK, name, where)...)
 	c.Fail(check.TemplatedName(d.GVK, d.Name, name, where)...)
-	c.Fail(check.Labels(e.Labels, e.at.Child("labels"))...)
-	c.Fail(check.Annotations(e.Annotations, e.at.Child("annotations"))...)
+	c.Fail(check.Labels(e.labels.Written, e.at.Child("labels"))...)
+	c.Fail(check.Annotations(e.annotations.Written, e.at.Child("annotations"))...)
 	if d.Kind.IsWorkload() {
 		c.Fail(check.Labels(check.Texts(e.short["podLabels"]), e.at.Child("podLabels"))...)
 		c.Fail(check.Annotations(check.Texts(e.short["podAnnotations"]), e.at.Child("podAnnotations"))...)
 	}
 	c.Fail(check.DataKeys(d.GVK, body, at)...)
+	c.Fail(check.Marks(body, at)...)
+	c.Fail(check.Marks(e.spec, e.at.Child("spec"))...)
 }
 
 // place checks where the object of a declaration goes: a cluster-scoped one has no namespace, and one that has one must be told
@@ -54,18 +56,15 @@ func (e *entry) grants() {
 	d, crd := e.d, e.c.Env.CRD
 	d.MayGrant = e.c.Env.AllowGrantingKinds
 	root := check.Scope(d.GVK, e.c.Env.Mapper) == meta.RESTScopeNameRoot
-	if why := check.GrantsRights(e.asWritten(), root); why != "" && !d.MayGrant {
+	leave := check.Leave{Account: e.c.Spec.ServiceAccountRef != nil, Flag: d.MayGrant}
+	if why := check.GrantsRights(e.asWritten(), root, leave); why != "" {
 		e.c.Fail(field.Forbidden(e.at, why))
 	}
 	if d.GVK.GroupKind() == crd.Kind.GroupKind() && crd.Name != "" {
 		e.c.Fail(field.Forbidden(e.at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", d.GVK.Kind)))
 	}
-	if root && crd.Namespaced && !d.ReadsNamespace() {
-		written := ""
-		if d.Name != nil {
-			written = d.Name.String()
-		}
-		e.c.Fail(field.Invalid(e.at.Child("name"), written, d.SharedName()))
+	if root && crd.Namespaced && d.Name != nil && !d.ReadsNamespace() {
+		e.c.Fail(field.Invalid(e.at.Child("name"), d.Name.String(), d.SharedName()))
 	}
 }
 
@@ -78,16 +77,14 @@ func (e *entry) asWritten() *unstructured.Unstructured {
 	}
 	metadata, _ := body["metadata"].(map[string]any)
 	obj.SetGroupVersionKind(e.d.GVK)
-	obj.SetLabels(merged(check.Texts(metadata["labels"]), e.c.Spec.CommonLabels, e.Labels))
-	obj.SetAnnotations(merged(check.Texts(metadata["annotations"]), e.c.Spec.CommonAnnotations, e.Annotations))
+	obj.SetLabels(merged(check.Texts(metadata["labels"]), e.commonLabels.Written, e.labels.Written))
+	obj.SetAnnotations(merged(check.Texts(metadata["annotations"]), e.commonAnnotations.Written, e.annotations.Written))
 	return obj
 }
 
-func merged(into map[string]string, others ...map[string]v1alpha1.LimitedString) map[string]string {
+func merged(into map[string]string, others ...map[string]string) map[string]string {
 	for _, more := range others {
-		for key, value := range more {
-			into[key] = string(value)
-		}
+		maps.Copy(into, more)
 	}
 	return into
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
 
 // modes reads how the object is written, and what becomes of it.
@@ -16,6 +17,7 @@ func (e *entry) modes() {
 	e.once()
 	e.replace()
 	e.failurePolicy()
+	e.c.rerun(e)
 	e.initial()
 	e.whenFalse()
 }
@@ -75,6 +77,27 @@ func (e *entry) failurePolicy() {
 		e.c.Fail(field.Forbidden(e.at.Child(name), "only jobs of onDelete have a failure policy"))
 	}
 	e.d.FailurePolicy = policy
+}
+
+// rerun reads whether a Job runs for the values of rerunOn. What a Secret holds can't be one of them: their hash stands on the Job, for all
+// to read, and a short secret could be found by trying.
+func (c *compiler) rerun(e *entry) {
+	written := e.short[kinds.RerunOn]
+	at := e.at.Child(kinds.RerunOn)
+	switch d := e.d; {
+	case !d.IsJob() || d.IsManifest() || written == nil || shape.Empty(written):
+	case d.Phase == OnDelete:
+		c.Fail(field.Forbidden(at, "a Job of onDelete runs once, when the resource goes; remove rerunOn"))
+	case d.Once:
+		c.Fail(field.Forbidden(at, "this Job is made once; move it to onReconcile, or set reconcile: true, or remove rerunOn"))
+	case e.Replace:
+		c.Fail(field.Forbidden(at, "rerunOn and replace contradict each other: with replace, the Job runs again for each change; remove one of them"))
+	default:
+		d.Rerun = true
+		if e.rerunOn != nil && slices.ContainsFunc(e.rerunOn.Paths(), c.LeadsToSecret) {
+			c.Fail(field.Forbidden(at, "it reads a Secret, and the hash of these values can be read on the Job"))
+		}
+	}
 }
 
 // ClaimKind is the kind whose objects hold data.

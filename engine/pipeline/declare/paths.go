@@ -33,12 +33,7 @@ func (c *Content) paths() []expr.Path {
 	for _, t := range []*expr.Template{c.Name, c.Namespace} {
 		out = append(out, templatePaths(t)...)
 	}
-	for _, m := range []map[string]*expr.Template{c.Labels, c.Annotations} {
-		for _, t := range m {
-			out = append(out, templatePaths(t)...)
-		}
-	}
-	for _, v := range []*expr.Value{c.Short, c.Spec} {
+	for _, v := range slices.Concat(c.Labels, c.Annotations, []*expr.Value{c.Short, c.Spec}) {
 		if v != nil {
 			out = append(out, v.Paths()...)
 		}

@@ -13,6 +13,10 @@ func noteReads(all []*Declaration) {
 	children := childrenByName(all)
 	for _, d := range all {
 		seen := map[*Declaration]bool{d: true}
+		for _, other := range d.After {
+			seen[other] = true
+			d.Reads.Children = append(d.Reads.Children, other)
+		}
 		for name := range childNamesIn(d.paths()) {
 			for _, other := range children[name] {
 				if !seen[other] {
@@ -32,6 +36,9 @@ func noteNeeds(all []*Declaration) {
 			if len(path) > 1 && path[0] == compile.RootCross {
 				d.Needs = append(d.Needs, compile.Outside{Root: path[0], Name: path[1]}.ID())
 			}
+		}
+		for _, other := range d.After {
+			d.Needs = append(d.Needs, other.ID)
 		}
 		for name := range childNamesIn(d.paths()) {
 			if meant := children[name]; len(meant) == 1 {

@@ -1,15 +1,21 @@
 package declare
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// rings reports declarations whose gates wait for each other's children, or for their own: none of them would ever be made.
+// rings reports declarations that wait for each other's children, or for their own, by their gates or by after: none of them would ever be
+// made.
 func (c *compiler) rings(all []*Declaration) {
 	needs, children := map[*Declaration][]*Declaration{}, childrenByName(all)
 	for _, d := range all {
+		needs[d] = slices.Clone(d.After)
 		for name := range childNamesIn(d.Gate.Needs()) {
 			// Of several, it is not known which one is meant.
 			if meant := children[name]; len(meant) == 1 {
@@ -30,7 +36,7 @@ func (c *compiler) rings(all []*Declaration) {
 		}
 		names = append(names, names[0])
 		c.Fail(field.Invalid(field.NewPath(d.Where), strings.Join(names, " → "),
-			"these wait for each other's children by `when`: none of them would ever be made"))
+			"these wait for each other's children by `when` or `after`: none of them would ever be made"))
 	}
 }
 
@@ -54,4 +60,36 @@ func ringFrom(needs map[*Declaration][]*Declaration, d *Declaration) []*Declarat
 		return nil
 	}
 	return walk(d)
+}
+
+// after finds the declarations that each one of a group comes after.
+func (c *compiler) after(group []*Declaration) {
+	byID := map[string]*Declaration{}
+	var ids []string
+	for _, d := range group {
+		if d.Explicit {
+			byID[d.ID] = d
+			ids = append(ids, d.ID)
+		}
+	}
+	for _, d := range group {
+		at := field.NewPath(d.Where).Child("after")
+		written := c.written[d].After
+		if d.Phase == OnDelete && len(written) > 0 {
+			c.Fail(field.Forbidden(at, "deletion.ordered puts what stands in onDelete in an order; remove after"))
+			continue
+		}
+		for i, id := range written {
+			other := byID[string(id)]
+			switch where := at.Index(i); {
+			case other == nil:
+				c.Fail(field.Invalid(where, string(id), "no declaration that runs with this one has this id"+suggest.DidYouMean(string(id), ids)+"; give the one that is meant an `id`"))
+			case d.Phase == OnCreate && other.Phase == OnReconcile:
+				c.Fail(field.Invalid(where, string(id), fmt.Sprintf("%s stands in onReconcile, which runs after onCreate: move one of the two", other.Where)))
+			case !slices.Contains(d.After, other):
+				d.After = append(d.After, other)
+			default:
+			}
+		}
+	}
 }

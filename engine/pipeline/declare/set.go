@@ -19,12 +19,17 @@ type Set struct {
 	OnCreate, OnReconcile, OnDelete, OnRollback []*Declaration
 	// Live are those of onCreate, then those of onReconcile: what a resource has while it lives.
 	Live []*Declaration
+	// Patches are those that set fields of objects that others own. They make no children.
+	Patches []*Declaration
 	// Scalers are those of HorizontalPodAutoscalers among them.
 	Scalers []*Declaration
+	// Reverse says that children are deleted in the reverse order of what they read.
+	Reverse bool
 
-	byID         map[string]*Declaration // of Live
-	deletionOnly map[string]*Declaration // those of onDelete whose id no other has
-	rollbackOnly map[string]*Declaration // those of onRollback whose id no other has
+	readers      map[*Declaration][]*Declaration // of Live, in reverse: whose children go before those of a declaration: see noteReaders
+	byID         map[string]*Declaration         // of Live
+	deletionOnly map[string]*Declaration         // those of onDelete whose id no other has
+	rollbackOnly map[string]*Declaration         // those of onRollback whose id no other has
 }
 
 // index makes declarations findable by their ids, and gives those that live their order.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
@@ -23,9 +24,9 @@ func (e *entry) templates() {
 	if d.IsManifest() {
 		e.manifestIdentity(scope)
 	}
-	e.c.Fail(check.OwnLabels(e.Labels, at.Child("labels"))...)
-	e.c.Fail(check.OwnAnnotations(e.Annotations, at.Child("annotations"))...)
 	e.content(base, scope)
+	e.c.Fail(check.OwnLabels(e.labels.Written, at.Child("labels"))...)
+	e.c.Fail(check.OwnAnnotations(e.annotations.Written, at.Child("annotations"))...)
 
 	if d.Phase != OnDelete {
 		d.Gate = e.c.gate
@@ -49,21 +50,27 @@ func (e *entry) content(base, scope *expr.Scope) {
 		content = content.WithRandom(e.c.Env.Random, e.c.Env.Now)
 	}
 	common := field.NewPath("spec")
-	for k, v := range box.CommonLabels {
-		d.Labels[k] = e.c.Template(base, string(v), common.Child("commonLabels").Key(k))
-	}
-	for k, v := range box.CommonAnnotations {
-		d.Annotations[k] = e.c.Template(base, string(v), common.Child("commonAnnotations").Key(k))
-	}
-	for k, v := range e.Labels {
-		d.Labels[k] = e.c.Template(content, string(v), at.Child("labels").Key(k))
-	}
-	for k, v := range e.Annotations {
-		d.Annotations[k] = e.c.Template(content, string(v), at.Child("annotations").Key(k))
-	}
+	e.commonLabels = e.c.Texts(base, box.CommonLabels, common.Child("commonLabels"))
+	e.commonAnnotations = e.c.Texts(base, box.CommonAnnotations, common.Child("commonAnnotations"))
+	e.labels = e.c.Texts(content, e.Labels, at.Child("labels"))
+	e.annotations = e.c.Texts(content, e.Annotations, at.Child("annotations"))
+	d.Labels = given(e.commonLabels, e.labels)
+	d.Annotations = given(e.commonAnnotations, e.annotations)
 	d.Short = e.c.Tree(content, e.short, at)
 	d.Ports = e.c.Tree(content, only(e.short, "type", "port", "ports", "targetPort"), at)
+	e.rerunOn = e.c.Tree(content, only(e.short, kinds.RerunOn), at)
 	d.Content.Spec = e.c.Tree(content, e.spec, at.Child("spec"))
+}
+
+// given are those that there are.
+func given(all ...compile.Texts) []*expr.Value {
+	var out []*expr.Value
+	for _, t := range all {
+		if t.Value != nil {
+			out = append(out, t.Value)
+		}
+	}
+	return out
 }
 
 // manifestIdentity takes name and namespace from a manifest that has its own.

@@ -27,6 +27,8 @@ func TestWaves(t *testing.T) {
 			"s, a"},
 		"all of a kind": {`{configmaps: [{id: a, data: {n: "{{ len .children.services }}"}}], services: [{id: s, name: s, port: 80, selector: {a: b}}, {id: t, name: t, port: 80, selector: {a: b}}]}`,
 			"s t, a"},
+		"after": {`{configmaps: [{id: a, name: a, after: [s, d]}, {id: b, name: b}], services: [{id: s, port: 80, after: [b]}], deployments: [{id: d, image: x}]}`,
+			"b, s, d, a"},
 		"its own child": {`{configmaps: [{id: a, name: a, data: {b: '{{ default "" .children.a.data.b }}'}}, {id: b, name: b}]}`,
 			"a b"},
 		"a ring, and one that reads it": {`{configmaps: [{id: z, name: z, data: {v: '{{ default "" .children.a.data.v }}'}},

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -131,9 +132,8 @@ func (d *deletion) runInstance(ctx context.Context, c *children.Cycle, in childr
 	out, err := c.Ports.Applier.Apply(ctx, c.Owner, child)
 	if stage.InTerminatingNamespace(err) {
 		// Nor can an event be made there.
-		ofBox := obj.GetNamespace() == c.Stored.GetNamespace()
-		c.Events = append(c.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: ofBox, Message: fmt.Sprintf(
-			"clean-up of %s/%s skips %s: namespace %q is being deleted", c.Stored.GetNamespace(), c.Stored.GetName(), in.Label(ctx, c), obj.GetNamespace())})
+		c.Events = append(c.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: c.AtHome(obj), Message: fmt.Sprintf(
+			"clean-up of %s/%s skips %s: namespace %q is being deleted", c.Home(), c.Stored.GetName(), in.Label(ctx, c), obj.GetNamespace())})
 		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
@@ -179,7 +179,7 @@ func (d *deletion) awaited(ctx context.Context, c *children.Cycle, in children.I
 		}
 		return why, err
 	}
-	switch children.JobState(live) {
+	switch settle.JobState(live) {
 	case batchv1.JobComplete:
 		return "", nil
 	case batchv1.JobFailed:

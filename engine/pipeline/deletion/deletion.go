@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -23,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -32,11 +34,13 @@ type deletion struct {
 	cleanup []*declare.Declaration
 	ordered bool
 	timeout time.Duration
+	// takeBack takes back what the resource has set of objects of others.
+	takeBack func(ctx context.Context, c *children.Cycle) error
 }
 
-// Compile compiles spec.deletion and the clean-up that onDelete declares.
-func Compile(b *compile.Box, declared *declare.Set) stage.Stage[*children.Cycle] {
-	d := &deletion{cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
+// Compile compiles spec.deletion and the clean-up that onDelete declares. takeBack takes back what a resource has set of objects of others.
+func Compile(b *compile.Box, declared *declare.Set, takeBack func(context.Context, *children.Cycle) error) stage.Stage[*children.Cycle] {
+	d := &deletion{takeBack: takeBack, cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
 	if spec := b.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {
@@ -71,10 +75,16 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	}
 	// A resource that is being deleted takes no new finalizers.
 	c.Marks.Finalizers = slices.DeleteFunc(finalizers, func(f string) bool { return !slices.Contains(c.Stored.GetFinalizers(), f) })
-	if c.Stored.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
+	if err := d.withoutAccount(c); err != nil {
+		return stage.Hold, err
+	}
+	if !skipsCleanUp(c) {
 		if finished, err := d.cleanUp(ctx, c); err != nil || !finished {
 			return stage.Hold, err
 		}
+	}
+	if err := d.withdraw(ctx, c); err != nil {
+		return stage.Hold, err
 	}
 	if gone, err := d.deleteAll(ctx, c); err != nil || !gone {
 		return stage.Hold, err
@@ -86,26 +96,55 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	return stage.Done, nil
 }
 
-// deleteAll deletes the children that the garbage collector will not delete, rank by rank, the highest first. The next rank follows when
-// those are gone. Children without finalizers are gone at once, so the loop goes on without waiting for their events.
+// withdraw takes back what the resource has set of objects that others own. Where people have asked for the resource to go without its
+// clean-up, what can't be taken back stays.
+func (d *deletion) withdraw(ctx context.Context, c *children.Cycle) error {
+	if skipsCleanUp(c) && c.Plan.AccountProblem.Reason != "" {
+		return nil // nothing may be written
+	}
+	err := d.takeBack(ctx, c)
+	if err != nil && skipsCleanUp(c) {
+		c.Warn(v1alpha1.ReasonPatchLeft, err.Error())
+		return nil
+	}
+	return err
+}
+
+// deleteAll deletes the children that the garbage collector will not delete. Those that come next follow when the ones before them are
+// gone. Children without finalizers are gone at once, so the loop goes on without waiting for their events.
 func (d *deletion) deleteAll(ctx context.Context, c *children.Cycle) (gone bool, err error) {
-	for former := math.MaxInt; ; {
+	for asked := map[types.UID]bool{}; ; {
 		left, err := leftChildren(ctx, c)
 		if err != nil || len(left) == 0 {
 			return err == nil, err
 		}
-		rank := slices.Max(slices.Collect(maps.Keys(left)))
-		highest := left[rank]
-		if rank == former {
-			c.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", highest[0].GetKind(), c.ChildName(highest[0]), children.HeldBy(highest[0])))
+		next := nextToGo(c, left)
+		rest := slices.DeleteFunc(slices.Clone(next), func(child *unstructured.Unstructured) bool { return asked[child.GetUID()] })
+		if len(rest) == 0 {
+			first := settle.InTheWay(next)
+			c.Wait("", v1alpha1.ReasonDeleting, fmt.Sprintf("waiting for %s %q to be gone%s", first.GetKind(), c.ChildName(first), settle.HeldBy(first)))
 			return false, nil
 		}
-		if err := d.deleteChildren(ctx, c, highest); err != nil {
+		if err := d.deleteChildren(ctx, c, rest); err != nil {
 			return false, err
 		}
+		for _, child := range rest {
+			asked[child.GetUID()] = true
+		}
 		c.Living.Changed() // read again: orphaned children are no longer ours, and must not be orphaned twice
-		former = rank
 	}
+}
+
+// nextToGo gives the children that are deleted next: in reverse, those that none of the others reads; else those of the highest rank.
+func nextToGo(c *children.Cycle, left []*unstructured.Unstructured) []*unstructured.Unstructured {
+	if c.Declared.Reverse {
+		return declare.NextToGo(c.Declared, left, children.IDOf)
+	}
+	rank := math.MinInt
+	for _, child := range left {
+		rank = max(rank, kinds.RankOf(child.GroupVersionKind()))
+	}
+	return slices.DeleteFunc(left, func(child *unstructured.Unstructured) bool { return kinds.RankOf(child.GroupVersionKind()) != rank })
 }
 
 // allDone is the mark of a clean-up that is finished as a whole. From then on children are deleted, and what onDelete reads
@@ -150,19 +189,19 @@ func marks(declared *declare.Set, id string) bool {
 	return id == allDone || d != nil && d.IsJob()
 }
 
-// leftChildren gives the children that the garbage collector will not delete, by rank. Those that are to stay are orphaned.
-func leftChildren(ctx context.Context, c *children.Cycle) (map[int][]*unstructured.Unstructured, error) {
-	left := map[int][]*unstructured.Unstructured{}
+// leftChildren gives the children that the garbage collector will not delete. Those that are to stay are orphaned.
+func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstructured, error) {
+	var left []*unstructured.Unstructured
 	for _, child := range slices.Clone(c.Living.All()) {
 		switch {
+		case stays(c, child) && c.Plan.AccountProblem.Reason != "": // skip-cleanup says that it may stay as it is
 		case stays(c, child):
 			if err := c.Ports.Applier.Orphan(ctx, c.Owner, child); err != nil {
 				return nil, err
 			}
 		case collected(c, child):
 		default:
-			rank := kinds.RankOf(child.GroupVersionKind())
-			left[rank] = append(left[rank], child)
+			left = append(left, child)
 		}
 	}
 	return left, nil
@@ -176,9 +215,9 @@ func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
 	return c.Orphans() && !c.Declared.OnlyOnDelete(children.IDOf(child))
 }
 
-// deleteChildren deletes the children of one rank.
-func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, ofRank []*unstructured.Unstructured) error {
-	if len(d.cleanup) > 0 {
+// deleteChildren deletes children, the last one first.
+func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next []*unstructured.Unstructured) error {
+	if len(d.cleanup) > 0 && c.Plan.AccountProblem.Reason == "" {
 		// The clean-up must not run again when what it reads of the children is gone.
 		finished := children.DoneMarks(c.Stored)
 		finished[allDone] = c.Plan.Revision
@@ -188,7 +227,7 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, ofRank
 			}
 		}
 	}
-	for _, child := range slices.Backward(ofRank) {
+	for _, child := range slices.Backward(next) {
 		if child.GetDeletionTimestamp() != nil {
 			continue
 		}
@@ -199,7 +238,8 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, ofRank
 	return nil
 }
 
-// collected says whether the garbage collector deletes a child with its owner.
+// collected says whether the garbage collector deletes a child with its owner. In reverse it does not have to, also where a child still has
+// the owner reference from before.
 func collected(c *children.Cycle, child *unstructured.Unstructured) bool {
-	return !c.Plan.CRD.Going && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.Stored.GetUID() })
+	return !c.Plan.CRD.Going && !c.Declared.Reverse && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.Stored.GetUID() })
 }

@@ -33,6 +33,9 @@ func (p *Plan) checkCondition(kind string) error {
 	if err := status.CheckType(kind); err != nil {
 		return err
 	}
+	if p.Writer.IsFieldsOnly() {
+		return errors.New("the status of an object of others gets fields alone, and no conditions")
+	}
 	if !p.Writer.KeepsConditions() {
 		return errors.New("the CRD's schema does not know status.conditions")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,8 +95,9 @@ func (p *Plan) field(b *compile.Box, in *v1alpha1.StatusField, at *field.Path) (
 	if !ok {
 		return nil, statusCandidate{}, false
 	}
-	value, errs := b.Scope.CompileValue(tree, at.Child("value"))
-	gate, gateErrs := when.CompileGate(in.Gate, b.Scope, at)
+	scope := fieldScope(b)
+	value, errs := scope.CompileValue(tree, at.Child("value"))
+	gate, gateErrs := when.CompileGate(in.Gate, scope, at)
 	b.Fail(errs...)
 	b.Fail(gateErrs...)
 	if len(errs)+len(gateErrs) > 0 {
@@ -103,7 +105,7 @@ func (p *Plan) field(b *compile.Box, in *v1alpha1.StatusField, at *field.Path) (
 	}
 	if f.condition != "" {
 		err = checkOwn(f.condition, tree)
-	} else if literal, ok := value.Literal(); ok {
+	} else if literal, ok := value.Literal(); b.Written(tree, shownSchema(b, f.path), at.Child("value")) && ok {
 		_, err = p.Writer.Fit(f.path, literal)
 	}
 	if err != nil {
@@ -114,6 +116,15 @@ func (p *Plan) field(b *compile.Box, in *v1alpha1.StatusField, at *field.Path) (
 		paths = append(paths, gate.Paths()...)
 	}
 	return f, statusCandidate{value: value, gate: gate, usesChildren: b.Reads(paths), outside: b.Outside(paths)}, true
+}
+
+// shownSchema is the schema of a field of the status; nil where nothing is known of it.
+func shownSchema(b *compile.Box, path expr.Path) *roots.Schema {
+	node, err := b.Scope.SchemaAt(append(expr.Path{roots.Status}, path...))
+	if err != nil {
+		return nil
+	}
+	return node
 }
 
 // statusPath reads the path of a field, below status.
@@ -145,12 +156,12 @@ func statusPath(b *compile.Box, written string) (expr.Path, error) {
 
 // evaluate gives the fields against what the children are now. Those that can be evaluated are given, and the first
 // error.
-func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle) (fields []status.Field, conditions []status.Own, first error) {
+func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle, shown expr.Data) (fields []status.Field, conditions []status.Own, first error) {
 	if c.Deleting {
 		return nil, nil, nil
 	}
 	for _, f := range p.fields {
-		value, found, err := f.evaluate(ctx, p.Writer, c)
+		value, found, err := f.evaluate(ctx, p.Writer, c, shown)
 		if errors.Is(err, errNotKnown) {
 			continue // what is stored stays
 		}
@@ -176,12 +187,13 @@ func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle) (fields []status.Fi
 
 // evaluate gives the value of the first candidate whose gate holds. A value that reads something absent is left out. The error is
 // errNotKnown where a candidate reads what this cycle has not come to.
-func (f *statusField) evaluate(ctx context.Context, w *status.Writer, c *stage.Cycle) (value any, found bool, err error) {
+func (f *statusField) evaluate(ctx context.Context, w *status.Writer, c *stage.Cycle, shown expr.Data) (value any, found bool, err error) {
 	for _, one := range f.candidates {
 		if !c.Outside.Knows(one.outside) {
 			return nil, false, errNotKnown
 		}
 		data := c.Data(one.usesChildren)
+		maps.Copy(data, shown)
 		open, err := c.IsOpen(ctx, one.gate, data)
 		if err != nil {
 			return nil, false, err

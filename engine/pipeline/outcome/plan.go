@@ -34,6 +34,9 @@ func Compile(b *compile.Box) *Plan {
 		b.Fail(field.Invalid(field.NewPath("spec", "crd"), b.Env.CRD.Name, err.Error()))
 		return p
 	}
+	if b.Env.CRD.OfOthers {
+		p.Writer = p.Writer.FieldsOnly()
+	}
 	in := b.Spec.Status
 	if in == nil {
 		return p

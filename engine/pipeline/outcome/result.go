@@ -17,11 +17,7 @@ func (p *Plan) Result(ctx context.Context, c *stage.Cycle, children Children, er
 	ctx, giveBack := budget.WithCycle(ctx, nil)
 	defer giveBack()
 	res := status.Result{Generation: c.Stored.GetGeneration()}
-	fields, conditions, fieldsErr := p.evaluate(ctx, c)
-	if err == nil && fieldsErr != nil {
-		err = stage.Classify(stage.StepStatus, fieldsErr)
-	}
-	res.Fields, res.Conditions = fields, conditions
+	succeeded := err == nil
 	var left []stage.Blocker
 	if err == nil {
 		var unknown error
@@ -30,6 +26,12 @@ func (p *Plan) Result(ctx context.Context, c *stage.Cycle, children Children, er
 		}
 	}
 	p.conditions(c, &res, err, left)
+	fields, conditions, fieldsErr := p.evaluate(ctx, c, shown(failureOf(err), &res))
+	if succeeded && fieldsErr != nil {
+		err = stage.Classify(stage.StepStatus, fieldsErr)
+		p.conditions(c, &res, err, nil)
+	}
+	res.Fields, res.Conditions = fields, conditions
 	stage.ShowMisread(&res.Ready, c.Stored.GetAnnotations())
 	res.Conditions = append(res.Conditions, rolledBack(c, err, res.Ready)...)
 	return res, err

@@ -15,8 +15,16 @@ import (
 // RolledBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete. Fields of the
 // status are those of the box, as far as they can be told.
 func (p *Plan) RolledBack(ctx context.Context, c *stage.Cycle, m *rollback.Mark, err error) status.Result {
-	res := status.Result{Generation: c.Stored.GetGeneration(), Ready: status.Failed(m.Message)}
-	res.Fields, res.Conditions, _ = p.evaluate(ctx, c) // what can't be evaluated is what failed
+	res := goneBack(c.Stored.GetGeneration(), m, err)
+	// What can't be evaluated is what failed.
+	fields, conditions, _ := p.evaluate(ctx, c, shown(&failure{step: m.Step, reason: m.Reason}, &res))
+	res.Fields, res.Conditions = fields, append(conditions, res.Conditions...)
+	return res
+}
+
+// goneBack are the conditions of a resource that is rolled back.
+func goneBack(generation int64, m *rollback.Mark, err error) status.Result {
+	res := status.Result{Generation: generation, Ready: status.Failed(m.Message)}
 	if err != nil {
 		step := stage.AsStepError(err)
 		message := fmt.Sprintf("going back to generation %d: %s", m.ToGeneration, step.Error())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -26,7 +27,7 @@ type externals struct{ calls []*externalCall }
 type externalCall struct {
 	name, method   string
 	url            *expr.Template
-	query, headers map[string]*expr.Template
+	query, headers *expr.Value
 	body           *expr.Value
 	auth           *externalAuth
 	ca             *secretKey
@@ -66,6 +67,21 @@ func (s *externals) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, err
 			continue
 		}
 		result, at, err := call.run(ctx, c)
+		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
+			// Its credentials may not be read, so that the call is not made. What reads its answer waits, and stays as it is.
+			c.Outside.Know(call.source())
+			c.Outside.Lack(call.source())
+			c.Wait(call.source().ID(), v1alpha1.ReasonForbidden, fmt.Sprintf("external %s: %s%s", call.name, withheld, readersOf(ctx, c, s.calls, call.source())))
+			continue
+		}
+		if absent, ok := errors.AsType[*roots.AbsentError](err); ok && absent.Below(compile.RootCross) {
+			// The object that is read has no such field yet. What fills it in has the resource reconciled.
+			c.Outside.Know(call.source())
+			c.Outside.Lack(call.source())
+			c.Wait(call.source().ID(), v1alpha1.ReasonWaitingForCross, fmt.Sprintf("external %s: %s is not there yet%s", call.name, absent.Place(),
+				readersOf(ctx, c, s.calls, call.source())))
+			continue
+		}
 		if err != nil {
 			// Its class says when all of them are made again.
 			return stage.Hold, fmt.Errorf("%s: %w", call.name, err)
@@ -76,6 +92,9 @@ func (s *externals) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, err
 	}
 	for _, at := range again {
 		c.ReconcileAt(at)
+	}
+	if c.Outside.LacksAny() && (!c.Marks.Active || c.Restoring) {
+		return stage.Hold, nil // as without a required source of cross
 	}
 	return stage.Next, nil
 }
@@ -179,7 +198,7 @@ func answerView(a *external.Answer) map[string]any {
 // request renders the call. An error is the box's or the resource's, and no failure of the call.
 func (e *externalCall) request(ctx context.Context, c *stage.Cycle, data expr.Data) (*external.Request, error) {
 	q := &external.Request{
-		Box: c.Plan.Box, Name: e.name, Method: e.method, Timeout: e.timeout, Retries: e.retries, Expected: e.expected,
+		Box: c.Plan.Box, Account: c.Account.Key(), Name: e.name, Method: e.method, Timeout: e.timeout, Retries: e.retries, Expected: e.expected,
 		CacheFor: e.cacheFor, StatusOnly: !e.readOnly(),
 	}
 	var err error

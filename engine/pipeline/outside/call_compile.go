@@ -100,16 +100,13 @@ func call(b *compile.Box, in *v1alpha1.ExternalCall, scope *expr.Scope, at *fiel
 	e := &externalCall{
 		name: in.Name, method: method(in), proceed: in.OnError == "Continue",
 		timeout: defaultCallTimeout, retries: defaultCallRetries, expected: []int{http.StatusOK},
-		query: map[string]*expr.Template{}, headers: map[string]*expr.Template{},
 	}
 	b.OneOf(e.method, callMethods, at.Child("method"))
 	if in.OnError != "" {
 		b.OneOf(in.OnError, onErrors, at.Child("onError"))
 	}
 	compileURL(b, e, in, scope, at.Child("url"))
-	for name, value := range in.Query {
-		e.query[name] = b.Text(scope, string(value), at.Child("query").Key(name))
-	}
+	e.query = b.Texts(scope, in.Query, at.Child("query")).Value
 	compileHeaders(b, e, in, scope, at)
 	compileBody(b, e, in, scope, at.Child("body"))
 	compileAuth(b, e, in, scope, at)
@@ -157,8 +154,10 @@ func compileHeaders(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, 
 	if in.Auth != nil && in.Auth.Header != "" {
 		byName[http.CanonicalHeaderKey(in.Auth.Header)] = "auth"
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {
-		where := at.Child("headers").Key(name)
+	headers := b.Texts(scope, in.Headers, at.Child("headers"))
+	e.headers = headers.Value
+	for _, name := range slices.Sorted(maps.Keys(headers.Written)) {
+		where := value.Place(at.Child("headers"), name)
 		if problem := external.CheckHeader(name); problem != "" {
 			b.Fail(field.Invalid(where, name, problem))
 		}
@@ -167,7 +166,6 @@ func compileHeaders(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, 
 			b.Fail(field.Invalid(where, name, fmt.Sprintf("%s sets the same header", other)))
 		}
 		byName[key] = fmt.Sprintf("%q", name)
-		e.headers[name] = b.Text(scope, string(in.Headers[name]), where)
 	}
 }
 
@@ -232,13 +230,10 @@ func (e *externalCall) paths() []expr.Path {
 		}
 	}
 	add(e.url)
-	for _, m := range []map[string]*expr.Template{e.query, e.headers} {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			add(m[name])
+	for _, v := range []*expr.Value{e.query, e.headers, e.body} {
+		if v != nil {
+			out = append(out, v.Paths()...)
 		}
-	}
-	if e.body != nil {
-		out = append(out, e.body.Paths()...)
 	}
 	if e.ca != nil {
 		add(e.ca.name)

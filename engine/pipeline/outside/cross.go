@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -38,7 +36,8 @@ type crossSource struct {
 	optional bool
 
 	object, namespace *expr.Template // object nil: all that the labels select
-	labels            map[string]*expr.Template
+	labels            *expr.Value
+	expressions       []labelExpression
 }
 
 // sources compiles spec.cross.
@@ -59,20 +58,35 @@ func sources(b *compile.Box) []crossSource {
 
 func source(b *compile.Box, in *v1alpha1.CrossSource, at *field.Path) crossSource {
 	scope := b.ResourceScope()
-	s := crossSource{name: in.Name, box: in.Box, optional: in.Optional, labels: map[string]*expr.Template{}}
+	s := crossSource{name: in.Name, box: in.Box, optional: in.Optional}
 	crossKind(b, &s, in, at)
 	at = at.Child("selector")
 	s.object = b.Template(scope, in.Selector.Name, at.Child("name"))
 	s.namespace = b.Template(scope, in.Selector.Namespace, at.Child("namespace"))
-	for k, v := range in.Selector.MatchLabels {
-		s.labels[k] = b.Template(scope, string(v), at.Child("matchLabels").Key(k))
+	matched := b.Texts(scope, in.Selector.MatchLabels, at.Child("matchLabels"))
+	b.Fail(check.Labels(matched.Written, at.Child("matchLabels"))...)
+	s.labels = matched.Value
+	s.expressions = labelExpressions(b, in.Selector.MatchExpressions, scope, at.Child("matchExpressions"))
+	if s.object != nil && len(s.expressions) > 0 {
+		b.Fail(field.Forbidden(at.Child("matchExpressions"), "name and matchExpressions contradict each other: a name gives one object, labels give a list"))
 	}
-	if s.object != nil && len(s.labels) > 0 {
+	if s.object != nil && s.labels != nil {
 		b.Fail(field.Forbidden(at.Child("matchLabels"), "name and matchLabels contradict each other: a name gives one object, labels give a list"))
 	}
 	crossPlace(b, &s, in, at)
-	for _, t := range slices.Concat([]*expr.Template{s.object, s.namespace}, slices.Collect(maps.Values(s.labels))) {
+	if s.box != "" || !s.kind.Empty() {
+		b.ReadOutside(compile.OutsideRead{Box: s.box, Kind: s.kind, Namespace: in.Selector.Namespace, Name: in.Selector.Name})
+	}
+	for _, t := range []*expr.Template{s.object, s.namespace} {
 		if t != nil {
+			b.Reads(t.Paths())
+		}
+	}
+	if s.labels != nil {
+		b.Reads(s.labels.Paths())
+	}
+	for i := range s.expressions {
+		for _, t := range s.expressions[i].values {
 			b.Reads(t.Paths())
 		}
 	}
@@ -80,7 +94,7 @@ func source(b *compile.Box, in *v1alpha1.CrossSource, at *field.Path) crossSourc
 	return s
 }
 
-// crossKind says what a source reads, and notes the right to read it.
+// crossKind says what a source reads.
 func crossKind(b *compile.Box, s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
 	switch {
 	case (in.Box != "") == (in.Kind != ""):
@@ -101,14 +115,12 @@ func crossKind(b *compile.Box, s *crossSource, in *v1alpha1.CrossSource, at *fie
 		if hint, unknown := kinds.Unknown(s.kind); unknown && !b.Installed(s.kind) {
 			b.Fail(field.Invalid(at.Child("kind"), in.Kind, fmt.Sprintf("%s has no such kind%s", in.APIVersion, hint)))
 		}
-		b.Observe(s.kind)
 	}
 }
 
 // crossPlace checks what the selector says of the place of the objects. What another box serves is known only when it runs.
 func crossPlace(b *compile.Box, s *crossSource, in *v1alpha1.CrossSource, at *field.Path) {
 	b.Fail(check.Name(s.kind, in.Selector.Name, at.Child("name"))...)
-	b.Fail(check.Labels(in.Selector.MatchLabels, at.Child("matchLabels"))...)
 	switch scope := check.Scope(s.kind, b.Env.Mapper); {
 	case in.Box == "" && scope == meta.RESTScopeNameRoot && in.Selector.Namespace != "":
 		b.Fail(field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s is cluster-scoped and is in no namespace; remove it", s.kind.Kind)))
@@ -168,25 +180,36 @@ func (s cross) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, error) {
 	goesOn := c.Marks.Active && !c.Restoring
 	for i := range s.sources {
 		absent, err := s.sources[i].read(ctx, c)
+		name := compile.Outside{Root: compile.RootCross, Name: s.sources[i].name}
+		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
+			// Also where the source is optional: what may not be read any more is not known to be absent, and what was made from it stays.
+			c.Outside.Know(name)
+			s.lack(ctx, c, name, v1alpha1.ReasonForbidden, withheld.Error())
+			continue
+		}
 		if err != nil {
 			return stage.Hold, fmt.Errorf("%s: %w", s.sources[i].name, err)
 		}
-		name := compile.Outside{Root: compile.RootCross, Name: s.sources[i].name}
 		c.Outside.Know(name)
 		if absent == "" || s.sources[i].optional {
 			continue
 		}
-		c.Outside.Lack(name)
-		message := fmt.Sprintf("cross %s: %s", name.Name, absent)
-		if goesOn {
-			message += readersOf(ctx, c, s.calls, name)
-		}
-		c.Wait(name.ID(), v1alpha1.ReasonWaitingForCross, message)
+		s.lack(ctx, c, name, v1alpha1.ReasonWaitingForCross, absent)
 	}
 	if c.Outside.LacksAny() && !goesOn {
 		return stage.Hold, nil
 	}
 	return stage.Next, nil
+}
+
+// lack notes that a source gives nothing, and why: what reads it waits.
+func (s cross) lack(ctx context.Context, c *stage.Cycle, name compile.Outside, reason, why string) {
+	c.Outside.Lack(name)
+	message := fmt.Sprintf("cross %s: %s", name.Name, why)
+	if c.Marks.Active && !c.Restoring {
+		message += readersOf(ctx, c, s.calls, name)
+	}
+	c.Wait(name.ID(), reason, message)
 }
 
 // read puts what the source selects where templates find it. absent says why there is nothing. An optional source may also
@@ -195,6 +218,8 @@ func (s *crossSource) read(ctx context.Context, c *stage.Cycle) (absent string, 
 	absent, err = s.find(ctx, c)
 	_, unreachable := errors.AsType[*stage.UnreachableError](err)
 	switch {
+	case unreachable && c.Marks.Active && !c.Restoring && !s.optional:
+		return err.Error(), nil // what does not read the source goes on
 	case unreachable && s.optional:
 		// The author of the resource could not tell a refusal from an absence otherwise.
 		c.Notes = append(c.Notes, fmt.Sprintf("cross %s: %s", s.name, err))
@@ -217,27 +242,29 @@ func (s *crossSource) find(ctx context.Context, c *stage.Cycle) (absent string, 
 		}
 	}
 	namespaced, err := c.Ports.Kinds.Namespaced(kind)
-	if err == nil {
-		err = c.Ports.Observer.Observe(ctx, kind)
-	}
-	if s.optional && meta.IsNoMatchError(err) {
-		c.ReconcileAt(c.Now.Add(c.Plan.Runtime.Resync)) // nobody tells when a kind is installed
-		return fmt.Sprintf("kind %s is not installed", kind.Kind), nil
-	}
 	if err != nil {
-		return "", err
+		return s.uninstalled(c, kind, err)
 	}
 	data := c.Data(false)
 	namespace, err := s.namespaceOf(ctx, c, data, namespaced)
 	if err != nil {
 		return "", err
 	}
+	name := ""
+	if s.object != nil {
+		if name, err = stage.Text(ctx, "selector.name", s.object, data); err != nil || name == "" {
+			return "selector.name is empty", err
+		}
+	}
+	// Nothing is watched that the box may not read.
+	if err := c.MayRead(ctx, kind, namespace, name); err != nil {
+		return "", err
+	}
+	if err := c.Ports.Observer.Observe(ctx, kind); err != nil {
+		return s.uninstalled(c, kind, err)
+	}
 	if s.object == nil {
 		return s.list(ctx, c, kind, namespace, data)
-	}
-	name, err := stage.Text(ctx, "selector.name", s.object, data)
-	if err != nil || name == "" {
-		return "selector.name is empty", err
 	}
 	obj := c.Inputs.Get(c.Ports.Observer, kind, namespace, name)
 	if obj == nil {
@@ -247,15 +274,20 @@ func (s *crossSource) find(ctx context.Context, c *stage.Cycle) (absent string, 
 	return "", nil
 }
 
-// list gives all that the labels select, as a list.
-func (s *crossSource) list(ctx context.Context, c *stage.Cycle, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
-	wanted, err := stage.Texts(ctx, "selector.matchLabels", s.labels, data)
-	if err != nil {
+// uninstalled says of an optional source that its kind is not installed. Every other error stays one.
+func (s *crossSource) uninstalled(c *stage.Cycle, kind schema.GroupVersionKind, err error) (absent string, failed error) {
+	if !s.optional || !meta.IsNoMatchError(err) {
 		return "", err
 	}
-	selector, err := labels.ValidatedSelectorFromSet(wanted)
+	c.ReconcileAt(c.Now.Add(c.Plan.Runtime.Resync)) // nobody tells when a kind is installed
+	return fmt.Sprintf("kind %s is not installed", kind.Kind), nil
+}
+
+// list gives all that the labels select, as a list.
+func (s *crossSource) list(ctx context.Context, c *stage.Cycle, kind schema.GroupVersionKind, namespace string, data expr.Data) (absent string, err error) {
+	selector, err := s.selector(ctx, data)
 	if err != nil {
-		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.matchLabels: %w", err))
+		return "", err
 	}
 	objects := c.Inputs.Select(c.Ports.Observer, kind, namespace, selector)
 	if len(objects) > maxCross {
@@ -285,17 +317,16 @@ func (s *crossSource) namespaceOf(ctx context.Context, c *stage.Cycle, data expr
 		return "", nil
 	}
 	if s.namespace == nil {
-		return c.Stored.GetNamespace(), nil
+		return c.Home(), nil
 	}
 	namespace, err := stage.Text(ctx, "selector.namespace", s.namespace, data)
 	if err != nil {
 		return "", err
 	}
-	if _, literal := s.namespace.Literal(); literal {
-		return namespace, nil
-	}
-	if namespace == "" {
+	_, literal := s.namespace.Literal()
+	if namespace == "" && !literal {
 		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("selector.namespace: the template %q yields an empty namespace", s.namespace))
 	}
-	return namespace, c.MayReach(ctx, "selector.namespace", namespace, true) // sources are found by what the resource says
+	// Sources are found by what the resource says, so that messages may show it.
+	return namespace, c.MayReach(ctx, stage.Way{What: "selector.namespace", Namespace: namespace, Literal: literal, Show: true})
 }

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -103,16 +104,23 @@ func (s *secretKey) read(ctx context.Context, c *stage.Cycle, data expr.Data, ke
 	if err != nil {
 		return nil, err
 	}
-	namespace := s.namespace
-	if namespace == "" {
-		namespace = c.Stored.GetNamespace()
+	namespace := cmp.Or(s.namespace, c.Home())
+	if err := c.MayReach(ctx, stage.Way{What: s.what + ".namespace", Namespace: namespace, Literal: true, Show: true}); err != nil {
+		return nil, err // a template there is refused when the box is compiled
+	}
+	if err := c.MayRead(ctx, compile.SecretKind, namespace, name); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.what, err)
 	}
 	if err := c.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.what, err)
 	}
 	secret := c.Inputs.Get(c.Ports.Observer, compile.SecretKind, namespace, name)
 	if secret == nil {
-		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, c.Absent(stage.Describe(compile.SecretKind, namespace, name)))}
+		described := stage.Describe(compile.SecretKind, namespace, name)
+		if !expr.MayShow(s.name.Paths()) {
+			described = "the Secret that its name yields"
+		}
+		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, c.Absent(described))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -180,7 +188,7 @@ func secretOf(b *compile.Box, scope *expr.Scope, in *v1alpha1.SecretKeyReference
 	case in.Namespace == "" && !b.Env.CRD.Namespaced && b.Env.CRD.Name != "":
 		b.Fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
 	}
-	b.Observe(compile.SecretKind)
+	b.ReadOutside(compile.OutsideRead{Kind: compile.SecretKind, Namespace: in.Namespace, Name: in.Name})
 	if s.name == nil {
 		return nil
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/orkspace/orkestra/engine/access"
 )
@@ -23,11 +25,14 @@ var (
 	// isForbidden is how an answer about an object begins that comes from the authorizer or from admission.
 	isForbidden = `^(?:[^\s"]+ (?:` + quotedName + ` )?is )?forbidden: `
 
-	denial      = regexp.MustCompile(isForbidden + `User ` + quotedName + ` cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
+	denial      = regexp.MustCompile(isForbidden + `User (` + quotedName + `) cannot (\S+) resource "([^"/]+)(?:/([^"]+))?" in API group "([^"]*)"(?: in the namespace "([^"]*)"| at the cluster scope)`)
 	quotaDenial = regexp.MustCompile(isForbidden + `exceeded quota: `)
 	byWebhook   = regexp.MustCompile(`^admission webhook "([^"]+)"`)
 	byPolicy    = regexp.MustCompile(isForbidden + `ValidatingAdmissionPolicy '([^']+)'`)
 	admission   = regexp.MustCompile(isForbidden + `|^admission webhook "|^policy ['"]`)
+
+	// mapKey is a key of a map in a place, and what follows it: a number of up to four digits is a place in a list.
+	mapKey = regexp.MustCompile(`\[(?:\d{0,4}[^\d\]]|\d{5}).*$`)
 )
 
 const webhookPrefix = `admission webhook "`
@@ -43,7 +48,11 @@ func Denial(err error) *access.Right {
 	if m == nil {
 		return nil
 	}
-	return &access.Right{Verb: m[1], Resource: m[2], Subresource: m[3], Group: m[4], Namespace: m[5]}
+	user, err := strconv.Unquote(m[1])
+	if err != nil {
+		return nil // no name of a user is written so
+	}
+	return &access.Right{User: user, Verb: m[2], Resource: m[3], Subresource: m[4], Group: m[5], Namespace: m[6]}
 }
 
 func deniedByAuthorizer(text string) bool { return denial.MatchString(text) }
@@ -100,7 +109,7 @@ func WithoutValues(err error, child string) error {
 	if details := answer.Status().Details; details != nil && !strings.HasPrefix(answer.Status().Message, webhookPrefix) {
 		for _, cause := range details.Causes {
 			if cause.Field != "" {
-				places = append(places, fmt.Sprintf("%s (%s)", cause.Field, wordsOf(cause)))
+				places = append(places, fmt.Sprintf("%s (%s)", withoutKeys(cause.Field, details.Group), wordsOf(cause)))
 			}
 		}
 	}
@@ -109,6 +118,16 @@ func WithoutValues(err error, child string) error {
 		text += ": " + strings.Join(places, ", ")
 	}
 	return Redacted(err, text+"; its words are not shown, because they may quote what is not the resource's own")
+}
+
+// withoutKeys gives a place without the keys of maps, which a template may have made. Kubernetes writes them in brackets. The schema of a CRD
+// writes them like fields, so that of other kinds the first two fields alone are shown.
+func withoutKeys(place, group string) string {
+	const fields = 2
+	if parts := strings.SplitN(place, ".", fields+1); !scheme.Scheme.IsGroupRegistered(group) && len(parts) > fields {
+		place = strings.Join(parts[:fields], ".") + ".…"
+	}
+	return mapKey.ReplaceAllString(place, "[…]")
 }
 
 // Redacted gives an error that says another text than the one that it stands for, and is of the same kind.

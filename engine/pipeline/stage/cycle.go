@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/when"
@@ -50,6 +51,8 @@ type Cycle struct {
 	Stored *unstructured.Unstructured
 	// Object is the working copy that normalize and mutation change. It is never written.
 	Object map[string]any
+	// Account is as whom the cycle acts: the account of the box as it is today, also where it makes the children of a former revision.
+	Account identity.Account
 	// Owner says whose the children are.
 	Owner apply.Owner
 	// Children are the living children of the resource.
@@ -70,14 +73,16 @@ type Cycle struct {
 	// Previous is the snapshot, for the templates of onRollback.
 	Previous map[string]any
 
+	values *expr.Memo // nil: the box has none
+
 	// Marks are what the cycle writes to the resource's metadata.
 	Marks Marks
 }
 
 // NewCycle begins a cycle of a resource. Children must be set before the first stage runs.
 func NewCycle(p *Plan, stored *unstructured.Unstructured, now time.Time, ports Ports) *Cycle {
-	return &Cycle{
-		Plan: p, Ports: ports, Now: now, Began: stored, Stored: stored,
+	c := &Cycle{
+		Plan: p, Ports: ports, Now: now, Began: stored, Stored: stored, Account: p.Account,
 		Object:  runtime.DeepCopyJSON(stored.Object),
 		Owner:   apply.Owner{Resource: stored, Box: p.Box, Label: kinds.LabelValue(stored.GetName())},
 		Inputs:  newInputs(p, stored, now),
@@ -86,6 +91,15 @@ func NewCycle(p *Plan, stored *unstructured.Unstructured, now time.Time, ports P
 			Finalizers: p.Finalizers, Active: stored.GetAnnotations()[v1alpha1.AnnotationActiveSince] != "", added: map[string]string{},
 		},
 	}
+	c.Edited()
+	return c
+}
+
+// Edited says that the working copy has changed: what values have given before counts no more.
+func (c *Cycle) Edited() {
+	if c.Plan.HasValues {
+		c.values = expr.NewMemo()
+	}
 }
 
 // Probe begins a cycle that is where this one is, and whose writes go to the dry run.
@@ -93,7 +107,7 @@ func (c *Cycle) Probe() *Cycle {
 	ports := c.Ports
 	ports.Applier, ports.Marker = c.Ports.DryRun, c.Ports.DryRun
 	p := NewCycle(c.Plan, c.Stored, c.Now, ports)
-	p.Object, p.Probing = c.Object, true
+	p.Object, p.Probing, p.Account = c.Object, true, c.Account
 	p.Outside = c.Outside
 	p.Outside.known = maps.Clone(c.Outside.known)
 	return p
@@ -117,6 +131,9 @@ func (c *Cycle) Data(usesChildren bool) expr.Data {
 	}
 	if c.Previous != nil {
 		d[compile.RootPrevious] = c.Previous
+	}
+	if c.values != nil {
+		d[compile.RootValues] = c.values
 	}
 	if usesChildren {
 		d[compile.RootChildren] = c.Children.View()

@@ -25,18 +25,21 @@ func Text(ctx context.Context, what string, t *expr.Template, data expr.Data) (s
 	return text, nil
 }
 
-// Texts evaluates a map of templates in the order of its keys, so that of several errors it is always the same.
-func Texts(ctx context.Context, what string, templates map[string]*expr.Template, data expr.Data) (map[string]string, error) {
-	if len(templates) == 0 {
-		return nil, nil
+// Texts evaluates a value to texts by name; nil where there is none. Entries that are null are left out. Of several errors it is always the
+// same.
+func Texts(ctx context.Context, what string, v *expr.Value, data expr.Data) (map[string]string, error) {
+	all, err := Tree(ctx, what, v, data)
+	if err != nil || all == nil {
+		return nil, err
 	}
-	out := make(map[string]string, len(templates))
-	for _, k := range slices.Sorted(maps.Keys(templates)) {
-		s, err := Text(ctx, fmt.Sprintf("%s[%q]", what, k), templates[k], data)
-		if err != nil {
-			return nil, err
+	out := make(map[string]string, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name] == nil {
+			continue
 		}
-		out[k] = s
+		if out[name], err = value.ToText(all[name]); err != nil {
+			return nil, Evaluating(fmt.Sprintf("%s[%q]", what, name), v1alpha1.ReasonTemplateError, err)
+		}
 	}
 	return out, nil
 }

@@ -3,12 +3,10 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -27,6 +25,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationNamespaces:   true,
 	v1alpha1.AnnotationRolledBack:   true,
 	v1alpha1.AnnotationSnapshots:    true,
+	v1alpha1.AnnotationPatches:      true,
 }
 
 // IsOurMark says whether Orkestra itself writes a label or annotation to resources.
@@ -38,6 +37,9 @@ type Marks struct {
 	Finalizers []string
 	// Active says whether the resource is Active now.
 	Active bool
+
+	// Unlisted says that the list of snapshots, which former versions wrote, is taken off.
+	Unlisted bool
 
 	added   map[string]string // annotations that this cycle adds or changes
 	reached []string          // namespaces that templates have led to, and that are not noted yet
@@ -63,11 +65,14 @@ func (c *Cycle) wanted() apply.Marks {
 	annotations := map[string]string{v1alpha1.AnnotationManagedBy: c.Plan.Box}
 	for _, k := range []string{
 		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
-		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots,
+		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches,
 	} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v
 		}
+	}
+	if c.Marks.Unlisted {
+		delete(annotations, v1alpha1.AnnotationSnapshots)
 	}
 	if own := apply.OwnFinalizers(c.Marks.Finalizers); own != "" {
 		annotations[v1alpha1.AnnotationFinalizers] = own
@@ -82,11 +87,21 @@ func (c *Cycle) wanted() apply.Marks {
 		annotations[v1alpha1.AnnotationRolledBack] = back
 	}
 	maps.Copy(annotations, c.Marks.added)
-	return apply.Marks{Finalizers: c.Marks.Finalizers, Annotations: annotations}
+	fewer := c.Marks.Unlisted
+	maps.DeleteFunc(annotations, func(k, v string) bool {
+		gone := k == v1alpha1.AnnotationPatches && v == "" // nothing is patched any more
+		fewer = fewer || gone && stored[k] != ""
+		return gone
+	})
+	return apply.Marks{Finalizers: c.Marks.Finalizers, Annotations: annotations, Fewer: fewer}
 }
 
-// Mark writes the marks if some are missing, and goes on with the answer.
+// Mark writes the marks if some are missing, and goes on with the answer. Objects of others get none: what has to be noted on a resource is
+// refused when their box is compiled.
 func (c *Cycle) Mark(ctx context.Context) error {
+	if c.Plan.CRD.OfOthers {
+		return c.Marks.unmarked()
+	}
 	answer, err := c.Ports.Marker.Mark(ctx, c.Stored, c.wanted())
 	if err != nil {
 		return err
@@ -94,6 +109,16 @@ func (c *Cycle) Mark(ctx context.Context) error {
 	c.Marks.unconfirmed = c.Marks.unconfirmed || !slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
 	c.Stored = answer
 	c.Owner.Resource = answer
+	return nil
+}
+
+// unmarked is the error of a mark that an object of others would need. That it is Active is asked anew in each cycle.
+func (m *Marks) unmarked() error {
+	for _, key := range slices.Sorted(maps.Keys(m.added)) {
+		if key != v1alpha1.AnnotationActiveSince {
+			return NewPermanent(v1alpha1.ReasonNotSupported, fmt.Errorf("%s can't be noted on an object of others", key))
+		}
+	}
 	return nil
 }
 
@@ -123,63 +148,4 @@ func (c *Cycle) EnsureOwnerExists(ctx context.Context) error {
 	}
 	c.Marks.unconfirmed = false
 	return nil
-}
-
-// Reach notes on the resource to which namespaces templates lead, before the first write there.
-func (c *Cycle) Reach(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	reached := len(c.Marks.reached)
-	for _, obj := range objects {
-		if !c.Plan.MayHaveMade(c.Stored, obj) {
-			c.Marks.reached = append(c.Marks.reached, obj.GetNamespace())
-		}
-	}
-	if len(c.Marks.reached) == reached {
-		return nil
-	}
-	return c.Mark(ctx)
-}
-
-// Leave removes from the note those namespaces in which the resource has no children any more, and this cycle made none. made are the
-// namespaces of what this cycle made.
-func (c *Cycle) Leave(ctx context.Context, made []string) error {
-	note, noted := c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
-	if !noted || note == "" {
-		return nil
-	}
-	if now := c.noteOf(append(c.namespacesOfChildren(), made...)); now != note {
-		return c.MarkWith(ctx, v1alpha1.AnnotationNamespaces, now)
-	}
-	return nil
-}
-
-// namespacesNote is the note of the namespaces that templates have led to. noted is false where the plan needs none.
-func (c *Cycle) namespacesNote() (note string, noted bool) {
-	note, noted = c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces]
-	if !noted && !c.Plan.Places.Templated && len(c.Marks.reached) == 0 {
-		return "", false
-	}
-	var all []string
-	if noted {
-		all = strings.Split(note, ",")
-	} else {
-		all = c.namespacesOfChildren()
-	}
-	return c.noteOf(slices.Concat(all, c.Marks.reached)), true
-}
-
-// namespacesOfChildren are the namespaces of living children.
-func (c *Cycle) namespacesOfChildren() []string {
-	var all []string
-	for _, child := range c.Children.All() {
-		all = append(all, child.GetNamespace())
-	}
-	return all
-}
-
-// noteOf writes a note: what needs one, sorted.
-func (c *Cycle) noteOf(namespaces []string) string {
-	slices.Sort(namespaces)
-	return strings.Join(slices.DeleteFunc(slices.Compact(namespaces), func(n string) bool {
-		return n == "" || n == c.Stored.GetNamespace() || slices.Contains(c.Plan.Places.Literal, n)
-	}), ",")
 }

@@ -1,8 +1,13 @@
 package stage
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
@@ -40,4 +45,29 @@ func (o *Outside) Knows(all []compile.Outside) bool {
 // Lacks says whether one of these is required and absent.
 func (o *Outside) Lacks(names []compile.Outside) bool {
 	return slices.ContainsFunc(names, func(s compile.Outside) bool { return o.lacking[s] })
+}
+
+// MayRead says whether the account of the box may read objects of a kind in a namespace: the one of a name, or without a name all of them.
+// The answer is an input of the cycle, and expires: what was read under a right that is withdrawn is not given any more. A refusal is a
+// *WithheldError.
+func (c *Cycle) MayRead(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) error {
+	if c.Ports.Access == nil {
+		return nil
+	}
+	until, err := c.Ports.Access.Reads(ctx, kind, namespace, name)
+	c.ReconcileAt(until)
+	return err
+}
+
+// WithheldError says that the account of a box may not read something.
+type WithheldError struct {
+	// Account that lacks the right.
+	Account identity.Account
+	// What it may not read.
+	What string
+}
+
+// Error gives one line.
+func (e *WithheldError) Error() string {
+	return fmt.Sprintf("%s may not read %s; the box's condition PermissionsGranted names the right", e.Account, e.What)
 }

@@ -2,8 +2,6 @@ package stage
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
@@ -31,6 +30,11 @@ type Plan struct {
 	RevisionHash string
 	// CRD is what the plan serves.
 	CRD CRD
+	// Account is as whom the box's requests are made. Its UID is the one that the status of the box has pinned; empty before.
+	Account identity.Account
+	// AccountProblem says why the box can't act as its account. The plan then serves deletions alone, as the manager: it deletes children
+	// that are marked as the box's, and takes Orkestra's finalizer off. It writes nothing else, no status either.
+	AccountProblem identity.Problem
 	// Runtime holds the limits of the sub-controller.
 	Runtime Runtime
 	// Finalizers are put on each resource, Orkestra's last.
@@ -41,6 +45,8 @@ type Plan struct {
 	Rollback *Rollback
 	// Places are where children can be besides the resource's own namespace.
 	Places boxspec.Places
+	// HasValues says whether the box gives names to values.
+	HasValues bool
 	// BoxData is what templates see as .box.
 	BoxData map[string]any
 }
@@ -103,6 +109,9 @@ type Rollback struct {
 // Marked says whether a resource has everything that says whose it is. The times among its marks do not count: without them
 // nothing is lost.
 func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
+	if p.CRD.OfOthers {
+		return true
+	}
 	marks := apply.Marks{Finalizers: p.Finalizers, Annotations: map[string]string{v1alpha1.AnnotationManagedBy: p.Box}}
 	if own := apply.OwnFinalizers(p.Finalizers); own != "" {
 		marks.Annotations[v1alpha1.AnnotationFinalizers] = own
@@ -111,25 +120,6 @@ func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
 		marks.Annotations[v1alpha1.AnnotationRolledBack] = back
 	}
 	return marks.On(resource)
-}
-
-// MayHaveMade says whether an object that carries the marks of a resource's child is where the plan, or a kept revision, can have made
-// it: everybody who may write objects can write labels, and name any field manager. It can be in the resource's namespace, in one that
-// declarations name, and in one that is noted on the resource. Cluster-scoped objects are believed: only who may write them could forge
-// the marks, and that takes rights over the whole cluster.
-//
-// A resource that was marked before there were notes has none, until its next cycle. Until then its children may be anywhere that
-// templates can lead to.
-func (p *Plan) MayHaveMade(resource, child *unstructured.Unstructured) bool {
-	namespace := child.GetNamespace()
-	if namespace == "" || namespace == resource.GetNamespace() || slices.Contains(p.Places.Literal, namespace) {
-		return true
-	}
-	annotations := resource.GetAnnotations()
-	if note, noted := annotations[v1alpha1.AnnotationNamespaces]; noted {
-		return slices.Contains(strings.Split(note, ","), namespace)
-	}
-	return p.Places.Templated && annotations[v1alpha1.AnnotationManagedSince] != ""
 }
 
 // Dependency is another box, or a CRD that another operator runs, which must have reached a condition before new resources are

@@ -36,6 +36,14 @@ type Applier interface {
 	Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
 }
 
+// Patcher sets fields of objects that others own, and takes them back.
+type Patcher interface {
+	// Patch sets what a patch says of an object that lives; it sends nothing where nothing differs.
+	Patch(ctx context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Action, error)
+	// Withdraw takes back what a field manager has set of an object, which is given by its kind and name. One that is gone is no error.
+	Withdraw(ctx context.Context, manager string, target *unstructured.Unstructured) (apply.Withdrawn, error)
+}
+
 // Marker writes the metadata of resources: finalizers, label and annotations.
 type Marker interface {
 	// Mark puts marks on a resource; the answer is the resource as it is then.
@@ -68,6 +76,13 @@ type Observer interface {
 	Box(name string) schema.GroupVersionKind
 	// Dependency says how a box fares, or a CRD that another operator runs.
 	Dependency(name string) DependencyState
+}
+
+// Access says what the account of the box may read: what the Observer gives comes from caches that are the manager's.
+type Access interface {
+	// Reads says whether objects of a kind may be read in a namespace, and until when that holds: the one of a name, or without a name all of
+	// them. The namespace is empty for cluster-scoped kinds, and for all namespaces. A refusal is a *WithheldError.
+	Reads(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (until time.Time, err error)
 }
 
 // LoopGuard remembers how often cycles write children of the resource.
@@ -103,8 +118,11 @@ type Ports struct {
 	// LoopGuard counts what is written; nil: nobody does.
 	LoopGuard LoopGuard
 	Marker    Marker
+	Patcher   Patcher
 	Kinds     Kinds
 	Observer  Observer
+	// Access says what the box may read of what the Observer gives; nil: all.
+	Access Access
 	// Unread ends the sentence that says why what the Observer does not give may be there all the same, such as "was not read"; empty: then
 	// it does not exist.
 	Unread string

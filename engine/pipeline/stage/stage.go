@@ -38,6 +38,7 @@ const (
 	StepOnCreate     = "onCreate"
 	StepOnReconcile  = "onReconcile"
 	StepPrune        = "prune"
+	StepPatches      = "patches"
 	StepDryRun       = "dryRun"
 	StepSettle       = "settle"
 	StepOnRollback   = "onRollback"

@@ -149,7 +149,7 @@ func TestResourcesAreSeen(t *testing.T) {
 		defer mu.Unlock()
 		calls[what]++
 	}
-	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, watch.ResourceEvents{
+	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, "", watch.ResourceEvents{
 		Add:    func(*unstructured.Unstructured, bool) { count("add") },
 		Update: func(_, _ *unstructured.Unstructured) { count("update") },
 		Delete: func(*unstructured.Unstructured) { count("delete") },
@@ -173,6 +173,39 @@ func TestResourcesAreSeen(t *testing.T) {
 	w.Expect(calls).To(HaveKeyWithValue("delete", 1))
 }
 
+// A thousand objects that are not selected are not sent: they are in no cache, and nothing is told of them.
+func TestTheAPIServerSelectsObjectsOfOthers(t *testing.T) {
+	const others = 1000
+	w := newWorld(t, "others")
+	var calls atomic.Int64
+	left := make(chan types.UID, 1)
+	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, w.box+"/serve=yes", watch.ResourceEvents{
+		Add:    func(*unstructured.Unstructured, bool) { calls.Add(1) },
+		Update: func(_, _ *unstructured.Unstructured) { calls.Add(1) },
+		Delete: func(obj *unstructured.Unstructured) { left <- obj.GetUID() },
+	})
+	for i := range others / 2 {
+		w.apply(configMaps, w.object(configMapKind, fmt.Sprintf("before-%d", i), "", "1"))
+	}
+	r.Start(t.Context())
+	defer r.Stop()
+	w.Expect(r.WaitForSync(t.Context())).To(Succeed())
+	for i := range others / 2 {
+		w.apply(configMaps, w.object(configMapKind, fmt.Sprintf("after-%d", i), "", "1"))
+	}
+	selected := w.object(configMapKind, "selected", "", "1")
+	selected.SetLabels(map[string]string{w.box + "/serve": "yes"})
+	uid := w.apply(configMaps, selected).GetUID()
+	w.Eventually(func() bool { _, found := r.ByUID(uid); return found }).Should(BeTrue())
+	w.Expect(r.Len()).To(Equal(1), "cached objects, of %d", others+1)
+	w.Expect(calls.Load()).To(BeEquivalentTo(1), "events, of %d", others+1)
+
+	selected.SetLabels(nil)
+	w.apply(configMaps, selected)
+	w.Eventually(left).Should(Receive(Equal(uid)), "one that leaves the selection is deleted for its watch")
+	w.Expect(r.Len()).To(BeZero())
+}
+
 func TestAnAPIServerGoesAndComesBack(t *testing.T) {
 	if cluster.Existing() {
 		t.Skip("must not stop the API server of an existing cluster")
@@ -180,7 +213,7 @@ func TestAnAPIServerGoesAndComesBack(t *testing.T) {
 	w := newWorld(t, "outage")
 	children, told := w.children()
 	w.acquire(children, configMapKind)
-	stopped := watch.NewResources(w.config, configMaps, nil, watch.ResourceEvents{})
+	stopped := watch.NewResources(w.config, configMaps, nil, "", watch.ResourceEvents{})
 	stopped.Start(t.Context())
 	w.Expect(stopped.WaitForSync(t.Context())).To(Succeed())
 	w.apply(configMaps, w.object(configMapKind, "one", w.owner, "1"))
@@ -188,7 +221,7 @@ func TestAnAPIServerGoesAndComesBack(t *testing.T) {
 
 	before := w.failures.Load()
 	w.Expect(cluster.StopAPIServer(t.Context())).To(Succeed())
-	late := watch.NewResources(w.config, configMaps, nil, watch.ResourceEvents{})
+	late := watch.NewResources(w.config, configMaps, nil, "", watch.ResourceEvents{})
 	late.Start(t.Context())
 	defer late.Stop()
 	w.Eventually(w.failures.Load).Should(BeNumerically(">=", before+24), "pauses grow")
@@ -222,7 +255,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if err := children.Acquire(ctx, user, configMapKind); err == nil { // the other worker may release it meanwhile
 					children.Owned(configMapKind, types.UID(w.owner))
 				}
-				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, watch.ResourceEvents{})
+				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, "", watch.ResourceEvents{})
 				r.Start(ctx)
 				if worker%2 == 0 {
 					_ = r.WaitForSync(ctx) // it is stopped at any time

@@ -1,0 +1,36 @@
+package crds
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/boxspec"
+)
+
+// Admitted says what the API server will say of the CRD that a box defines, with the API server's own code. The paths are those of the box.
+func Admitted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	crd = crd.DeepCopy()
+	scheme.Default(crd)
+	var internal apiextensions.CustomResourceDefinition
+	if err := scheme.Convert(crd, &internal, nil); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "crd", "definition"), "", err.Error())}
+	}
+	var errs field.ErrorList
+	for _, e := range validation.ValidateCustomResourceDefinition(ctx, &internal) {
+		// Errors of metadata and status have no place in the box, and are left out: the name is made of group and names.plural, which have
+		// errors of their own, and a definition has no status.
+		if path, ok := boxspec.DefinitionPath(e.Field); ok {
+			e.Field = path
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}

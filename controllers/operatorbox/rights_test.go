@@ -1,0 +1,88 @@
+package operatorbox
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
+)
+
+// ann is how the API server knows the account of these tests.
+const ann = "system:serviceaccount:team:ann "
+
+func TestABoxWaitsForTheRightsOfItsAccount(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, websites(), held(as(shop(websitesCRD), "ann")))
+	p.accounts["ann"] = "one"
+	p.denied[ann+"list "+websitesCRD], p.denied["watch "+websitesCRD] = true, true
+	box, result := p.serves(t, "shop")
+	g.Expect(p.engine.Plan("shop")).To(BeNil(), "nothing is begun")
+	const missing = "ServiceAccount team/ann may not list " + websitesCRD + `; grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"; ` +
+		"the manager may not watch " + websitesCRD + `; grant it with a ClusterRole labeled orkestra.orkspace.io/aggregate-to-manager: "true"`
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal("False Forbidden: " + missing))
+	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False Forbidden: " + missing))
+	g.Expect(box.Status.RequiredRules).NotTo(BeEmpty(), "people read what is needed while it is missing")
+	g.Expect(result.RequeueAfter).To(Equal(access.RetryInterval))
+
+	clear(p.denied)
+	box, _ = p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal("True Granted: no right is missing"))
+	g.Expect(p.engine.Plan("shop").CleanupOnly).To(BeFalse())
+}
+
+// What a template decides is missed by a box that runs.
+func TestRightsThatAreMissedWhileABoxRuns(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, websites(), held(as(shop(websitesCRD), "ann")))
+	p.accounts["ann"] = "one"
+	p.engine.withheld = []access.Right{{Verb: "get", Resource: "secrets", Namespace: "team", Name: "x"}}
+	box, _ := p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(Equal(
+		`False Forbidden: ServiceAccount team/ann may not get secrets "x" in namespace "team"; grant it with "orkestra rbac -f BOX.yaml --cluster | kubectl apply -f -"; what reads it waits, and stays as it is`))
+	g.Expect(p.engine.Plan("shop").CleanupOnly).To(BeFalse(), "all else goes on")
+	p.engine.withheld = nil
+	box, _ = p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(HavePrefix("True Granted"))
+}
+
+func TestNoCRDIsInstalledByAnAccountThatLacksARight(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, held(as(defining(definition), "ann")))
+	p.accounts["ann"] = "one"
+	p.denied[ann+`create customresourcedefinitions.apiextensions.k8s.io "`+websitesCRD+`"`] = true
+	box, result := p.serves(t, "shop")
+	g.Expect(p.acted).To(BeEmpty(), "nothing is written")
+	g.Expect(condition(box, v1alpha1.ConditionPermissionsGranted)).To(HavePrefix(
+		`False Forbidden: ServiceAccount team/ann may not create customresourcedefinitions.apiextensions.k8s.io "` + websitesCRD + `"`))
+	g.Expect(condition(box, v1alpha1.ConditionReady)).To(HavePrefix("False Forbidden: "))
+	g.Expect(result.RequeueAfter).To(Equal(access.RetryInterval))
+	clear(p.denied)
+	p.serves(t, "shop")
+	g.Expect(p.acted).NotTo(BeEmpty())
+}
+
+// A change of rights concerns the boxes that show that something is missing, and no others.
+func TestRightsThatChangeQueueTheBoxesThatWait(t *testing.T) {
+	g := NewWithT(t)
+	var objects []client.Object
+	box := func(name, kind string, status metav1.ConditionStatus) {
+		b := shop(websitesCRD)
+		b.Name = name
+		b.Status.Conditions = []metav1.Condition{
+			{Type: v1alpha1.ConditionCompiled, Status: metav1.ConditionFalse}, {Type: kind, Status: status},
+		}
+		objects = append(objects, b)
+	}
+	box("runs", v1alpha1.ConditionReady, metav1.ConditionTrue)
+	box("begins", v1alpha1.ConditionReady, metav1.ConditionUnknown)
+	box("waits", v1alpha1.ConditionReady, metav1.ConditionFalse)
+	box("reads", v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse)
+	box("enforces", v1alpha1.ConditionAdmissionEnforced, metav1.ConditionFalse)
+	p := newProcess(t, objects...)
+	p.MarkWaiting(t.Context())
+	g.Expect(p.queue.marked).To(ConsistOf("waits", "reads", "enforces"))
+}

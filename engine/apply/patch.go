@@ -1,0 +1,212 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
+)
+
+// Patch is what is set of an object that others own.
+type Patch struct {
+	// Manager is the field manager of the patch.
+	Manager string
+	// Object holds the fields, and names the object.
+	Object *unstructured.Unstructured
+}
+
+// Patcher sets fields of objects that others own, and takes them back. It is safe for concurrent use.
+type Patcher struct {
+	client   *Client
+	comparer *drift.Comparer
+}
+
+// Patcher gives what patches objects by the requests of the writer.
+func (w *Writer) Patcher() Patcher { return Patcher{client: w.client, comparer: w.comparer} }
+
+// Patch sets what a patch says of an object that lives. It sends nothing where its manager has set just that, and it stands. The UID makes sure
+// that it never makes an object. A field that somebody else manages is a *RefusedError.
+func (p Patcher) Patch(ctx context.Context, patch Patch, live *unstructured.Unstructured) (Action, error) {
+	if p.stands(patch, live) {
+		return None, nil
+	}
+	obj := patch.Object.DeepCopy()
+	obj.SetUID(live.GetUID())
+	if _, _, err := p.client.applyAs(ctx, patch.Manager, obj, false); err != nil {
+		return None, fmt.Errorf("patching %s %q: %w", obj.GetKind(), obj.GetName(), managedByOthers(err))
+	}
+	return Changed, nil
+}
+
+// stands says whether an object has the fields of a patch, and its manager manages these and no others.
+func (p Patcher) stands(patch Patch, live *unstructured.Unstructured) bool {
+	fields := managedBy(live, patch.Manager)
+	if fields == nil {
+		return false
+	}
+	known := p.comparer.Knows(patch.Object.GroupVersionKind())
+	if known && len(p.comparer.Differences(p.comparer.Prepare(patch.Object), live)) > 0 {
+		return false
+	}
+	// What the comparer knows of a kind it has compared by its meaning. Of other kinds the values are compared as they are written.
+	return drift.InPlace(fields, withoutNames(patch.Object.Object), live.Object, known)
+}
+
+// withoutNames is the object of a patch without what names it, which nobody manages.
+func withoutNames(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	for _, name := range []string{"apiVersion", keyKind, keyMetadata} {
+		delete(out, name)
+	}
+	metadata, _ := object[keyMetadata].(map[string]any)
+	texts := maps.Clone(metadata)
+	maps.DeleteFunc(texts, func(name string, _ any) bool { return name != keyLabels && name != keyAnnotations })
+	if len(texts) > 0 {
+		out[keyMetadata] = texts
+	}
+	return out
+}
+
+// managedBy gives the fields that a manager has applied to an object, as managed fields write them; nil: none.
+func managedBy(live *unstructured.Unstructured, manager string) map[string]any {
+	metadata, _ := live.Object[keyMetadata].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		if entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) {
+			fields, _ := entry["fieldsV1"].(map[string]any)
+			return fields
+		}
+	}
+	return nil
+}
+
+// Withdrawn says what taking back a patch came to.
+type Withdrawn struct {
+	// Left are the fields that stay as the patch has set them, sorted.
+	Left []string
+	// Why they stay.
+	Why string
+}
+
+// Withdraw takes back what a field manager has set of an object: what nobody else manages goes. It asks first what the object would be: where
+// the API server would refuse that, or put a default into a field, all stays as it is. One that is gone, and one of which the manager manages
+// nothing, is no error.
+func (p Patcher) Withdraw(ctx context.Context, manager string, of *unstructured.Unstructured) (Withdrawn, error) {
+	live, err := p.client.get(ctx, targetOf(of))
+	switch {
+	case IsGone(err, of), meta.IsNoMatchError(err), isUnserved(err):
+		return Withdrawn{}, nil
+	case err != nil:
+		return Withdrawn{}, fmt.Errorf("reading %s %q: %w", of.GetKind(), of.GetName(), err)
+	case managedBy(live, manager) == nil:
+		return Withdrawn{}, nil
+	}
+	own, alone := ownedAlone(live, manager)
+	dry := *p.client
+	dry.dryRun = []string{metav1.DryRunAll}
+	without, _, err := dry.applyAs(ctx, manager, nothing(live), false)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return Withdrawn{Left: own, Why: "without them the API server refuses the object: " + err.Error()}, nil
+	case err != nil && !unasked(err):
+		return Withdrawn{}, p.withdrawing(ctx, live, err)
+	case err == nil:
+		if filled := stillThere(without, alone); len(filled) > 0 {
+			return Withdrawn{Left: filled, Why: "without them the API server would put in values of its own"}, nil
+		}
+	}
+	if _, _, err := p.client.applyAs(ctx, manager, nothing(live), false); err != nil {
+		return Withdrawn{}, p.withdrawing(ctx, live, err)
+	}
+	return Withdrawn{}, nil
+}
+
+// withdrawing gives the error of a withdrawal; nil where the object is gone by now.
+func (p Patcher) withdrawing(ctx context.Context, live *unstructured.Unstructured, err error) error {
+	if apierrors.IsConflict(err) && NewMarker(p.client).isGone(ctx, live) {
+		return nil
+	}
+	return fmt.Errorf("taking back the patch of %s %q: %w", live.GetKind(), live.GetName(), err)
+}
+
+// ownedAlone gives the paths of the fields that a manager manages, and those that no other does.
+func ownedAlone(live *unstructured.Unstructured, manager string) (own []string, alone []fieldpath.Path) {
+	ours, others := fieldpath.NewSet(), fieldpath.NewSet()
+	for _, e := range live.GetManagedFields() {
+		var set fieldpath.Set
+		if e.FieldsV1 == nil || set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
+			continue
+		}
+		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply {
+			ours = ours.Union(&set)
+		} else {
+			others = others.Union(&set)
+		}
+	}
+	ours.Leaves().Iterate(func(path fieldpath.Path) {
+		own = append(own, drift.ManagedPath(path))
+		if !others.Has(path) {
+			alone = append(alone, path.Copy())
+		}
+	})
+	slices.Sort(own)
+	return own, alone
+}
+
+// stillThere gives the paths that lead to something in an object, sorted.
+func stillThere(obj *unstructured.Unstructured, paths []fieldpath.Path) []string {
+	var out []string
+	for _, path := range paths {
+		if v, found := drift.ValueAt(obj.Object, path); found && v != nil {
+			out = append(out, drift.ManagedPath(path))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// byManager finds the other manager in the words of a conflict.
+var byManager = regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")`)
+
+// managedByOthers gives the refusal of an apply that others stand in the way of: which fields, and whose they are. Other errors stay as they are.
+func managedByOthers(err error) error {
+	var answer apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &answer) || answer.Status().Details == nil {
+		return err
+	}
+	var fields []string
+	for _, cause := range answer.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		by := "somebody else"
+		if m := byManager.FindStringSubmatch(cause.Message); m != nil {
+			by = m[1]
+			if v1alpha1.IsPatchManager(strings.Trim(by, `"`)) {
+				by += ", another patch,"
+			}
+		}
+		fields = append(fields, fmt.Sprintf("%s manages %s", by, strings.TrimPrefix(cause.Field, ".")))
+	}
+	if len(fields) == 0 {
+		return err // another object has the name by now
+	}
+	slices.SortFunc(fields, cmp.Compare)
+	return &RefusedError{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
+		"%s; take the field out of the patch, or have the other manager let go of it", strings.Join(slices.Compact(fields), ", "))}
+}

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"net/http"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/discovery"
+	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/worker"
+)
+
+// clients send the requests of one box. All share the connections of the process, and the places of the box in flight.
+type clients struct {
+	account *apply.Client        // as the account of the box: children, marks, status
+	manager *apply.Client        // as the manager: what Orkestra keeps for itself
+	events  events.EventRecorder // about resources, as the account; nil: none are sent
+	stop    func()               // ends the events
+}
+
+// connections are what the requests of all boxes share.
+type connections struct {
+	http     http.RoundTripper
+	inFlight chan struct{} // one per request that may be under way, over all boxes
+}
+
+// clients makes those of the box that runs a plan. sending has the limits of its requests.
+func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.Config) (c clients, err error) {
+	mapper, places := discovery.MapperOf(plan.CRD, engine.Mapper), worker.NewPlaces(s.inFlight)
+	as := func(account identity.Account) *http.Client {
+		return &http.Client{Transport: worker.NewTransport(identity.NewTransport(account, plan.Box, s.http), places, RequestTimeout)}
+	}
+	c.stop = func() { /* the manager's recorder outlives the box */ }
+	if c.manager, err = apply.NewClient(sending, as(identity.Account{}), mapper); err != nil {
+		return c, err
+	}
+	if c.account, err = apply.NewClient(sending, as(plan.Account), mapper); err != nil {
+		return c, err
+	}
+	switch problem := plan.AccountProblem; {
+	case problem.Reason != "":
+		c.account = c.account.OnlyDeletes(&apply.RefusedError{Reason: problem.Reason, Message: problem.Message})
+	case plan.Account.IsManager() || engine.Events == nil:
+		c.events = engine.Events
+	default:
+		recorder, err := identity.NewRecorder(sending, identity.NewTransport(plan.Account, plan.Box, s.http), EventSource, RequestTimeout, engine.Log)
+		if err != nil {
+			return c, err
+		}
+		c.events, c.stop = recorder, recorder.Stop
+	}
+	return c, nil
+}

@@ -1,0 +1,89 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// withheld are the rights to read that the resources of a box have missed in their last cycles. The zero value is empty. It is safe for
+// concurrent use.
+type withheld struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName][]access.Right // guarded by mu
+}
+
+// replace sets the rights that a resource has missed, and says whether they are others than before.
+func (w *withheld) replace(key types.NamespacedName, refused []access.Right) (changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	refused = access.Sorted(refused)
+	if slices.Equal(w.all[key], refused) {
+		return false
+	}
+	if w.all == nil {
+		w.all = map[types.NamespacedName][]access.Right{}
+	}
+	w.all[key] = refused
+	if len(refused) == 0 {
+		delete(w.all, key)
+	}
+	return true
+}
+
+// list gives all of them, sorted.
+func (w *withheld) list() []access.Right {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return access.Sorted(slices.Concat(slices.Collect(maps.Values(w.all))...))
+}
+
+// Withheld are the rights to read that resources of the box have missed in their last cycles, sorted.
+func (o *Observer) Withheld() []access.Right { return o.withheld.list() }
+
+var _ stage.Access = (*Reading)(nil)
+
+// Reads implements stage.Access. What a box reads comes from the manager's caches, so it is the box's account that is asked for; without one,
+// the caches are the box's own.
+func (r *Reading) Reads(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (until time.Time, err error) {
+	rights := r.sources.Rights
+	if rights.Account().IsManager() {
+		return time.Time{}, nil
+	}
+	mapping, err := r.sources.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("finding kind %s: %w", kind.Kind, err)
+	}
+	want := access.Right{Group: kind.Group, Resource: mapping.Resource.Resource, Namespace: namespace, Name: name}
+	verbs := []string{"get"}
+	if name == "" {
+		verbs = []string{"list", "watch"}
+	}
+	var missing []access.Right
+	for _, want.Verb = range verbs {
+		allowed, end, err := rights.Reads(ctx, want)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !allowed {
+			missing = append(missing, want)
+		}
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	if len(missing) == 0 {
+		return until, nil
+	}
+	r.refused = append(r.refused, missing...)
+	return until, &stage.WithheldError{Account: rights.Account(), What: stage.Describe(kind, namespace, name)}
+}

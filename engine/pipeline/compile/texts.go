@@ -1,0 +1,70 @@
+package compile
+
+import (
+	"cmp"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// maxTexts is how many texts one field may hold.
+const maxTexts = 64
+
+// Texts are texts by name as a box writes them, such as labels.
+type Texts struct {
+	// Value gives them; nil: there are none.
+	Value *expr.Value
+	// Written are those that are written out, which may be templates; one template for all of them has none.
+	Written map[string]string
+}
+
+// Texts compiles texts by name: an object whose values are texts, or one template that gives such an object. Entries that are null are
+// left out, here and when a template gives them. A mistake that is known already is not reported again.
+func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path) Texts {
+	out := Texts{Written: map[string]string{}}
+	decoded, ok := b.JSON(in, at)
+	if !ok || decoded == nil {
+		return out
+	}
+	if text, isText := decoded.(string); isText && expr.GivesText(text) {
+		b.failOnce(field.ErrorList{field.Invalid(at, text, "want a map of texts, got a text"+shape.OneAction(value.TypeObject))})
+		return out
+	}
+	if text, isText := decoded.(string); isText && expr.IsTemplate(text) {
+		out.Value = b.tree(scope, text, at)
+		return out
+	}
+	all, ok := decoded.(map[string]any)
+	if !ok {
+		b.failOnce(field.ErrorList{field.TypeInvalid(at, value.TypeName(decoded), "wanted an object whose values are texts, or one template that gives it")})
+		return out
+	}
+	if hint := shape.ExpressionEntry(all); hint != "" {
+		b.failOnce(field.ErrorList{field.Invalid(at, all["cel"], "want a map of texts, got an expression"+hint)})
+		return out
+	}
+	if len(all) > maxTexts {
+		b.failOnce(field.ErrorList{field.TooMany(at, len(all), maxTexts)})
+		return out
+	}
+	for name, v := range all {
+		switch v := v.(type) {
+		case nil:
+			delete(all, name)
+		case string:
+			out.Written[name] = v
+		default:
+			b.failOnce(field.ErrorList{field.TypeInvalid(value.Place(at, name), value.TypeName(v), "wanted a text"+
+				cmp.Or(value.MisplacedCEL(v), "; YAML takes words such as y, no, on and 1.0 for other types, so quote it"))})
+			delete(all, name)
+		}
+	}
+	if len(all) > 0 {
+		out.Value = b.tree(scope, all, at)
+	}
+	return out
+}

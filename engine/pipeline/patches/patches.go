@@ -1,0 +1,327 @@
+// Package patches sets fields of objects that others own, and takes them back when the declaration, its gate or the resource goes.
+//
+// Each patch has a field manager of its own, by which the API server knows what it has set. What a resource patches is noted on the resource
+// before the first write, so that it is taken back whatever becomes of the process, or of the box.
+package patches
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+const (
+	// maxPatches is how many patches one resource may make: they are noted in an annotation.
+	maxPatches = 100
+	// maxOnObject is how many patches one object may have, of all resources: the API server keeps a list of managers in the object.
+	maxOnObject = 50
+)
+
+// patching is the stage.
+type patching struct{ declared []*declare.Declaration }
+
+// Compile gives the stage. A box without patches has it, too: there may be some of former specs, to be taken back.
+func Compile(declared *declare.Set) stage.Stage[*children.Cycle] { return patching{declared.Patches} }
+
+// Name implements Stage.
+func (patching) Name() string { return stage.StepPatches }
+
+// wanted is a patch that is to stand.
+type wanted struct {
+	in   children.Patch
+	obj  *unstructured.Unstructured // what is set
+	live *unstructured.Unstructured // what it is set of
+}
+
+// Run implements Stage. A patch that fails holds up no other; the first error is the one that people read.
+func (p patching) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
+	former := read(c.Stored)
+	if len(p.declared) == 0 && len(former) == 0 {
+		return stage.Next, nil
+	}
+	round := &round{c: c, held: map[string]bool{}}
+	for _, d := range p.declared {
+		round.add(ctx, d)
+	}
+	if err := round.note(ctx, former); err != nil {
+		return stage.Hold, err
+	}
+	failed, first := round.patch(ctx, round.wanted)
+	taken, err := round.takeBack(ctx)
+	if taken && len(failed) > 0 {
+		_, first = round.patch(ctx, failed) // what stood in the way may have been a former patch
+	}
+	if err := cmp.Or(round.first, first, err); err != nil {
+		return stage.Hold, err
+	}
+	return stage.Next, nil
+}
+
+// round is one cycle's work on patches.
+type round struct {
+	c      *children.Cycle
+	wanted []wanted
+	keep   []noted         // those of patches that are to stand
+	held   map[string]bool // ids of declarations of which it is not known what they want: what they have set stays
+	first  error
+}
+
+// fail notes an error of a declaration, whose patches stay as they are.
+func (r *round) fail(ctx context.Context, in children.Instance, err error) {
+	r.held[in.Declaration.ID] = true
+	if !in.Quoted {
+		err = stage.WithoutValues(err, "the object")
+	}
+	r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", in.Label(ctx, r.c), err))
+}
+
+// wait notes what a patch waits for.
+func (r *round) wait(ctx context.Context, in children.Instance, reason, message string) {
+	if !in.Optional {
+		r.c.Wait(in.ID, reason, in.Label(ctx, r.c)+": "+message)
+	}
+}
+
+// add finds out what a declaration wants.
+func (r *round) add(ctx context.Context, d *declare.Declaration) {
+	unexpanded := children.InstanceOf(d)
+	if r.c.Outside.Lacks(d.Outside) {
+		r.held[d.ID] = true // the source says so
+		return
+	}
+	if !d.GateReadsItem && !r.open(ctx, unexpanded) || r.c.NotInstalled(d) {
+		return
+	}
+	instances, err := r.c.Instances(ctx, d)
+	if err != nil {
+		r.cannot(ctx, unexpanded, err)
+		return
+	}
+	for _, in := range instances {
+		if d.GateReadsItem && !r.open(ctx, in) {
+			continue
+		}
+		if err := r.prepare(ctx, children.Patch{Instance: in}); err != nil {
+			r.cannot(ctx, in, err)
+		}
+	}
+}
+
+// cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
+func (r *round) cannot(ctx context.Context, in children.Instance, err error) {
+	reason, what, lacks := children.Lacks(err)
+	if !lacks {
+		r.fail(ctx, in, err)
+		return
+	}
+	r.held[in.Declaration.ID] = true
+	r.wait(ctx, in, reason, what+" is not there yet")
+}
+
+// open asks the gate of an instance. While a false one keeps, what is set stays; otherwise it is taken back.
+func (r *round) open(ctx context.Context, in children.Instance) bool {
+	res, err := in.Ask(ctx, r.c)
+	if err != nil {
+		r.fail(ctx, in, err)
+		return false
+	}
+	if res.Open {
+		return true
+	}
+	if in.KeepsOn(res) {
+		r.held[in.Declaration.ID] = true
+	}
+	if !res.Choice {
+		r.wait(ctx, in, v1alpha1.ReasonWaitingForGate, res.Message())
+	}
+	return false
+}
+
+// prepare evaluates a patch, and finds its target.
+func (r *round) prepare(ctx context.Context, in children.Patch) error {
+	c := r.c
+	obj, err := in.Render(ctx, c)
+	if err != nil {
+		return err
+	}
+	note := noteFor(in.ID, obj)
+	if err := c.MayRead(ctx, in.GVK, obj.GetNamespace(), obj.GetName()); err != nil {
+		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
+			r.held[in.Declaration.ID] = true
+			r.wait(ctx, in.Instance, v1alpha1.ReasonForbidden, withheld.Error())
+			return nil
+		}
+		return err
+	}
+	if err := c.Ports.Observer.Observe(ctx, in.GVK); err != nil {
+		return err
+	}
+	live := c.Inputs.Get(c.Ports.Observer, in.GVK, obj.GetNamespace(), obj.GetName())
+	called := stage.Describe(in.GVK, obj.GetNamespace(), obj.GetName())
+	switch {
+	case live == nil:
+		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, c.Absent(called))
+		return nil // where there was one, nothing of it is left to take back
+	case live.GetDeletionTimestamp() != nil:
+		r.keep = append(r.keep, note)
+		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, called+" is being deleted")
+		return nil
+	case live.GetUID() == c.Stored.GetUID():
+		return stage.NewPermanent(v1alpha1.ReasonNotOwned, errors.New("the target is the resource itself: normalize and mutation change what is read of it"))
+	case live.GetLabels()[v1alpha1.LabelOwnerUID] != "":
+		return stage.NewPermanent(v1alpha1.ReasonNotOwned, fmt.Errorf(
+			"%s is a child of %q, which box %q makes: a patch would be put back; change its declaration", called, live.GetLabels()[v1alpha1.LabelOwner], live.GetLabels()[v1alpha1.LabelBox]))
+	}
+	if err := in.MayPatch(c, live, false); err != nil {
+		return err // a part of it grants rights, such as the type of a Secret
+	}
+	if taken := patchesOn(live, v1alpha1.PatchManager(c.Stored.GetUID(), in.ID)); taken >= maxOnObject {
+		return stage.NewPermanent(v1alpha1.ReasonConflict, fmt.Errorf("%s has %d patches of Orkestra, which is as many as an object may have", called, taken))
+	}
+	r.keep, r.wanted = append(r.keep, note), append(r.wanted, wanted{in: in, obj: obj, live: live})
+	return nil
+}
+
+// patchesOn counts the patches of an object, but for that of one manager.
+func patchesOn(live *unstructured.Unstructured, but string) int {
+	count := 0
+	for _, e := range live.GetManagedFields() {
+		if v1alpha1.IsPatchManager(e.Manager) && e.Manager != but {
+			count++
+		}
+	}
+	return count
+}
+
+// note notes what is to stand, before it is set, beside what was noted before: that is still to be taken back.
+func (r *round) note(ctx context.Context, former []noted) error {
+	if len(r.keep) > maxPatches {
+		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("%d objects are to be patched; one resource may patch %d", len(r.keep), maxPatches))
+	}
+	for _, n := range r.keep {
+		if !slices.Contains(former, n) {
+			if err := write(ctx, r.c, slices.Concat(former, r.keep)); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if len(r.wanted) == 0 {
+		return nil
+	}
+	return r.c.EnsureOwnerExists(ctx) // nobody else takes back what is set
+}
+
+// patch sets what is wanted, and gives what has failed.
+func (r *round) patch(ctx context.Context, all []wanted) (failed []wanted, first error) {
+	for _, w := range all {
+		manager := v1alpha1.PatchManager(r.c.Stored.GetUID(), w.in.ID)
+		action, err := r.c.Ports.Patcher.Patch(ctx, apply.Patch{Manager: manager, Object: w.obj}, w.live)
+		if err != nil {
+			if refused, ok := errors.AsType[*apply.RefusedError](err); ok {
+				err = stage.NewPermanent(refused.Reason, err) // whose field it is changes with the target, which is watched
+			} else if !w.in.Quoted {
+				err = stage.WithoutValues(err, w.in.Called(w.obj))
+			}
+			failed, first = append(failed, w), cmp.Or(first, fmt.Errorf("%s: %w", w.in.Label(ctx, r.c), err))
+			continue
+		}
+		if action != apply.None {
+			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: action})
+		}
+	}
+	return failed, first
+}
+
+// takeBack takes back what is noted and nobody wants any more.
+func (r *round) takeBack(ctx context.Context) (taken bool, first error) {
+	var left []noted
+	all := read(r.c.Stored)
+	for _, n := range all {
+		if slices.Contains(r.keep, n) || r.holds(n) {
+			left = append(left, n)
+			continue
+		}
+		if err := takeBack(ctx, r.c, n); err != nil {
+			left, first = append(left, n), cmp.Or(first, err)
+			continue
+		}
+		taken = true
+	}
+	if !taken {
+		return false, first
+	}
+	return true, cmp.Or(first, write(ctx, r.c, left))
+}
+
+// holds says whether a noted patch is that of a declaration of which it is not known what it wants.
+func (r *round) holds(n noted) bool {
+	for id := range r.held {
+		if n.ID == id || len(n.ID) > len(id) && n.ID[:len(id)+1] == id+declare.KeyMark {
+			return true
+		}
+	}
+	return false
+}
+
+// TakeBack takes back everything that a resource has patched: it goes.
+func TakeBack(ctx context.Context, c *children.Cycle) error {
+	var errs []error
+	for _, n := range read(c.Stored) {
+		errs = append(errs, takeBack(ctx, c, n))
+	}
+	return errors.Join(errs...)
+}
+
+// Undo takes back everything that a resource has patched, outside of its cycles: its box goes, with all that it has made. left says what could not
+// be taken back.
+func Undo(ctx context.Context, patcher stage.Patcher, resource *unstructured.Unstructured) (left []string, err error) {
+	for _, n := range read(resource) {
+		one, err := n.withdraw(ctx, patcher, resource)
+		if err != nil {
+			return left, err
+		}
+		if one != "" {
+			left = append(left, one)
+		}
+	}
+	return left, nil
+}
+
+// takeBack takes back one patch. What can't be taken back is left, and said.
+func takeBack(ctx context.Context, c *children.Cycle, n noted) error {
+	left, err := n.withdraw(ctx, c.Ports.Patcher, c.Stored)
+	if left != "" {
+		c.Warn(v1alpha1.ReasonPatchLeft, left)
+	}
+	return err
+}
+
+// withdraw takes back a patch of a resource. left says what could not be taken back; empty: nothing.
+func (n noted) withdraw(ctx context.Context, patcher stage.Patcher, resource *unstructured.Unstructured) (left string, err error) {
+	target := n.target()
+	out, err := patcher.Withdraw(ctx, v1alpha1.PatchManager(resource.GetUID(), n.ID), target)
+	switch {
+	case meta.IsNoMatchError(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", n.ID, err)
+	case len(out.Left) > 0:
+		what := stage.Describe(target.GroupVersionKind(), target.GetNamespace(), target.GetName())
+		return fmt.Sprintf("%s: %s keeps %s as it was set: %s", n.ID, what, strings.Join(out.Left, ", "), out.Why), nil
+	default:
+		return "", nil
+	}
+}

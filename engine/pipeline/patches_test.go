@@ -1,0 +1,303 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// patcher notes what is patched and taken back, in its order.
+type patcher struct {
+	*ports
+
+	sent    []string
+	refuses map[string]error // by the name of the target
+}
+
+func newPatcher(others ...*unstructured.Unstructured) *patcher {
+	p := &patcher{ports: newPorts(), refuses: map[string]error{}}
+	p.others = others
+	return p
+}
+
+func (p *patcher) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Action, error) {
+	if err := p.refuses[live.GetName()]; err != nil {
+		return apply.None, err
+	}
+	p.sent = append(p.sent, fmt.Sprintf("%s %s %v %v", patch.Manager, live.GetName(), patch.Object.Object["data"], patch.Object.GetLabels()))
+	return apply.Changed, nil
+}
+
+func (p *patcher) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured) (apply.Withdrawn, error) {
+	p.sent = append(p.sent, fmt.Sprintf("%s %s taken back", manager, target.GetName()))
+	return apply.Withdrawn{}, p.refuses[target.GetName()]
+}
+
+func (p *patcher) run(plan *Plan, stored *unstructured.Unstructured) (*Run, error) {
+	in := p.ports.ports()
+	in.Patcher = p
+	r := plan.NewRun(stored, now, in)
+	return r, plan.Execute(context.Background(), r)
+}
+
+// taken gives what was sent since it was last asked.
+func (p *patcher) taken() []string {
+	sent := p.sent
+	p.sent = nil
+	return sent
+}
+
+func byPatch(id string) string { return v1alpha1.PatchManager("u1", id) }
+
+func theirConfig(name string) *unstructured.Unstructured {
+	return other(configMapKind, "team-a", name, nil)
+}
+
+func TestPatchesAreNotedBeforeTheyAreSet(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPatcher(theirConfig("one"), theirConfig("two"))
+	plan := planOf(t, `
+onReconcile:
+  configmaps: [{id: made, name: made, data: {v: x}}]
+  patches:
+  - {id: one, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {metadata: {labels: {a: "{{ .spec.host }}"}}, data: {v: "{{ .children.made.data.v }}"}}}
+  - {target: {apiVersion: v1, kind: ConfigMap, name: "{{ .item }}"}, forEach: {field: spec.tags}, patch: {data: {k: "{{ .index }}"}}}
+`)
+	marked := -1
+	p.mark = func(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+		if marks.Annotations[v1alpha1.AnnotationPatches] != "" && marked < 0 {
+			marked = len(p.sent)
+		}
+		return p.markResource(ctx, resource, marks)
+	}
+	r, err := p.run(plan, website(t, `{host: h, tags: [two, one]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(marked).To(gomega.BeZero())
+	loop := "patches/ConfigMap/{{ .item }}#"
+	g.Expect(p.taken()).To(gomega.Equal([]string{
+		byPatch("one") + " one map[v:x] map[a:h]", byPatch(loop+"two") + " two map[k:0] map[]", byPatch(loop+"one") + " one map[k:1] map[]",
+	}))
+
+	again := r.Stored.DeepCopy()
+	p.mark = func(_ context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+		g.Expect(marks.On(resource) && !marks.Fewer).To(gomega.BeTrue(), "nothing is to be marked: %v", marks)
+		return resource, nil
+	}
+	_, err = p.run(plan, again)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	p.taken()
+	p.mark = p.markResource
+
+	setTags(g, r.Stored, "one")
+	r, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.taken()).To(gomega.ContainElement(byPatch(loop+"two") + " two taken back"))
+	g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).NotTo(gomega.ContainSubstring("#two"))
+
+	var last apply.Marks
+	p.mark = func(ctx context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+		last = marks
+		return p.markResource(ctx, resource, marks)
+	}
+	_, err = p.run(planOf(t, `{onReconcile: {configmaps: [{data: {a: b}}]}}`), r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.taken()).To(gomega.ConsistOf(byPatch("one")+" one taken back", byPatch(loop+"one")+" one taken back"))
+	g.Expect(last.Annotations).NotTo(gomega.HaveKey(v1alpha1.AnnotationPatches))
+	g.Expect(last.Fewer).To(gomega.BeTrue(), "the mark is taken off although all others are there")
+}
+
+func setTags(g gomega.Gomega, resource *unstructured.Unstructured, tags ...string) {
+	g.Expect(unstructured.SetNestedStringSlice(resource.Object, tags, "spec", "tags")).To(gomega.Succeed())
+	resource.SetGeneration(resource.GetGeneration() + 1)
+}
+
+// What can't be evaluated is not taken for what is not wanted.
+func TestPatchesThatCantBeToldStay(t *testing.T) {
+	const other = "  - {id: other, target: {apiVersion: v1, kind: ConfigMap, name: two}, patch: {data: {o: p}}}\n"
+	for name, tc := range map[string]struct{ patch, wants string }{
+		"a template fails":      {`{id: one, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {v: '{{ fail "no" }}'}}}`, "one: "},
+		"a gate waits":          {`{id: one, target: {apiVersion: v1, kind: ConfigMap, name: one}, when: [{field: children.made.data.w, equals: x}], patch: {data: {v: x}}}`, "WaitingForGate"},
+		"a child has no field":  {`{id: one, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {v: "{{ .children.made.data.w }}"}}}`, "WaitingForGate"},
+		"a false gate may keep": {`{id: one, target: {apiVersion: v1, kind: ConfigMap, name: one}, whenFalse: Keep, when: [{field: spec.host, equals: y}], patch: {data: {v: x}}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPatcher(theirConfig("one"), theirConfig("two"))
+			stored := website(t, `{host: h}`)
+			stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: `[{"id":"one","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"one"}]`})
+			r, err := p.run(planOf(t, "onReconcile:\n  configmaps: [{id: made, name: made, data: {v: x}}]\n  patches:\n  - "+tc.patch+"\n"+other), stored)
+			said := fmt.Sprint(err, r.Waits)
+			g.Expect(said).To(gomega.ContainSubstring(tc.wants))
+			g.Expect(p.taken()).To(gomega.Equal([]string{byPatch("other") + " two map[o:p] map[]"}), "one is held, and holds up no other")
+			g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).To(gomega.ContainSubstring(`"id":"one"`))
+		})
+	}
+}
+
+// Who writes resources may write the mark, too.
+func TestAForgedNoteTakesBackNothingOfOthers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPatcher()
+	stored := website(t, `{}`)
+	stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: `[{"id":"x","manager":"orkestra","apiVersion":"v1","kind":"ConfigMap","namespace":"kube-system","name":"theirs"}]`})
+	_, err := p.run(planOf(t, `{}`), stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.taken()).To(gomega.Equal([]string{byPatch("x") + " theirs taken back"}), "under the manager of this resource, which manages nothing there")
+	for _, forged := range []string{"{", "[1]", `[{"id":"x"}]`, `"x"`} {
+		stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: forged})
+		_, err := p.run(planOf(t, `{}`), stored)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(p.taken()).To(gomega.BeEmpty())
+	}
+	managers := []string{v1alpha1.FieldManager, v1alpha1.FieldManagerInitial, v1alpha1.FieldManagerMarks, v1alpha1.FieldManagerRepair, v1alpha1.FieldManagerStatus}
+	g.Expect(slices.ContainsFunc(managers, v1alpha1.IsPatchManager)).To(gomega.BeFalse())
+	g.Expect(v1alpha1.IsPatchManager(byPatch("x"))).To(gomega.BeTrue())
+	g.Expect(v1alpha1.PatchManager("u2", "x")).NotTo(gomega.Equal(byPatch("x")))
+}
+
+func TestADeletedResourceTakesItsPatchesBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fails, skip bool
+		released    bool
+	}{
+		"all of them":       {released: true},
+		"or stays":          {fails: true},
+		"unless told to go": {fails: true, skip: true, released: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPatcher()
+			stored := website(t, `{}`)
+			at := metav1.NewTime(now)
+			stored.SetDeletionTimestamp(&at)
+			stored.SetFinalizers([]string{v1alpha1.Finalizer})
+			annotations := map[string]string{v1alpha1.AnnotationPatches: `[{"id":"x","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"a"},{"id":"y","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"b"}]`}
+			if tc.skip {
+				annotations[v1alpha1.AnnotationSkipCleanup] = v1alpha1.True
+			}
+			if tc.fails {
+				p.refuses["a"] = fmt.Errorf("not now")
+			}
+			stored.SetAnnotations(annotations)
+			r, err := p.run(planOf(t, `{}`), stored)
+			g.Expect(err != nil).To(gomega.Equal(!tc.released), "%v", err)
+			g.Expect(p.taken()).To(gomega.Equal([]string{byPatch("x") + " a taken back", byPatch("y") + " b taken back"}))
+			g.Expect(r.Released).To(gomega.Equal(tc.released))
+		})
+	}
+}
+
+func TestPatchesHaveLimits(t *testing.T) {
+	g := gomega.NewWithT(t)
+	full, almost := theirConfig("full"), theirConfig("almost")
+	var entries []metav1.ManagedFieldsEntry
+	for i := range 50 {
+		entries = append(entries, metav1.ManagedFieldsEntry{Manager: v1alpha1.PatchManager("other", fmt.Sprint(i)), Operation: metav1.ManagedFieldsOperationApply})
+	}
+	full.SetManagedFields(entries)
+	almost.SetManagedFields(append(entries[:49:49], metav1.ManagedFieldsEntry{Manager: byPatch("almost")}))
+	const patch = `{onReconcile: {patches: [{id: %[1]s, target: {apiVersion: v1, kind: ConfigMap, name: %[1]s}, patch: {data: {a: b}}}]}}`
+	p := newPatcher(full, almost)
+	_, err := p.run(planOf(t, fmt.Sprintf(patch, "full")), website(t, `{}`))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`full: ConfigMap "team-a/full" has 50 patches of Orkestra, which is as many as an object may have`)))
+	g.Expect(p.taken()).To(gomega.BeEmpty())
+	_, err = p.run(planOf(t, fmt.Sprintf(patch, "almost")), website(t, `{}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+
+	var tags []string
+	for i := range 101 {
+		tags = append(tags, fmt.Sprintf("c%d", i))
+		p.others = append(p.others, theirConfig(tags[i]))
+	}
+	p.taken()
+	_, err = p.run(planOf(t, `{onReconcile: {patches: [{target: {apiVersion: v1, kind: ConfigMap, name: "{{ .item }}"}, forEach: {field: spec.tags}, patch: {data: {a: b}}}]}}`),
+		website(t, `{tags: [`+strings.Join(tags, ",")+`]}`))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("101 objects are to be patched; one resource may patch 100")))
+	g.Expect(p.taken()).To(gomega.BeEmpty())
+}
+
+// What is patched is told apart by the fields that are read of it: what is refused is not sent.
+func TestWhatIsNotPatched(t *testing.T) {
+	child := theirConfig("child")
+	child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "u2", v1alpha1.LabelOwner: "shop", v1alpha1.LabelBox: "shops"})
+	token := other(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "team-a", "token", map[string]any{"type": "kubernetes.io/service-account-token"})
+	going := theirConfig("going")
+	at := metav1.NewTime(now)
+	going.SetDeletionTimestamp(&at)
+	for name, tc := range map[string]struct{ patch, want string }{
+		"a child":           {`{target: {apiVersion: v1, kind: ConfigMap, name: child}, patch: {data: {a: b}}}`, `ConfigMap "team-a/child" is a child of "shop", which box "shops" makes`},
+		"a token":           {`{target: {apiVersion: v1, kind: Secret, name: token}, patch: {data: {a: Yg==}}}`, "a Secret of type kubernetes.io/service-account-token grants rights"},
+		"what goes":         {`{target: {apiVersion: v1, kind: ConfigMap, name: going}, patch: {data: {a: b}}}`, `ConfigMap "team-a/going" is being deleted`},
+		"what is absent":    {`{target: {apiVersion: v1, kind: ConfigMap, name: absent}, patch: {data: {a: b}}}`, `ConfigMap "team-a/absent" does not exist`},
+		"another's":         {`{target: {apiVersion: v1, kind: ConfigMap, name: child, namespace: "{{ .spec.host }}"}, patch: {data: {a: b}}}`, `does not let resources of "team-a" in`},
+		"no name":           {`{target: {apiVersion: v1, kind: ConfigMap, name: "{{ .spec.image }}"}, patch: {data: {a: b}}}`, "yields an empty name"},
+		"a path":            {`{target: {apiVersion: v1, kind: ConfigMap, name: "{{ .spec.host }}/x"}, patch: {data: {a: b}}}`, "target.name"},
+		"marks":             {`{target: {apiVersion: v1, kind: ConfigMap, name: child}, patch: {metadata: {labels: '{{ dict "orkestra.orkspace.io/box" "x" }}'}}}`, "this is a mark of Orkestra"},
+		"hidden finalizers": {`{target: {apiVersion: v1, kind: ConfigMap, name: child}, patch: {metadata: '{{ dict "finalizers" (list "a/b") }}'}}`, "patch.metadata.finalizers: not for a patch to set"},
+		"no text":           {`{target: {apiVersion: v1, kind: ConfigMap, name: child}, patch: {data: '{{ dict "a" (list 1) }}'}}`, "patch.data[a]: want string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPatcher(child, token, going)
+			r, err := p.run(planOf(t, `{onReconcile: {patches: [`+tc.patch+`]}}`), website(t, `{host: team-b, image: ""}`))
+			g.Expect(fmt.Sprint(err, r.Waits)).To(gomega.ContainSubstring(tc.want))
+			g.Expect(p.taken()).To(gomega.BeEmpty())
+			g.Expect(r.Inputs.Observed()).To(gomega.BeNumerically("<=", 1))
+		})
+	}
+}
+
+func TestMistakesOfPatches(t *testing.T) {
+	const head = "target: {apiVersion: v1, kind: ConfigMap, name: a}, "
+	for patch, want := range map[string]string{
+		head + "patch: {}":      "patch: Required value: the fields to set",
+		"patch: {data: {a: b}}": "target.name: Required value: the object to patch",
+		"target: {apiVersion: v1, kind: '{{ .spec.host }}', name: a}, patch: {a: b}":                                                        "target.kind",
+		"target: {apiVersion: v1, kind: ConfigMpa, name: a}, patch: {data: {a: b}}":                                                         `v1 has no such kind, did you mean "ConfigMap"?`,
+		"target: {apiVersion: v1, kind: ConfigMap}, patch: {data: {a: b}}":                                                                  "target.name: Required value",
+		head + "patch: {data: {a: b}, kind: Secret}":                                                                                        "patch.kind: Forbidden: not for a patch to set: target says it",
+		head + "patch: {metadata: {name: b, ownerReferences: []}}":                                                                          "patch.metadata.name",
+		head + "patch: {metadata: {annotations: {orkestra.orkspace.io/allow-from: a}}}":                                                     "patch.metadata.annotations",
+		head + "patch: {data: {a: '{{ .spec.hots }}'}}":                                                                                     `patch.data.a: Invalid value: "{{ .spec.hots }}": column 4: spec.hots: no such field`,
+		head + "patch: {data: {a: b}}, name: c":                                                                                             "name: Forbidden: the object is named in target",
+		head + "patch: {data: {a: b}}, labels: {c: d}":                                                                                      "labels: Forbidden: what is set of the object stands in patch",
+		head + "patch: {data: {a: b}}, adopt: IfUnowned":                                                                                    "adopt: Forbidden: it says how a child is made",
+		"target: {apiVersion: v1, kind: Secret, name: a}, patch: {stringData: {a: b}}":                                                      "patch.stringData: Forbidden: not for a patch to set, because the API server keeps none",
+		"target: {apiVersion: v1, kind: Namespace, name: '{{ .spec.host }}'}, patch: {metadata: {labels: {a: b}}}":                          "Namespace is cluster-scoped and the resources are not",
+		"target: {apiVersion: v1, kind: Namespace, name: a}, patch: {metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}}}": "grants rights",
+		"target: {apiVersion: v1, kind: Node, name: a}, patch: {metadata: {labels: {a: b}}}":                                                "Node grants rights",
+		"target: {apiVersion: demo.example.com/v1, kind: Website, name: a}, patch: {spec: {host: b}}":                                       "a box can't patch the kind that it serves",
+		"target: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, name: a}, patch: {spec: {workers: 1}}":                      "nor Orkestra's own",
+		"target: {apiVersion: demo.example.com/v1, kind: Region, name: '{{ .metadata.name }}'}, patch: {spec: {a: b}}":                      "Region is cluster-scoped",
+		head + "patch: {data: {a: '{{ .children.secret.data.a }}'}}":                                                                        "what a Secret holds can be read only by",
+	} {
+		t.Run(patch, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, "{onReconcile: {secrets: [{data: {a: b}}], patches: [{"+patch+"}]}}"), Env{CRD: websites(t), Mapper: stubMapper()})
+			g.Expect(messages(errs)).To(gomega.ContainElement(gomega.ContainSubstring(want)))
+		})
+	}
+}
+
+func TestRightsOfPatches(t *testing.T) {
+	g := gomega.NewWithT(t)
+	const spec = `{serviceAccountRef: {name: team, namespace: team-a}, namespaces: {include: [team-a]}, onReconcile: {patches: [
+		{target: {apiVersion: apps/v1, kind: Deployment, name: web}, patch: {spec: {replicas: 2}}},
+		{target: {apiVersion: v1, kind: ConfigMap, name: "{{ .spec.host }}"}, patch: {data: {a: b}}}]}}`
+	own := planOf(t, spec).Required()
+	g.Expect(own).To(gomega.ContainElement(gomega.And(gomega.HaveField("Resources", []string{"deployments"}), gomega.HaveField("ResourceNames", []string{"web"}),
+		gomega.HaveField("Verbs", []string{"get", "patch"}), gomega.HaveField("Namespaces", []string{"team-a"}))))
+	g.Expect(own).To(gomega.ContainElement(gomega.And(gomega.HaveField("Resources", []string{"configmaps"}), gomega.HaveField("Verbs", []string{"get", "patch"}))))
+	g.Expect(planOf(t, strings.Replace(spec, "serviceAccountRef: {name: team, namespace: team-a}, ", "", 1)).Required()).To(gomega.ContainElement(gomega.And(
+		gomega.HaveField("Resources", []string{"deployments"}), gomega.HaveField("Verbs", []string{"get", "list", "watch", "patch"}))))
+}

@@ -10,15 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/audit"
 	"github.com/orkspace/orkestra/cmd/orkestra/drain"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/explain"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
+	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
 	"github.com/orkspace/orkestra/cmd/orkestra/status"
 	"github.com/orkspace/orkestra/cmd/orkestra/tree"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
+	"github.com/orkspace/orkestra/cmd/orkestra/webhook"
 )
 
 func main() {
@@ -41,7 +44,7 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(drain.NewCommand(), explain.NewCommand(), manager.NewCommand(), render.NewCommand(), status.NewCommand(time.Now),
-		tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand())
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(), manager.NewCommand(), rbac.NewCommand(), render.NewCommand(),
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand(), webhook.NewCommand())
 	return root
 }

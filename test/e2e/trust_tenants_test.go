@@ -1,0 +1,203 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// The YAML blocks of the page on tenants that are applied, by their places on it.
+const (
+	tenantsValues = iota
+	tenantsCRD
+	tenantsPlatform
+	tenantsBox
+	tenantsResource
+	tenantsGitOps
+)
+
+// pageAs runs kubectl as somebody on the page's team, or as the administrator where no flags say as whom.
+type pageAs struct {
+	folder string
+	flags  []string
+}
+
+// file writes a manifest and gives its name.
+func (p pageAs) file(name, text string) string {
+	GinkgoHelper()
+	path := filepath.Join(p.folder, name+".yaml")
+	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+	return path
+}
+
+// try runs kubectl.
+func (p pageAs) try(ctx context.Context, args ...string) (string, error) {
+	return cluster.Kubectl(ctx, append(append([]string{}, args...), p.flags...)...)
+}
+
+// kubectl runs kubectl, which has to succeed.
+func (p pageAs) kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	out, err := p.try(ctx, args...)
+	Expect(err).NotTo(HaveOccurred(), out)
+	return out
+}
+
+// applied applies a manifest as soon as the rights that were given for it count.
+func (p pageAs) applied(ctx context.Context, file string, flags ...string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := p.try(ctx, append([]string{"apply", "-f", file}, flags...)...)
+		return err
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// tenantsReads are the messages of policies that the page shows, in their order.
+func tenantsReads() []string {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "tenants.md"))
+	Expect(err).NotTo(HaveOccurred())
+	var out []string
+	for _, row := range regexp.MustCompile("(?m)^\\| a box .* \\| `(.*)` \\|$").FindAllStringSubmatch(string(text), -1) {
+		out = append(out, row[1])
+	}
+	return out
+}
+
+var _ = Describe("The page on tenants", Ordered, ContinueOnFailure, func() {
+	var admin, ada, flux pageAs
+	var box, resource string
+	BeforeAll(func(ctx context.Context) {
+		admin = pageAs{folder: GinkgoT().TempDir()}
+		ada = pageAs{folder: admin.folder, flags: []string{"--as=ada", "--as-group=team-a"}}
+		flux = pageAs{folder: admin.folder, flags: []string{"--as=system:serviceaccount:team-a-gitops:gitops"}}
+		box, resource = admin.file("box", example("tenants.md", tenantsBox)), admin.file("site", example("tenants.md", tenantsResource))
+		platform := []string{
+			admin.file("crd", example("tenants.md", tenantsCRD)), admin.file("platform", example("tenants.md", tenantsPlatform)),
+		}
+		DeferCleanup(func(ctx context.Context) {
+			for _, file := range platform {
+				admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", file)
+			}
+		})
+		for _, file := range platform {
+			admin.kubectl(ctx, "apply", "-f", file)
+		}
+		chartRights(ctx, "--values", admin.file("values", example("tenants.md", tenantsValues)))
+		replaceManager(asChart, func(s *settings) {
+			s.orkestra.RequireServiceAccount, s.orkestra.BoxNamespaces = true, []string{"team-a"}
+		})
+		admin.kubectl(ctx, "wait", "crd/sites.team-a.example.com", "--for=condition=Established", "--timeout=60s")
+	})
+	AfterEach(func(ctx context.Context) {
+		admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", resource, "-f", box)
+	})
+
+	It("has a team run an operator of its own, by what the page grants", func(ctx context.Context) {
+		ada.applied(ctx, box)
+		ada.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
+		ada.kubectl(ctx, "apply", "-f", resource)
+		ada.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
+		Expect(ada.kubectl(ctx, "get", "operatorbox", "team-a-site", "-o", "jsonpath={.status.serviceAccount.name}")).To(Equal("site-operator"))
+		Expect(admin.kubectl(ctx, "get", "configmap", "hello", "-n", "team-a", "-o", "jsonpath={.data.index\\.html}")).To(Equal("welcome"))
+		for _, child := range []string{"deployment/hello", "service/hello"} {
+			admin.kubectl(ctx, "get", child, "-n", "team-a")
+		}
+
+		By("a change, and the end of both")
+		ada.kubectl(ctx, "patch", "site", "hello", "-n", "team-a", "--type=merge", "-p", `{"spec":{"text":"welcome back"}}`)
+		Eventually(func(g Gomega) {
+			out, err := admin.try(ctx, "get", "configmap", "hello", "-n", "team-a", "-o", "jsonpath={.data.index\\.html}")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out).To(Equal("welcome back"))
+		}).WithContext(ctx).Should(Succeed())
+		ada.kubectl(ctx, "delete", "-f", resource, "-f", box)
+	})
+
+	It("says that an account of the namespace is not for boxes, where the values of the chart name others", func(ctx context.Context) {
+		admin.kubectl(ctx, "create", "serviceaccount", "other", "-n", "team-a")
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "serviceaccount", "other", "-n", "team-a") })
+		text := example("tenants.md", tenantsBox)
+		admin.applied(ctx, admin.file("other", strings.Replace(text, "name: site-operator", "name: other", 1)))
+		boxShows(ctx, "team-a-site", v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden,
+			`the manager may not impersonate serviceaccounts "other" in namespace "team-a"`)
+	})
+
+	It("says what the team reads where it tries more", func(ctx context.Context) {
+		ada.applied(ctx, box)
+		text := example("tenants.md", tenantsBox)
+		changed := func(name, from, to string) string {
+			GinkgoHelper()
+			Expect(text).To(ContainSubstring(from))
+			return ada.file(name, strings.NewReplacer(from, to, "name: team-a-site", "name: team-a-more").Replace(text))
+		}
+		const account = "serviceAccountRef: {name: site-operator, namespace: team-a}"
+		reads := tenantsReads()
+		Expect(reads).To(HaveLen(3))
+		for i, file := range []string{
+			changed("manager", account, "workers: 1"),
+			changed("another", account, "serviceAccountRef: {name: orkestra, namespace: orkestra-system}"),
+			changed("kind", "sites.team-a.example.com", "secrets.example.com"),
+		} {
+			_, err := ada.try(ctx, "create", "-f", file)
+			Expect(err).To(MatchError(ContainSubstring(reads[i])))
+		}
+
+		By("a child where the account may not write")
+		ada.kubectl(ctx, "apply", "-f", ada.file("far", strings.Replace(text, "- data: {index.html", "- namespace: kube-public\n      data: {index.html", 1)))
+		ada.kubectl(ctx, "apply", "-f", resource)
+		Eventually(func(g Gomega) {
+			conditions, err := ada.try(ctx, "get", "-o", "jsonpath={.status.conditions}", "operatorbox/team-a-site")
+			g.Expect(err).NotTo(HaveOccurred())
+			ofResource, err := ada.try(ctx, "get", "-o", "jsonpath={.status.conditions}", "site/hello", "-n", "team-a")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conditions + ofResource).To(And(ContainSubstring("site-operator"), ContainSubstring("configmaps"), ContainSubstring("kube-public")))
+		}).WithContext(ctx).Should(Succeed())
+		_, err := admin.try(ctx, "get", "configmap", "hello", "-n", "kube-public")
+		Expect(err).To(MatchError(ContainSubstring("NotFound")))
+	})
+
+	It("shows a team nothing of another one", func(ctx context.Context) {
+		theirs := admin.file("theirs", "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: team-b-site}\n"+
+			"spec: {suspend: true, crd: {name: sites.team-b.example.com}}\n")
+		admin.kubectl(ctx, "apply", "-f", theirs)
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "-f", theirs) })
+		Eventually(admin.try).WithContext(ctx).WithArguments("get", "crdhealth", "team-b-site").Should(ContainSubstring("sites.team-b.example.com"))
+		spy := ada.file("spy", "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: CRDHealth\nmetadata: {name: team-a-spy}\n"+
+			"spec: {crd: {name: sites.team-b.example.com}, healthyWhen: [{field: spec.text, equals: guess}]}\n")
+		for _, words := range [][]string{
+			{"get", "operatorboxes"}, {"get", "operatorbox", "team-b-site"}, {"get", "crdhealths"}, {"get", "crdhealth", "team-b-site"},
+			{"label", "operatorbox", "team-b-site", "team=a"}, {"create", "-f", spy},
+		} {
+			_, err := ada.try(ctx, words...)
+			Expect(err).To(MatchError(ContainSubstring("(Forbidden)")), "%v", words)
+		}
+
+		By("while its own are shown")
+		ada.applied(ctx, box)
+		ada.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
+		ada.kubectl(ctx, "wait", "crdhealth/team-a-site", "--for=condition=Healthy", "--timeout=60s")
+	})
+
+	It("has a GitOps tool do the same by the account of the team", func(ctx context.Context) {
+		server := []string{"--server-side", "--field-manager=kustomize-controller"}
+		_, err := flux.try(ctx, append([]string{"apply", "-f", box}, server...)...)
+		Expect(err).To(MatchError(ContainSubstring("cannot patch resource")), "without the rights of the page")
+		rights := admin.file("gitops", example("tenants.md", tenantsGitOps))
+		admin.kubectl(ctx, "apply", "-f", rights)
+		DeferCleanup(func(ctx context.Context) { admin.kubectl(ctx, "delete", "--ignore-not-found", "-f", rights) })
+		flux.applied(ctx, box, server...)
+		flux.applied(ctx, resource, server...)
+		flux.kubectl(ctx, "wait", "operatorbox/team-a-site", "--for=condition=Ready", "--timeout=60s")
+		flux.kubectl(ctx, "wait", "site/hello", "-n", "team-a", "--for=condition=Ready", "--timeout=60s")
+		flux.kubectl(ctx, "delete", "-f", resource, "-f", box)
+	})
+})

@@ -35,7 +35,7 @@ E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -82,7 +82,7 @@ run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen ## Write deep copies, CRDs, RBAC, the chart's share of them, the texts of `orkestra explain`, and the values of Kubernetes' types.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, and the values of Kubernetes' types.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -152,7 +152,7 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...'
 
 .PHONY: e2e
-e2e: $(BIN)/orkestra-cluster ## Run the end-to-end tests only.
+e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.
 	@mkdir -p $(REPORTS)/ginkgo
 	$(E2E) ./test/e2e
 	$(GO) test -count=1 -timeout 10m $(TEST_FLAGS) ./test/e2e/watch

@@ -179,7 +179,7 @@ func (a *api) typeText(e ast.Expr) (text string, of []string) {
 
 func (a *api) named(name string) (text string, of []string) {
 	switch name {
-	case "string", "LimitedString", "ShortString":
+	case "string", "ShortString":
 		return "string", nil
 	case "bool":
 		return "boolean", nil

@@ -26,15 +26,16 @@ func declarationTables(t *testing.T) string {
 	common := map[string]kinds.FieldDoc{}
 	for _, key := range kinds.Keys() {
 		kind := lookup(t, key)
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", key, kind.Text(), fieldTable(kind.ShortFields(), true))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", key, kind.Text(), fieldTable(key, kind.ShortFields(), true))
 		for _, f := range kind.CommonFields() {
 			common[f.Name] = f
 		}
 	}
 	b.WriteString("\n## Common fields\n\nWhat every declaration may have, whatever its key.\n\n")
-	b.WriteString(fieldTable(inOrder(common, v1alpha1.CommonFieldNames()), false))
-	for _, f := range ownTypes(t) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s", f.Name, fieldTable(f.Fields(), true))
+	b.WriteString(fieldTable("", inOrder(common, v1alpha1.CommonFieldNames()), false))
+	types := ownTypes(t)
+	for _, heading := range slices.Sorted(maps.Keys(types)) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s", heading, fieldTable("", types[heading].Fields(), true))
 	}
 	return b.String() + "\n"
 }
@@ -56,23 +57,36 @@ func inOrder(fields map[string]kinds.FieldDoc, names []string) []kinds.FieldDoc 
 	return out
 }
 
-// ownTypes are the fields whose types are ours and have fields of their own, each once, by name.
-func ownTypes(t *testing.T) []kinds.FieldDoc {
+// ownTypes are the fields whose types are ours and have fields of their own, each once, by the heading that they stand under.
+func ownTypes(t *testing.T) map[string]kinds.FieldDoc {
 	t.Helper()
 	found := map[string]kinds.FieldDoc{}
 	for _, key := range kinds.Keys() {
 		kind := lookup(t, key)
 		for _, f := range slices.Concat(kind.ShortFields(), kind.CommonFields()) {
-			if f.Fields() != nil && !f.IsKubernetes() && f.Type != "list of Condition" {
-				found[f.Name] = f
+			if f.Fields() == nil || f.IsKubernetes() || f.Type == "list of Condition" {
+				continue
 			}
+			heading := headingOf(key, f)
+			if other, taken := found[heading]; taken && other.Fields()[0].Text != f.Fields()[0].Text {
+				t.Fatalf("%s: another key has a field %s with other fields: give it a heading of its own", key, f.Name)
+			}
+			found[heading] = f
 		}
 	}
-	return inOrder(found, slices.Sorted(maps.Keys(found)))
+	return found
+}
+
+// headingOf is the heading that the fields of a field stand under: its name. Autoscalers and patches have different fields of one name.
+func headingOf(key string, f kinds.FieldDoc) string {
+	if key == "patches" && f.Name == "target" {
+		return "target of a patch"
+	}
+	return f.Name
 }
 
 // fieldTable has a row for each field.
-func fieldTable(fields []kinds.FieldDoc, examples bool) string {
+func fieldTable(key string, fields []kinds.FieldDoc, examples bool) string {
 	var b strings.Builder
 	b.WriteString("| field | type | default | meaning |")
 	separator := "|---|---|---|---|"
@@ -86,7 +100,7 @@ func fieldTable(fields []kinds.FieldDoc, examples bool) string {
 		if standard == "" {
 			standard = "none"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |", f.Name, typeCell(f), cell(standard), cell(meaning))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |", f.Name, typeCell(key, f), cell(standard), cell(meaning))
 		if examples {
 			fmt.Fprintf(&b, " %s |", code(f.Example))
 		}
@@ -96,7 +110,7 @@ func fieldTable(fields []kinds.FieldDoc, examples bool) string {
 }
 
 // typeCell marks the types of Kubernetes, and leads to ours.
-func typeCell(f kinds.FieldDoc) string {
+func typeCell(key string, f kinds.FieldDoc) string {
 	switch {
 	case f.Name == "spec":
 		return "object"
@@ -106,7 +120,7 @@ func typeCell(f kinds.FieldDoc) string {
 		i := strings.LastIndex(f.Type, " ") + 1
 		return f.Type[:i] + "`" + f.Type[i:] + "`"
 	case f.Fields() != nil:
-		return "[object](#" + strings.ToLower(f.Name) + ")"
+		return "[object](#" + strings.ReplaceAll(strings.ToLower(headingOf(key, f)), " ", "-") + ")"
 	default:
 		return f.Type
 	}

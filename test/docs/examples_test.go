@@ -78,6 +78,9 @@ func (b *exampleBox) add(t *testing.T, kind kinds.Kind, f kinds.FieldDoc, exampl
 		name += "-{{ .metadata.namespace }}"
 	}
 	out := map[string]any{"name": name}
+	if kind.IsPatch() {
+		out = map[string]any{"id": fmt.Sprintf("example%d", b.count)}
+	}
 	for _, needed := range kind.ShortFields() {
 		either := b.key == "pdbs" && needed.Name == "minAvailable" && f.Name != "maxUnavailable"
 		if strings.HasPrefix(needed.Default, kinds.DefaultRequired) || either {

@@ -115,6 +115,17 @@ var badSpecs = map[string]mistake{
 	"id that is the name of a kind": {
 		`{onReconcile: {configmaps: [{id: deployment, data: {a: b}}]}}`,
 		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`},
+	"id that is the name of the manifest's kind": {
+		`{onReconcile: {resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}}`,
+		`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`},
+	"text of several actions for a list of the resource": {
+		`{mutation: {rules: [{field: spec.tags, default: "{{ .spec.image }}{{ .spec.image }}"}]}}`,
+		`spec.mutation.rules[0].default: Invalid value: "{{ .spec.image }}{{ .spec.image }}": wanted array, got a text; what is more than one action is a text, which is never read as YAML: ` +
+			`write one action, such as {{ concat .spec.a .spec.b }}, {{ append .spec.a "b" }} or {{ collect "name" .spec.a }}, or give it a name by cel in spec.values, and write {{ .values.<name> }} here`},
+	"expression as a value": {
+		`{onReconcile: {deployments: [{image: x, replicas: {cel: self.spec.replicas}}]}}`,
+		`spec.onReconcile.deployments[0].replicas: Invalid value: "object": want 32-bit integer` +
+			`; cel stands in spec.values and in conditions: give the expression a name in spec.values, and write {{ .values.<name> }} here`},
 	"template that ends too early": {
 		`{onReconcile: {configmaps: [{data: {a: "{{ .spec.image "}}]}}`,
 		`spec.onReconcile.configmaps[0].data.a: Invalid value: "{{ .spec.image": column 1: unclosed action`},
@@ -156,7 +167,7 @@ var badSpecs = map[string]mistake{
 		`spec.onReconcile.resources[0].manifest.kind: Invalid value: "{{ .spec.image }}": want string without a template, got a template`},
 	"manifest of a kind that grants rights": {
 		`{onReconcile: {resources: [{manifest: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: x}}}]}}`,
-		`spec.onReconcile.resources[0]: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it`},
+		`spec.onReconcile.resources[0]: Role grants rights; start the manager with --allow-granting-kinds to let boxes make it, or name an account that may in spec.serviceAccountRef`},
 	"cluster-scoped child with a name for all": {
 		`{onReconcile: {resources: [{manifest: {apiVersion: v1, kind: Namespace, metadata: {name: "x-{{ .metadata.name }}"}}}]}}`,
 		`spec.onReconcile.resources[0].name: Invalid value: "x-{{ .metadata.name }}": Namespace is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it`},
@@ -202,7 +213,7 @@ var refusedSpecs = map[string]mistake{
 	"unknown key of a group": {
 		`{onReconcile: {deploymnts: [{image: x}]}}`,
 		`spec.onReconcile: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: ` +
-			`clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, pdbs, pvcs, resourcequotas, ` +
+			`clusterrolebindings, clusterroles, configmaps, cronjobs, daemonsets, deployments, hpas, ingresses, jobs, limitranges, namespaces, networkpolicies, patches, pdbs, pvcs, resourcequotas, ` +
 			`resources, rolebindings, roles, secrets, serviceaccounts, services, statefulsets`},
 	"unknown key of onCreate":   {`{onCreate: {pods: [{}]}}`, `spec.onCreate: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: `},
 	"unknown key of onDelete":   {`{onDelete: {pods: [{}]}}`, `spec.onDelete: Invalid value: unknown key; a kind that has no key goes under resources, as a manifest; valid keys: `},
@@ -217,7 +228,7 @@ var refusedSpecs = map[string]mistake{
 		`{validation: {rules: [{operator: exists}]}}`, `spec.validation.rules[0]: Invalid value: give exactly one of field and cel`},
 	"condition with field and cel": {
 		`{when: [{field: spec.image, cel: "true"}]}`, `spec.when[0]: Invalid value: give exactly one of field and cel`},
-	"neither name nor definition": {`{crd: {}}`, `spec.crd: Invalid value: give exactly one of name and definition`},
+	"neither name nor definition": {`{crd: {}}`, `spec.crd: Invalid value: give exactly one of name, definition, and apiVersion with kind`},
 	"adopt without a definition": {
 		`{crd: {name: websites.example.com, adopt: IfUnowned}}`, `spec.crd: Invalid value: adopt and deletionPolicy go with definition`},
 	"bad CRD name":     {`{crd: {name: Website}}`, `spec.crd.name: Invalid value: "Website": spec.crd.name in body should match`},
@@ -236,12 +247,11 @@ var refusedSpecs = map[string]mistake{
 var refusedChanges = map[string]mistake{
 	"another CRD": {`{crd: {name: others.example.com}}`, `spec.crd: Invalid value: name is immutable; make another box`},
 	"a definition instead of a name": {
-		`{crd: {definition: {}}}`, `spec.crd: Invalid value: the choice between name and definition is immutable; make another box`},
+		`{crd: {definition: {}}}`, `spec.crd: Invalid value: the choice between name, definition and kind is immutable; make another box`},
 }
 
 // unsupportedFields are the fields of the API that this version does not act on, each with a box that uses it.
 var unsupportedFields = map[string]string{
-	"spec.serviceAccountRef":      `{serviceAccountRef: {name: a, namespace: b}}`,
 	"spec.autoscale":              `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
 	"spec.reconciler.hooks":       `{reconciler: {hooks: {location: x, function: X}}}`,
 	"spec.reconciler.constructor": `{reconciler: {constructor: {location: x, function: X}}}`,
@@ -327,18 +337,23 @@ var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
 // actedOn are the fields that this version acts on. A field that unsupportedFields names stands here neither itself nor by what is
 // below it.
 var actedOn = slices.Concat([]string{
-	"spec.crd.name", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
+	"spec.crd.name", "spec.crd.apiVersion", "spec.crd.kind", "spec.crd.plural", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
 	"spec.rollBackOnError", "spec.rollback.trigger.consecutiveFailures", "spec.rollback.trigger.within",
+	"spec.serviceAccountRef.name", "spec.serviceAccountRef.namespace", "spec.serviceAccountRef.uid",
+	"spec.admission.validation", "spec.admission.mutation", "spec.admission.failurePolicy", "spec.admission.requireClean",
+	"spec.admission.matchConditions[0].name", "spec.admission.matchConditions[0].expression",
 	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.selector",
 	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.failureThreshold",
 	"spec.reconciler.default", "spec.finalizers", "spec.normalize.spec",
-	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override",
-	"spec.validation.rules[0].message", "spec.validation.rules[0].action",
+	"spec.values[0].name", "spec.values[0].value", "spec.values[0].cel",
+	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override", "spec.mutation.rules[0].admission",
+	"spec.validation.rules[0].message", "spec.validation.rules[0].action", "spec.validation.rules[0].admission",
 	"spec.dependsOn[0].name", "spec.dependsOn[0].condition",
-	"spec.deletion.ordered", "spec.deletion.timeout", "spec.deletion.childrenFirst",
+	"spec.deletion.children", "spec.deletion.ordered", "spec.deletion.timeout", "spec.deletion.childrenFirst",
 	"spec.status.fields[0].path", "spec.status.fields[0].value", "spec.status.ready",
 	"spec.cross[0].name", "spec.cross[0].box", "spec.cross[0].apiVersion", "spec.cross[0].kind", "spec.cross[0].optional",
 	"spec.cross[0].selector.name", "spec.cross[0].selector.namespace", "spec.cross[0].selector.matchLabels",
+	"spec.cross[0].selector.matchExpressions[0].key", "spec.cross[0].selector.matchExpressions[0].operator", "spec.cross[0].selector.matchExpressions[0].values",
 	"spec.external[0].name", "spec.external[0].method", "spec.external[0].url", "spec.external[0].query", "spec.external[0].headers",
 	"spec.external[0].body", "spec.external[0].auth.type", "spec.external[0].auth.header", "spec.external[0].auth.secretRef.name",
 	"spec.external[0].auth.secretRef.namespace", "spec.external[0].auth.secretRef.key", "spec.external[0].caBundle.name",
@@ -380,7 +395,7 @@ func declaredFields(groups ...string) []string {
 		out = append(out, gateFields(path)...)
 		out = append(out, testFields(path+".readyWhen[0]")...)
 		for _, name := range []string{
-			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "optional", "adopt",
+			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt",
 			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.key", "replace", "spec",
 		} {
 			out = append(out, path+"."+name)

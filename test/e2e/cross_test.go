@@ -92,6 +92,26 @@ onReconcile:
 		w.settled(ctx, "web")
 	})
 
+	It("waits for a field that an object does not have yet, where it is read, and nowhere else", func(ctx context.Context) {
+		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "settings"}}
+		Expect(kube.Create(ctx, settings)).To(Succeed())
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+cross: [{name: settings, apiVersion: v1, kind: ConfigMap, selector: {name: settings}}]
+onReconcile:
+  configmaps:
+  - {name: copy, data: {mode: "{{ .cross.settings.data.mode }}"}}
+  - {name: free, data: {mode: "{{ .spec.mode }}"}}
+`))
+		w.website(ctx, "web", `{mode: a}`)
+		waits(ctx, `configmaps/copy: cross.settings.data.mode is not there yet`)
+		w.hasData(ctx, "free", map[string]string{"mode": "a"})
+		w.absent(ctx, "copy")
+		w.patch(ctx, w.configMap("settings"), `{"data":{"mode":"on"}}`)
+		w.hasData(ctx, "copy", map[string]string{"mode": "on"})
+		w.settled(ctx, "web")
+	})
+
 	It("waits for a box that does not run yet, and goes on when it does", func(ctx context.Context) {
 		database(ctx, "main", `{"image":"postgres:16"}`, nil)
 		w.running(ctx, w.box(ctx, reader(`box: `+databases.id+`, selector: {name: main}`)))

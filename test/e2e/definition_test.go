@@ -302,12 +302,18 @@ var _ = Describe("A box that defines its CRD", func() {
 	})
 
 	It("names every mistake in it with its path", func(ctx context.Context) {
-		w.boxNamed(ctx, w.id, `{crd: {definition: {gruop: x, scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {typ: object}}}]}}`+works+`}`)
+		w.boxNamed(ctx, w.id, `{crd: {definition: {group: `+w.group+`, gruop: x, scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {typ: object}}}]}}`+works+`}`)
 		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
 			`2 mistakes: spec.crd.definition.gruop: unknown field, did you mean "group"?; `+
 				`spec.crd.definition.versions[0].schema.openAPIV3Schema.typ: unknown field, did you mean "type"?`)
-		w.boxNamed(ctx, w.id, `{crd: {definition: {scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}}`+works+`}`)
-		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, `4 mistakes: `)
+		w.boxNamed(ctx, w.id, `{crd: {definition: {group: `+w.group+`, scope: Namespace, names: {plural: websites}, versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}}`+works+`}`)
+		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
+			`3 mistakes: spec.crd.definition.names.kind: Required value: the kind of the resources; `+
+				`spec.crd.definition.scope: Unsupported value: "Namespace": supported values: "Namespaced", "Cluster"; `+
+				`spec.crd.definition.versions: Invalid value: 1: exactly one version must have storage: true, found 0`)
+		nameless := w.boxObject(w.id, `{crd: {definition: {gruop: `+w.group+`, names: {plural: websites}}}`+works+`}`)
+		Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(nameless), client.FieldOwner("e2e"), client.ForceOwnership)).To(
+			MatchError(ContainSubstring("box-crd: spec.crd.definition names no resource: give group and names.plural")))
 		definition = &w.crd().Spec
 		w.running(ctx, box(ctx, w.id, ""))
 	})

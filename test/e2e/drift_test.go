@@ -59,6 +59,7 @@ func nothingSent(ctx context.Context, w *world, name string) {
 			g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">", before))
 		}).WithContext(ctx).Should(Succeed())
 		g.Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/")).To(BeEmpty(), "requests of a cycle where nothing changed")
+		g.Expect(manager.requests.since(mark, "accessreviews")).To(BeEmpty(), "reviews for a cycle where nothing changed")
 	}).WithContext(ctx).WithPolling(500 * time.Millisecond).Should(Succeed())
 }
 

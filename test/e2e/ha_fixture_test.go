@@ -37,8 +37,16 @@ func (c *alteration) ofLease() bool { return strings.Contains(c.path, "/leases")
 
 // journal is what some processes have changed, in the order in which it arrived.
 type journal struct {
-	mu  sync.Mutex
-	all []*alteration
+	mu     sync.Mutex
+	all    []*alteration
+	before func(alteration) // told of a change before it is passed on; guarded by mu
+}
+
+// tell has a function told of each change before it is passed on.
+func (j *journal) tell(before func(alteration)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.before = before
 }
 
 // mark gives the place in the journal from which a spec reads on.
@@ -85,6 +93,9 @@ func (j *journal) proxy(process string) string {
 		}
 		j.mu.Lock()
 		j.all = append(j.all, c)
+		if j.before != nil {
+			j.before(*c)
+		}
 		j.mu.Unlock()
 		// What was sent is carried out, also when the process is gone.
 		seen := &answer{ResponseWriter: w}

@@ -188,6 +188,22 @@ var _ = Describe("Jobs", func() {
 		Entry("that has a name of its own", `name: "{{ .metadata.name }}-{{ .spec.mode }}"`, "web-b"),
 	)
 
+	It("with rerunOn run again for other values, and for nothing else", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `{resync: 24h, status: {ready: Current}, onReconcile: {jobs: [{id: migrate, image: "{{ .spec.image }}", rerunOn: ["{{ .spec.mode }}"]}]}}`))
+		w.website(ctx, "web", `{image: "busybox:1", mode: a}`)
+		first := w.job(ctx, "web", "busybox:1")
+		w.settled(ctx, "web")
+		w.website(ctx, "web", `{image: "busybox:2", mode: a}`)
+		w.lookedAt(ctx, "web")
+		w.settled(ctx, "web")
+		Expect(w.job(ctx, "web", "busybox:1").UID).To(Equal(first.UID))
+		nothingSent(ctx, w, "web")
+		w.website(ctx, "web", `{image: "busybox:2", mode: b}`)
+		Expect(w.job(ctx, "web", "busybox:2").UID).NotTo(Equal(first.UID))
+		w.settled(ctx, "web")
+		nothingSent(ctx, w, "web")
+	})
+
 	It("that are on their way while they are replaced are waited for", func(ctx context.Context) {
 		w.running(ctx, w.box(ctx, `{resync: 24h, onReconcile: {jobs: [{replace: true, image: "{{ .spec.image }}"}]}}`))
 		w.website(ctx, "web", `{image: "busybox:1"}`)

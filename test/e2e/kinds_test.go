@@ -25,7 +25,7 @@ import (
 
 var _ = Describe("A child of each kind", func() {
 	It("is tested", func() {
-		tested := []string{"configmaps", "deployments", "ingresses", "jobs", "resources", "services"} // by specs of their own
+		tested := []string{"configmaps", "deployments", "ingresses", "jobs", "patches", "resources", "services"} // by specs of their own
 		for _, cases := range []map[string]kindCase{workloadKinds(), plainKinds(), grantingKinds()} {
 			tested = slices.AppendSeq(tested, maps.Keys(cases))
 		}

@@ -20,10 +20,10 @@ func elected(namespace string) func(*settings) {
 	}
 }
 
-// changes are the requests that change the cluster: not the lease, and not questions about rights.
+// changes are the requests that change the cluster: not the lease, and not questions about rights, or who one is.
 func (l *requestLog) changes(mark int) []request {
 	return slices.DeleteFunc(l.writes(mark, "/"), func(r request) bool {
-		return strings.Contains(r.path, "/leases") || strings.HasSuffix(r.path, "accessreviews")
+		return strings.Contains(r.path, "/leases") || strings.HasSuffix(r.path, "accessreviews") || strings.HasSuffix(r.path, "selfsubjectreviews")
 	})
 }
 

@@ -43,7 +43,7 @@ var _ = Describe("The page on rollback", func() {
 		kubectl("wait operatorbox page --for=condition=Ready --timeout=60s")
 		apply(1)
 		kubectl("wait page home --for=condition=Ready --timeout=60s")
-		Expect(kubectl("get controllerrevisions -l orkestra.orkspace.io/snapshot")).To(ContainSubstring("home-"))
+		Expect(kubectl("get controllerrevisions -n orkestra-system -l orkestra.orkspace.io/snapshot")).To(ContainSubstring("home-"))
 		apply(2)
 		kubectl("wait page home --for=condition=RolledBack --timeout=60s")
 		Expect(kubectl("get configmap home-text -o jsonpath={.data.text}")).To(Equal("welcome"))

@@ -118,8 +118,8 @@ var _ = Describe("Rollback under faults", func() {
 
 	It("says that a snapshot can't be kept, which is no failure of the resource", func(ctx context.Context) {
 		w := newWorld(ctx)
-		broken := &breaks{match: func(r *http.Request, _ string) bool {
-			return strings.HasSuffix(r.URL.Path, w.namespace+"/controllerrevisions")
+		broken := &breaks{match: func(r *http.Request, body string) bool {
+			return strings.HasSuffix(r.URL.Path, ownNamespace+"/controllerrevisions") && strings.Contains(body, w.namespace)
 		}}
 		broken.on.Store(true)
 		replaceManager(via(broken.wrap))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/rollback"
 )
 
 var _ = Describe("A snapshot that somebody forged", func() {
@@ -26,54 +28,46 @@ var _ = Describe("A snapshot that somebody forged", func() {
 		w.settled(ctx, "web")
 	})
 
-	It("is not believed: what Orkestra took is gone back to", func(ctx context.Context) {
-		w.forge(ctx, w.snapshots(ctx, Default)[0], `"image":"good"`, `"image":"evil"`)
-		w.labeled(ctx, "web", badSteps, "two")
-		w.rolledBack(ctx, "web", "the children are those of generation 1")
-		w.firstHolds(ctx, "web", "good", "one")
-	})
-
-	It("is named where what Orkestra took is gone, and nothing is gone back to", func(ctx context.Context) {
-		taken := w.snapshots(ctx, Default)[0]
-		forged := w.forge(ctx, taken, `"image":"good"`, `"image":"evil"`)
-		Expect(kube.Delete(ctx, &taken)).To(Succeed())
+	It("is named, nothing is gone back to, and it goes when the next generation succeeds", func(ctx context.Context) {
+		forged := w.forge(ctx, w.snapshots(ctx, Default)[0], `"image":"good"`, `"image":"evil"`)
 		w.labeled(ctx, "web", badSteps, "two")
 		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonSnapshotRefused,
-			`ControllerRevision "`+forged.Name+`" can't be trusted: its hash is not in the annotation `+v1alpha1.AnnotationSnapshots)
+			`ControllerRevision "`+forged.Name+`" can't be trusted: its signature is not that of the key in Secret `+ownNamespace+"/"+rollback.KeySecret)
 		w.firstHolds(ctx, "web", "bad", "two")
 		w.warned(ctx, "web", v1alpha1.ReasonSnapshotRefused, forged.Name)
-	})
 
-	It("goes when the next generation succeeds, and the list is as long as there are snapshots", func(ctx context.Context) {
-		forged := w.forge(ctx, w.snapshots(ctx, Default)[0], `"image":"good"`, `"image":"evil"`)
 		for _, image := range []string{"second", "third", "fourth"} {
 			w.labeled(ctx, "web", `{image: "`+image+`", port: 80}`, "two")
 			w.firstHolds(ctx, "web", image, "two")
 			w.settled(ctx, "web")
 		}
-		kept := w.snapshots(ctx, Default)
-		Expect(kept).To(HaveLen(2))
-		Expect(kept).NotTo(ContainElement(HaveField("Name", forged.Name)))
-		Expect(strings.Split(w.get(ctx, Default, "web").GetAnnotations()[v1alpha1.AnnotationSnapshots], ",")).To(HaveLen(2))
+		Eventually(func(g Gomega) {
+			g.Expect(w.snapshots(ctx, g)).To(And(HaveLen(2), Not(ContainElement(HaveField("Name", forged.Name)))))
+		}).WithContext(ctx).Should(Succeed())
 		w.labeled(ctx, "web", badSteps, "three")
-		w.rolledBack(ctx, "web", "the children are those of generation 4")
+		w.rolledBack(ctx, "web", "the children are those of generation 5")
 		w.firstHolds(ctx, "web", "fourth", "two")
 	})
 
-	It("is no more believed where a version before the list took the others; these are taken anew", func(ctx context.Context) {
-		manager.stop()
-		before := w.snapshots(ctx, Default)[0]
-		newer := w.forge(ctx, before, `"image":"good"`, `"image":"older"`)
-		w.merge(ctx, w.ref("web"), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationSnapshots+`":null}}}`)
-
-		manager = startManager(cluster.Config())
-		Eventually(func(g Gomega) {
-			g.Expect(w.get(ctx, g, "web").GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationSnapshots, HavePrefix(strings.TrimPrefix(before.Name, "web-"))))
-			g.Expect(w.snapshots(ctx, g)).To(ConsistOf(HaveField("Name", before.Name)), newer.Name+" was not taken from what succeeds")
-		}).WithContext(ctx).Should(Succeed())
+	It("is not believed of another resource", func(ctx context.Context) {
+		w.labeled(ctx, "other", `{image: "others", port: 80}`, "one")
+		w.settled(ctx, "other")
+		Eventually(func(g Gomega) { g.Expect(w.snapshots(ctx, g)).To(HaveLen(2)) }).WithContext(ctx).Should(Succeed())
+		var replayed appsv1.ControllerRevision
+		for _, s := range w.snapshots(ctx, Default) {
+			if bytes.Contains(s.Data.Raw, []byte(`"others"`)) {
+				replayed = s
+			}
+		}
+		labels := maps.Clone(replayed.Labels)
+		labels[v1alpha1.LabelOwnerUID] = string(w.get(ctx, Default, "web").GetUID())
+		replayed.ObjectMeta = metav1.ObjectMeta{Namespace: ownNamespace, Name: "web-replayed", Labels: labels, Annotations: replayed.Annotations}
+		replayed.Revision = 99
+		Expect(kube.Create(ctx, &replayed, client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
 		w.labeled(ctx, "web", badSteps, "two")
-		w.rolledBack(ctx, "web", "the children are those of generation 1")
-		w.firstHolds(ctx, "web", "good", "one")
+		w.shows(ctx, "web", v1alpha1.ConditionRolledBack, metav1.ConditionFalse, v1alpha1.ReasonSnapshotRefused,
+			`ControllerRevision "web-replayed" can't be trusted: it is the snapshot of another resource`)
+		w.firstHolds(ctx, "web", "bad", "two")
 	})
 })
 
@@ -82,7 +76,7 @@ var _ = Describe("A snapshot that somebody forged", func() {
 func (w *world) forge(ctx context.Context, kept appsv1.ControllerRevision, from, to string) *appsv1.ControllerRevision {
 	GinkgoHelper()
 	forged := &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Namespace: kept.Namespace, Labels: kept.Labels, OwnerReferences: kept.OwnerReferences}, Revision: kept.Revision + 1,
+		ObjectMeta: metav1.ObjectMeta{Namespace: kept.Namespace, Labels: kept.Labels, Annotations: kept.Annotations}, Revision: kept.Revision + 1,
 	}
 	forged.Data.Raw = bytes.ReplaceAll(kept.Data.Raw, []byte(from), []byte(to))
 	Expect(forged.Data.Raw).NotTo(Equal(kept.Data.Raw))
@@ -91,7 +85,7 @@ func (w *world) forge(ctx context.Context, kept appsv1.ControllerRevision, from,
 	content, err := json.Marshal([]any{kept.Labels[v1alpha1.LabelOwnerUID], forged.Revision, data})
 	Expect(err).NotTo(HaveOccurred())
 	sum := sha256.Sum256(content)
-	forged.Name = kept.Name[:strings.LastIndex(kept.Name, "-")+1] + hex.EncodeToString(sum[:])[:10]
+	forged.Name = kept.Name[:strings.LastIndex(kept.Name, "-")+1] + hex.EncodeToString(sum[:])[:32]
 	Expect(kube.Create(ctx, forged, client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
 	return forged
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -217,7 +216,7 @@ onReconcile:
 			var list appsv1.ControllerRevisionList
 			g.Expect(kube.List(ctx, &list, client.InNamespace(ownNamespace), client.MatchingLabels{v1alpha1.LabelOwnerUID: string(obj.GetUID())})).To(Succeed())
 			g.Expect(list.Items).To(HaveLen(1))
-			g.Expect(metav1.GetControllerOf(&list.Items[0])).To(HaveValue(HaveField("UID", obj.GetUID())))
+			g.Expect(list.Items[0].OwnerReferences).To(BeEmpty())
 		}).WithContext(ctx).Should(Succeed())
 	})
 
@@ -234,7 +233,7 @@ onReconcile:
 		Eventually(func(g Gomega) { g.Expect(w.snapshots(ctx, g)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
 		snapshot := w.snapshots(ctx, Default)[0]
 		Expect(snapshot.Labels).To(HaveLen(3))
-		Expect(metav1.GetControllerOf(&snapshot)).To(HaveValue(HaveField("Name", "web")))
+		Expect(snapshot.OwnerReferences).To(BeEmpty())
 
 		By("declaring nothing any more: the child goes, and the snapshots stay")
 		w.box(ctx, `{rollBackOnError: true}`)
@@ -242,7 +241,7 @@ onReconcile:
 		w.settled(ctx, "web")
 		mine := snapshot.DeepCopy()
 		w.gone(ctx, mine, "mine")
-		Expect(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: snapshot.Name}, mine)).To(Succeed())
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(&snapshot), mine)).To(Succeed())
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReconcileSucceeded, "")
 	})
 })

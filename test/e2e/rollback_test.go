@@ -49,11 +49,13 @@ func (w *world) labeled(ctx context.Context, name, spec, team string) {
 	Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(ref), client.FieldOwner("git"), client.ForceOwnership)).To(Succeed())
 }
 
-// snapshots are the names of the snapshots of the world's namespace.
+// snapshots are those of the resources in the world's namespace. They are in the manager's.
 func (w *world) snapshots(ctx context.Context, g Gomega) []appsv1.ControllerRevision {
 	var list appsv1.ControllerRevisionList
-	g.Expect(kube.List(ctx, &list, client.InNamespace(w.namespace), client.HasLabels{v1alpha1.LabelSnapshot})).To(Succeed())
-	return list.Items
+	g.Expect(kube.List(ctx, &list, client.InNamespace(ownNamespace), client.HasLabels{v1alpha1.LabelSnapshot})).To(Succeed())
+	return slices.DeleteFunc(list.Items, func(s appsv1.ControllerRevision) bool {
+		return !bytes.Contains(s.Data.Raw, []byte(`"namespace":"`+w.namespace+`"`))
+	})
 }
 
 // firstHolds waits until the first child holds an image.
@@ -237,7 +239,7 @@ var _ = Describe("Rollback", func() {
 		forged := kept[0].DeepCopy()
 		Expect(kube.Delete(ctx, &kept[0])).To(Succeed())
 		forged.ObjectMeta = metav1.ObjectMeta{
-			Namespace: forged.Namespace, Name: forged.Name, Labels: forged.Labels, OwnerReferences: forged.OwnerReferences,
+			Namespace: forged.Namespace, Name: forged.Name, Labels: forged.Labels, Annotations: forged.Annotations,
 		}
 		forged.Data.Raw = bytes.ReplaceAll(forged.Data.Raw, []byte(`"image":"good"`), []byte(`"image":"evil"`))
 		Expect(kube.Create(ctx, forged, client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())

@@ -59,6 +59,12 @@ func (c *catalog) set(down bool) {
 	c.down = down
 }
 
+func (c *catalog) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = nil
+}
+
 func (c *catalog) notices() []notice {
 	c.mu.Lock()
 	defer c.mu.Unlock()

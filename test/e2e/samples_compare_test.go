@@ -81,6 +81,7 @@ func content(o *unstructured.Unstructured) map[string]any {
 	for _, path := range [][]string{
 		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
 		{"metadata", "creationTimestamp"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"},
+		{"spec", "nodeName"},
 	} {
 		unstructured.RemoveNestedField(c.Object, path...)
 	}
@@ -122,15 +123,19 @@ var drift = map[string]func(o map[string]any){
 		change(o, "privileged", "metadata", "labels", "pod-security.kubernetes.io/enforce")
 	},
 	"NetworkPolicy":         func(o map[string]any) { change(o, otherTypes(o), "spec", "policyTypes") },
+	"Network":               func(o map[string]any) { change(o, "10.99.0.0/16", "spec", "cidr") },
 	"PersistentVolumeClaim": func(o map[string]any) { change(o, "drifted", "metadata", "labels", "app.kubernetes.io/part-of") },
+	"Pod":                   func(o map[string]any) { change(o, "drifted:1", "spec", "containers", 0, "image") },
 	"PodDisruptionBudget":   func(o map[string]any) { change(o, int64(7), "spec", "maxUnavailable") },
 	"PodMonitor":            func(o map[string]any) { change(o, "drifted", "spec", "podMetricsEndpoints", 0, "port") },
 	"ResourceQuota":         func(o map[string]any) { change(o, "499", "spec", "hard", "pods") },
 	"RoleBinding":           func(o map[string]any) { change(o, "mallory", "subjects", 0, "name") },
+	"RouteTable":            func(o map[string]any) { change(o, []any{}, "spec", "subnetIDs") },
 	"Secret":                func(o map[string]any) { change(o, "ZHJpZnRlZA==", "data", "") },
 	"Service":               func(o map[string]any) { change(o, int64(9999), "spec", "ports", 0, "targetPort") },
 	"ServiceAccount":        func(o map[string]any) { change(o, true, "automountServiceAccountToken") },
 	"StatefulSet":           func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },
+	"Subnet":                func(o map[string]any) { change(o, "10.99.1.0/24", "spec", "cidr") },
 }
 
 // otherTypes are not the directions of a NetworkPolicy, but valid for one.

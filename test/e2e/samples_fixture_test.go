@@ -44,6 +44,17 @@ type life struct {
 // begin reads a sample, applies it, and sees to it that nothing stays.
 func (s sample) begin(ctx context.Context) *life {
 	GinkgoHelper()
+	l := s.life(ctx)
+	l.apply(ctx, l.role)
+	l.apply(ctx, l.box)
+	l.begun(ctx)
+	l.noMoreRights(ctx)
+	return l
+}
+
+// life reads a sample, applies its CRD, and sees to it that nothing stays.
+func (s sample) life(ctx context.Context) *life {
+	GinkgoHelper()
 	l := &life{sample: s, crd: s.read("crd.yaml")[0], role: s.read("clusterrole.yaml")[0], box: s.read("box.yaml")[0]}
 	resources := s.read("resource.yaml")
 	l.resource, l.besides = resources[len(resources)-1], resources[:len(resources)-1]
@@ -51,20 +62,26 @@ func (s sample) begin(ctx context.Context) *life {
 	if at(l.crd.Object, "spec.scope") == "Namespaced" {
 		l.resource.SetNamespace(samplesNamespace)
 	}
-	place(l.besides...)
-	l.apply(ctx, l.crd, l.role)
+	l.apply(ctx, l.crd)
 	gvk := l.resource.GroupVersionKind()
 	Eventually(func() error { return kube.List(ctx, listOf(gvk)) }).WithContext(ctx).Should(Succeed(), "the CRD is served")
+	place(l.besides...) // they may be of the same kind
 	if s.prepare != nil {
 		s.prepare(ctx, l)
 	}
-	l.apply(ctx, l.box)
-	l.running(ctx)
-	l.noMoreRights(ctx)
-	l.apply(ctx, append(l.besides, l.resource)...)
-	l.expected = s.read("expected.yaml")
-	place(l.expected...)
 	return l
+}
+
+// begun waits until the box runs, and applies the resource.
+func (l *life) begun(ctx context.Context) {
+	GinkgoHelper()
+	l.running(ctx)
+	l.apply(ctx, append(l.besides, l.resource)...)
+	l.expected = l.read("expected.yaml")
+	place(l.expected...)
+	if l.help != nil {
+		l.help(ctx, l)
+	}
 }
 
 // noMoreRights checks that the sample's role gives nothing that its box does not need. That it gives enough is seen by the box at work.
@@ -72,7 +89,7 @@ func (l *life) noMoreRights(ctx context.Context) {
 	GinkgoHelper()
 	needed := map[string]bool{}
 	for _, rule := range getBox(ctx, Default, l.box.GetName()).Status.RequiredRules {
-		maps.Copy(needed, rights(rule))
+		maps.Copy(needed, rights(rule.PolicyRule))
 	}
 	role := &rbacv1.ClusterRole{}
 	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(l.role.Object, role)).To(Succeed())
@@ -102,12 +119,11 @@ func rights(rule rbacv1.PolicyRule) map[string]bool {
 
 // end removes what a spec that failed has left, and what belongs to no life: CRD, role and Secrets of others.
 func (l *life) end(ctx context.Context) {
-	for _, o := range []*unstructured.Unstructured{l.resource, l.box} {
+	// The CRD and the namespaces are waited for, too: the next life of the sample would take one that is on its way out for its own.
+	for _, o := range slices.Concat([]*unstructured.Unstructured{l.resource, l.box, l.crd}, l.besides) {
 		l.remove(ctx, o)
 	}
-	for _, o := range append(l.besides, l.crd, l.role) {
-		Expect(client.IgnoreNotFound(kube.Delete(ctx, o))).To(Succeed())
-	}
+	Expect(client.IgnoreNotFound(kube.Delete(ctx, l.role))).To(Succeed())
 }
 
 // remove deletes an object and waits until it is gone.
@@ -218,8 +234,8 @@ func (l *life) children(ctx context.Context, g Gomega) map[string]*unstructured.
 func (l *life) labeled(ctx context.Context, g Gomega, gvk schema.GroupVersionKind, uid string) []*unstructured.Unstructured {
 	list := listOf(gvk)
 	err := kube.List(ctx, list, client.MatchingLabels{v1alpha1.LabelOwnerUID: uid})
-	if meta.IsNoMatchError(err) {
-		return nil // a kind that is optional, and not installed
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil // a kind that is optional, and not installed, or not any more
 	}
 	g.Expect(err).NotTo(HaveOccurred(), gvk.Kind)
 	var out []*unstructured.Unstructured

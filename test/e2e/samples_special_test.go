@@ -196,8 +196,9 @@ func followsSource(ctx context.Context, l *life) {
 
 	l.patch(ctx, l.besides[2], `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":"ci"}}}`)
 	Eventually(func(g Gomega) {
-		g.Expect(condition(get(ctx, g, l.resource), v1alpha1.ConditionStalled)).To(And(
-			HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring(`"copies-b" does not let resources of "default" in`))))
+		g.Expect(condition(get(ctx, g, l.resource), v1alpha1.ConditionReconciling)).To(And(
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonNamespaceWithdrawn),
+			HaveField("Message", ContainSubstring(`"copies-b" does not let resources of "default" in any more`))))
 	}).WithContext(ctx).Should(Succeed())
 	l.patch(ctx, l.besides[2], `{"metadata":{"annotations":{"`+v1alpha1.AnnotationAllowFrom+`":"*"}}}`)
 	l.settled(ctx)

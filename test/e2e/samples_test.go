@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -30,6 +33,7 @@ type sample struct {
 	bad    string                    // a patch of the resource that validation denies
 	says   string                    // with these words
 	stays  []string                  // children that stay when the resource is deleted
+	later  int                       // how many of the required rules are for objects that a resource names: they are asked for when it does
 	also   func(ctx context.Context, l *life)
 }
 
@@ -153,12 +157,41 @@ var _ = Describe("The samples", Ordered, ContinueOnFailure, longest, func() {
 		})
 	})
 
-	for _, s := range samples() {
+	for _, s := range slices.Concat(samples(), ports()) {
 		It(s.folder+": its whole life", func(ctx context.Context) {
+			backups.forget() // what former lives have told
 			s.catalog, s.replace = backups, map[string]string{"https://catalog.example.com": backups.server.URL}
 			s.live(ctx)
 		})
+
+		It(s.folder+": as an account that has the required rules and no others", func(ctx context.Context) {
+			backups.forget() // what former lives have told
+			s.catalog, s.replace = backups, map[string]string{"https://catalog.example.com": backups.server.URL}
+			s.liveAsAccount(ctx)
+		})
 	}
+
+	It("as accounts that lack one of the required rules: each box names it, and nothing is begun", func(ctx context.Context) {
+		var all []*lacking
+		for _, s := range slices.Concat(samples(), ports()) {
+			backups.forget() // what former lives have told
+			s.catalog, s.replace = backups, map[string]string{"https://catalog.example.com": backups.server.URL}
+			all = append(all, s.lackingEach(ctx))
+		}
+		since := auditedUntilNow()
+		for round := 0; begin(ctx, round, all); round++ {
+			By(fmt.Sprintf("taking the rule %d of each", round+1))
+			for _, l := range all {
+				l.shows(ctx, round)
+			}
+		}
+		for _, e := range auditedOf(since, func(text string) bool { return strings.Contains(text, `"orkestra.orkspace.io/box"`) }) {
+			Expect(e.writes()).To(BeFalse(), "%s", e)
+		}
+		for _, l := range all {
+			Expect(getBox(ctx, Default, l.box.GetName()).Status.ManagedKinds).To(BeEmpty(), "no child was to be made")
+		}
+	})
 })
 
 // live runs the whole life of a sample.
@@ -166,9 +199,6 @@ func (s sample) live(ctx context.Context) {
 	GinkgoHelper()
 	By("applying it")
 	l := s.begin(ctx)
-	if s.help != nil {
-		s.help(ctx, l)
-	}
 	l.settled(ctx)
 	l.asExpected(ctx)
 	l.quiet(ctx)

@@ -126,6 +126,12 @@ var _ = Describe("A CRDHealth without a box", func() {
 		w.operates(ctx, "web", `{replicas: 2}`)
 		inState(ctx, name, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
 
+		By("showing CRDHealths, each write of which would be one more to look at")
+		change(`{"crd":{"name":"crdhealths.orkestra.orkspace.io"}}`)
+		inState(ctx, name, v1alpha1.HealthPending, v1alpha1.ReasonCompileFailed)
+		Expect(healthCondition(getHealth(ctx, Default, name), v1alpha1.ConditionStalled).Message).To(HavePrefix(
+			`spec.crd.name: Invalid value: "crdhealths.orkestra.orkspace.io": a CRDHealth can't show CRDHealths`))
+
 		By("giving conditions to one of a box")
 		err := kube.Patch(ctx, getHealth(ctx, Default, name), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"operatorBoxRef":{"name":"`+name+`"}}}`)))
 		Expect(err).To(MatchError(ContainSubstring("healthyWhen goes without operatorBoxRef")))
@@ -181,6 +187,8 @@ var _ = Describe("A CRDHealth without a box", func() {
 		name := w.standalone(ctx, `[{field: status.phase, equals: Up}]`)
 		w.website(ctx, "web", `{}`)
 		inState(ctx, name, v1alpha1.HealthDegraded, v1alpha1.ReasonDegraded)
+		held := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		Expect(kube.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["e2e.test/held"]}}`)))).To(Succeed())
 		w.boxNamed(ctx, name, oneMap(3, "good"))
 		w.settled(ctx, "web")
 		inState(ctx, name, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
@@ -193,6 +201,7 @@ var _ = Describe("A CRDHealth without a box", func() {
 			g.Expect(s.Failing).To(BeEmpty())
 			g.Expect(s.Workers).To(BeEquivalentTo(3))
 		})
+		Expect(h.Finalizers).To(BeEmpty(), "nobody holds the box back when it is deleted")
 		deleteBox(ctx, name)
 		boxGone(ctx, name)
 	})

@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,6 +47,8 @@ var (
 	kube    client.Client // reads past every cache
 	scheme  = fixtures.Scheme()
 	manager *process
+
+	auditLog string // the file in which the API server notes each request
 )
 
 func TestE2E(t *testing.T) {
@@ -59,8 +62,11 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	log.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 
-	var err error
-	cluster, err = localcluster.Start(ctx, localcluster.Options{})
+	folder, err := os.MkdirTemp("", "orkestra-e2e-audit-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(os.RemoveAll(folder)).To(Succeed()) })
+	auditLog = filepath.Join(folder, "audit.log")
+	cluster, err = localcluster.Start(ctx, localcluster.Options{AuditLog: auditLog})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(cluster.Stop()).To(Succeed()) })
 	kube, err = client.New(cluster.Config(), client.Options{Scheme: scheme})
@@ -73,6 +79,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		return err
 	}).WithContext(ctx).Should(Succeed())
 	Expect(kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}})).To(Succeed())
+	policies(ctx)
 	manager = startManager(cluster.Config())
 	DeferCleanup(func() { manager.stop() })
 })
@@ -95,6 +102,7 @@ type settings struct {
 // startManager starts a manager as `orkestra manager` would, but for ports and leader election.
 func startManager(config *rest.Config, changes ...func(*settings)) *process {
 	p := &process{requests: &requestLog{}, registry: prometheus.NewRegistry(), done: make(chan error, 1)}
+	config.UserAgent = managerAgent
 	config.Wrap(p.requests.wrap)
 	s := &settings{
 		config: config,

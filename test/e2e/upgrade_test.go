@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,8 +118,8 @@ var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 		Expect(w.childrenOf(ctx, w.id)).To(Equal(children))
 		Expect(every.childrenOf(ctx, every.id)).To(Equal(others))
 		for _, c := range after.wrote(mark) {
-			// It keeps books of its own. Resources and children are left alone.
-			Expect(c.path).To(Or(HaveSuffix("/events"), ContainSubstring("/controllerrevisions"),
+			// It keeps books of its own, and the key of snapshots. Resources and children are left alone.
+			Expect(c.path).To(Or(HaveSuffix("/events"), ContainSubstring("/controllerrevisions"), HaveSuffix("/secrets"),
 				ContainSubstring("/"+v1alpha1.GroupName+"/"), HaveSuffix("/status")), "%s", c.method)
 		}
 
@@ -150,7 +151,12 @@ var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 		back.running(ctx, rolling)
 		back.labeled(ctx, "web", goodSteps, "one")
 		back.settled(ctx, "web")
-		Eventually(func(g Gomega) { g.Expect(back.snapshots(ctx, g)).To(HaveLen(1)) }).WithContext(ctx).Should(Succeed())
+		Eventually(func(g Gomega) {
+			var beside appsv1.ControllerRevisionList // as that version kept it
+			g.Expect(kube.List(ctx, &beside, client.InNamespace(back.namespace), client.HasLabels{v1alpha1.LabelSnapshot})).To(Succeed())
+			g.Expect(beside.Items).To(HaveLen(1))
+			g.Expect(back.get(ctx, g, "web").GetAnnotations()).To(HaveKey(v1alpha1.AnnotationSnapshots))
+		}).WithContext(ctx).Should(Succeed())
 		back.labeled(ctx, "web", badSteps, "two")
 		back.rolledBack(ctx, "web", "generation 2 failed in onReconcile")
 		back.firstHolds(ctx, "web", "good", "one")
@@ -181,6 +187,10 @@ var _ = Describe("An upgrade", Label("upgrade"), longest, func() {
 
 		By("looking at what was rolled back before")
 		back.rolledBack(ctx, "web", "generation 2 failed in onReconcile")
+		back.unlisted(ctx, "web")
+		var beside appsv1.ControllerRevisionList
+		Expect(kube.List(ctx, &beside, client.InNamespace(back.namespace), client.HasLabels{v1alpha1.LabelSnapshot})).To(Succeed())
+		Expect(beside.Items).To(BeEmpty())
 		Expect(back.childrenOf(ctx, rolling)).To(Equal(kept))
 		back.labeled(ctx, "web", `{image: "better", port: 81}`, "three")
 		back.settled(ctx, "web")

@@ -26,6 +26,9 @@ func TestChartObjects(t *testing.T) {
 	base := []string{
 		"ClusterRole/orkestra-aggregate", "ClusterRole/orkestra-manager",
 		"ClusterRoleBinding/orkestra-aggregate", "ClusterRoleBinding/orkestra-manager",
+		"ClusterRole/orkestra-rights", "ClusterRoleBinding/orkestra-rights",
+		"ClusterRole/orkestra-impersonation", "ClusterRoleBinding/orkestra-impersonation", "Role/orkestra-accounts", "RoleBinding/orkestra-accounts",
+		"Role/orkestra-snapshots", "RoleBinding/orkestra-snapshots",
 		"Deployment/orkestra", "FlowSchema/orkestra-leader-election", "Role/orkestra-leader-election", "RoleBinding/orkestra-leader-election", "ServiceAccount/orkestra",
 	}
 	crds := []string{
@@ -35,7 +38,10 @@ func TestChartObjects(t *testing.T) {
 		"ClusterRole/orkestra-metrics-auth", "ClusterRole/orkestra-metrics-reader", "ClusterRoleBinding/orkestra-metrics-auth",
 		"Service/orkestra-metrics",
 	}
-	people := []string{"ClusterRole/orkestra-editor", "ClusterRole/orkestra-viewer"}
+	people := []string{"ClusterRole/orkestra-editor", "ClusterRole/orkestra-manager-identity", "ClusterRole/orkestra-restorer", "ClusterRole/orkestra-viewer"}
+	for _, policy := range policyNames {
+		base = append(base, policyKind+"/orkestra-"+policy, bindingKind+"/orkestra-"+policy)
+	}
 	cases := map[string]struct {
 		values []string
 		want   []string
@@ -48,9 +54,13 @@ func TestChartObjects(t *testing.T) {
 		"as little as possible": {
 			values: []string{
 				"crds.install=false", "metrics.enabled=false", "rbac.create=false", "serviceAccount.create=false",
-				`serviceAccount.name="mine"`, "leaderElection.flowSchema=false",
+				`serviceAccount.name="mine"`, "leaderElection.flowSchema=false", "trust.policies=false",
 			},
 			want: []string{"Deployment/orkestra"},
+		},
+		"rights that are not watched": {
+			values: []string{"rbac.watchRights=false"},
+			want:   slices.DeleteFunc(slices.Concat(base, crds, metrics, people), func(name string) bool { return strings.HasSuffix(name, "/orkestra-rights") }),
 		},
 		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
 		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
@@ -75,7 +85,8 @@ func TestChartObjects(t *testing.T) {
 }
 
 func isNamespaced(object *unstructured.Unstructured) bool {
-	return !strings.HasPrefix(object.GetKind(), "Cluster") && object.GetKind() != "CustomResourceDefinition" && object.GetKind() != "FlowSchema"
+	everywhere := []string{"CustomResourceDefinition", "FlowSchema", policyKind, bindingKind}
+	return !strings.HasPrefix(object.GetKind(), "Cluster") && !slices.Contains(everywhere, object.GetKind())
 }
 
 func TestChartSelectors(t *testing.T) {
@@ -141,6 +152,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
 		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
 		"only hosts":          {`external.only=["example.com"]`, "external-only", "example.com"},
+		"hosts of an account": {`trust.egress.allow.accounts={"a/b": ["10.0.0.0/8"]}`, "egress-rules", "/etc/orkestra/egress/rules.yaml"},
 		"another flag":        {`extraArgs=["--context=other"]`, "context", "other"},
 	}
 	for name, c := range cases {
@@ -151,7 +163,18 @@ func TestChartValuesReachTheManager(t *testing.T) {
 			g.Expect(got).To(Equal(c.want))
 		})
 	}
-	for _, name := range []string{"pprof-bind-address", "kube-api-qps", "kube-api-burst"} {
+	t.Run("policies", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, rendered := range []objects{helm(t), kustomize(t, "default")} {
+			got, _ := flag(t, rendered, "require-policies")
+			g.Expect(strings.Split(got, ",")).To(Equal(policyNames))
+		}
+		got, _ := flag(t, helm(t, `trust.withoutPolicies=["marks"]`), "require-policies")
+		g.Expect(got).To(Equal("box-account,box-annotations,box-crd,box-shape,grants,health-crd,leases,revisions,statuses,templates"))
+		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
+		g.Expect(ok).To(BeFalse())
+	})
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "kube-api-qps", "kube-api-burst"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -163,7 +186,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `pprof.bindAddress=":1"`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`)
+	rendered := helm(t, `pprof.bindAddress=":1"`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

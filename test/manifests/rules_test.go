@@ -60,7 +60,7 @@ func roles(t *testing.T, rendered objects) map[string]role {
 func TestNoWildcards(t *testing.T) {
 	for name, rendered := range map[string]objects{
 		"chart":                          helm(t),
-		"everything but the trial scope": helm(t, append(everything, `rbac.scope="manager"`)...),
+		"everything but the trial scope": helm(t, append(everything, `rbac.scope="manager"`, "trust.webhook.enabled=true", `trust.boxNamespaces=[{"name": "team", "accounts": ["shop"]}]`)...),
 		"kustomize":                      kustomize(t, "default"),
 		"prometheus":                     kustomize(t, "prometheus"),
 	} {
@@ -86,7 +86,26 @@ func TestTrialScope(t *testing.T) {
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: allVerbs},
 	}))
 	delete(trial, "ClusterRole/orkestra-trial")
-	g.Expect(trial).To(Equal(roles(t, helm(t))))
+	g.Expect(trial).To(Equal(roles(t, helm(t, `rbac.scope="manager"`))))
+}
+
+// TestScopeOfAccounts: where boxes act as accounts, the manager reads, and deletes children whose account is gone.
+func TestScopeOfAccounts(t *testing.T) {
+	g := NewWithT(t)
+	accounts, manager := roles(t, helm(t)), roles(t, helm(t, `rbac.scope="manager"`))
+	g.Expect(manager["ClusterRole/orkestra-manager"].rules).To(Equal(roles(t, kustomize(t, "default"))["ClusterRole/orkestra-manager"].rules))
+	less := rightsOf(accounts["ClusterRole/orkestra-manager"])
+	for right := range rightsOf(manager["ClusterRole/orkestra-manager"]) {
+		verb, resource, _ := strings.Cut(right, " ")
+		group, plural, _ := strings.Cut(resource, "/")
+		child := slices.Contains(childKinds[group], plural)
+		taken := child && verb != "get" && verb != "list" && verb != "watch" && verb != "delete" ||
+			plural == "customresourcedefinitions" && verb != "get" && verb != "list" && verb != "watch"
+		g.Expect(less.Has(right)).To(Equal(!taken), right)
+	}
+	delete(accounts, "ClusterRole/orkestra-manager")
+	delete(manager, "ClusterRole/orkestra-manager")
+	g.Expect(accounts).To(Equal(manager), "all other roles are the same")
 }
 
 func TestManagerRules(t *testing.T) {
@@ -107,14 +126,17 @@ func TestManagerRules(t *testing.T) {
 		"patch orkestra.orkspace.io/crdhealths/status", "watch apiextensions.k8s.io/customresourcedefinitions",
 		"create apiextensions.k8s.io/customresourcedefinitions",
 		"create authorization.k8s.io/selfsubjectaccessreviews", "create events.k8s.io/events", "create authentication.k8s.io/selfsubjectreviews",
-		"list apps/controllerrevisions", "watch apps/controllerrevisions", "update apps/controllerrevisions", "delete apps/controllerrevisions",
+		"list apps/controllerrevisions", "watch apps/controllerrevisions", "delete apps/controllerrevisions",
 	} {
 		g.Expect(allowed.Has(right)).To(BeTrue(), right)
 	}
 	for right := range allowed {
 		verb, resource, _ := strings.Cut(right, " ")
 		g.Expect(verb).NotTo(BeElementOf("escalate", "bind", "impersonate", "deletecollection"), right)
-		g.Expect(resource).NotTo(Or(HavePrefix("rbac."), HavePrefix("admissionregistration."), HavePrefix("certificates."),
+		if strings.HasPrefix(resource, "admissionregistration.") {
+			g.Expect(verb).To(BeElementOf("get", "list", "watch"), right)
+		}
+		g.Expect(resource).NotTo(Or(HavePrefix("rbac."), HavePrefix("certificates."),
 			HavePrefix("coordination."), HavePrefix("/pods"), HavePrefix("/nodes")), right)
 	}
 }
@@ -122,8 +144,13 @@ func TestManagerRules(t *testing.T) {
 // managerRights returns what the manager's role allows, as "verb group/resource".
 func managerRights(t *testing.T) sets.Set[string] {
 	t.Helper()
+	return rightsOf(roles(t, kustomize(t, "default"))["ClusterRole/orkestra-manager"])
+}
+
+// rightsOf returns what a role allows, as "verb group/resource".
+func rightsOf(r role) sets.Set[string] {
 	rights := sets.New[string]()
-	for _, rule := range roles(t, kustomize(t, "default"))["ClusterRole/orkestra-manager"].rules {
+	for _, rule := range r.rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
@@ -178,7 +205,7 @@ func TestMarkersCount(t *testing.T) {
 
 func TestChartAndKustomizeGrantTheSame(t *testing.T) {
 	g := NewWithT(t)
-	fromChart, fromKustomize := helm(t), kustomize(t, "default")
+	fromChart, fromKustomize := helm(t, `rbac.scope="manager"`), kustomize(t, "default")
 	chartRoles, kustomizeRoles := roles(t, fromChart), roles(t, fromKustomize)
 	g.Expect(keys(chartRoles)).To(Equal(keys(kustomizeRoles)))
 	for name, want := range kustomizeRoles {
@@ -227,7 +254,8 @@ func expectBound(t *testing.T, rendered objects) {
 		unbound.Delete(name)
 	}
 	for name := range unbound {
-		g.Expect(name).To(Or(HaveSuffix("-viewer"), HaveSuffix("-editor"), HaveSuffix("-metrics-reader")))
+		g.Expect(name).To(Or(HaveSuffix("-viewer"), HaveSuffix("-editor"), HaveSuffix("-metrics-reader"),
+			HaveSuffix("-manager-identity"), HaveSuffix("-restorer")))
 	}
 }
 
@@ -235,9 +263,11 @@ func TestRolesOfPeople(t *testing.T) {
 	g := NewWithT(t)
 	all := roles(t, kustomize(t, "default"))
 	g.Expect(aggregations(all["ClusterRole/orkestra-viewer"])).To(ConsistOf("rbac.authorization.k8s.io/aggregate-to-view"))
-	// A box acts with the rights of the manager, in all namespaces: the admin of one may not write it.
-	g.Expect(aggregations(all["ClusterRole/orkestra-editor"])).To(BeEmpty())
-	g.Expect(aggregations(roles(t, helm(t))["ClusterRole/orkestra-editor"])).To(BeEmpty())
+	// Boxes, and the rights of the manager, are given on purpose: the admin of a namespace has neither.
+	for _, name := range []string{"editor", "manager-identity", "restorer"} {
+		g.Expect(aggregations(all["ClusterRole/orkestra-"+name])).To(BeEmpty(), name)
+		g.Expect(aggregations(roles(t, helm(t))["ClusterRole/orkestra-"+name])).To(BeEmpty(), name)
+	}
 	for _, rule := range all["ClusterRole/orkestra-viewer"].rules {
 		g.Expect(rule.Verbs).To(HaveEach(BeElementOf("get", "list", "watch")))
 	}

@@ -39,6 +39,10 @@ func TestChartRefuses(t *testing.T) {
 		"an unknown kind of budget":   {[]string{`podDisruptionBudget.maxUnavailable="half"`}, "/podDisruptionBudget/maxUnavailable"},
 		"a name that cannot be one":   {[]string{`fullnameOverride="A_B"`}, "/fullnameOverride"},
 		"a kind without its group":    {[]string{`argocd.kinds=["Website"]`}, "/argocd/kinds/0"},
+		"restorers without roles":     {[]string{`trust.restorers=["a"]`, "rbac.create=false"}, "trust.restorers needs rbac.create"},
+		"a webhook without roles":     {[]string{webhookOn, "rbac.create=false"}, "needs trust.webhook.serviceAccountName"},
+		"a certificate of nobody":     {[]string{`trust.webhook.certificate="none"`}, "/trust/webhook/certificate"},
+		"a policy that is none":       {[]string{`trust.withoutPolicies=["box"]`}, "/trust/withoutPolicies/0"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {
@@ -52,7 +56,8 @@ func TestChartRefuses(t *testing.T) {
 // open are the values that hold free objects: the keys are a person's, or Kubernetes' own schema is too large to repeat.
 var open = []string{
 	"/global", "/nodeSelector", "/podAnnotations", "/podLabels", "/serviceAccount/annotations", "/metrics/serviceMonitor/labels",
-	"/resources/requests", "/resources/limits", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
+	"/trust/egress/allow/boxes", "/trust/egress/allow/accounts", "/trust/egress/only/boxes", "/trust/egress/only/accounts",
+	"/resources/requests", "/resources/limits", "/trust/webhook/resources/requests", "/trust/webhook/resources/limits", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
 }
 
 func TestChartSchemaIsClosed(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // The limits (docs/design/architecture.md, "The walls").
 const (
 	maxPackage  = 2500
+	maxEngine   = 1200 // the root of the engine holds what starts and stops boxes, and nothing that they do
 	maxMethods  = 25
 	maxFields   = 20
 	maxFeedback = 30
@@ -26,8 +27,10 @@ type exception struct {
 	why  string
 }
 
-// What may be larger than its limit, each with a reason. Nothing is today.
-var exceptions []exception
+// What may be larger than its limit, each with a reason.
+var exceptions = []exception{
+	{"lines of engine/pipeline/children", 2600, "patch.go belongs to the room patches, and reads an instance by methods that are not exported yet"},
+}
 
 // judge says what is beyond its limit.
 func judge(rooms []*room, allowed []exception) []string {
@@ -47,7 +50,11 @@ func judge(rooms []*room, allowed []exception) []string {
 		if strings.HasPrefix(r.path, "api/") {
 			continue
 		}
-		check("lines of "+r.path, r.lines, maxPackage)
+		lines := maxPackage
+		if r.path == "engine" {
+			lines = maxEngine
+		}
+		check("lines of "+r.path, r.lines, lines)
 		check("feedback edges of "+r.path, r.feedback(), maxFeedback)
 		for _, name := range slices.Sorted(maps.Keys(r.types)) {
 			t := r.types[name]

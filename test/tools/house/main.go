@@ -28,12 +28,19 @@ func run(root string, report bool) error {
 			return err
 		}
 	}
+	wrong := reaches(rooms)
+	for _, w := range wrong {
+		fmt.Println(w)
+	}
 	found := judge(rooms, exceptions)
 	for _, f := range found {
 		fmt.Println(f)
 	}
 	if len(found) > 0 {
 		return fmt.Errorf("%d sizes are beyond their limits: move a wall, or give a reason in the list of exceptions", len(found))
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d files decide for themselves where a box may reach", len(wrong))
 	}
 	return nil
 }

@@ -1,0 +1,275 @@
+package e2e_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+var _ = Describe("Patches", func() {
+	const patched = `
+resync: 24h
+onReconcile:
+  patches:
+  - id: url
+    target: {apiVersion: v1, kind: ConfigMap, name: theirs}
+    when: [{field: spec.mode, notEquals: "off"}]
+    patch: {metadata: {labels: {team: "{{ .spec.mode }}"}}, data: {url: "http://{{ .metadata.name }}.{{ .spec.mode }}"}}
+`
+
+	It("set fields of what others own, keep them, and take them back with the gate, the declaration and the resource", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, patched))
+		theirs := w.owned(ctx, "theirs", map[string]string{"own": "x"})
+		w.website(ctx, "web", `{mode: x}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "x", "url": "http://web.x"})
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+		manager0 := v1alpha1.PatchManager(w.get(ctx, Default, "web").GetUID(), "url")
+		Expect(theirs.Labels).To(Equal(map[string]string{"team": "x"}), "no label of ours")
+		Expect(theirs.OwnerReferences).To(BeEmpty())
+		Expect(theirs.Annotations).To(BeEmpty())
+		Expect(theirs.ManagedFields).To(ContainElement(And(HaveField("Manager", manager0), HaveField("Operation", metav1.ManagedFieldsOperationApply))))
+		Expect(w.settled(ctx, "web").GetAnnotations()[v1alpha1.AnnotationPatches]).To(Equal(
+			`[{"id":"url","apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"theirs"}]`))
+		nothingSent(ctx, w, "web")
+
+		By("changing what the patch reads")
+		w.website(ctx, "web", `{mode: z}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "x", "url": "http://web.z"})
+
+		By("changing what the patch says nothing of, and taking its field away")
+		w.merge(ctx, theirs, `{"data":{"own":"z","more":"m"}}`)
+		w.merge(ctx, theirs, `{"data":{"url":null}}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m", "url": "http://web.z"})
+		w.settled(ctx, "web")
+		nothingSent(ctx, w, "web")
+
+		By("closing the gate")
+		w.website(ctx, "web", `{mode: "off"}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m"})
+		Eventually(func(g Gomega) {
+			g.Expect(w.get(ctx, g, "web").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationPatches))
+			g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+			g.Expect(theirs.Labels).To(BeEmpty())
+			g.Expect(theirs.ManagedFields).NotTo(ContainElement(HaveField("Manager", manager0)))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("opening it, and taking the declaration out while no manager runs")
+		w.website(ctx, "web", `{mode: z}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m", "url": "http://web.z"})
+		w.settled(ctx, "web")
+		manager.stop()
+		w.box(ctx, `{resync: 24h, onReconcile: {configmaps: [{name: mine, data: {a: b}}]}}`)
+		manager = startManager(cluster.Config())
+		w.configMapOf(ctx, "mine")
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m"})
+
+		By("deleting the resource")
+		w.running(ctx, w.box(ctx, patched))
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m", "url": "http://web.z"})
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		w.gone(ctx, w.ref("web"), "web")
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "more": "m"})
+	})
+
+	It("leave an object as it would be without them, whatever others have changed meanwhile", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  patches:
+  - {id: p, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, when: [{field: spec.mode, equals: "on"}], patch: {metadata: {labels: {b: p}}, data: {b: p, c: p}}}
+`))
+		seed := GinkgoRandomSeed()
+		random := rand.New(rand.NewPCG(uint64(seed), 1))
+		names := []string{"theirs", "twin"}
+		for _, name := range names {
+			w.owned(ctx, name, map[string]string{"a": "x"})
+		}
+		keys := []string{"a", "b", "c", "d"}
+		for round := range 12 {
+			mode := []string{"on", "off"}[round%2]
+			w.website(ctx, "web", `{mode: "`+mode+`"}`)
+			for range 1 + random.IntN(4) {
+				key, value := keys[random.IntN(len(keys))], []string{`null`, `"x"`, `"y"`}[random.IntN(3)]
+				apply := random.IntN(3) == 0
+				for _, name := range names {
+					switch obj := w.configMap(name); {
+					case apply && value != "null":
+						change := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{key: strings.Trim(value, `"`)}}}
+						change.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+						change.SetNamespace(w.namespace)
+						change.SetName(name)
+						Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(change), client.FieldOwner("applier"), client.ForceOwnership)).To(Succeed())
+					default:
+						w.merge(ctx, obj, `{"data":{"`+key+`":`+value+`},"metadata":{"labels":{"`+key+`":`+value+`}}}`)
+					}
+				}
+			}
+			if mode == "on" {
+				continue
+			}
+			Eventually(func(g Gomega) {
+				g.Expect(w.get(ctx, g, "web").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationPatches))
+				theirs, twin := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+				w.child(ctx, g, theirs, "theirs")
+				w.child(ctx, g, twin, "twin")
+				g.Expect(theirs.Data).To(Equal(twin.Data))
+				g.Expect(theirs.Labels).To(Equal(twin.Labels))
+			}).WithContext(ctx).Should(Succeed(), "seed %d, round %d", seed, round)
+		}
+	})
+
+	It("go with a box that takes all it has made with it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, patched))
+		w.owned(ctx, "theirs", map[string]string{"own": "x"})
+		w.website(ctx, "web", `{mode: x}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "x", "url": "http://web.x"})
+		w.settled(ctx, "web")
+		box := getBox(ctx, Default, w.id)
+		w.merge(ctx, box, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationCleanup+`":"true"}}}`)
+		Expect(kube.Delete(ctx, box)).To(Succeed())
+		w.hasData(ctx, "theirs", map[string]string{"own": "x"})
+		Eventually(func(g Gomega) { g.Expect(w.get(ctx, g, "web").GetAnnotations()).To(BeEmpty()) }).WithContext(ctx).Should(Succeed())
+	})
+
+	It("wait for their target, and are made anew for one that comes again", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, patched))
+		w.website(ctx, "web", `{mode: x}`)
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForTarget,
+			`url: ConfigMap "`+w.namespace+`/theirs" does not exist`)
+		w.absent(ctx, "theirs")
+		theirs := w.owned(ctx, "theirs", nil)
+		w.hasData(ctx, "theirs", map[string]string{"url": "http://web.x"})
+		w.settled(ctx, "web")
+
+		Expect(kube.Delete(ctx, theirs)).To(Succeed())
+		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForTarget, "does not exist")
+		w.absent(ctx, "theirs")
+		w.owned(ctx, "theirs", map[string]string{"new": "n"})
+		w.hasData(ctx, "theirs", map[string]string{"new": "n", "url": "http://web.x"})
+	})
+
+	It("name who manages a field, and take it only where it is let go of", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, patched))
+		theirs := w.owned(ctx, "theirs", map[string]string{"url": "mine"})
+		w.website(ctx, "web", `{mode: x}`)
+		w.website(ctx, "next", `{mode: "off"}`)
+		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict,
+			`url: patching ConfigMap "theirs": "somebody" manages data.url; take the field out of the patch, or have the other manager let go of it`)
+		Consistently(func(g Gomega) {
+			g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+			g.Expect(theirs.Data).To(Equal(map[string]string{"url": "mine"}))
+			g.Expect(theirs.Labels).To(BeEmpty(), "all of a patch, or nothing")
+		}, "1s").WithContext(ctx).Should(Succeed())
+
+		By("letting go of the field")
+		w.merge(ctx, theirs, `{"data":null}`)
+		w.hasData(ctx, "theirs", map[string]string{"url": "http://web.x"})
+		w.settled(ctx, "web")
+
+		By("patching the same field for another resource")
+		w.website(ctx, "next", `{mode: x}`)
+		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `, another patch, manages data.url`)
+		w.website(ctx, "web", `{mode: "off"}`)
+		w.hasData(ctx, "theirs", map[string]string{"url": "http://next.x"})
+		w.settled(ctx, "next")
+	})
+
+	It("are refused for children of Orkestra, and for the resource itself", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  configmaps: [{name: "{{ .metadata.name }}", data: {a: b}}]
+  patches:
+  - {id: child, target: {apiVersion: v1, kind: ConfigMap, name: other}, when: [{field: spec.mode, equals: child}], patch: {data: {a: c}}}
+`))
+		w.website(ctx, "other", `{}`)
+		w.configMapOf(ctx, "other")
+		w.website(ctx, "web", `{mode: child}`)
+		w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned,
+			`child: ConfigMap "`+w.namespace+`/other" is a child of "other", which box "`+w.id+`" makes`)
+		w.hasData(ctx, "other", map[string]string{"a": "b"})
+	})
+
+	It("leave what the API server would give a value of its own, and say so", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  patches:
+  - {id: paused, target: {apiVersion: apps/v1, kind: Deployment, name: theirs}, patch: {spec: {paused: true, progressDeadlineSeconds: 33}}}
+`))
+		obj := &unstructured.Unstructured{Object: map[string]any{}}
+		Expect(yaml.Unmarshal([]byte(`
+spec:
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: nginx}]}}
+`), &obj.Object)).To(Succeed())
+		obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		obj.SetNamespace(w.namespace)
+		obj.SetName("theirs")
+		Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("somebody"))).To(Succeed()) // whose defaults nobody manages
+		deployment := &appsv1.Deployment{}
+		w.website(ctx, "web", `{}`)
+		Eventually(func(g Gomega) {
+			w.child(ctx, g, deployment, "theirs")
+			g.Expect(deployment.Spec.Paused).To(BeTrue())
+		}).WithContext(ctx).Should(Succeed())
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		w.gone(ctx, w.ref("web"), "web")
+		w.child(ctx, Default, deployment, "theirs")
+		Expect(deployment.Spec.Paused).To(BeTrue())
+		Expect(*deployment.Spec.ProgressDeadlineSeconds).To(BeEquivalentTo(33))
+		Eventually(func(g Gomega) {
+			var events corev1.EventList
+			g.Expect(kube.List(ctx, &events, client.InNamespace(w.namespace))).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", v1alpha1.ReasonPatchLeft),
+				HaveField("Message", ContainSubstring("spec.progressDeadlineSeconds")))))
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("are refused where the box is applied by what is known of them", func(ctx context.Context) {
+		w := newWorld(ctx)
+		const target = `target: {apiVersion: v1, kind: ConfigMap, name: a}`
+		for spec, text := range map[string]string{
+			`{onCreate: {patches: [{T, patch: {data: {a: b}}}]}}`:                                                                       `spec.onCreate.patches: a patch stands as long as its declaration does`,
+			`{onDelete: {patches: [{T, patch: {data: {a: b}}}]}}`:                                                                       `spec.onDelete.patches: a patch stands`,
+			`{onReconcile: {patches: [{T, patch: {status: {a: b}}}]}}`:                                                                  `spec.onReconcile.patches[0].patch.status: not for a patch to set`,
+			`{onReconcile: {patches: [{T, patch: {metadata: {finalizers: [a/b]}}}]}}`:                                                   `spec.onReconcile.patches[0].patch.metadata.finalizers: not for a patch to set`,
+			`{onReconcile: {patches: [{T, patch: {metadata: {labels: {orkestra-owner: a}}}}]}}`:                                         `spec.onReconcile.patches[0].patch.metadata.labels`,
+			`{onReconcile: {patches: [{T, patch: {dat: {a: b}}}]}}`:                                                                     `spec.onReconcile.patches[0].patch.dat: unknown field, did you mean "data"?`,
+			`{onReconcile: {patches: [{T, patch: {data: {a: b}}, force: true}]}}`:                                                       `spec.onReconcile.patches[0].force: unknown field`,
+			`{onReconcile: {patches: [{T, patch: {data: {a: b}}, once: true}]}}`:                                                        `spec.onReconcile.patches[0].once: it says how a child is made`,
+			`{onReconcile: {patches: [{T, patch: {data: {a: b}}}, {T, patch: {data: {c: d}}}]}}`:                                        `spec.onReconcile.patches[1]: Duplicate value`,
+			`{onReconcile: {patches: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: a}, patch: {rules: []}}]}}`: `Role grants rights`,
+		} {
+			box := w.box(ctx, strings.ReplaceAll(spec, "T,", target+","))
+			boxShows(ctx, box, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, text)
+		}
+	})
+})
+
+// owned makes a ConfigMap that somebody else owns.
+func (w *world) owned(ctx context.Context, name string, data map[string]string) *corev1.ConfigMap {
+	GinkgoHelper()
+	obj := w.configMap(name)
+	obj.Data = data
+	Expect(kube.Create(ctx, obj, client.FieldOwner("somebody"))).To(Succeed())
+	return obj
+}

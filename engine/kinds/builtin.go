@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"reflect"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -46,6 +48,9 @@ func isObject(s *shape.Shape) bool {
 // Schema says what a live object of a built-in kind may hold, or gives nil for a kind that is none. Scalars that may be written in several
 // ways (quantities, int-or-string) are unchecked. The caller must not change it. Safe for concurrent use.
 func Schema(gvk schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps {
+	if gvk == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
+		return shape.Of(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]()).Schema() // client-go's scheme is without it
+	}
 	t, ok := scheme.Scheme.AllKnownTypes()[gvk]
 	if !ok {
 		return nil

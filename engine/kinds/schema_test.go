@@ -54,7 +54,12 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	g := NewWithT(t)
+	labels := deployment.Properties["metadata"].Properties["labels"]
+	g.Expect(labels.AdditionalProperties.Allows).To(BeTrue(), "as in a schema that is read from JSON")
 	g.Expect(typeAt(secret, "data x")).To(Equal("string"))
+	crd := Schema(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	g.Expect(typeAt(crd, "spec names plural")).To(Equal("string"))
+	g.Expect(typeAt(crd, "spec versions [] served")).To(Equal("boolean"))
 	g.Expect(Schema(schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"})).To(BeNil())
 }
 

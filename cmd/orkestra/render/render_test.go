@@ -25,6 +25,8 @@ const (
 	renders  = "testdata/"
 	boxes    = "../validate/testdata/"
 	websites = boxes + "website.crd.yaml"
+	// A sample that serves StatefulSets of others.
+	servicepod = "../../../config/samples/ports/servicepod/"
 )
 
 // revisionDigits is what changes in the output whenever a default of the API does.
@@ -73,6 +75,7 @@ func TestRenderGolden(t *testing.T) {
 		"wrong-box":        {"-f", boxes + "unknown-path.yaml", "--crd", websites, "-r", renders + "flowers.yaml"},
 		"crd-not-known":    {"-f", renders + "reads.yaml", "-r", renders + "asks.yaml"},
 		"with-nothing":     {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", websites},
+		"of-others":        {"-f", servicepod + "box.yaml", "-r", servicepod + "resource.yaml"},
 		"with-no-metadata": {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "nameless.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

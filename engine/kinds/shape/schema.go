@@ -41,7 +41,8 @@ func schemaOf(s *Shape, around map[*Shape]bool) apiextensionsv1.JSONSchemaProps 
 		}
 	case FormDictionary:
 		values := schemaOf(s.Elem, around)
-		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &values}}
+		// Allows is what a schema that was read from JSON has there: without it, a validator takes each entry for one too many.
+		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &values}}
 	case FormList:
 		elements := schemaOf(s.Elem, around)
 		props = apiextensionsv1.JSONSchemaProps{Type: value.TypeArray, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &elements}}

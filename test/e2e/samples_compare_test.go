@@ -112,6 +112,7 @@ func (l *life) snapshot(ctx context.Context, g Gomega) snapshot {
 
 // drift changes a field of each kind of child, to a value that no sample has.
 var drift = map[string]func(o map[string]any){
+	"ClusterRole":             func(o map[string]any) { change(o, "drifted", "rules", 0, "verbs", 0) },
 	"ConfigMap":               func(o map[string]any) { change(o, "drifted", "data", "") },
 	"CronJob":                 func(o map[string]any) { change(o, "1 1 1 1 1", "spec", "schedule") },
 	"Deployment":              func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },

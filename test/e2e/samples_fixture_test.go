@@ -55,17 +55,17 @@ func (s sample) begin(ctx context.Context) *life {
 // life reads a sample, applies its CRD, and sees to it that nothing stays.
 func (s sample) life(ctx context.Context) *life {
 	GinkgoHelper()
-	l := &life{sample: s, crd: s.read("crd.yaml")[0], role: s.read("clusterrole.yaml")[0], box: s.read("box.yaml")[0]}
+	l := &life{sample: s, role: s.read("clusterrole.yaml")[0], box: s.read("box.yaml")[0]}
 	resources := s.read("resource.yaml")
 	l.resource, l.besides = resources[len(resources)-1], resources[:len(resources)-1]
 	DeferCleanup(l.end)
-	if at(l.crd.Object, "spec.scope") == "Namespaced" {
-		l.resource.SetNamespace(samplesNamespace)
+	if !s.others {
+		l.crd = s.read("crd.yaml")[0]
+		l.apply(ctx, l.crd)
+		gvk := l.resource.GroupVersionKind()
+		Eventually(func() error { return kube.List(ctx, listOf(gvk)) }).WithContext(ctx).Should(Succeed(), "the CRD is served")
 	}
-	l.apply(ctx, l.crd)
-	gvk := l.resource.GroupVersionKind()
-	Eventually(func() error { return kube.List(ctx, listOf(gvk)) }).WithContext(ctx).Should(Succeed(), "the CRD is served")
-	place(l.besides...) // they may be of the same kind
+	place(resources...)
 	if s.prepare != nil {
 		s.prepare(ctx, l)
 	}
@@ -93,6 +93,9 @@ func (l *life) noMoreRights(ctx context.Context) {
 	}
 	role := &rbacv1.ClusterRole{}
 	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(l.role.Object, role)).To(Succeed())
+	for _, rule := range l.gives {
+		maps.Copy(needed, rights(rule))
+	}
 	for _, rule := range role.Rules {
 		if slices.Equal(rule.Verbs, []string{"bind"}) {
 			Expect(rule.ResourceNames).NotTo(BeEmpty(), "bind is for roles by name")
@@ -120,7 +123,11 @@ func rights(rule rbacv1.PolicyRule) map[string]bool {
 // end removes what a spec that failed has left, and what belongs to no life: CRD, role and Secrets of others.
 func (l *life) end(ctx context.Context) {
 	// The CRD and the namespaces are waited for, too: the next life of the sample would take one that is on its way out for its own.
-	for _, o := range slices.Concat([]*unstructured.Unstructured{l.resource, l.box, l.crd}, l.besides) {
+	all := slices.Concat([]*unstructured.Unstructured{l.resource, l.box}, l.besides)
+	if l.crd != nil {
+		all = append(all, l.crd)
+	}
+	for _, o := range all {
 		l.remove(ctx, o)
 	}
 	Expect(client.IgnoreNotFound(kube.Delete(ctx, l.role))).To(Succeed())
@@ -203,12 +210,19 @@ func get(ctx context.Context, g Gomega, o *unstructured.Unstructured) *unstructu
 	return now
 }
 
-// settled waits until the resource is Ready, nothing is under way, and all of that is said of its current generation.
+// settled waits until the resource is Ready, nothing is under way, and all of that is said of its current generation. Of an object of others
+// nothing is said but in the health of the box.
 func (l *life) settled(ctx context.Context) *unstructured.Unstructured {
 	GinkgoHelper()
 	var now *unstructured.Unstructured
 	Eventually(func(g Gomega) {
 		now = get(ctx, g, l.resource)
+		if l.others {
+			resources := getHealth(ctx, g, l.box.GetName()).Status.Resources
+			g.Expect(resources.Total).To(BeEquivalentTo(1))
+			g.Expect(resources.Ready).To(BeEquivalentTo(1))
+			return
+		}
 		observed, _, err := unstructured.NestedInt64(now.Object, "status", "observedGeneration")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(observed).To(Equal(now.GetGeneration()))

@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +44,16 @@ func ports() []sample {
 			also:  mountsAndTakesBack,
 		},
 		{
+			folder: "ports/crdroles", others: true,
+			gives: []rbacv1.PolicyRule{{APIGroups: []string{"finance.example.com"}, Resources: []string{"reports"},
+				Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}}},
+			edit:   `{"metadata":{"annotations":{"samples.orkspace.io/view-verbs":"get,list"}}}`,
+			edited: map[string]map[string]any{"ClusterRole/reports.finance.example.com-view": {"rules.0.verbs": []any{"get", "list"}}},
+			remake: "ClusterRole/reports.finance.example.com-view",
+			bad:    `{"metadata":{"annotations":{"samples.orkspace.io/view-verbs":"*"}}}`, says: "verbs are written out",
+			also: unlabels("samples.orkspace.io/roles"),
+		},
+		{
 			folder: "ports/indexedjob", help: succeed("thumbnails-0", "thumbnails-1"),
 			edit:   `{"spec":{"parallelism":3}}`,
 			edited: map[string]map[string]any{"Pod/thumbnails-3": {"spec.containers.0.env.0.value": "3"}},
@@ -62,6 +74,14 @@ func ports() []sample {
 			remake: "Secret/builds-b/mirror-token",
 			bad:    `{"spec":{"source":{"namespace":"kube-system"}}}`, says: "Secrets of the system stay there",
 			also: followsLabels,
+		},
+		{
+			folder: "ports/servicepod", others: true,
+			edit:   `{"spec":{"replicas":3}}`,
+			edited: map[string]map[string]any{"Service/brokers-2": {"spec.selector": map[string]any{"statefulset.kubernetes.io/pod-name": "brokers-2"}}},
+			remake: "Service/brokers-1",
+			bad:    `{"metadata":{"annotations":{"samples.orkspace.io/ports":"http"}}}`, says: "the ports are pairs such as 80:8080",
+			also: unlabels("samples.orkspace.io/service-per-pod"),
 		},
 		{
 			folder: "ports/sharedingress",
@@ -241,6 +261,22 @@ func mountsAndTakesBack(ctx context.Context, l *life) {
 	l.apply(ctx, deployment)
 	has(with, []string{"/tmp", "/etc/branding"})
 	l.settled(ctx)
+}
+
+// unlabels takes the label by which an object of others is selected away, and gives it back: its children go and come, and it stays as it is.
+func unlabels(label string) func(context.Context, *life) {
+	return func(ctx context.Context, l *life) {
+		GinkgoHelper()
+		before := l.snapshot(ctx, Default)
+		uid, kinds := string(get(ctx, Default, l.resource).GetUID()), getBox(ctx, Default, l.box.GetName()).Status.ManagedKinds
+		l.patch(ctx, l.resource, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label))
+		l.left(ctx, uid, kinds, nil)
+		for _, by := range get(ctx, Default, l.resource).GetManagedFields() {
+			Expect(by.Manager).NotTo(HavePrefix("orkestra"), "nothing is written to it")
+		}
+		l.patch(ctx, l.resource, fmt.Sprintf(`{"metadata":{"labels":{%q:"yes"}}}`, label))
+		Eventually(func(g Gomega) { g.Expect(l.snapshot(ctx, g)).To(Equal(before)) }).WithContext(ctx).Should(Succeed())
+	}
 }
 
 // each gives a field of all elements of a list.

@@ -80,7 +80,11 @@ func (s sample) liveAsAccount(ctx context.Context) {
 	l.apply(ctx, l.role) // for the manager's caches
 	a := bare(ctx, path.Base(s.folder))
 	l.actAs(ctx, a)
-	a.bound(ctx, requires(ctx, l.box.GetName(), a)...)
+	rules := requires(ctx, l.box.GetName(), a)
+	for _, given := range s.gives {
+		rules = append(rules, v1alpha1.RequiredRule{PolicyRule: given})
+	}
+	a.bound(ctx, rules...)
 	l.begun(ctx)
 	l.settled(ctx)
 	l.asExpected(ctx)

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,10 +17,24 @@ import (
 	"github.com/orkspace/orkestra/engine/status"
 )
 
-// chainedBox makes a box of static children that read each other through gates, templates, names and loops, without a ring. What a
-// child reads may stand before or behind it, and in a rank that is made earlier or later.
-func chainedBox(rnd *rand.Rand) string {
-	groups := map[string][]string{}
+// rows are the declarations of a box, by the key of their kind.
+type rows map[string][]string
+
+// shuffled gives the box with its rows in some order.
+func (r rows) shuffled(rnd *rand.Rand) string {
+	box := "onReconcile:\n"
+	for _, kind := range slices.Sorted(maps.Keys(r)) {
+		declared := slices.Clone(r[kind])
+		rnd.Shuffle(len(declared), func(i, j int) { declared[i], declared[j] = declared[j], declared[i] })
+		box += "  " + kind + ":\n" + strings.Join(declared, "\n") + "\n"
+	}
+	return box + "status: {fields: [{path: message, value: '{{ len .children }}'}]}\n"
+}
+
+// chainedRows are static children that read each other through gates, templates, names and loops, without a ring. What a child reads may be
+// in a rank that is made earlier or later.
+func chainedRows(rnd *rand.Rand) rows {
+	groups := rows{}
 	order := rnd.Perm(2 + rnd.IntN(7))
 	kindOf := make([]string, len(order))
 	for i := range order {
@@ -46,14 +62,11 @@ func chainedBox(rnd *rand.Rand) string {
 			earlier = append(earlier, i)
 		}
 	}
-	box := "onReconcile:\n"
-	for _, kind := range slices.Sorted(maps.Keys(groups)) {
-		declared := groups[kind]
-		rnd.Shuffle(len(declared), func(i, j int) { declared[i], declared[j] = declared[j], declared[i] })
-		box += "  " + kind + ":\n" + strings.Join(declared, "\n") + "\n"
-	}
-	return box + "status: {fields: [{path: message, value: '{{ len .children }}'}]}\n"
+	return groups
 }
+
+// chainedBox is a box of chainedRows in some order: what a child reads may stand before or behind it.
+func chainedBox(rnd *rand.Rand) string { return chainedRows(rnd).shuffled(rnd) }
 
 func nameFrom(rnd *rand.Rand, earlier []int, i int) string {
 	if len(earlier) == 0 || rnd.IntN(4) > 0 {
@@ -124,6 +137,41 @@ func TestNothingIsLeftToDoWhenNothingHasChanged(t *testing.T) {
 		again, err := forced.Result(context.Background(), nil)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(again).To(gomega.Equal(shown), "seed %d:\n%s", seed, box)
+	}
+}
+
+// comesTo is what a box comes to, with the name of each child in place of its UID.
+func comesTo(g *gomega.WithT, plan *Plan, resource *unstructured.Unstructured) []string {
+	p := newPorts()
+	r, shown, _ := untilUnchanged(g, p, plan, resource)
+	var out []string
+	say := func(what any) {
+		text, err := json.Marshal(what)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		for _, c := range p.children {
+			text = bytes.ReplaceAll(text, []byte(c.GetUID()), []byte("UID of "+c.GetName()))
+		}
+		out = append(out, string(text))
+	}
+	for _, c := range p.children {
+		say([]any{c.GetKind(), c.GetName(), c.GetLabels(), c.Object["data"], c.Object["spec"]})
+	}
+	for _, w := range r.Waits {
+		say(w)
+	}
+	shown.Reconciling.Message = "" // it joins the waits, in the order of the rows
+	say(shown)
+	slices.Sort(out)
+	return out
+}
+
+func TestTheOrderOfRowsNeverMatters(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		declared := chainedRows(rnd)
+		one, other := declared.shuffled(rnd), declared.shuffled(rnd)
+		g := gomega.NewWithT(t)
+		g.Expect(comesTo(g, planOf(t, other), website(t, ""))).To(gomega.Equal(comesTo(g, planOf(t, one), website(t, ""))), "seed %d:\n%s\n%s", seed, one, other)
 	}
 }
 

@@ -146,24 +146,49 @@ type CommonFields struct {
 	Spec *apiextensionsv1.JSON `json:"spec,omitempty"`
 }
 
-// ForEach makes one object for each item of a list, map or number.
+// ForEach makes one object for each item of a list, map or number, or for each combination of the items of several. It has either field or
+// loops.
 type ForEach struct {
 	// Field is a path or template that yields a list, a map or a number.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +required
-	Field string `json:"field"`
+	// +optional
+	Field string `json:"field,omitempty"`
 
-	// As is another name for .item.
+	// As is another name for .item. With loops, each of them has a name of its own.
 	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	As string `json:"as,omitempty"`
 
-	// Key is a template that gives the item's stable identity, such as {{ .item.name }}. Default: the map key, or the name of the object.
+	// Loops names several fields to go over, the first one outermost: there is an object for each combination of their items, at most 1,000. A
+	// later loop may read the item of an earlier one. .item is the map of their items by name.
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +optional
+	Loops []Loop `json:"loops,omitempty"`
+
+	// Key is a template that gives the item's stable identity, such as {{ .item.name }}. Default: the map key, or the name of the object; with
+	// loops, the keys of all, with # in between.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Key string `json:"key,omitempty"`
+}
+
+// Loop is one of several loops.
+type Loop struct {
+	// Field is a path or template that yields a list, a map or a number. It may read the items of the loops before it, by their names.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Field string `json:"field"`
+
+	// As is the name of the item in templates, gates and later loops.
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	As string `json:"as"`
 }
 
 // UnmarshalJSON reads the common fields into their types and keeps all others in Short.

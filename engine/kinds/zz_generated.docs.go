@@ -75,11 +75,12 @@ var apiDocs = map[string]typeDoc{
 		},
 	},
 	"ForEach": {
-		text: "ForEach makes one object for each item of a list, map or number.",
+		text: "ForEach makes one object for each item of a list, map or number, or for each combination of the items of several. It has either field or loops.",
 		fields: map[string]fieldDoc{
 			"field": {text: "A path or template that yields a list, a map or a number.", standard: "", example: ""},
-			"as":    {text: "Another name for .item.", standard: "", example: ""},
-			"key":   {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the name of the object", example: ""},
+			"as":    {text: "Another name for .item. With loops, each of them has a name of its own.", standard: "", example: ""},
+			"loops": {text: "Names several fields to go over, the first one outermost: there is an object for each combination of their items, at most 1,000. A later loop may read the item of an earlier one. .item is the map of their items by name.", standard: "", example: ""},
+			"key":   {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the name of the object; with loops, the keys of all, with # in between", example: ""},
 		},
 	},
 	"Gate": {
@@ -134,6 +135,13 @@ var apiDocs = map[string]typeDoc{
 		text: "Makes `v1` LimitRanges.",
 		fields: map[string]fieldDoc{
 			"limits": {text: "Bounds and defaults for each object of a type: Container, Pod or PersistentVolumeClaim.", standard: "required, unless `spec` has them", example: "limits: [{type: Container, default: {memory: 128Mi}, max: {memory: 1Gi}}]"},
+		},
+	},
+	"Loop": {
+		text: "Loop is one of several loops.",
+		fields: map[string]fieldDoc{
+			"field": {text: "A path or template that yields a list, a map or a number. It may read the items of the loops before it, by their names.", standard: "", example: ""},
+			"as":    {text: "The name of the item in templates, gates and later loops.", standard: "", example: ""},
 		},
 	},
 	"ManifestFields": {

@@ -147,7 +147,7 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 		return
 	}
 	if len(instances) == 0 {
-		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written+" has no items")
+		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written()+" has no items")
 		return
 	}
 	behind, err := o.run.After(ctx, d)

@@ -83,7 +83,7 @@ func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, 
 	case child.GetDeletionTimestamp() != nil:
 		s.State, s.Reason = StateTerminating, strings.TrimPrefix(settle.HeldBy(child), "; ")
 	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
-		s.Reason = "no item of " + d.Loop.Written + " stands for it"
+		s.Reason = "no item of " + d.Loop.Written() + " stands for it"
 	case d != nil:
 		s.State, s.Reason = o.stateOf(ctx, d, child)
 	case box != o.run.Plan.Box:

@@ -63,7 +63,13 @@ func ownTypes(t *testing.T) map[string]kinds.FieldDoc {
 	found := map[string]kinds.FieldDoc{}
 	for _, key := range kinds.Keys() {
 		kind := lookup(t, key)
-		for _, f := range slices.Concat(kind.ShortFields(), kind.CommonFields()) {
+		fields := slices.Concat(kind.ShortFields(), kind.CommonFields())
+		for _, f := range fields {
+			if !f.IsKubernetes() {
+				fields = append(fields, listsOfOurs(f)...)
+			}
+		}
+		for _, f := range fields {
 			if f.Fields() == nil || f.IsKubernetes() || f.Type == "list of Condition" {
 				continue
 			}
@@ -75,6 +81,11 @@ func ownTypes(t *testing.T) map[string]kinds.FieldDoc {
 		}
 	}
 	return found
+}
+
+// listsOfOurs are the fields of a type of ours that are lists of another one.
+func listsOfOurs(of kinds.FieldDoc) []kinds.FieldDoc {
+	return slices.DeleteFunc(slices.Clone(of.Fields()), func(f kinds.FieldDoc) bool { return f.Fields() == nil || !strings.HasPrefix(f.Type, "list of ") })
 }
 
 // headingOf is the heading that the fields of a field stand under: its name. Autoscalers and patches have different fields of one name.
@@ -120,7 +131,11 @@ func typeCell(key string, f kinds.FieldDoc) string {
 		i := strings.LastIndex(f.Type, " ") + 1
 		return f.Type[:i] + "`" + f.Type[i:] + "`"
 	case f.Fields() != nil:
-		return "[object](#" + strings.ReplaceAll(strings.ToLower(headingOf(key, f)), " ", "-") + ")"
+		heading := "(#" + strings.ReplaceAll(strings.ToLower(headingOf(key, f)), " ", "-") + ")"
+		if strings.HasPrefix(f.Type, "list of ") {
+			return "list of [objects]" + heading
+		}
+		return "[object]" + heading
 	default:
 		return f.Type
 	}

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -55,6 +57,32 @@ var _ = Describe("forEach", func() {
 		Expect(w.maps(ctx, Default)).To(And(HaveLen(3), HaveKey("shop-web"), HaveKey("shop-api"), HaveKey("shop-db")))
 		w.hasData(ctx, "shop-api", map[string]string{"size": "2"})
 		nothingSent(ctx, w, "shop")
+	})
+
+	It("goes over several fields, and prunes exactly the combinations that are gone", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `
+onReconcile:
+  configmaps:
+  - name: "{{ .metadata.name }}-{{ .key }}"
+    forEach: {loops: [{field: spec.tiers, as: tier}, {field: tier.size, as: replica}], key: "{{ .tier.name }}-{{ .replica }}"}
+    data: {of: "{{ .item.tier.name }}"}
+    when: [{cel: "tier.name != 'db' || replica == 0"}]
+`))
+		w.website(ctx, "shop", `{tiers: [{name: web, size: 2}, {name: api, size: 1}, {name: db, size: 3}]}`)
+		w.settled(ctx, "shop")
+		before := w.maps(ctx, Default)
+		Expect(slices.Sorted(maps.Keys(before))).To(Equal([]string{"shop-api-0", "shop-db-0", "shop-web-0", "shop-web-1"}))
+		w.hasData(ctx, "shop-web-1", map[string]string{"of": "web"})
+		nothingSent(ctx, w, "shop")
+
+		w.website(ctx, "shop", `{tiers: [{name: db, size: 3}, {name: web, size: 1}]}`)
+		w.settled(ctx, "shop")
+		Eventually(w.maps).WithContext(ctx).WithArguments(Default).Should(Equal(map[string]string{"shop-web-0": before["shop-web-0"], "shop-db-0": before["shop-db-0"]}))
+
+		By("asking for more than a resource may have")
+		w.website(ctx, "shop", `{tiers: [{name: db, size: 700}, {name: web, size: 700}]}`)
+		w.shows(ctx, "shop", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonBudgetExceeded, "spec.tiers × tier.size has more than 1000 items")
+		Expect(w.maps(ctx, Default)).To(HaveLen(2))
 	})
 
 	It("prunes exactly what is gone, wherever it stood, and leaves the others as they are", func(ctx context.Context) {

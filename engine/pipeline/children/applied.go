@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/items"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -48,8 +49,8 @@ func (s appliedSet) add(obj *unstructured.Unstructured, in Instance) error {
 		return stage.NewPermanent(v1alpha1.ReasonDuplicateChild,
 			fmt.Errorf("%q and %q both render %s %q; give one of them another name", other, in.Place(), obj.GetKind(), obj.GetName()))
 	}
-	if len(s.rendered) >= maxChildren {
-		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", maxChildren, in.Place()))
+	if len(s.rendered) >= items.Max {
+		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("a resource may have at most %d children, and %q is one more", items.Max, in.Place()))
 	}
 	s.rendered[key], s.places[key], s.objects[in.ID] = in.ID, in.Place(), key
 	return nil

@@ -113,7 +113,7 @@ func (in Instance) Unmet(ctx context.Context, c *Cycle, child *unstructured.Unst
 	}
 	data := c.Data(in.ReadyWhen.UsesChildren)
 	if in.item != nil {
-		in.item.give(in.Loop, data)
+		in.item.Give(in.Loop, data)
 	}
 	data[compile.RootObject] = kinds.View(child)
 	res, err := in.ReadyWhen.Gate.Eval(ctx, data, c.Now)

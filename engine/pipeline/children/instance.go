@@ -7,6 +7,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/items"
 )
 
 // Instance is what a declaration stands for in one cycle: one object, or one for each item of its forEach.
@@ -16,19 +17,9 @@ type Instance struct {
 	// ID is the declaration's, with what its item is known by where there is one.
 	ID string
 
-	item *item // nil: without a loop, or for all of its items
+	item *items.Item // nil: without a loop, or for all of its items
 	// nameless says that it is not known which child is the item's, because its name can't be evaluated now.
 	nameless bool
-}
-
-// item is one element of what a forEach goes over.
-type item struct {
-	value any
-	key   string // what tells the item from others
-	// keyIsIndex says that the key is the index of the item in a list, which changes when earlier items are removed.
-	keyIsIndex bool
-	name       any // what templates see as .key: the key, or the index
-	index      int64
 }
 
 // InstanceOf is the declaration itself: with a loop, it stands for all items.
@@ -42,10 +33,10 @@ func (in Instance) Place() string {
 	switch {
 	case in.item == nil:
 		return in.ID
-	case in.item.keyIsIndex, !in.ShowsKeys():
-		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.item.index, 10)
+	case in.item.KeyIsIndex, !in.ShowsKeys():
+		return in.Declaration.ID + declare.KeyMark + strconv.FormatInt(in.item.Index, 10)
 	default:
-		return in.Declaration.ID + declare.KeyMark + in.item.key
+		return in.Declaration.ID + declare.KeyMark + in.item.Key
 	}
 }
 
@@ -53,7 +44,7 @@ func (in Instance) Place() string {
 func (in Instance) data(c *Cycle) expr.Data {
 	data := c.Data(in.UsesChildren)
 	if in.item != nil {
-		in.item.give(in.Loop, data)
+		in.item.Give(in.Loop, data)
 	}
 	return data
 }

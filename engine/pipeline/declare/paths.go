@@ -18,8 +18,8 @@ func (d *Declaration) paths() []expr.Path {
 // contentPaths is everything that its objects are made of.
 func (d *Declaration) contentPaths() []expr.Path {
 	out := d.Content.paths()
-	if d.Loop != nil && d.Loop.Field != nil {
-		out = append(out, d.Loop.Field.Paths()...)
+	if d.Loop != nil {
+		out = append(out, d.Loop.Paths()...)
 		if d.Loop.Key != nil {
 			out = append(out, d.Loop.Key.Paths()...)
 		}

@@ -15,12 +15,12 @@ import (
 )
 
 // MayShow says whether a message may show a value that was made of these paths: by the rule of expr.MayShow, where an item of a loop counts
-// as the field that the loop goes over. Whether a message may repeat what the API server says of the whole object is Quoted.
+// as the fields that the loop goes over. Whether a message may repeat what the API server says of the whole object is Quoted.
 func (d *Declaration) MayShow(paths []expr.Path) bool {
 	if d.Loop != nil && slices.ContainsFunc(paths, d.Loop.ReadsItem) {
 		// An empty path is everything, and stays.
 		paths = slices.DeleteFunc(slices.Clone(paths), func(p expr.Path) bool { return len(p) > 0 && d.Loop.ReadsItem(p) })
-		paths = append(paths, d.Loop.Field.Paths()...)
+		paths = append(paths, d.Loop.Paths()...)
 	}
 	return expr.MayShow(paths)
 }
@@ -30,7 +30,7 @@ func (d *Declaration) ShowsKeys() bool {
 	if d.Loop.Key != nil {
 		return d.MayShow(d.Loop.Key.Paths())
 	}
-	paths := d.Loop.Field.Paths()
+	paths := d.Loop.Paths()
 	if d.Name != nil {
 		paths = slices.Concat(paths, d.Name.Paths()) // without a key, an item is known by the name of its child
 	}

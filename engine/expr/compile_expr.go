@@ -144,7 +144,8 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 		return nil, origin{}
 	}
 	if fn.Draws() && c.scope.random == nil {
-		c.failf(name.Pos, "function %q gives another result each time; such functions are allowed only under `once: true`", name.Ident)
+		c.failf(name.Pos, "function %q gives another result each time; %s", name.Ident,
+			cmp.Or(c.scope.undrawn, "such functions are allowed only under `once: true`"))
 		return nil, origin{}
 	}
 	n := len(args)

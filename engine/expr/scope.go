@@ -30,15 +30,16 @@ type Path = value.Path
 
 // Scope says what an expression may read, and where it may draw from. It is immutable; the With methods give changed copies.
 type Scope struct {
-	roots  *roots.Set
-	random *random.Source // nil where nothing may be drawn
-	cel    *cel.Env       // of the same roots
-	named  map[string]*Named
+	roots   *roots.Set
+	random  *random.Source // nil where nothing may be drawn
+	undrawn string         // why nothing may be drawn; empty: it may be in other declarations
+	cel     *cel.Env       // of the same roots
+	named   map[string]*Named
 }
 
 // with gives the scope with other roots.
 func (s *Scope) with(set *roots.Set) *Scope {
-	return &Scope{roots: set, random: s.random, cel: cel.NewEnv(set), named: s.named}
+	return &Scope{roots: set, random: s.random, undrawn: s.undrawn, cel: cel.NewEnv(set), named: s.named}
 }
 
 // NewScope gives the scope of a resource whose CRD has the schema crd (the root of openAPIV3Schema), or an unknown schema
@@ -79,6 +80,13 @@ func (s *Scope) WithRandom(source io.Reader, now func() time.Time) *Scope {
 	c := s.with(s.roots)
 	c.random = &random.Source{Reader: source, Now: now}
 	return c
+}
+
+// WithoutRandom refuses the random functions also where a child is made once, and says why.
+func (s *Scope) WithoutRandom(why string) *Scope {
+	c := *s
+	c.random, c.undrawn = nil, why
+	return &c
 }
 
 // WithoutRoots takes roots away: reading one is an error that says so.

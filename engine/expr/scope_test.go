@@ -3,6 +3,7 @@ package expr
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -293,5 +294,13 @@ func TestCompilePath(t *testing.T) {
 	for text, want := range map[string]string{"spec.replcas": `did you mean "replicas"?`, "sepc.x": `did you mean "spec"?`, "": "a path is empty", "spec..x": "a name is missing"} {
 		_, err := s.CompilePath(text)
 		g.Expect(err).To(MatchError(ContainSubstring(want)))
+	}
+}
+
+// What says why nothing is drawn also takes the right away.
+func TestAScopeThatSaysWhyNothingIsDrawn(t *testing.T) {
+	scope := NewScope(nil).WithRandom(zeros{}, time.Now).WithoutRandom("a name stays").WithRoots("item")
+	if _, err := scope.Compile("{{ randAlphaNum 8 }}"); err == nil || !strings.HasSuffix(err.Error(), `function "randAlphaNum" gives another result each time; a name stays`) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -109,3 +109,42 @@ func TestAChildThatChangedSinceItWasReadIsPrunedByTheNextCycle(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/old"}))
 }
+
+// A name that changed with each cycle would be another child each time. So it is refused also where the content may be drawn.
+func TestNamesAreNotDrawn(t *testing.T) {
+	const drawn = `function "randAlpha" gives another result each time; a child is found by its name and namespace, also with ` + "`once: true`: use `hash`"
+	for where, box := range map[string]string{
+		"spec.onReconcile.configmaps[0].name":                       `onReconcile: {configmaps: [{once: true, name: "a-{{ randAlpha 5 }}"}]}`,
+		"spec.onReconcile.configmaps[0].namespace":                  `onReconcile: {configmaps: [{name: a, namespace: "a-{{ randAlpha 5 }}"}]}`,
+		"spec.onCreate.configmaps[0].name":                          `onCreate: {configmaps: [{name: "a-{{ randAlpha 5 }}"}]}`,
+		"spec.onReconcile.resources[0].manifest.metadata.name":      `onReconcile: {resources: [{once: true, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ randAlpha 5 }}"}}}]}`,
+		"spec.onReconcile.resources[0].manifest.metadata.namespace": `onReconcile: {resources: [{once: true, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: "{{ randAlpha 5 }}"}}}]}`,
+	} {
+		t.Run(where, func(t *testing.T) {
+			_, errs := Compile(boxOf(t, box), Env{CRD: websites(t), Mapper: stubMapper()})
+			gomega.NewWithT(t).Expect(messages(errs)).To(gomega.ContainElement(gomega.And(gomega.HavePrefix(where+": "), gomega.ContainSubstring(drawn))))
+		})
+	}
+}
+
+// What is drawn once stands in a child, where names read it.
+func TestANameReadsWhatWasDrawnOnce(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `
+onReconcile:
+  configmaps:
+  - {id: drawn, name: drawn, once: true, data: {suffix: "{{ randAlpha 5 | lower }}"}}
+  - {id: named, name: "{{ .metadata.name }}-{{ .children.drawn.data.suffix }}"}
+`)
+	names := func() []string {
+		_, err := p.run(plan, website(t, `{}`))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		return made(p)
+	}
+	names()
+	first := names()
+	g.Expect(first).To(gomega.HaveLen(2))
+	g.Expect(first).To(gomega.ContainElement(gomega.MatchRegexp(`^shop-[a-z]{5}= named$`)))
+	g.Expect(names()).To(gomega.Equal(first))
+}

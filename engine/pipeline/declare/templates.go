@@ -14,15 +14,19 @@ import (
 	"github.com/orkspace/orkestra/engine/when"
 )
 
+// nameStays is why no name and no namespace is drawn, not even for what is made once: it is evaluated in each cycle to find the child.
+const nameStays = "a child is found by its name and namespace, also with `once: true`: use `hash` of what the name stands for, or read what another child with `once: true` holds"
+
 // templates compiles everything that may hold templates.
 func (e *entry) templates() {
 	d, at := e.d, e.at
 	base := e.c.groupScope(d.Phase)
 	scope := e.loop(base)
-	d.Name = e.c.Template(scope, e.Name, at.Child("name"))
-	d.Namespace = e.c.Template(scope, e.Namespace, at.Child("namespace"))
+	names := scope.WithoutRandom(nameStays)
+	d.Name = e.c.Template(names, e.Name, at.Child("name"))
+	d.Namespace = e.c.Template(names, e.Namespace, at.Child("namespace"))
 	if d.IsManifest() {
-		e.manifestIdentity(scope)
+		e.manifestIdentity(names)
 	}
 	e.content(base, scope)
 	e.c.Fail(check.OwnLabels(e.labels.Written, at.Child("labels"))...)

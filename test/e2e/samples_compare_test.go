@@ -94,7 +94,9 @@ func content(o *unstructured.Unstructured) map[string]any {
 		Expect(unstructured.SetNestedSlice(c.Object, ports, "spec", "ports")).To(Succeed())
 	}
 	annotations := c.GetAnnotations()
-	maps.DeleteFunc(annotations, func(name, _ string) bool { return name == "deployment.kubernetes.io/revision" })
+	maps.DeleteFunc(annotations, func(name, _ string) bool {
+		return name == "deployment.kubernetes.io/revision" || name == "deprecated.daemonset.template.generation"
+	})
 	c.SetAnnotations(annotations)
 	return c.Object
 }
@@ -113,8 +115,10 @@ func (l *life) snapshot(ctx context.Context, g Gomega) snapshot {
 // drift changes a field of each kind of child, to a value that no sample has.
 var drift = map[string]func(o map[string]any){
 	"ClusterRole":             func(o map[string]any) { change(o, "drifted", "rules", 0, "verbs", 0) },
+	"ClusterRoleBinding":      func(o map[string]any) { change(o, "drifted", "subjects", 0, "name") },
 	"ConfigMap":               func(o map[string]any) { change(o, "drifted", "data", "") },
 	"CronJob":                 func(o map[string]any) { change(o, "1 1 1 1 1", "spec", "schedule") },
+	"DaemonSet":               func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },
 	"Deployment":              func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },
 	"HorizontalPodAutoscaler": func(o map[string]any) { change(o, int64(50), "spec", "maxReplicas") },
 	"Ingress":                 func(o map[string]any) { change(o, "drifted.example.com", "spec", "rules", 0, "host") },

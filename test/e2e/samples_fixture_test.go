@@ -45,17 +45,24 @@ type life struct {
 func (s sample) begin(ctx context.Context) *life {
 	GinkgoHelper()
 	l := s.life(ctx)
-	l.apply(ctx, l.role)
+	if l.role != nil {
+		l.apply(ctx, l.role)
+	}
 	l.apply(ctx, l.box)
 	l.begun(ctx)
-	l.noMoreRights(ctx)
+	if l.role != nil {
+		l.noMoreRights(ctx)
+	}
 	return l
 }
 
 // life reads a sample, applies its CRD, and sees to it that nothing stays.
 func (s sample) life(ctx context.Context) *life {
 	GinkgoHelper()
-	l := &life{sample: s, role: s.read("clusterrole.yaml")[0], box: s.read("box.yaml")[0]}
+	l := &life{sample: s, box: s.read("box.yaml")[0]}
+	if !s.bare {
+		l.role = s.read("clusterrole.yaml")[0]
+	}
 	resources := s.read("resource.yaml")
 	l.resource, l.besides = resources[len(resources)-1], resources[:len(resources)-1]
 	DeferCleanup(l.end)
@@ -130,7 +137,9 @@ func (l *life) end(ctx context.Context) {
 	for _, o := range all {
 		l.remove(ctx, o)
 	}
-	Expect(client.IgnoreNotFound(kube.Delete(ctx, l.role))).To(Succeed())
+	if l.role != nil {
+		Expect(client.IgnoreNotFound(kube.Delete(ctx, l.role))).To(Succeed())
+	}
 }
 
 // remove deletes an object and waits until it is gone.

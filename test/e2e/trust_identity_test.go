@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -217,6 +218,9 @@ onDelete: {configmaps: [{name: "{{ .metadata.name }}-bye", data: {a: b}}]}`))
 		var did []string
 		for _, e := range w.ofBox(w.audited(since)) {
 			Expect(e.Impersonated).To(BeNil(), "%s: nobody acts as an account that is gone", e)
+			if e.ResponseStatus.Code == http.StatusConflict {
+				continue // this spec writes the resource as well, and the manager tries again
+			}
 			did = append(did, e.Verb+" "+e.ObjectRef.Resource+" "+e.ObjectRef.Name)
 		}
 		Expect(did).To(ConsistOf("delete configmaps web", "patch websites web"))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,7 +26,8 @@ func (i *installation) drain(ctx context.Context, t *testing.T, hook bool) {
 	i.apply(ctx, "apply", i.box())
 	i.kubectl(ctx, "apply", "-f", filepath.Join(sample, "website.yaml"))
 	i.kubectl(ctx, "wait", "--for=create", "--timeout="+patience, "service/hello")
-	i.g.Expect(i.finalizers(ctx, "website/hello")).To(ContainSubstring(v1alpha1.Finalizer))
+	// The Service may be that of the resource before, which the garbage collector has not deleted yet.
+	i.g.Eventually(func() string { return i.finalizers(ctx, "website/hello") }).WithTimeout(time.Minute).Should(ContainSubstring(v1alpha1.Finalizer))
 
 	args, kubeconfig := []string{"drain"}, i.cluster.Kubeconfig()
 	if hook {

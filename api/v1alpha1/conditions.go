@@ -52,6 +52,7 @@ const (
 	ReasonNamespaceWithdrawn   = "NamespaceWithdrawn"   // a namespace no longer lets the resource in; what is there stays as it is
 	ReasonWaitingForGate       = "WaitingForGate"       // a wait gate is false
 	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled
+	ReasonRollingOut           = "RollingOut"           // items of a loop wait for their turn to be changed
 	ReasonChildTerminating     = "ChildTerminating"     // a child of the same name is being deleted
 	ReasonRetrying             = "Retrying"             // the last attempt failed and will be repeated
 	ReasonFighting             = "Fighting"             // somebody else keeps changing a child

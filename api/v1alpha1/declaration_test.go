@@ -13,7 +13,7 @@ import (
 func TestDeclarationRoundTrip(t *testing.T) {
 	cases := map[string]string{
 		"empty":        `{}`,
-		"common":       `{"id":"web","name":"a","namespace":"b","labels":{"x":"y"},"annotations":{"x":"y"},"reconcile":false,"once":true,"when":[{"field":"spec.tls","operator":"exists"}],"anyOf":[{"cel":"true"}],"whenFalse":"Keep","optional":true,"forEach":{"field":"spec.tags","as":"tag","key":"{{ .tag }}"},"adopt":"IfUnowned","deletionPolicy":"Orphan","initialFields":["spec.replicas"],"readyWhen":[{"field":"a","equals":1}],"spec":{"a":{"b":[1,null]}}}`,
+		"common":       `{"id":"web","name":"a","namespace":"b","labels":{"x":"y"},"annotations":{"x":"y"},"reconcile":false,"once":true,"when":[{"field":"spec.tls","operator":"exists"}],"anyOf":[{"cel":"true"}],"whenFalse":"Keep","optional":true,"forEach":{"field":"spec.tags","as":"tag","key":"{{ .tag }}","rollout":{"maxUnavailable":"25%","order":"Descending"}},"adopt":"IfUnowned","deletionPolicy":"Orphan","initialFields":["spec.replicas"],"readyWhen":[{"field":"a","equals":1}],"spec":{"a":{"b":[1,null]}}}`,
 		"short":        `{"image":"nginx","replicas":"{{ .spec.replicas }}","env":[{"name":"A","value":"1"}]}`,
 		"both":         `{"id":"web","image":"nginx"}`,
 		"odd values":   `{"a":null,"b":1.5,"c":12345678901234567890,"d":[],"e":{},"f":"<&>"}`,

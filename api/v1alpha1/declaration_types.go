@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // ResourceGroup maps keys to lists of declarations. The keys are the lower-case plurals of kinds, such as deployments, services or
@@ -174,6 +175,10 @@ type ForEach struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Key string `json:"key,omitempty"`
+
+	// Rollout changes the items one after another, as they get current. Default: all at once.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
 }
 
 // Loop is one of several loops.
@@ -190,6 +195,33 @@ type Loop struct {
 	// +required
 	As string `json:"as"`
 }
+
+// Rollout says how many items of a loop may be out of service at a time because of a change, and in which order they are changed.
+type Rollout struct {
+	// MaxUnavailable is how many items may be changed at a time: a number, a percentage of the items such as 25% (rounded down, at least
+	// one), or a template that gives one of them. Items that are not current for another reason count. Default: 1.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Order says which items are changed first, and then deleted first: Ascending, the first, or Descending, the last. What is not there is made
+	// before that, always from the first. Default: Ascending.
+	// +optional
+	Order RolloutOrder `json:"order,omitempty"`
+}
+
+// RolloutOrder is the order in which the items of a loop are changed.
+// +kubebuilder:validation:Enum=Ascending;Descending
+type RolloutOrder string
+
+// The orders of a rollout.
+const (
+	// RolloutAscending changes the first item first.
+	RolloutAscending RolloutOrder = "Ascending"
+	// RolloutDescending changes the last item first, as a StatefulSet does.
+	RolloutDescending RolloutOrder = "Descending"
+)
 
 // UnmarshalJSON reads the common fields into their types and keeps all others in Short.
 func (d *Declaration) UnmarshalJSON(b []byte) error {

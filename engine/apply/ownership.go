@@ -76,6 +76,13 @@ func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 	return obj
 }
 
+// Wrote says whether a living child was last written with just what is declared of it now: whether others have changed it since is another
+// question.
+func (o Owner) Wrote(child Child, live *unstructured.Unstructured) bool {
+	declared := withoutInitial(o.Claimed(child), child.Initial)
+	return declared.GetAnnotations()[v1alpha1.AnnotationApplied] == live.GetAnnotations()[v1alpha1.AnnotationApplied]
+}
+
 // owns says whether a live object is a child of the resource: by label and field manager, or, when someone removed the
 // label, by the controller reference. The label alone is not enough: a copy that somebody made of a child has it too, and must not be
 // changed or deleted.

@@ -77,10 +77,11 @@ var apiDocs = map[string]typeDoc{
 	"ForEach": {
 		text: "ForEach makes one object for each item of a list, map or number, or for each combination of the items of several. It has either field or loops.",
 		fields: map[string]fieldDoc{
-			"field": {text: "A path or template that yields a list, a map or a number.", standard: "", example: ""},
-			"as":    {text: "Another name for .item. With loops, each of them has a name of its own.", standard: "", example: ""},
-			"loops": {text: "Names several fields to go over, the first one outermost: there is an object for each combination of their items, at most 1,000. A later loop may read the item of an earlier one. .item is the map of their items by name.", standard: "", example: ""},
-			"key":   {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the name of the object; with loops, the keys of all, with # in between", example: ""},
+			"field":   {text: "A path or template that yields a list, a map or a number.", standard: "", example: ""},
+			"as":      {text: "Another name for .item. With loops, each of them has a name of its own.", standard: "", example: ""},
+			"loops":   {text: "Names several fields to go over, the first one outermost: there is an object for each combination of their items, at most 1,000. A later loop may read the item of an earlier one. .item is the map of their items by name.", standard: "", example: ""},
+			"key":     {text: "A template that gives the item's stable identity, such as {{ .item.name }}.", standard: "the map key, or the name of the object; with loops, the keys of all, with # in between", example: ""},
+			"rollout": {text: "Changes the items one after another, as they get current.", standard: "all at once", example: ""},
 		},
 	},
 	"Gate": {
@@ -254,6 +255,13 @@ var apiDocs = map[string]typeDoc{
 		text: "Makes `rbac.authorization.k8s.io/v1` Roles. They have no `spec`. They grant rights: the manager needs `--allow-granting-kinds`, and must itself have every right that the rules give.",
 		fields: map[string]fieldDoc{
 			"rules": {text: "What may be done.", standard: "nothing may", example: "rules: [{apiGroups: [\"\"], resources: [configmaps], verbs: [get, list, watch]}]"},
+		},
+	},
+	"Rollout": {
+		text: "Rollout says how many items of a loop may be out of service at a time because of a change, and in which order they are changed.",
+		fields: map[string]fieldDoc{
+			"maxUnavailable": {text: "How many items may be changed at a time: a number, a percentage of the items such as 25% (rounded down, at least one), or a template that gives one of them. Items that are not current for another reason count.", standard: "1", example: ""},
+			"order":          {text: "Which items are changed first, and then deleted first: Ascending, the first, or Descending, the last. What is not there is made before that, always from the first.", standard: "Ascending", example: ""},
 		},
 	},
 	"RunFields": {

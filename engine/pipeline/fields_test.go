@@ -40,7 +40,7 @@ var actedOn = map[string][]string{
 	},
 	"CommonFields": {
 		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt", "deletionPolicy", "spec",
-		"forEach.field", "forEach.as", "forEach.loops.field", "forEach.loops.as", "forEach.key", "readyWhen", "initialFields", "replace",
+		"forEach.field", "forEach.as", "forEach.loops.field", "forEach.loops.as", "forEach.key", "forEach.rollout.maxUnavailable", "forEach.rollout.order", "readyWhen", "initialFields", "replace",
 	},
 	"Gate": {"when", "anyOf"},
 	"Test": {

@@ -126,7 +126,7 @@ type ports struct {
 }
 
 func newPorts() *ports {
-	w := &world{version: 100}
+	w := &world{version: 100, declared: map[types.UID]string{}}
 	return &ports{
 		world: w, kinds: w.allKinds, owned: w.list, apply: w.applyChild, delete: w.deleteChild, orphan: w.orphanChild,
 		mark: w.markResource, finish: w.finishResource,
@@ -232,6 +232,7 @@ type world struct {
 	children []*unstructured.Unstructured // guarded by mu
 	version  int                          // guarded by mu
 	wrote    []string                     // what was done, in its order; guarded by mu
+	declared map[types.UID]string         // what was applied last, and the hash that stands on it; guarded by mu
 }
 
 func (w *world) allKinds() []schema.GroupVersionKind {
@@ -263,14 +264,14 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	obj := child.Object.DeepCopy()
-	hash := drift.Hash(obj)
+	hash, declared := owner.Claimed(child).GetAnnotations()[v1alpha1.AnnotationApplied], drift.Hash(obj)
 	at := slices.IndexFunc(w.children, func(c *unstructured.Unstructured) bool { return sameObject(c, obj) })
 	if at >= 0 {
 		live := w.children[at]
 		switch {
 		case live.GetDeletionTimestamp() != nil:
 			return apply.Outcome{Action: apply.Terminating, Object: live}, nil
-		case child.Once, live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash && children.IDOf(live) == child.ID:
+		case child.Once, w.declared[live.GetUID()] == declared+live.GetAnnotations()[v1alpha1.AnnotationApplied] && children.IDOf(live) == child.ID:
 			return apply.Outcome{Action: apply.None, Object: live}, nil
 		}
 		obj.SetUID(live.GetUID())
@@ -280,6 +281,7 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 	} else {
 		obj.SetUID(types.UID("child-" + w.next()))
 	}
+	w.declared[obj.GetUID()] = declared + hash
 	claim(obj, owner, child.ID, hash)
 	if child.OwnerReference {
 		obj.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID(), Name: owner.Resource.GetName(), Controller: new(true)}})

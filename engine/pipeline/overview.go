@@ -155,11 +155,18 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 		o.unevaluated(ctx, unexpanded, err)
 		return
 	}
+	turn, err := o.run.Living.Behind(ctx, d, len(instances))
+	if err != nil {
+		o.unevaluated(ctx, unexpanded, err)
+		return
+	}
 	for _, in := range instances {
 		switch {
 		case d.GateReadsItem && !o.open(ctx, in):
 		case behind != "":
 			o.children(ctx, in, GateStatus{Open: true, Known: true}, StateWaiting, behind)
+		case turn != "" && len(o.run.Living.Find(in)) == 0:
+			o.children(ctx, in, GateStatus{Open: true, Known: true}, StateWaiting, "it waits for "+turn)
 		default:
 			o.wanted(ctx, in)
 		}

@@ -61,14 +61,8 @@ func inOrder(fields map[string]kinds.FieldDoc, names []string) []kinds.FieldDoc 
 func ownTypes(t *testing.T) map[string]kinds.FieldDoc {
 	t.Helper()
 	found := map[string]kinds.FieldDoc{}
-	for _, key := range kinds.Keys() {
-		kind := lookup(t, key)
-		fields := slices.Concat(kind.ShortFields(), kind.CommonFields())
-		for _, f := range fields {
-			if !f.IsKubernetes() {
-				fields = append(fields, listsOfOurs(f)...)
-			}
-		}
+	var add func(key string, fields []kinds.FieldDoc)
+	add = func(key string, fields []kinds.FieldDoc) {
 		for _, f := range fields {
 			if f.Fields() == nil || f.IsKubernetes() || f.Type == "list of Condition" {
 				continue
@@ -78,14 +72,14 @@ func ownTypes(t *testing.T) map[string]kinds.FieldDoc {
 				t.Fatalf("%s: another key has a field %s with other fields: give it a heading of its own", key, f.Name)
 			}
 			found[heading] = f
+			add(key, f.Fields())
 		}
 	}
+	for _, key := range kinds.Keys() {
+		kind := lookup(t, key)
+		add(key, slices.Concat(kind.ShortFields(), kind.CommonFields()))
+	}
 	return found
-}
-
-// listsOfOurs are the fields of a type of ours that are lists of another one.
-func listsOfOurs(of kinds.FieldDoc) []kinds.FieldDoc {
-	return slices.DeleteFunc(slices.Clone(of.Fields()), func(f kinds.FieldDoc) bool { return f.Fields() == nil || !strings.HasPrefix(f.Type, "list of ") })
 }
 
 // headingOf is the heading that the fields of a field stand under: its name. Autoscalers and patches have different fields of one name.

@@ -396,7 +396,7 @@ func declaredFields(groups ...string) []string {
 		out = append(out, testFields(path+".readyWhen[0]")...)
 		for _, name := range []string{
 			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt",
-			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.loops[0].field", "forEach.loops[0].as", "forEach.key", "replace", "spec",
+			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.loops[0].field", "forEach.loops[0].as", "forEach.key", "forEach.rollout.maxUnavailable", "forEach.rollout.order", "replace", "spec",
 		} {
 			out = append(out, path+"."+name)
 		}

@@ -25,13 +25,14 @@ type Cycle struct {
 	Jobs Jobs
 
 	applied appliedSet
+	rolling rollouts
 	scalers scalers
 }
 
 // NewCycle gives a cycle its children.
 func NewCycle(shared *stage.Cycle, declared *declare.Set) *Cycle {
 	c := &Cycle{Cycle: shared, Declared: declared, applied: newAppliedSet()}
-	c.Living, c.Jobs, c.scalers = &Living{cycle: c}, newJobs(c), scalers{cycle: c}
+	c.Living, c.Jobs, c.scalers, c.rolling = &Living{cycle: c}, newJobs(c), scalers{cycle: c}, newRollouts(c)
 	shared.Children = c.Living
 	return c
 }

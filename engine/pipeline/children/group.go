@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/rollout"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -72,6 +73,7 @@ type pending struct {
 	in      Instance
 	child   apply.Child
 	live    *unstructured.Unstructured // of an instance that acts once: what it has made
+	behind  rollout.InTheWay           // of an item whose turn it is not
 	outcome apply.Outcome
 	err     error
 }
@@ -89,6 +91,24 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 		writes = append(writes, more...)
 	}
 	c.Living.forgetViewOfSuperseded()
+	for {
+		now, later, err := c.rolling.inTurn(ctx, writes)
+		if err != nil {
+			return err
+		}
+		if err := writeAll(ctx, c, now); err != nil || len(later) == 0 {
+			return err
+		}
+		if len(now) == 0 {
+			c.rolling.awaitTurn(ctx, later)
+			return nil
+		}
+		writes = later // what was written may be current at once, as a ConfigMap is
+	}
+}
+
+// writeAll writes children at the same time.
+func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 	// The garbage collector deletes the children that name their owner; only this process deletes the others.
 	ours := func(w *pending) bool { return w.live == nil && !c.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
@@ -202,6 +222,7 @@ func (c *Cycle) record(writes []*pending) error {
 		}
 		switch w.outcome.Action {
 		case apply.Replaced:
+			c.rolling.going[w.outcome.Object.GetUID()] = true
 			w.in.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
 			c.Wait(w.in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",

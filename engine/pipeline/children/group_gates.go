@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -71,7 +72,7 @@ func (in Instance) open(ctx context.Context, c *Cycle) (bool, error) {
 
 // Ask evaluates the gate of an instance.
 func (in Instance) Ask(ctx context.Context, c *Cycle) (when.Result, error) {
-	res, err := in.Gate.Eval(ctx, in.data(c), c.Now)
+	res, err := in.Gate.Eval(ctx, in.Data(c), c.Now)
 	if err != nil {
 		return when.Result{}, stage.Evaluating("when", v1alpha1.ReasonConditionError, err)
 	}
@@ -122,4 +123,20 @@ func (in Instance) Unmet(ctx context.Context, c *Cycle, child *unstructured.Unst
 	}
 	c.ReconcileAt(res.NextFlip)
 	return res.Message(), nil
+}
+
+// Lacks says whether an error means that a child, an object of cross, or a field of one, is not there yet: what reads it waits. reason is that of
+// the wait, and what names it.
+func Lacks(err error) (reason, what string, lacks bool) {
+	absent, ok := errors.AsType[*roots.AbsentError](err)
+	switch {
+	case !ok:
+		return "", "", false
+	case absent.Below(compile.RootChildren):
+		return v1alpha1.ReasonWaitingForGate, absent.Place(), true
+	case absent.Below(compile.RootCross):
+		return v1alpha1.ReasonWaitingForCross, absent.Place(), true
+	default:
+		return "", "", false
+	}
 }

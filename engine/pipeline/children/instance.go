@@ -40,8 +40,8 @@ func (in Instance) Place() string {
 	}
 }
 
-// data is what the templates of the instance read.
-func (in Instance) data(c *Cycle) expr.Data {
+// Data is what the templates of the instance read.
+func (in Instance) Data(c *Cycle) expr.Data {
 	data := c.Data(in.UsesChildren)
 	if in.item != nil {
 		in.item.Give(in.Loop, data)
@@ -49,9 +49,9 @@ func (in Instance) data(c *Cycle) expr.Data {
 	return data
 }
 
-// allData is data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
+// allData is Data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
 func (in Instance) allData(c *Cycle) expr.Data {
-	data := in.data(c)
+	data := in.Data(c)
 	if !in.UsesSecrets {
 		return data
 	}
@@ -75,7 +75,7 @@ func (in Instance) Label(ctx context.Context, c *Cycle) string {
 	if in.Name == nil || in.ForAll() {
 		return in.Declaration.Label()
 	}
-	name, err := in.Name.Eval(ctx, in.data(c))
+	name, err := in.Name.Eval(ctx, in.Data(c))
 	if text, ok := name.(string); err == nil && ok && text != "" && in.MayShow(in.Name.Paths()) {
 		return in.Kind.Key + "/" + text
 	}

@@ -38,14 +38,14 @@ func (c *Cycle) alreadyMade(ctx context.Context, in Instance) (w *pending, found
 
 // Identity is the object of an instance, with nothing but its kind and its name.
 func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
-	data := in.data(c)
+	data := in.Data(c)
 	same := &unstructured.Unstructured{Object: map[string]any{}}
 	same.SetGroupVersionKind(in.GVK)
 	name, err := in.objectName(ctx, c, data)
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := in.objectNamespace(ctx, c, data) // whether it lets the resource in is asked before anything is written there
+	namespace, err := in.ObjectNamespace(ctx, c, data) // whether it lets the resource in is asked before anything is written there
 	if err != nil {
 		return nil, err
 	}

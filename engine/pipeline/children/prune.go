@@ -71,8 +71,12 @@ func discardUndeclared(ctx context.Context, c *Cycle, going []*unstructured.Unst
 		rest := slices.DeleteFunc(slices.Clone(next), func(child *unstructured.Unstructured) bool {
 			return asked[child.GetUID()] || child.GetDeletionTimestamp() != nil
 		})
+		rest, err := c.rolling.goInTurn(ctx, rest)
+		if err != nil {
+			return err
+		}
 		for _, child := range rest {
-			asked[child.GetUID()] = true
+			asked[child.GetUID()], c.rolling.going[child.GetUID()] = true, true
 			if err := c.Discard(ctx, child); err != nil {
 				return fmt.Errorf("%s: %w", IDOf(child), err)
 			}

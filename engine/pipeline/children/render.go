@@ -40,10 +40,10 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if object.Name, err = in.objectName(ctx, c, data); err != nil {
 		return nil, err
 	}
-	if object.Namespace, err = in.objectNamespace(ctx, c, data); err != nil {
+	if object.Namespace, err = in.ObjectNamespace(ctx, c, data); err != nil {
 		return nil, err
 	}
-	if err = in.mayReach(ctx, c, object.Namespace); err != nil {
+	if err = in.MayReachNamespace(ctx, c, object.Namespace); err != nil {
 		return nil, err
 	}
 	if object.Labels, err = texts(ctx, "labels", in.Labels, data); err != nil {
@@ -78,7 +78,7 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if err := in.convertCustom(c, obj); err != nil {
 		return nil, err
 	}
-	namespaced, err := in.namespaced(c)
+	namespaced, err := in.Namespaced(c)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (in Instance) referenced(ctx context.Context, c *Cycle, of *declare.Declara
 }
 
 func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
-	namespaced, err := in.namespaced(c)
+	namespaced, err := in.Namespaced(c)
 	if err != nil {
 		return "", err
 	}
@@ -175,14 +175,14 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 	if !in.ReadsNamespace() { // which the compiler could not tell of a kind that was not installed then
 		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(in.SharedName()))
 	}
-	if err = check.TellsNamespace(in.GVK, name, in.fixedName(), c.Home(), c.Stored.GetName(), in.MayShow(in.Name.Paths())); err != nil {
+	if err = check.TellsNamespace(in.GVK, name, in.FixedName(), c.Home(), c.Stored.GetName(), in.MayShow(in.Name.Paths())); err != nil {
 		err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 	}
 	return name, err
 }
 
-// fixedName is what of the name is the same for all resources.
-func (in Instance) fixedName() check.Fixed {
+// FixedName is what of the name is the same for all resources.
+func (in Instance) FixedName() check.Fixed {
 	const path = "\x00" // which no name holds
 	text, simple := in.Name.Filled(path)
 	fixed := check.Fixed{NamespaceAlone: in.ReadsNamespace() && len(in.Name.Paths()) == 1}
@@ -192,9 +192,9 @@ func (in Instance) fixedName() check.Fixed {
 	return fixed
 }
 
-// objectNamespace is where the object goes; empty for a cluster-scoped one.
-func (in Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
-	namespaced, err := in.namespaced(c)
+// ObjectNamespace is where the object goes; empty for a cluster-scoped one.
+func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data) (string, error) {
+	namespaced, err := in.Namespaced(c)
 	if err != nil {
 		return "", err
 	}
@@ -218,8 +218,8 @@ func (in Instance) objectNamespace(ctx context.Context, c *Cycle, data expr.Data
 	return ns, nil
 }
 
-// mayReach asks whether the object may go into a namespace.
-func (in Instance) mayReach(ctx context.Context, c *Cycle, namespace string) error {
+// MayReachNamespace asks whether the object may go into a namespace.
+func (in Instance) MayReachNamespace(ctx context.Context, c *Cycle, namespace string) error {
 	if in.Namespace == nil {
 		return nil // it is the resource's own, or none
 	}
@@ -227,7 +227,8 @@ func (in Instance) mayReach(ctx context.Context, c *Cycle, namespace string) err
 	return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Literal: literal, Show: in.MayShow(in.Namespace.Paths())})
 }
 
-func (in Instance) namespaced(c *Cycle) (bool, error) {
+// Namespaced says whether objects of the kind stand in namespaces.
+func (in Instance) Namespaced(c *Cycle) (bool, error) {
 	if !in.Kind.GVK.Empty() {
 		return !in.Kind.ClusterScoped, nil
 	}

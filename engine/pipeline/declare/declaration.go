@@ -85,6 +85,8 @@ type Mode struct {
 	Replace bool
 	// Rerun says that a Job which has completed runs again when the values of rerunOn change, and only then.
 	Rerun bool
+	// Rollout says how many items of a loop are changed at a time; nil: all are.
+	Rollout *Rollout
 	// FailurePolicy of a Job of onDelete.
 	FailurePolicy v1alpha1.JobFailurePolicy
 	// Initial are fields that are set when the object is made, and then left alone.

@@ -15,6 +15,9 @@ import (
 // modes reads how the object is written, and what becomes of it.
 func (e *entry) modes() {
 	e.once()
+	if why := e.d.unfitForRollout(e.d.Phase, e.d.IsJob()); why != "" {
+		e.c.Fail(field.Forbidden(e.at.Child("forEach", "rollout"), why))
+	}
 	e.replace()
 	e.failurePolicy()
 	e.c.rerun(e)

@@ -87,6 +87,9 @@ func (e patchEntry) onlyOfChildren() {
 func (e patchEntry) templates() {
 	d, at := e.d, e.at
 	scope := e.loop(e.c.Scope)
+	if e.ForEach != nil && e.ForEach.Rollout != nil {
+		e.c.Fail(field.Forbidden(at.Child("forEach", "rollout"), "a patch makes no object that could get current; remove rollout"))
+	}
 	d.Name = e.c.Template(scope, e.name, at.Child("target", "name"))
 	d.Namespace = e.c.Template(scope, e.namespace, at.Child("target", "namespace"))
 	if d.ID, d.Explicit = e.ID, e.ID != ""; !d.Explicit {

@@ -24,6 +24,9 @@ func (d *Declaration) contentPaths() []expr.Path {
 			out = append(out, d.Loop.Key.Paths()...)
 		}
 	}
+	if d.Rollout != nil {
+		out = append(out, templatePaths(d.Rollout.Template)...)
+	}
 	return out
 }
 

@@ -22,6 +22,7 @@ func (e *entry) templates() {
 	d, at := e.d, e.at
 	base := e.c.groupScope(d.Phase)
 	scope := e.loop(base)
+	compileRollout(base, e)
 	names := scope.WithoutRandom(nameStays)
 	d.Name = e.c.Template(names, e.Name, at.Child("name"))
 	d.Namespace = e.c.Template(names, e.Namespace, at.Child("namespace"))

@@ -40,7 +40,7 @@ func (patching) Name() string { return stage.StepPatches }
 
 // wanted is a patch that is to stand.
 type wanted struct {
-	in   children.Patch
+	in   patch
 	obj  *unstructured.Unstructured // what is set
 	live *unstructured.Unstructured // what it is set of
 }
@@ -113,7 +113,7 @@ func (r *round) add(ctx context.Context, d *declare.Declaration) {
 		if d.GateReadsItem && !r.open(ctx, in) {
 			continue
 		}
-		if err := r.prepare(ctx, children.Patch{Instance: in}); err != nil {
+		if err := r.prepare(ctx, patch{Instance: in}); err != nil {
 			r.cannot(ctx, in, err)
 		}
 	}
@@ -150,9 +150,9 @@ func (r *round) open(ctx context.Context, in children.Instance) bool {
 }
 
 // prepare evaluates a patch, and finds its target.
-func (r *round) prepare(ctx context.Context, in children.Patch) error {
+func (r *round) prepare(ctx context.Context, in patch) error {
 	c := r.c
-	obj, err := in.Render(ctx, c)
+	obj, err := in.render(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (r *round) prepare(ctx context.Context, in children.Patch) error {
 		return stage.NewPermanent(v1alpha1.ReasonNotOwned, fmt.Errorf(
 			"%s is a child of %q, which box %q makes: a patch would be put back; change its declaration", called, live.GetLabels()[v1alpha1.LabelOwner], live.GetLabels()[v1alpha1.LabelBox]))
 	}
-	if err := in.MayPatch(c, live, false); err != nil {
+	if err := in.mayPatch(c, live, false); err != nil {
 		return err // a part of it grants rights, such as the type of a Secret
 	}
 	if taken := patchesOn(live, v1alpha1.PatchManager(c.Stored.GetUID(), in.ID)); taken >= maxOnObject {

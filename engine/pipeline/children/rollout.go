@@ -1,0 +1,180 @@
+package children
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/rollout"
+	"github.com/orkspace/orkestra/engine/pipeline/settle"
+)
+
+// rollouts are what a cycle knows of loops whose items are changed in turn.
+type rollouts struct {
+	cycle  *Cycle
+	wanted map[*declare.Declaration]int // how many items act in this cycle
+	going  map[types.UID]bool           // children that this cycle has deleted, which the cache may not show yet
+}
+
+func newRollouts(c *Cycle) rollouts {
+	return rollouts{cycle: c, wanted: map[*declare.Declaration]int{}, going: map[types.UID]bool{}}
+}
+
+// asked is a child that is to be made, changed or deleted.
+type asked struct {
+	live   *unstructured.Unstructured // nil: it is to be made
+	change bool
+}
+
+// turns decides which of the children of a loop have their turn, and gives what the others wait for.
+func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked) (may []int, behind rollout.InTheWay, err error) {
+	c := r.cycle
+	n := max(r.wanted[d], len(all))
+	r.wanted[d] = n
+	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), n); err != nil {
+		return nil, behind, err
+	}
+	items, busy, at := make([]rollout.Item, len(all)), 0, map[types.UID]int{}
+	for i, a := range all {
+		items[i].Change = a.change
+		if a.live != nil {
+			at[a.live.GetUID()] = i
+		}
+	}
+	byID := map[*declare.Declaration]map[string]Instance{}
+	for _, child := range c.Living.Find(InstanceOf(d)) {
+		i, isAsked := at[child.GetUID()]
+		_, why, err := c.Living.StateOf(ctx, d, child, byID)
+		switch {
+		case err != nil:
+			return nil, behind, fmt.Errorf("%s %q: %w", child.GetKind(), c.ChildName(child), err)
+		case child.GetDeletionTimestamp() != nil || r.going[child.GetUID()]:
+			why = "it is being deleted" + settle.HeldBy(child)
+		case isAsked && all[i].change && d.ReadyWhen.ReadsMore():
+			_, why = settle.Why(d, child) // what is declared now is asked of it when it has that
+		default:
+		}
+		if isAsked {
+			items[i].There, items[i].Current = true, why == ""
+		} else if why != "" {
+			busy++
+		}
+		if why != "" && behind.ID == "" {
+			behind.ID, behind.What, behind.Why = IDOf(child), fmt.Sprintf("%s %q", child.GetKind(), c.ChildName(child)), why
+		}
+	}
+	return rollout.Next(items, busy, behind.Most, d.Rollout.Descending), behind, nil
+}
+
+// inTurn parts what is about to be written into what may be written now and the items that wait for their turn. What others have changed is put
+// back at once. The dry run makes nothing that could get current.
+func (r rollouts) inTurn(ctx context.Context, writes []*pending) (now, later []*pending, err error) {
+	c := r.cycle
+	loops := map[*declare.Declaration][]*pending{}
+	var order []*declare.Declaration
+	for _, w := range writes {
+		d := w.in.Declaration
+		switch {
+		case d.Rollout == nil || c.Probing:
+			now = append(now, w)
+			continue
+		case loops[d] == nil:
+			order = append(order, d)
+		default:
+		}
+		loops[d] = append(loops[d], w)
+	}
+	for _, d := range order {
+		all := make([]asked, 0, len(loops[d]))
+		for _, w := range loops[d] {
+			live := c.Living.at(keyOf(w.child.Object))
+			all = append(all, asked{live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
+		}
+		may, behind, err := r.turns(ctx, d, all)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
+		}
+		for i, w := range loops[d] {
+			if w.behind = behind; !all[i].change || slices.Contains(may, i) {
+				now = append(now, w)
+			} else {
+				later = append(later, w)
+			}
+		}
+	}
+	return now, later, nil
+}
+
+// awaitTurn notes items that have no turn in this cycle: their children stay as they are.
+func (r rollouts) awaitTurn(ctx context.Context, later []*pending) {
+	c, waiting := r.cycle, map[*declare.Declaration]int{}
+	for _, w := range later {
+		c.applied.hold(w.in)
+		waiting[w.in.Declaration]++
+	}
+	for _, w := range later {
+		d := w.in.Declaration
+		if n := waiting[d]; n > 0 && !d.Optional {
+			c.Wait(w.behind.ID, v1alpha1.ReasonRollingOut, w.behind.Message(InstanceOf(d).Label(ctx, c), n))
+			c.Incomplete = c.Incomplete || d.Phase == declare.OnCreate
+		}
+		delete(waiting, d)
+	}
+}
+
+// goInTurn gives those of the children that are to be deleted whose turn it is, in the order of their loops.
+func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructured) (now []*unstructured.Unstructured, err error) {
+	c := r.cycle
+	loops := map[*declare.Declaration][]asked{}
+	for _, child := range going {
+		d := c.Declared.Of(IDOf(child))
+		if d == nil || d.Rollout == nil {
+			now = append(now, child)
+			continue
+		}
+		loops[d] = append(loops[d], asked{live: child, change: child.GetDeletionTimestamp() == nil && !r.going[child.GetUID()]})
+	}
+	for _, d := range c.Declared.Live {
+		all := loops[d]
+		slices.SortStableFunc(all, func(a, b asked) int { return rollout.ByKey(IDOf(a.live), IDOf(b.live)) })
+		if len(all) == 0 {
+			continue
+		}
+		may, behind, err := r.turns(ctx, d, all)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
+		}
+		waiting := -len(may)
+		for i, a := range all {
+			if a.change {
+				waiting++
+			}
+			if slices.Contains(may, i) {
+				now = append(now, a.live)
+			}
+		}
+		if len(may) == 0 && waiting > 0 {
+			c.Wait(behind.ID, v1alpha1.ReasonRollingOut, behind.Message(InstanceOf(d).Label(ctx, c), waiting))
+		}
+	}
+	return now, nil
+}
+
+// Behind says what the items of a loop that are not there yet wait for; "" where one may be made.
+func (l *Living) Behind(ctx context.Context, d *declare.Declaration, wanted int) (string, error) {
+	if d.Rollout == nil {
+		return "", nil
+	}
+	r := l.cycle.rolling
+	r.wanted[d] = wanted
+	may, behind, err := r.turns(ctx, d, []asked{{change: true}})
+	if err != nil || len(may) > 0 {
+		return "", err
+	}
+	return behind.Reason(), nil
+}

@@ -1,0 +1,327 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// rolled is a box of ConfigMaps that are current when their phase is up, changed in turn.
+func rolled(rollout string) string {
+	return `onReconcile: {configmaps: [{id: web, name: "{{ .item }}", forEach: {field: spec.tags, rollout: ` + rollout + `},
+  data: {image: "{{ .spec.image }}"}, readyWhen: [{field: object.metadata.annotations.phase, equals: up}]}]}`
+}
+
+// up is what the controller of a child does.
+func (p *ports) up(names ...string) {
+	for _, name := range names {
+		p.edit(name, withPhase("up"))
+	}
+}
+
+// TestItemsAreMadeAndChangedOneAfterAnother, and deleted in the same order.
+func TestItemsAreMadeAndChangedOneAfterAnother(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, rolled(`{order: Descending}`))
+	r, res := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b, c]}`))
+	g.Expect(p.done()).To(gomega.HaveExactElements("mark Website/shop", "create ConfigMap/a"), "made from the first in any order")
+	g.Expect(res.Reconciling).To(gomega.Equal(conditionIs("Reconciling", "True", v1alpha1.ReasonRollingOut,
+		`web: 2 items wait for ConfigMap "a": object.metadata.annotations.phase: wanted equals up, actual absent (1 is changed at a time)`)))
+	step := func(upNow, did string) {
+		p.up(upNow)
+		r, res = shownBy(g, p, plan, r.Stored)
+		g.Expect(p.done()).To(gomega.HaveExactElements(strings.Split(did, ", ")))
+	}
+	step("a", "create ConfigMap/b")
+	step("b", "create ConfigMap/c")
+	p.up("c")
+	_, res = shownBy(g, p, plan, r.Stored)
+	g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue))
+
+	r.Stored = withSpec(t, r.Stored, `{image: v2, tags: [a, b, c]}`)
+	step("", "change ConfigMap/c")
+	g.Expect(res.Reconciling.Reason).To(gomega.Equal(v1alpha1.ReasonRollingOut))
+	g.Expect(res.Reconciling.Message).To(gomega.HavePrefix(`web: 2 items wait for ConfigMap "c": `))
+	step("c", "change ConfigMap/b")
+	g.Expect(res.Reconciling.Message).To(gomega.HavePrefix(`web: 1 item waits for ConfigMap "b": `))
+	step("b", "change ConfigMap/a")
+	p.up("a")
+
+	p.delete = p.holdChild
+	gone := func(name string) {
+		for _, c := range p.list(configMapKind, "u1") {
+			if c.GetName() == name {
+				p.remove("gone", c)
+			}
+		}
+		p.done()
+	}
+	r.Stored = withSpec(t, r.Stored, `{image: v2, tags: [a]}`)
+	step("", "delete ConfigMap/c")
+	p.edit("c", func(c *unstructured.Unstructured) { c.SetFinalizers([]string{"example.com/data"}) })
+	_, res = shownBy(g, p, plan, r.Stored)
+	g.Expect(p.done()).To(gomega.BeEmpty())
+	g.Expect(res.Reconciling.Message).To(gomega.HavePrefix(
+		`web: 1 item waits for ConfigMap "c": it is being deleted; the finalizer "example.com/data" holds it (1 is changed at a time)`))
+	gone("c")
+	step("", "delete ConfigMap/b")
+}
+
+// TestAStuckItemHoldsTheOthersAndIsChangedFirst: a change back to something good mends it, wherever it stands.
+func TestAStuckItemHoldsTheOthersAndIsChangedFirst(t *testing.T) {
+	for _, order := range []string{"Ascending", "Descending"} {
+		t.Run(order, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := planOf(t, rolled(`{order: `+order+`}`))
+			r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b, c]}`))
+			for _, name := range []string{"a", "b", "c"} {
+				p.up(name)
+				r, _ = shownBy(g, p, plan, r.Stored)
+			}
+			bad := withSpec(t, r.Stored, `{image: bad, tags: [a, b, c]}`)
+			shownBy(g, p, plan, bad)
+			first := map[string]string{"Ascending": "a", "Descending": "c"}[order]
+			p.up(first)
+			shownBy(g, p, plan, bad)
+			p.done()
+			for range 3 {
+				_, res := shownBy(g, p, plan, bad)
+				g.Expect(p.done()).To(gomega.BeEmpty(), "it never gets current")
+				g.Expect(res.Reconciling.Message).To(gomega.HavePrefix(`web: 1 item waits for ConfigMap "b": `))
+			}
+			good := withSpec(t, r.Stored, `{image: v1, tags: [a, b, c]}`)
+			shownBy(g, p, plan, good)
+			g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/b"}))
+			p.up("b")
+			shownBy(g, p, plan, good)
+			g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/" + first}))
+			p.up(first)
+			_, res := shownBy(g, p, plan, good)
+			g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue))
+		})
+	}
+}
+
+// TestItemsThatAreCurrentAtOnce are changed in one cycle: no event would wake the next.
+func TestItemsThatAreCurrentAtOnce(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags, rollout: {order: Descending}}, data: {a: "{{ .spec.image }}"}}]}`)
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b, c]}`))
+	p.done()
+	r, _ = shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: [a, b, c]}`))
+	g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/c", "change ConfigMap/b", "change ConfigMap/a"}))
+	shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: []}`))
+	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/c", "delete ConfigMap/b", "delete ConfigMap/a"}))
+}
+
+// TestConditionsThatReadMoreThanTheObject say nothing of an item that has not been changed yet.
+func TestConditionsThatReadMoreThanTheObject(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags, rollout: {}}, data: {image: "{{ .spec.image }}"},
+  readyWhen: [{field: object.metadata.annotations.phase, equals: "{{ .spec.image }}"}]}]}`)
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b]}`))
+	p.edit("a", withPhase("v1"))
+	r, _ = shownBy(g, p, plan, r.Stored)
+	p.edit("b", withPhase("v1"))
+	p.done()
+	changed := withSpec(t, r.Stored, `{image: v2, tags: [a, b]}`)
+	shownBy(g, p, plan, changed)
+	g.Expect(p.done()).To(gomega.Equal([]string{"change ConfigMap/a"}))
+	shownBy(g, p, plan, changed)
+	g.Expect(p.done()).To(gomega.BeEmpty())
+}
+
+// TestHowManyAtATime: a number, a percentage, or a template that gives one of them.
+func TestHowManyAtATime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most string
+		made int
+	}{
+		"by default":                       {``, 1},
+		"a number":                         {`maxUnavailable: 3`, 3},
+		"more than there are":              {`maxUnavailable: 30`, 5},
+		"a percentage":                     {`maxUnavailable: 50%`, 2},
+		"a percentage of less than one":    {`maxUnavailable: 1%`, 1},
+		"a template that gives a number":   {`maxUnavailable: "{{ .spec.replicas }}"`, 4},
+		"a template that gives a text":     {`maxUnavailable: "{{ .spec.host }}"`, 3},
+		"a template that is part of a one": {`maxUnavailable: "{{ .spec.replicas }}0%"`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			shownBy(g, p, planOf(t, rolled(`{`+tc.most+`}`)), website(t, `{image: x, replicas: 4, host: 60%, tags: [a, b, c, d, e]}`))
+			g.Expect(p.children).To(gomega.HaveLen(tc.made))
+		})
+	}
+	for value, why := range map[string]string{`0`: `got "0"`, `"-1"`: `got "-1"`, `150%`: `got "150%"`, `many`: `got "many"`} {
+		t.Run("never "+value, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			_, err := p.run(planOf(t, rolled(`{maxUnavailable: "{{ .spec.any }}"}`)), website(t, `{image: x, tags: [a], any: `+value+`}`))
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(
+				"web: forEach.rollout.maxUnavailable: wanted a whole number from 1, or a percentage of the items from 1% to 100%, " + why)))
+		})
+	}
+}
+
+// TestRolloutsThatMeanNothing: each is told when the box is applied.
+func TestRolloutsThatMeanNothing(t *testing.T) {
+	const loop = `name: "{{ .item }}", forEach: {field: spec.tags, rollout: %s}`
+	at := "spec.onReconcile.configmaps[0].forEach.rollout"
+	for name, tc := range map[string]struct{ box, at, why string }{
+		"none at a time":   {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: 0}`) + `}]}`, at + ".maxUnavailable", "wanted a whole number from 1"},
+		"no number":        {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: some}`) + `}]}`, at + ".maxUnavailable", `Invalid value: "some": wanted`},
+		"too much":         {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: 101%}`) + `}]}`, at + ".maxUnavailable", "from 1% to 100%"},
+		"a half":           {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: "0%"}`) + `}]}`, at + ".maxUnavailable", "from 1% to 100%"},
+		"the item":         {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: "{{ .item }}"}`) + `}]}`, at + ".maxUnavailable", "item"},
+		"an unknown order": {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{order: Random}`) + `}]}`, at + ".order", "Ascending"},
+		"made once":        {`onReconcile: {configmaps: [{once: true, ` + fmt.Sprintf(loop, `{}`) + `}]}`, at, "made once and never changed"},
+		"jobs":             {`onReconcile: {jobs: [{image: x, ` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onReconcile.jobs[0].forEach.rollout", "a Job runs to its end"},
+		"in onDelete":      {`onDelete: {configmaps: [{` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onDelete.configmaps[0].forEach.rollout", "deletion.ordered"},
+		"in onRollback": {
+			`{onReconcile: {configmaps: [{}]}, rollback: {onRollback: {configmaps: [{` + fmt.Sprintf(loop, `{}`) + `}]}}}`,
+			"spec.rollback.onRollback.configmaps[0].forEach.rollout", "for the time of going back",
+		},
+		"of patches": {
+			`onReconcile: {patches: [{forEach: {field: spec.tags, rollout: {}}, target: {apiVersion: v1, kind: ConfigMap, name: "{{ .item }}"}, patch: {data: {a: b}}}]}`,
+			"spec.onReconcile.patches[0].forEach.rollout", "a patch makes no object",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, tc.box), Env{CRD: websites(t)})
+			g.Expect(errs).To(gomega.HaveLen(1))
+			g.Expect(errs[0].Field).To(gomega.Equal(tc.at))
+			g.Expect(errs[0].Error()).To(gomega.ContainSubstring(tc.why))
+		})
+	}
+}
+
+// TestTheOverviewSaysWhatItemsWaitFor, for those that are not there yet.
+func TestTheOverviewSaysWhatItemsWaitFor(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, rolled(`{}`))
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b]}`))
+	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil)
+	g.Expect(all).To(gomega.HaveLen(2))
+	g.Expect(all[1].State).To(gomega.Equal(StateWaiting))
+	g.Expect(all[1].Reason).To(gomega.HavePrefix(`it waits for ConfigMap "a": object.metadata.annotations.phase`))
+}
+
+// TestARolloutNeverHasMoreThanMaxUnavailableItemsNotCurrent: over random histories of a resource, of its children and of those who meddle with
+// them, no cycle leaves more items out of service than wanted, or than there were before it. In the end, all get what is declared.
+func TestARolloutNeverHasMoreThanMaxUnavailableItemsNotCurrent(t *testing.T) {
+	for seed := range uint64(60) {
+		h := newRolloutHistory(t, seed)
+		for range 60 {
+			h.happens()
+			h.cycle()
+		}
+		h.settles()
+	}
+}
+
+type rolloutHistory struct {
+	*gomega.WithT
+	*ports
+
+	t      *testing.T
+	random *rand.Rand
+	plan   *Plan
+	stored *unstructured.Unstructured
+	most   int
+	spec   string
+}
+
+func newRolloutHistory(t *testing.T, seed uint64) *rolloutHistory {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 7))
+	h := &rolloutHistory{WithT: gomega.NewWithT(t), ports: newPorts(), t: t, random: random, most: 1 + random.IntN(3)}
+	order := []string{"Ascending", "Descending"}[random.IntN(2)]
+	h.plan = planOf(t, rolled(fmt.Sprintf("{maxUnavailable: %d, order: %s}", h.most, order)))
+	h.spec = `{image: v0, tags: [t0, t1, t2, t3]}`
+	h.stored = website(t, h.spec)
+	if random.IntN(2) > 0 {
+		h.ports.delete = h.holdChild
+	}
+	return h
+}
+
+// down counts the children that are there and not current.
+func (h *rolloutHistory) down() (down int) {
+	for _, c := range h.list(configMapKind, "u1") {
+		if c.GetAnnotations()["phase"] != "up" || c.GetDeletionTimestamp() != nil {
+			down++
+		}
+	}
+	return down
+}
+
+func (h *rolloutHistory) cycle() {
+	before := h.down()
+	r, err := h.run(h.plan, withSpec(h.t, h.stored, h.spec))
+	h.Expect(err).NotTo(gomega.HaveOccurred())
+	h.stored = r.Stored
+	h.Expect(h.down()).To(gomega.BeNumerically("<=", max(h.most, before)), "%v", h.done())
+	h.done()
+}
+
+// happens changes the resource, or a child.
+func (h *rolloutHistory) happens() {
+	if h.random.IntN(3) == 0 {
+		var tags []string
+		for _, i := range h.random.Perm(6)[:h.random.IntN(7)] {
+			tags = append(tags, fmt.Sprintf("t%d", i))
+		}
+		h.spec = fmt.Sprintf(`{image: v%d, tags: [%s]}`, h.random.IntN(3), strings.Join(tags, ", "))
+		return
+	}
+	all := h.list(configMapKind, "u1")
+	if len(all) == 0 {
+		return
+	}
+	child := all[h.random.IntN(len(all))]
+	switch {
+	case child.GetDeletionTimestamp() != nil:
+		h.remove("gone", child)
+	case h.random.IntN(6) == 0:
+		h.edit(child.GetName(), withPhase("down"))
+	case h.random.IntN(8) == 0:
+		h.remove("lost", child)
+	default:
+		h.up(child.GetName())
+	}
+}
+
+// settles has all children get current, one after another, until nothing is left to do.
+func (h *rolloutHistory) settles() {
+	for range 40 {
+		for _, c := range h.list(configMapKind, "u1") {
+			if c.GetDeletionTimestamp() != nil {
+				h.remove("gone", c)
+			} else {
+				h.up(c.GetName())
+			}
+		}
+		h.cycle()
+	}
+	r, err := h.run(h.plan, withSpec(h.t, h.stored, h.spec))
+	h.Expect(err).NotTo(gomega.HaveOccurred())
+	res, err := r.Result(context.Background(), nil)
+	h.Expect(err).NotTo(gomega.HaveOccurred())
+	h.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue), res.Ready.Message)
+	h.Expect(h.done()).To(gomega.BeEmpty())
+}

@@ -36,7 +36,7 @@ func TestAfterThatMeansNothing(t *testing.T) {
 		},
 		"itself": {
 			`onReconcile: {configmaps: [{id: a, name: a, after: [a]}]}`,
-			`spec.onReconcile.configmaps[0]`, "these wait for each other's children by `when` or `after`: none of them would ever be made",
+			`spec.onReconcile.configmaps[0]`, "these wait for each other's children by `when` or `after`: none of them would ever be made; let one of them not wait",
 		},
 		"a ring": {
 			`onReconcile: {configmaps: [{id: a, name: a, after: [b]}, {id: b, name: b, after: [c]}, {id: c, name: c, when: [{field: children.a.data.x, equals: y}]}]}`,

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/items"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -215,6 +216,16 @@ func (c *compiler) declarations() {
 	c.plan.declared = c.declared
 	c.plan.OnCreateIDs = c.declared.OnceIDs()
 	c.plan.ChildKinds = c.declared.Kinds()
+	for _, d := range c.declared.Every() {
+		if d.Loop == nil {
+			continue
+		}
+		if err := items.Known(d.Loop); err != nil {
+			written := d.Loop.Written()
+			why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "forEach: "), written+": ")
+			c.Fail(field.Invalid(field.NewPath(d.Where).Child("forEach"), written, why))
+		}
+	}
 	if !c.Env.AllKinds {
 		return
 	}

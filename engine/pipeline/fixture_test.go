@@ -373,7 +373,7 @@ func (w *world) remove(verb string, child *unstructured.Unstructured) {
 }
 
 func (w *world) markResource(_ context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
-	if marks.On(resource) {
+	if marks.On(resource) && !marks.Fewer {
 		return resource, nil
 	}
 	w.mu.Lock()
@@ -384,6 +384,9 @@ func (w *world) markResource(_ context.Context, resource *unstructured.Unstructu
 	annotations := answer.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
+	}
+	if marks.Annotations[v1alpha1.AnnotationPatches] == "" {
+		delete(annotations, v1alpha1.AnnotationPatches) // as an apply takes off what it no longer names
 	}
 	maps.Copy(annotations, marks.Annotations)
 	answer.SetAnnotations(annotations)

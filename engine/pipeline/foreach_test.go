@@ -186,7 +186,7 @@ func TestForEachRefusesAtRunTime(t *testing.T) {
 			`{field: "{{ upper .spec.image }}"}`, `{image: x}`, v1alpha1.ReasonTemplateError,
 			`map: forEach: {{ upper .spec.image }}: wanted a list, a map or a number, got string`,
 		},
-		"a fraction":        {`{field: "{{ divf 3 2 }}"}`, `{}`, v1alpha1.ReasonTemplateError, "got a fraction"},
+		"a fraction":        {`{field: "{{ divf .spec.replicas 2 }}"}`, `{replicas: 3}`, v1alpha1.ReasonTemplateError, "got a fraction"},
 		"a negative number": {`{field: spec.replicas}`, `{replicas: -1}`, v1alpha1.ReasonTemplateError, "wanted a number that is not negative, got -1"},
 		"too many":          {`{field: spec.replicas}`, `{replicas: 100000}`, v1alpha1.ReasonBudgetExceeded, "spec.replicas has more than 1000 items"},
 		"one key twice": {

@@ -301,3 +301,76 @@ func TestRightsOfPatches(t *testing.T) {
 	g.Expect(planOf(t, strings.Replace(spec, "serviceAccountRef: {name: team, namespace: team-a}, ", "", 1)).Required()).To(gomega.ContainElement(gomega.And(
 		gomega.HaveField("Resources", []string{"deployments"}), gomega.HaveField("Verbs", []string{"get", "list", "watch", "patch"}))))
 }
+
+// TestPatchesThatCantStandTogether: what is known before there is a resource is said when the box is applied.
+func TestPatchesThatCantStandTogether(t *testing.T) {
+	const target = "target: {apiVersion: v1, kind: ConfigMap, name: %s}, patch: {data: %s}"
+	patch := func(id, name, data string) string { return "{id: " + id + ", " + fmt.Sprintf(target, name, data) + "}" }
+	gated := func(patch string) string { return "{when: [{field: spec.tls, equals: true}], " + patch[1:] }
+	const (
+		put     = `its own declaration would put it back; write the fields there`
+		another = `spec.onReconcile.patches[1].patch: Forbidden: spec.onReconcile.patches[0] sets data.k of this ConfigMap to another value: one of the two would always be in conflict`
+	)
+	for name, tc := range map[string]struct{ box, want string }{
+		"two values of one field":          {`patches: [` + patch("a", "x", "{k: v}") + `, ` + patch("b", "x", "{k: w}") + `]`, another},
+		"of one object by a template":      {`patches: [` + patch("a", `"{{ .spec.host }}"`, "{k: v}") + `, ` + patch("b", `"{{ .spec.host }}"`, "{k: w}") + `]`, another},
+		"one of them has a gate":           {`patches: [` + patch("a", "x", "{k: v}") + `, ` + gated(patch("b", "x", "{k: w}")) + `]`, another},
+		"both have gates":                  {`patches: [` + gated(patch("a", "x", "{k: v}")) + `, ` + gated(patch("b", "x", "{k: w}")) + `]`, ""},
+		"one value":                        {`patches: [` + patch("a", "x", "{k: v}") + `, ` + patch("b", "x", "{k: v}") + `]`, ""},
+		"several fields":                   {`patches: [` + patch("a", "x", "{k: v}") + `, ` + patch("b", "x", "{l: w}") + `]`, ""},
+		"several objects":                  {`patches: [` + patch("a", "x", "{k: v}") + `, ` + patch("b", "z", "{k: w}") + `]`, ""},
+		"a template may give the same":     {`patches: [` + patch("a", "x", "{k: v}") + `, ` + patch("b", "x", `{k: "{{ .spec.host }}"}`) + `]`, ""},
+		"a child by its name":              {`{configmaps: [{name: x, data: {a: b}}], patches: [` + patch("a", "x", "{k: v}") + `]}`, `patches[0].target: Forbidden: ConfigMap is a child of this box (spec.onReconcile.configmaps[0]), and ` + put},
+		"a child by the name of all":       {`{configmaps: [{data: {a: b}}], patches: [` + patch("a", `"{{ .metadata.name }}"`, "{k: v}") + `]}`, put},
+		"a child that may not be there":    {`{configmaps: [{name: x, data: {a: b}, when: [{field: spec.tls, equals: true}]}], patches: [` + patch("a", "x", "{k: v}") + `]}`, ""},
+		"another kind with a child's name": {`{services: [{name: x, port: 80, selector: {a: b}}], patches: [` + patch("a", "x", "{k: v}") + `]}`, ""},
+		"an object in a namespace by name": {`{configmaps: [{name: x, data: {a: b}}], patches: [` + strings.Replace(patch("a", "x", "{k: v}"), "name: x", "name: x, namespace: other", 1) + `]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, "onReconcile: "+bracesOf(tc.box)), Env{CRD: websites(t), Mapper: stubMapper()})
+			if tc.want == "" {
+				g.Expect(messages(errs)).To(gomega.BeEmpty())
+				return
+			}
+			g.Expect(messages(errs)).To(gomega.ConsistOf(gomega.ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func bracesOf(group string) string {
+	return "{" + strings.TrimSuffix(strings.TrimPrefix(group, "{"), "}") + "}"
+}
+
+// TestItemsThatPatchOneObject would be one manager, and undo each other in turns: nothing of them is set, and what was set stays.
+func TestItemsThatPatchOneObject(t *testing.T) {
+	const loop = `{onReconcile: {patches: [{id: all, forEach: {field: spec.tags%s}, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {"k": "{{ .item }}"}}%s}]}}`
+	for name, tc := range map[string]struct {
+		key, gate, tags string
+		sent            int
+		fails           bool
+	}{
+		"without keys":                       {tags: "[a, b]", fails: true},
+		"with keys they are two":             {key: `, key: "{{ .item }}"`, tags: "[a, b]", sent: 2},
+		"one alone":                          {tags: "[a]", sent: 1},
+		"a gate that leaves one of them out": {gate: `, when: [{field: item, notEquals: b}]`, tags: "[a, b]", sent: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPatcher(theirConfig("one"))
+			stored := website(t, `{tags: `+tc.tags+`}`)
+			const note = `[{"id":"all#one","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"one"}]`
+			stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: note})
+			r, err := p.run(planOf(t, fmt.Sprintf(loop, tc.key, tc.gate)), stored)
+			sent := slices.DeleteFunc(p.taken(), func(s string) bool { return strings.HasSuffix(s, "taken back") })
+			g.Expect(sent).To(gomega.HaveLen(tc.sent))
+			if !tc.fails {
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				return
+			}
+			expectStep(g, err, "patches", Refused, v1alpha1.ReasonDuplicateChild)
+			g.Expect(err.Error()).To(gomega.ContainSubstring(`all: forEach: "all#0" and "all#1" both patch one ConfigMap; give each its target, or give `))
+			g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).To(gomega.Equal(note))
+		})
+	}
+}

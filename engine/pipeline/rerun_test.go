@@ -112,6 +112,9 @@ func TestRerunOnThatMeansNothing(t *testing.T) {
 		"with replace":  {`onReconcile: {jobs: [{image: a, rerunOn: [a], replace: true}]}`, "spec.onReconcile.jobs[0].rerunOn: Forbidden: rerunOn and replace contradict each other"},
 		"of a CronJob":  {`onReconcile: {cronjobs: [{image: a, schedule: "0 0 * * *", rerunOn: [a]}]}`, "spec.onReconcile.cronjobs[0].rerunOn: Forbidden: unknown field"},
 		"of a Secret":   {`onReconcile: {secrets: [{id: key, name: key, data: {a: b}}], jobs: [{image: a, rerunOn: ["{{ .children.key.data.a }}"]}]}`, "spec.onReconcile.jobs[0].rerunOn: Forbidden: it reads a Secret, and the hash of these values can be read on the Job"},
+		"itself":        {`onReconcile: {jobs: [{id: run, image: a, rerunOn: ["{{ default 0 .children.run.status.succeeded }}"]}]}`, "spec.onReconcile.jobs[0].rerunOn: Forbidden: children.run is the Job itself, which would run again for each end that it comes to; read what the Job is for"},
+		"its kind":      {`onReconcile: {jobs: [{image: a, rerunOn: ["{{ default 0 .children.job.status.succeeded }}"]}]}`, "children.job is the Job itself"},
+		"a value of it": {`{values: [{name: ends, cel: "children.run.status.succeeded"}], onReconcile: {jobs: [{id: run, image: a, rerunOn: ["{{ default 0 .values.ends }}"]}]}}`, "children.run is the Job itself"},
 		"no list":       {`onReconcile: {jobs: [{image: a, rerunOn: "{{ .spec.host }}-a"}]}`, "spec.onReconcile.jobs[0].rerunOn: Invalid value: \"{{ .spec.host }}-a\": want array, got a text"},
 		"a wrong field": {`onReconcile: {jobs: [{image: a, rerunOn: ["{{ .spec.hots }}"]}]}`, "spec.onReconcile.jobs[0].rerunOn[0]: Invalid value: \"{{ .spec.hots }}\": column 4: spec.hots: no such field"},
 	} {

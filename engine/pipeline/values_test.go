@@ -146,6 +146,7 @@ func TestValueMistakes(t *testing.T) {
 			`values.hots: this box has no such value, did you mean "host"?`,
 		},
 		"none at all":                  {fmt.Sprintf(reads, "host"), `.values: this box has no values`},
+		"none at all, cel":             {`onReconcile: {configmaps: [{name: a, when: [{cel: "values.host == 'a'"}]}]}`, `.values: this box has no values`},
 		"all of them":                  {`values: [{name: a, value: b}]` + "\n" + `onReconcile: {configmaps: [{name: a, data: {a: "{{ toJson .values }}"}}]}`, `values: read one of them, by its name: .values.<name>`},
 		"all of them, cel":             {`values: [{name: a, value: b}]` + "\n" + `onReconcile: {configmaps: [{name: a, when: [{cel: "dyn(values) == 1"}]}]}`, `values: read one of them, by its name: .values.<name>`},
 		"both":                         {`values: [{name: a, value: b, cel: "1"}]`, `spec.values[0]: Invalid value: "a": give exactly one of value and cel`},

@@ -58,7 +58,7 @@ func (t *typeProvider) explain(message string) string {
 		if roots.OfResource(name) && !t.roots.Hides(name) {
 			return fmt.Sprintf("%s: the resource is self: write self.%s", name, name)
 		}
-		if err := t.roots.Check(name); err != nil && (t.roots.Hides(name) || strings.Contains(err.Error(), "only inside")) {
+		if err := t.roots.Check(name); err != nil && (t.roots.Hides(name) || name == roots.Values || strings.Contains(err.Error(), "only inside")) {
 			return err.Error()
 		}
 		return fmt.Sprintf("%s: no such variable or function%s", value.Shorten(name), suggest.DidYouMean(name, append(variables(t.roots), functionNames()...)))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/suggest"
@@ -20,7 +21,7 @@ import (
 // mistakes.
 func Compile(b *compile.Box) *Set {
 	at := field.NewPath("spec")
-	c := &compiler{Box: b, written: map[*Declaration]*v1alpha1.Declaration{}}
+	c := &compiler{Box: b, written: map[*Declaration]*v1alpha1.Declaration{}, runsFor: map[*Declaration][]expr.Path{}}
 	gate, errs := when.CompileGate(b.Spec.Gate, b.Scope, at)
 	b.Fail(errs...)
 	c.gate = gate
@@ -40,9 +41,11 @@ func Compile(b *compile.Box) *Set {
 		c.after(group)
 	}
 	c.uniqueIDs(slices.Concat(s.Live, s.Patches))
+	c.rivals(s)
+	c.runForThemselves(s.Live)
 	all := s.all()
 	c.defaultSources(s.Live, all)
-	for _, d := range slices.Concat(all, s.Patches) {
+	for _, d := range s.Every() {
 		d.Outside = b.Outside(d.outsidePaths())
 	}
 	c.childDeletion(s)
@@ -65,7 +68,8 @@ type compiler struct {
 	gate *when.Gate // the box's own
 	// written are the declarations as they are written.
 	written map[*Declaration]*v1alpha1.Declaration
-	patched []*Declaration // what is patched
+	patched []*Declaration               // what is patched
+	runsFor map[*Declaration][]expr.Path // what the values of rerunOn read, of each Job
 }
 
 // group compiles one resource group. Keys go in the order of their ranks and names, so that equal boxes make equal plans.

@@ -123,7 +123,7 @@ func (l *looping) several(all []v1alpha1.Loop, at *field.Path) {
 func (l *looping) free(as string, at *field.Path) bool {
 	ofLoops := []string{compile.RootItem, compile.RootKey, compile.RootIndex, compile.RootObject}
 	earlier := slices.ContainsFunc(l.loop.Over, func(o Over) bool { return o.As == as }) // which is said elsewhere
-	hides := known(l.outside, as) && !earlier
+	hides := known(l.outside, as) && !earlier || as == compile.RootValues
 	if hides || slices.Contains(ofLoops, as) {
 		l.c.Fail(field.Invalid(at.Child("as"), as, "templates know this name already; give the item another one"))
 	}

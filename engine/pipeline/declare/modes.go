@@ -100,6 +100,22 @@ func (c *compiler) rerun(e *entry) {
 		if e.rerunOn != nil && slices.ContainsFunc(e.rerunOn.Paths(), c.LeadsToSecret) {
 			c.Fail(field.Forbidden(at, "it reads a Secret, and the hash of these values can be read on the Job"))
 		}
+		if e.rerunOn != nil {
+			c.runsFor[d] = e.rerunOn.Paths()
+		}
+	}
+}
+
+// runForThemselves reports Jobs that would run again for what they come to themselves: without end.
+func (c *compiler) runForThemselves(all []*Declaration) {
+	children := childrenByName(all)
+	for _, d := range all {
+		for name := range childNamesIn(c.runsFor[d]) {
+			if slices.Contains(children[name], d) {
+				c.Fail(field.Forbidden(field.NewPath(d.Where).Child(kinds.RerunOn), fmt.Sprintf(
+					"children.%s is the Job itself, which would run again for each end that it comes to; read what the Job is for", name)))
+			}
+		}
 	}
 }
 

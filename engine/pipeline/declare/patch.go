@@ -34,6 +34,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	d.Optional, d.MayGrant = in.Optional, c.Env.AllowGrantingKinds
 	e := patchEntry{entry: &entry{Declaration: in, c: c, at: at, d: d}}
 	e.short = e.decodeShort()
+	c.written[d], d.takes.written = in, e.short
 	c.Fail(kind.Check(e.short, nil, yieldOf, at)...)
 	e.onlyOfChildren()
 	d.GVK = kinds.PatchGVK(e.short)

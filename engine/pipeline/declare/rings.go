@@ -36,7 +36,7 @@ func (c *compiler) rings(all []*Declaration) {
 		}
 		names = append(names, names[0])
 		c.Fail(field.Invalid(field.NewPath(d.Where), strings.Join(names, " → "),
-			"these wait for each other's children by `when` or `after`: none of them would ever be made"))
+			"these wait for each other's children by `when` or `after`: none of them would ever be made; let one of them not wait"))
 	}
 }
 

@@ -58,6 +58,9 @@ func (s *Set) index() {
 // all are the declarations of all groups.
 func (s *Set) all() []*Declaration { return slices.Concat(s.Live, s.OnRollback, s.OnDelete) }
 
+// Every gives the declarations of all groups, and the patches.
+func (s *Set) Every() []*Declaration { return slices.Concat(s.all(), s.Patches) }
+
 // Of gives the declaration that a child's id stands for; nil where there is none any more.
 func (s *Set) Of(id string) *Declaration { return find(s.byID, id) }
 

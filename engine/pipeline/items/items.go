@@ -53,6 +53,17 @@ func Of(ctx context.Context, loop *declare.Loop, data expr.Data) ([]Item, error)
 	return p.items, nil
 }
 
+// Known says what is wrong with a forEach that goes over the same items for every resource, because it reads nothing of them; nil: nothing is, or
+// it depends on the resource.
+func Known(loop *declare.Loop) error {
+	mistaken := func(o declare.Over) bool { return o.Field == nil } // which is said elsewhere
+	if len(loop.Over) == 0 || slices.ContainsFunc(loop.Over, mistaken) || len(loop.Paths()) > 0 {
+		return nil
+	}
+	_, err := Of(context.Background(), &declare.Loop{Over: loop.Over}, expr.Data{})
+	return err
+}
+
 // Give puts the item where the templates of its forEach find it.
 func (it *Item) Give(loop *declare.Loop, data expr.Data) {
 	data[compile.RootItem], data[compile.RootKey], data[compile.RootIndex] = it.Value, it.Name, it.Index

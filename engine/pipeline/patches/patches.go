@@ -109,14 +109,31 @@ func (r *round) add(ctx context.Context, d *declare.Declaration) {
 		r.cannot(ctx, unexpanded, err)
 		return
 	}
+	if d.GateReadsItem {
+		instances = slices.DeleteFunc(instances, func(in children.Instance) bool { return !r.open(ctx, in) })
+	}
+	if err := toldApart(instances); err != nil {
+		r.cannot(ctx, unexpanded, err)
+		return
+	}
 	for _, in := range instances {
-		if d.GateReadsItem && !r.open(ctx, in) {
-			continue
-		}
 		if err := r.prepare(ctx, patch{Instance: in}); err != nil {
 			r.cannot(ctx, in, err)
 		}
 	}
+}
+
+// toldApart refuses items that are known by one id, because they lead to one object: they would be one manager, and take turns.
+func toldApart(instances []children.Instance) error {
+	first := make(map[string]children.Instance, len(instances))
+	for _, in := range instances {
+		if other, taken := first[in.ID]; taken {
+			return stage.NewPermanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf(
+				"forEach: %q and %q both patch one %s; give each its target, or give `key` a template that tells them apart", other.Place(), in.Place(), in.GVK.Kind))
+		}
+		first[in.ID] = in
+	}
+	return nil
 }
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.

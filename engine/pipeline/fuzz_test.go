@@ -26,6 +26,11 @@ func FuzzCompile(f *testing.F) {
 		`{"external":[{"name":"q","url":"https://example.com/{{ .spec.image }}"}],"onDelete":{"jobs":[{"image":"x"}]}}`,
 		`{"normalize":{"spec":{"image":"{{ .spec.image | lower }}"}},"mutation":{"rules":[{"field":"spec.replicas","default":1}]}}`,
 		`{"onReconcile":{"resources":[{"manifest":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}}]}}`,
+		`{"values":[{"name":"a","value":{"b":"{{ .spec.image }}"}},{"name":"c","cel":"[values.a, values.a]"}],"onReconcile":{"configmaps":[{"data":{"x":"{{ toJson .values.c }}"}}]}}`,
+		`{"values":[{"name":"a","cel":"values.b"},{"name":"b","value":"{{ .values.a }}"}]}`,
+		`{"onReconcile":{"configmaps":[{"id":"a","name":"{{ .t }}-{{ .n }}","forEach":{"loops":[{"field":"spec.tags","as":"t"},{"field":"{{ until 2 }}","as":"n"}],"key":"{{ .t }}{{ .n }}","rollout":{"maxUnavailable":"50%","order":"Descending"}},"data":{"x":"y"}},{"id":"b","name":"b","after":["a"],"labels":"{{ dict \"a\" \"b\" }}"}]},"deletion":{"children":"Reverse"}}`,
+		`{"onReconcile":{"patches":[{"id":"p","target":{"apiVersion":"v1","kind":"ConfigMap","name":"theirs"},"forEach":{"field":"spec.tags"},"patch":{"metadata":{"labels":{"a":"{{ .item }}"}},"data":{"b":"c"}}}],"jobs":[{"id":"j","image":"x","rerunOn":["{{ .spec.image }}"]}]}}`,
+		`{"status":{"fields":[{"path":"phase","value":"{{ default \"none\" .error.message }}"}]},"onReconcile":{"configmaps":[{"id":"a","after":["b"]},{"id":"b","name":"b","after":["a"]}]}}`,
 	} {
 		f.Add(seed, `{"image":"a","tags":["b","c"],"replicas":2}`)
 	}
@@ -54,7 +59,10 @@ func FuzzCompile(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), fuzzDeadline)
 		defer cancel()
-		r := plan.NewRun(stored, now, newPorts().ports())
+		p := newPatcher(theirConfig("theirs"))
+		in := p.ports.ports()
+		in.Patcher = p
+		r := plan.NewRun(stored, now, in)
 		err := plan.Execute(ctx, r)
 		if _, err = r.Result(ctx, err); ctx.Err() != nil {
 			t.Fatalf("still running after %s: %v", fuzzDeadline, err)

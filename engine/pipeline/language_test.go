@@ -303,7 +303,7 @@ func (p *remembering) there(b *mixedBox) (made, patched []string) {
 // TestAnyBoxComesToWhatTheDocumentationSays: boxes of values, loops, after, rollouts, reads, Jobs and patches come to an end, with the children
 // that a simple reading gives, in any order of their rows, also after another spec; and a cycle without a change sends nothing.
 func TestAnyBoxComesToWhatTheDocumentationSays(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(100) {
 		g := gomega.NewWithT(t)
 		d := fixtures.NewDice(seed)
 		b := newMixedBox(d)

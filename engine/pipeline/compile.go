@@ -21,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/items"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/pipeline/values"
 )
@@ -216,6 +217,7 @@ func (c *compiler) declarations() {
 	c.plan.declared = c.declared
 	c.plan.OnCreateIDs = c.declared.OnceIDs()
 	c.plan.ChildKinds = c.declared.Kinds()
+	c.Fail(patches.Rivals(c.declared)...)
 	for _, d := range c.declared.Every() {
 		if d.Loop == nil {
 			continue

@@ -41,7 +41,6 @@ func Compile(b *compile.Box) *Set {
 		c.after(group)
 	}
 	c.uniqueIDs(slices.Concat(s.Live, s.Patches))
-	c.rivals(s)
 	c.runForThemselves(s.Live)
 	all := s.all()
 	c.defaultSources(s.Live, all)

@@ -51,6 +51,8 @@ type Declaration struct {
 	Reads
 	// Loop makes one object for each item; nil: the declaration stands for one object.
 	Loop *Loop
+	// Patch is what a patch sets, as it is written; nil: the declaration makes a child.
+	Patch map[string]any
 
 	takes takes
 }

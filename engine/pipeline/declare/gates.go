@@ -15,6 +15,8 @@ import (
 type Gates struct {
 	// Gate says whether the declaration acts: the box's gate and its own; nil: it always does.
 	Gate *when.Gate
+	// Gated says that the declaration has a gate of its own.
+	Gated bool
 	// GateReadsItem says whether the gate must be asked for each item.
 	GateReadsItem bool
 	// ReadyWhen are conditions under which a child is current; nil: kstatus says it.

@@ -34,7 +34,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	d.Optional, d.MayGrant = in.Optional, c.Env.AllowGrantingKinds
 	e := patchEntry{entry: &entry{Declaration: in, c: c, at: at, d: d}}
 	e.short = e.decodeShort()
-	c.written[d], d.takes.written = in, e.short
+	d.Patch, _ = e.short["patch"].(map[string]any)
 	c.Fail(kind.Check(e.short, nil, yieldOf, at)...)
 	e.onlyOfChildren()
 	d.GVK = kinds.PatchGVK(e.short)
@@ -101,7 +101,7 @@ func (e patchEntry) templates() {
 	d.Short = e.c.Tree(scope, only(e.short, "patch"), at)
 	own, errs := when.CompileGate(e.Gate, scope, at)
 	e.c.Fail(errs...)
-	d.Gate = when.Join(e.c.gate, own)
+	d.Gate, d.Gated = when.Join(e.c.gate, own), len(e.When)+len(e.AnyOf) > 0
 	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
 	d.UsesChildren = e.c.Reads(d.paths())
 	e.c.LeadsTo(d.Namespace)

@@ -38,7 +38,7 @@ func (e *entry) templates() {
 	}
 	own, errs := when.CompileGate(e.Gate, scope, at)
 	e.c.Fail(errs...)
-	d.Gate = when.Join(d.Gate, own)
+	d.Gate, d.Gated = when.Join(d.Gate, own), len(e.When)+len(e.AnyOf) > 0
 	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
 	e.readyWhen(scope)
 	d.UsesChildren = e.c.Reads(d.paths())

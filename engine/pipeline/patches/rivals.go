@@ -1,4 +1,4 @@
-package declare
+package patches
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -21,8 +22,8 @@ type object struct {
 // ownName is how the name of a child is written that has the name of its resource.
 const ownName = "{{ .metadata.name }}"
 
-// leadsTo gives the object of a declaration. What stands in a loop leads to several.
-func (d *Declaration) leadsTo() (object, bool) {
+// objectOf gives the object of a declaration; false: what stands in a loop leads to several.
+func objectOf(d *declare.Declaration) (object, bool) {
 	to := object{kind: d.GVK.GroupKind(), name: ownName}
 	if d.Name != nil {
 		to.name = d.Name.String()
@@ -33,47 +34,38 @@ func (d *Declaration) leadsTo() (object, bool) {
 	return to, d.Loop == nil
 }
 
-// rivals reports patches of which it is known, before there is a resource, that they can't stand: of a child of the box, whose own declaration
+// Rivals gives the patches of which it is known, before there is a resource, that they can't stand: of a child of the box, whose own declaration
 // would put it back, and of a field that another patch sets to something else. Of two that have gates, it is not known whether both are ever open.
-func (c *compiler) rivals(s *Set) {
-	children := map[object]*Declaration{}
-	for _, d := range s.Live {
-		if to, one := d.leadsTo(); one && !c.gated(d) {
+func Rivals(declared *declare.Set) field.ErrorList {
+	children := map[object]*declare.Declaration{}
+	for _, d := range declared.Live {
+		if to, one := objectOf(d); one && !d.Gated {
 			children[to] = d
 		}
 	}
-	before := map[object][]*Declaration{}
-	for _, d := range s.Patches {
-		to, one := d.leadsTo()
+	var errs field.ErrorList
+	before := map[object][]*declare.Declaration{}
+	for _, d := range declared.Patches {
+		to, one := objectOf(d)
 		if !one {
 			continue
 		}
 		if child := children[to]; child != nil {
-			c.Fail(field.Forbidden(field.NewPath(d.Where).Child("target"), fmt.Sprintf(
+			errs = append(errs, field.Forbidden(field.NewPath(d.Where).Child("target"), fmt.Sprintf(
 				"%s is a child of this box (%s), and its own declaration would put it back; write the fields there", to.kind.Kind, child.Where)))
 		}
 		for _, other := range before[to] {
-			if c.gated(d) && c.gated(other) {
+			if d.Gated && other.Gated {
 				continue
 			}
-			if at := setOtherwise(c.patchOf(other), c.patchOf(d), expr.Path{}); at != nil {
-				c.Fail(field.Forbidden(field.NewPath(d.Where).Child("patch"), fmt.Sprintf(
+			if at := setOtherwise(other.Patch, d.Patch, expr.Path{}); at != nil {
+				errs = append(errs, field.Forbidden(field.NewPath(d.Where).Child("patch"), fmt.Sprintf(
 					"%s sets %s of this %s to another value: one of the two would always be in conflict; take the field out of one of them", other.Where, at, to.kind.Kind)))
 			}
 		}
 		before[to] = append(before[to], d)
 	}
-}
-
-// gated says whether a declaration has a gate of its own.
-func (c *compiler) gated(d *Declaration) bool {
-	return len(c.written[d].When)+len(c.written[d].AnyOf) > 0
-}
-
-// patchOf is what a patch sets, as it is written.
-func (c *compiler) patchOf(d *Declaration) map[string]any {
-	body, _ := d.takes.written["patch"].(map[string]any)
-	return body
+	return errs
 }
 
 // setOtherwise finds the first field that two patches set to values that differ and hold no templates; nil: none is known. What stands in

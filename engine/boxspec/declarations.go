@@ -23,8 +23,8 @@ func groups(box *v1alpha1.OperatorBox) []v1alpha1.ResourceGroup {
 	return all
 }
 
-// Declarations goes over the declarations of all groups as they are written, each with its kind. The kind is empty where the key is
-// unknown or the manifest is wrong. Patches are not among them: they make no children.
+// Declarations goes over the declarations of all groups as they are written, each with its kind; one that lists several kinds comes once for
+// each of them. The kind is empty where the key is unknown or the manifest is wrong. Patches are not among them: they make no children.
 func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, *v1alpha1.Declaration] {
 	return func(yield func(schema.GroupVersionKind, *v1alpha1.Declaration) bool) {
 		for _, group := range groups(box) {
@@ -34,12 +34,14 @@ func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, 
 					continue
 				}
 				for i := range declarations {
-					gvk := kind.GVK
-					if known && gvk.Empty() {
-						gvk = manifestKind(&declarations[i])
+					all := []schema.GroupVersionKind{kind.GVK}
+					if known && kind.GVK.Empty() {
+						all = manifestKinds(&declarations[i])
 					}
-					if !yield(gvk, &declarations[i]) {
-						return
+					for _, gvk := range all {
+						if !yield(gvk, &declarations[i]) {
+							return
+						}
 					}
 				}
 			}
@@ -47,14 +49,27 @@ func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, 
 	}
 }
 
-// manifestKind is the kind of a manifest as written; an empty one where it is wrong, which is reported elsewhere.
-func manifestKind(d *v1alpha1.Declaration) schema.GroupVersionKind {
+// manifestKinds are the kinds of a manifest as written: its own, or those that are listed where one template gives it; an empty one where
+// it is wrong, which is reported elsewhere.
+func manifestKinds(d *v1alpha1.Declaration) []schema.GroupVersionKind {
+	none := []schema.GroupVersionKind{{}}
+	if raw := d.Short["manifest"].Raw; len(raw) > 0 && raw[0] == '"' {
+		var listed []any
+		if json.Unmarshal(d.Short["kinds"].Raw, &listed) != nil {
+			return none
+		}
+		all, err := kinds.ListedKinds(map[string]any{"kinds": listed})
+		if err != nil {
+			return none
+		}
+		return all
+	}
 	var m struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := json.Unmarshal(d.Short["manifest"].Raw, &m); err != nil {
-		return schema.GroupVersionKind{}
+		return none
 	}
-	return schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
+	return []schema.GroupVersionKind{schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)}
 }

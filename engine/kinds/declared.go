@@ -60,6 +60,7 @@ type Service struct {
 const (
 	nameAPIVersion  = "apiVersion"
 	nameKind        = "kind"
+	nameKinds       = "kinds"
 	nameData        = "data"
 	nameImmutable   = "immutable"
 	nameManifest    = "manifest"

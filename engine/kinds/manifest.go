@@ -36,7 +36,11 @@ func manifestKinds() []Kind {
 func ManifestGVK(short map[string]any) (schema.GroupVersionKind, error) {
 	manifest, ok := short[nameManifest].(map[string]any)
 	if !ok {
-		return schema.GroupVersionKind{}, &shape.FieldError{Path: nameManifest, Want: value.TypeObject, Got: shape.TypeOrNothing(short[nameManifest])}
+		hint := ""
+		if value.TypeName(short[nameManifest]) == value.TypeString {
+			hint = textNotRead
+		}
+		return schema.GroupVersionKind{}, &shape.FieldError{Path: nameManifest, Want: value.TypeObject, Got: shape.TypeOrNothing(short[nameManifest]), Hint: hint}
 	}
 	apiVersion, ok := manifest[nameAPIVersion].(string)
 	if !ok || apiVersion == "" {
@@ -91,6 +95,13 @@ func noSpec(kind string) *shape.FieldError {
 
 // checkManifest checks the head of a manifest first: only with its apiVersion and kind is it known what else to check it against.
 func checkManifest(c *shape.Checker) {
+	if c.IsTemplate(c.Short[nameManifest]) {
+		checkListedKinds(c)
+		return
+	}
+	if c.Short[nameKinds] != nil {
+		c.Forbid(nameKinds, "the manifest is written out, and says its kind itself; remove kinds")
+	}
 	manifest, before := shape.Object(c.Short[nameManifest]), len(c.Found)
 	for _, name := range []string{nameAPIVersion, nameKind} {
 		switch text, isText := manifest[name].(string); {

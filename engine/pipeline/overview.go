@@ -137,8 +137,8 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 	if !d.GateReadsItem && !o.open(ctx, unexpanded) {
 		return
 	}
-	if o.run.NotInstalled(d) {
-		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", d.GVK.Kind))
+	if o.run.NotInstalled(unexpanded) {
+		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", unexpanded.GVK.Kind))
 		return
 	}
 	instances, err := o.run.Instances(ctx, d)
@@ -193,7 +193,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 	}
 	for _, other := range d.Reads.Children {
 		if why := o.unreadable(other); why != "" {
-			return fmt.Sprintf("depends on children of kind %s: %s", other.GVK.Kind, why)
+			return fmt.Sprintf("depends on children of kind %s: %s", other.KindNames(), why)
 		}
 	}
 	return ""
@@ -201,11 +201,16 @@ func (o *overview) unknown(d *declare.Declaration) string {
 
 // unreadable says why not all objects that may be children of a declaration could be read; "" where all could.
 func (o *overview) unreadable(d *declare.Declaration) string {
-	h := o.hidden[d.GVK]
-	if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
-		return "" // all of its children are in the namespace of the resource
+	for _, kind := range d.Kinds {
+		h := o.hidden[kind]
+		if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !d.Whole && !slices.Contains(h.In, own) {
+			continue // all of its children are in the namespace of the resource
+		}
+		if h.Why != "" {
+			return h.Why
+		}
 	}
-	return h.Why
+	return ""
 }
 
 // unread says whether a source of cross gave nothing, although there may be something that could not be read.
@@ -272,15 +277,23 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 		o.children(ctx, in, gate, StateCompleted, "")
 		return
 	}
+	known, err := in.Known(ctx, o.run.Cycle)
+	if err != nil {
+		o.unevaluated(ctx, in, err)
+		return
+	}
+	in = known
 	same, err := in.Identity(ctx, o.run.Cycle)
 	switch {
+	case meta.IsNoMatchError(err) && in.Optional:
+		o.children(ctx, in, gate, StateOff, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
 	case meta.IsNoMatchError(err):
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
 	case err != nil:
 		o.unevaluated(ctx, in, err)
 	case o.unreadable(in.Declaration) != "":
 		o.children(ctx, in, gate, StateUnknown, o.unreadable(in.Declaration))
-	case len(o.run.Living.Find(in)) == 0 && in.Name != nil && !in.MayShow(in.Name.Paths()):
+	case len(o.run.Living.Find(in)) == 0 && !in.ShowsName():
 		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
 	default:
 		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.run.ChildName(same)))

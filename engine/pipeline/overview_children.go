@@ -40,7 +40,7 @@ func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatu
 	}
 	for _, child := range all {
 		o.shown[child] = true
-		s.Child, s.Name = child, o.run.ChildName(child)
+		s.Child, s.Name, s.Kind = child, o.run.ChildName(child), child.GroupVersionKind()
 		s.State, s.Reason = o.stateOf(ctx, in.Declaration, child)
 		if s.Reason == "" && !gate.Open {
 			s.Reason = strings.TrimSuffix(reason+"; "+fate, "; ")

@@ -39,7 +39,8 @@ func (c *Cycle) keyed(ctx context.Context, d *declare.Declaration, found []items
 				"forEach: items %d and %d of %s both have %s; give `key` a template that tells them apart", other, it.Index, d.Loop.Written(), same))
 		}
 		seen[it.Key] = it.Index
-		in := Instance{Declaration: d, ID: d.ID + declare.KeyMark + it.Key, item: it}
+		in := instanceOf(d, d.ID+declare.KeyMark+it.Key)
+		in.item = it
 		if it.KeyIsIndex && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
 			c.recognize(ctx, &in)
 		}

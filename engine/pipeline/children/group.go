@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/rollout"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
@@ -124,19 +125,47 @@ func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 	if err := c.Reach(ctx, objects...); err != nil {
 		return err
 	}
-	var eg errgroup.Group
-	eg.SetLimit(concurrentWrites)
-	for _, w := range writes {
-		eg.Go(func() error {
-			// Not the group's error: all that are in flight finish, and the first one declared is reported.
-			w.outcome, w.err = c.write(ctx, w)
-			return nil
-		})
+	for _, same := range byRank(writes) {
+		var eg errgroup.Group
+		eg.SetLimit(concurrentWrites)
+		for _, w := range same {
+			eg.Go(func() error {
+				// Not the group's error: all that are in flight finish, and the first one declared is reported.
+				w.outcome, w.err = c.write(ctx, w)
+				return nil
+			})
+		}
+		if err := eg.Wait(); err != nil {
+			return err
+		}
+		if err := c.record(same); err != nil {
+			return err
+		}
 	}
-	if err := eg.Wait(); err != nil {
-		return err
+	return nil
+}
+
+// byRank parts what is written into what may be written at the same time: the items of one loop may be of several kinds, and a ConfigMap
+// comes before the workload that mounts it.
+func byRank(writes []*pending) [][]*pending {
+	rank := func(w *pending) int {
+		if !w.in.Whole {
+			return w.in.Rank()
+		}
+		return kinds.RankOf(w.in.GVK)
 	}
-	return c.record(writes)
+	sorted := slices.Clone(writes)
+	slices.SortStableFunc(sorted, func(a, b *pending) int { return rank(a) - rank(b) })
+	var out [][]*pending
+	for first := 0; first < len(sorted); {
+		last := first + 1
+		for last < len(sorted) && rank(sorted[last]) == rank(sorted[first]) {
+			last++
+		}
+		out = append(out, sorted[first:last])
+		first = last
+	}
+	return out
 }
 
 // prepareAll renders the instances of a declaration that act now.
@@ -271,7 +300,7 @@ func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance,
 			return nil, err
 		}
 	}
-	if c.NotInstalled(d) {
+	if c.NotInstalled(unexpanded) {
 		c.applied.hold(unexpanded)
 		return nil, nil
 	}
@@ -282,14 +311,14 @@ func (c *Cycle) expand(ctx context.Context, d *declare.Declaration) ([]Instance,
 	return instances, err
 }
 
-// NotInstalled says whether a declaration may be left out because the API server does not have its kind. Its CRD has the resource reconciled
+// NotInstalled says whether an instance may be left out because the API server does not have its kind. Its CRD has the resource reconciled
 // when it is installed; no event tells of the kinds of an aggregated API server, so it is asked for again at the next resync.
-func (c *Cycle) NotInstalled(d *declare.Declaration) bool {
-	if !d.Optional || !d.Kind.GVK.Empty() {
+func (c *Cycle) NotInstalled(in Instance) bool {
+	if !in.Optional || !in.Kind.GVK.Empty() || in.GVK.Empty() {
 		return false
 	}
 	// Any other error comes up again when the child is written.
-	if _, err := c.Ports.Kinds.Namespaced(d.GVK); !meta.IsNoMatchError(err) {
+	if _, err := c.Ports.Kinds.Namespaced(in.GVK); !meta.IsNoMatchError(err) {
 		return false
 	}
 	c.ReconcileAt(c.NextRead())
@@ -306,6 +335,16 @@ func (c *Cycle) prepare(ctx context.Context, in Instance, behind string) (*pendi
 	if c.Restoring && in.IsJob() {
 		c.applied.hold(in) // what it did can't be undone, and is not done again
 		return nil, nil
+	}
+	if in.GVK.Empty() {
+		var err error
+		if in, err = in.Known(ctx, c); err != nil {
+			return nil, err
+		}
+		if c.NotInstalled(in) {
+			c.applied.hold(in)
+			return nil, nil
+		}
 	}
 	if in.Once {
 		if w, found, err := c.alreadyMade(ctx, in); err != nil || found {
@@ -337,7 +376,7 @@ func (c *Cycle) updateOwnership(ctx context.Context, d Instance) error {
 		if child.GetDeletionTimestamp() != nil || child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box {
 			continue
 		}
-		in := Instance{Declaration: d.Declaration, ID: IDOf(child)} // its item may be gone from the loop
+		in := instanceOf(d.Declaration, IDOf(child)) // its item may be gone from the loop
 		if shut, err := c.leavesAlone(ctx, child); err != nil || shut {
 			if err != nil {
 				return err

@@ -43,7 +43,9 @@ func (s *scalers) scaled(ctx context.Context, obj *unstructured.Unstructured) bo
 		s.targets = map[childKey]bool{}
 		for _, d := range s.cycle.Declared.Scalers {
 			for _, scaler := range s.of(ctx, d) {
-				s.targets[scaleTarget(scaler)] = true
+				if scaler.GroupVersionKind().GroupKind() == declare.ScalerKind { // it may be one of several kinds
+					s.targets[scaleTarget(scaler)] = true
+				}
 			}
 		}
 	}

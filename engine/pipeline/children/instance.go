@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -16,14 +18,21 @@ type Instance struct {
 
 	// ID is the declaration's, with what its item is known by where there is one.
 	ID string
+	// GVK is the kind of its object; empty where that is one of several, and the object is not evaluated: see Known.
+	GVK schema.GroupVersionKind
 
-	item *items.Item // nil: without a loop, or for all of its items
+	given *given
+	item  *items.Item // nil: without a loop, or for all of its items
 	// nameless says that it is not known which child is the item's, because its name can't be evaluated now.
 	nameless bool
 }
 
 // InstanceOf is the declaration itself: with a loop, it stands for all items.
-func InstanceOf(d *declare.Declaration) Instance { return Instance{Declaration: d, ID: d.ID} }
+func InstanceOf(d *declare.Declaration) Instance { return instanceOf(d, d.ID) }
+
+func instanceOf(d *declare.Declaration, id string) Instance {
+	return Instance{Declaration: d, ID: id, GVK: d.OnlyKind()}
+}
 
 // ForAll says whether it stands for all items of a loop.
 func (in Instance) ForAll() bool { return in.Loop != nil && in.item == nil }

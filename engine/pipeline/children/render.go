@@ -34,9 +34,12 @@ func (in Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstruct
 
 // build is Render with errors as they are.
 func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
+	in, err := in.Known(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	data := in.allData(c)
 	object := kinds.Declared{Instance: c.Owner.Label}
-	var err error
 	if object.Name, err = in.objectName(ctx, c, data); err != nil {
 		return nil, err
 	}
@@ -52,7 +55,9 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if object.Annotations, err = texts(ctx, "annotations", in.Annotations, data); err != nil {
 		return nil, err
 	}
-	if object.Short, err = stage.Tree(ctx, "", in.Short, data); err != nil {
+	if in.given != nil {
+		object.Short = in.given.short
+	} else if object.Short, err = stage.Tree(ctx, "", in.Short, data); err != nil {
 		return nil, err
 	}
 	if object.Spec, err = stage.Tree(ctx, "spec", in.Spec, data); err != nil {
@@ -154,28 +159,32 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 		return "", err
 	}
 	shared := !namespaced && c.Home() != ""
-	if in.Name == nil && shared {
+	own := in.given.ownName()
+	if in.Name == nil && own == "" && shared {
 		return check.ClusterName(in.GVK, c.Home(), c.Stored.GetName()), nil
 	}
-	if in.Name == nil {
+	if in.Name == nil && own == "" {
 		return c.Stored.GetName(), nil
 	}
-	name, err := stage.Text(ctx, "name", in.Name, data)
+	name := own
+	if in.Name != nil {
+		name, err = stage.Text(ctx, "name", in.Name, data)
+	}
 	if err == nil && name == "" {
 		err = stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("name: the template %q yields an empty name", in.Name))
 	}
 	if err == nil {
-		if err = check.RenderedName(name, in.MayShow(in.Name.Paths())); err != nil {
+		if err = check.RenderedName(name, in.ShowsName()); err != nil {
 			err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 		}
 	}
 	if err != nil || !shared || c.Living.at(childKey{kind: in.GVK, name: name}) != nil {
 		return name, err // what lives keeps its name
 	}
-	if !in.ReadsNamespace() { // which the compiler could not tell of a kind that was not installed then
-		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(in.SharedName()))
+	if in.Name != nil && !in.ReadsNamespace() { // which the compiler could not tell of a kind that was not installed then
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(declare.SharedName(in.GVK.Kind)))
 	}
-	if err = check.TellsNamespace(in.GVK, name, in.FixedName(), c.Home(), c.Stored.GetName(), in.MayShow(in.Name.Paths())); err != nil {
+	if err = check.TellsNamespace(in.GVK, name, in.FixedName(), c.Home(), c.Stored.GetName(), in.ShowsName()); err != nil {
 		err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 	}
 	return name, err
@@ -183,6 +192,9 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 
 // FixedName is what of the name is the same for all resources.
 func (in Instance) FixedName() check.Fixed {
+	if in.Name == nil {
+		return check.Fixed{} // a template that gives the whole object gives any name
+	}
 	const path = "\x00" // which no name holds
 	text, simple := in.Name.Filled(path)
 	fixed := check.Fixed{NamespaceAlone: in.ReadsNamespace() && len(in.Name.Paths()) == 1}
@@ -198,8 +210,18 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 	if err != nil {
 		return "", err
 	}
+	if !namespaced && in.Namespace == nil && in.given.namespace() != "" {
+		return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild,
+			fmt.Errorf("manifest.metadata.namespace: a %s is cluster-scoped and goes into no namespace; remove it", in.GVK.Kind))
+	}
 	if !namespaced {
 		return "", nil
+	}
+	if in.Namespace == nil && in.given.namespace() != "" {
+		if err := check.RenderedNamespace(in.given.namespace(), in.ShowsName()); err != nil {
+			return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
+		}
+		return in.given.namespace(), nil
 	}
 	if in.Namespace == nil {
 		own := c.Home()
@@ -220,6 +242,9 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 
 // MayReachNamespace asks whether the object may go into a namespace.
 func (in Instance) MayReachNamespace(ctx context.Context, c *Cycle, namespace string) error {
+	if in.Namespace == nil && in.given.namespace() != "" && namespace != "" {
+		return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Show: in.ShowsName()})
+	}
 	if in.Namespace == nil {
 		return nil // it is the resource's own, or none
 	}

@@ -41,7 +41,7 @@ func explainImmutable(w *pending, err error) error {
 
 // advice says what to do about fields that can't be changed.
 func (w *pending) advice(fixed *apply.ImmutableError, kind string) string {
-	why := w.in.Irreplaceable()
+	why := declare.Irreplaceable(w.in.GVK)
 	switch {
 	case fixed.Kept != nil:
 		kept := fixed.Kept

@@ -42,8 +42,8 @@ type Declaration struct {
 	Order int
 	// Kind is the key that it stands under; the empty kind for manifests.
 	Kind kinds.Kind
-	// GVK is the kind of its objects.
-	GVK schema.GroupVersionKind
+	// Kinds are those that its objects may have: one, or those that are listed where one template gives the whole object.
+	Kinds []schema.GroupVersionKind
 
 	Content
 	Gates
@@ -59,6 +59,10 @@ type Declaration struct {
 
 // Content is what an object is made of.
 type Content struct {
+	// Whole says that one template gives the whole object: its kind, its name and its namespace are known when it is rendered.
+	Whole bool
+	// WholeOfSecret says that this template may read what a Secret holds, so that no name is taken from what it gives.
+	WholeOfSecret bool
 	// Name and Namespace; nil: those of the resource.
 	Name, Namespace *expr.Template
 	// Labels and Annotations: first those that all children have in common, then those of the declaration, which win.
@@ -127,20 +131,50 @@ func (d *Declaration) Service() *Declaration { return d.takes.service }
 
 // Rank is the declaration's place in its group.
 func (d *Declaration) Rank() int {
-	if d.IsManifest() {
-		return kinds.RankOf(d.GVK)
+	if !d.IsManifest() || len(d.Kinds) == 0 {
+		return d.Kind.Rank
 	}
-	return d.Kind.Rank
+	// What others need comes first, so that of several kinds the first one counts.
+	rank := kinds.RankOf(d.Kinds[0])
+	for _, kind := range d.Kinds[1:] {
+		rank = min(rank, kinds.RankOf(kind))
+	}
+	return rank
 }
 
 // IsManifest says whether the object is written out as a manifest.
 func (d *Declaration) IsManifest() bool { return d.Kind.GVK.Empty() }
 
-// IsJob says whether the object is a Job.
-func (d *Declaration) IsJob() bool { return d.GVK.Group == "batch" && d.GVK.Kind == "Job" }
+// jobKind is the kind of what runs to its end.
+var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// IsSecret says whether the object is a Secret, of whatever version.
-func (d *Declaration) IsSecret() bool { return d.GVK.GroupKind() == compile.SecretKind.GroupKind() }
+// IsJob says whether the object is a Job. A Job is never one of several kinds.
+func (d *Declaration) IsJob() bool { return d.mayBe(jobKind) }
+
+// IsSecret says whether the object may be a Secret, of whatever version.
+func (d *Declaration) IsSecret() bool { return d.mayBe(compile.SecretKind.GroupKind()) }
+
+// mayBe says whether a kind is one of those that the objects may have.
+func (d *Declaration) mayBe(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(d.Kinds, func(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == kind })
+}
+
+// OnlyKind is the kind of all its objects; empty where there are several.
+func (d *Declaration) OnlyKind() schema.GroupVersionKind {
+	if len(d.Kinds) != 1 {
+		return schema.GroupVersionKind{}
+	}
+	return d.Kinds[0]
+}
+
+// KindNames names the kinds that its objects may have, for messages: "ConfigMap or Deployment".
+func (d *Declaration) KindNames() string {
+	names := make([]string, 0, len(d.Kinds))
+	for _, gvk := range d.Kinds {
+		names = append(names, gvk.Kind)
+	}
+	return strings.Join(names, " or ")
+}
 
 // Label names the declaration in messages: by its id, or by its place where the id holds a template.
 func (d *Declaration) Label() string {
@@ -157,6 +191,6 @@ func (d *Declaration) ReadsNamespace() bool {
 }
 
 // SharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
-func (d *Declaration) SharedName() string {
-	return d.GVK.Kind + " is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it"
+func SharedName(kind string) string {
+	return kind + " is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it"
 }

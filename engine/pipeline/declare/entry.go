@@ -30,7 +30,7 @@ type entry struct {
 
 // declaration compiles one entry; it is nil when its kind can't be told.
 func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase Phase, at *field.Path) *Declaration {
-	d := &Declaration{Kind: kind, GVK: kind.GVK, Phase: phase, Where: at.String()}
+	d := &Declaration{Kind: kind, Phase: phase, Where: at.String()}
 	d.Optional, d.Adopt, d.Orphan = in.Optional, in.Adopt == v1alpha1.AdoptIfUnowned, in.DeletionPolicy == v1alpha1.ChildOrphan
 	e := &entry{Declaration: in, c: c, at: at, d: d}
 	c.written[d] = in
@@ -38,7 +38,9 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	e.spec = e.object(in.Spec, at.Child("spec"))
 	d.takes.written, d.takes.overlay = e.short, e.spec
 	c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
-	if d.IsManifest() && !e.kindOfManifest() {
+	if !d.IsManifest() {
+		d.Kinds = []schema.GroupVersionKind{kind.GVK}
+	} else if !e.kindsOfManifest() {
 		return nil
 	}
 	e.templates()
@@ -83,8 +85,11 @@ func (e *entry) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any 
 	return m
 }
 
-// kindOfManifest reads what must be literal in a manifest: rights and watches are derived from it.
-func (e *entry) kindOfManifest() bool {
+// kindsOfManifest reads what must be literal of a manifest: rights and watches are derived from it.
+func (e *entry) kindsOfManifest() bool {
+	if text, isText := e.short["manifest"].(string); isText && yieldOf(text) == shape.Anything {
+		return e.kindsOfTemplate()
+	}
 	m, ok := e.short["manifest"].(map[string]any)
 	if !ok {
 		return false // Check has said so.
@@ -99,11 +104,33 @@ func (e *entry) kindOfManifest() bool {
 		}
 		return false
 	}
-	e.d.GVK = gv.WithKind(kind)
-	if hint, unknown := kinds.Unknown(e.d.GVK); unknown && !e.c.Installed(e.d.GVK) {
-		e.c.Fail(field.Invalid(at.Child("kind"), kind, fmt.Sprintf("%s has no such kind%s", apiVersion, hint)))
+	e.d.Kinds = []schema.GroupVersionKind{gv.WithKind(kind)}
+	e.known(e.d.Kinds[0], at.Child("kind"), kind)
+	return true
+}
+
+// kindsOfTemplate reads the kinds that are listed for a manifest that one template gives.
+func (e *entry) kindsOfTemplate() bool {
+	listed, err := kinds.ListedKinds(e.short)
+	if err != nil {
+		return false // Check has said so
+	}
+	e.d.Kinds, e.d.Whole = listed, true
+	at := e.at.Child("kinds")
+	for i, gvk := range listed {
+		e.known(gvk, at.Index(i), kinds.Listed(gvk))
+		if len(listed) > 1 && gvk.GroupKind() == jobKind {
+			e.c.Fail(field.Forbidden(at.Index(i), "a Job runs to its end and is not corrected in place, so that it can't be one of several kinds; give Jobs a declaration of their own"))
+		}
 	}
 	return true
+}
+
+// known reports a kind that its API group does not have.
+func (e *entry) known(gvk schema.GroupVersionKind, at *field.Path, written string) {
+	if hint, unknown := kinds.Unknown(gvk); unknown && !e.c.Installed(gvk) {
+		e.c.Fail(field.Invalid(at, written, fmt.Sprintf("%s has no such kind%s", gvk.GroupVersion(), hint)))
+	}
 }
 
 // metadata is that of the manifest; nil where there is none.

@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -29,7 +30,7 @@ func (e *entry) initial() {
 	for i, text := range e.InitialFields {
 		path, err := value.ParsePath(string(text))
 		if err == nil {
-			err = mayBeInitial(d.GVK, string(text), path)
+			err = d.mayBeInitial(string(text), path)
 		}
 		if err != nil {
 			e.c.Fail(field.Invalid(at.Index(i), text, err.Error()))
@@ -54,6 +55,18 @@ func (d *Declaration) whyOnce() string {
 	default:
 		return once + "remove once (or reconcile: false), or remove initialFields"
 	}
+}
+
+// mayBeInitial says what is wrong with an initial field of all kinds that the object may have.
+func (d *Declaration) mayBeInitial(text string, path expr.Path) (first error) {
+	for _, gvk := range d.Kinds {
+		err := mayBeInitial(gvk, text, path)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
 }
 
 // mayBeInitial says what is wrong with an initial field: it is no field of the object, or must be the declaration's.

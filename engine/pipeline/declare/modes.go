@@ -59,7 +59,9 @@ func (e *entry) whenFalse() {
 		e.c.Fail(field.Forbidden(at, "there is no gate that could be false; write when or anyOf, or remove whenFalse"))
 	default:
 	}
-	precious := slices.Contains([]string{"PersistentVolumeClaim", "Namespace", "StatefulSet"}, d.GVK.Kind)
+	precious := slices.ContainsFunc(d.Kinds, func(gvk schema.GroupVersionKind) bool {
+		return slices.Contains([]string{"PersistentVolumeClaim", "Namespace", "StatefulSet"}, gvk.Kind)
+	})
 	d.keepsOnChoice = policy == v1alpha1.GateKeep || policy == "" && precious
 	d.keepsOnWait = policy != v1alpha1.GateDelete
 	d.neverDeletes = d.Once && d.Phase == OnCreate
@@ -132,17 +134,27 @@ var irreplaceable = map[schema.GroupKind]string{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: "all resources of a CustomResourceDefinition would go with it, so that it is never replaced",
 }
 
-// Irreplaceable says why objects of the declaration's kind are never deleted to be made again; empty: they may be.
-func (d *Declaration) Irreplaceable() string { return irreplaceable[d.GVK.GroupKind()] }
+// Irreplaceable says why objects of a kind are never deleted to be made again; empty: they may be.
+func Irreplaceable(gvk schema.GroupVersionKind) string { return irreplaceable[gvk.GroupKind()] }
+
+// irreplaceable says why one of the kinds is never deleted to be made again.
+func (d *Declaration) irreplaceable() string {
+	for _, gvk := range d.Kinds {
+		if why := Irreplaceable(gvk); why != "" {
+			return why
+		}
+	}
+	return ""
+}
 
 // replace reads whether a child may be deleted and made again.
 func (e *entry) replace() {
-	why := e.d.Irreplaceable()
+	why := e.d.irreplaceable()
 	switch at := e.at.Child("replace"); {
 	case !e.Replace:
 	case e.d.Once:
 		e.c.Fail(field.Forbidden(at, fmt.Sprintf(
-			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", e.d.GVK.Kind)))
+			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", e.d.KindNames())))
 	case why != "":
 		e.c.Fail(field.Forbidden(at, why+"; remove replace"))
 	default:

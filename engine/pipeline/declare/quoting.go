@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
@@ -31,15 +30,24 @@ func (d *Declaration) ShowsKeys() bool {
 		return d.MayShow(d.Loop.Key.Paths())
 	}
 	paths := d.Loop.Paths()
-	if d.Name != nil {
-		paths = slices.Concat(paths, d.Name.Paths()) // without a key, an item is known by the name of its child
+	return d.MayShow(slices.Concat(paths, d.namePaths())) // without a key, an item is known by the name of its child
+}
+
+// ShowsName says whether messages may show the name of the object.
+func (d *Declaration) ShowsName() bool { return d.MayShow(d.namePaths()) }
+
+// namePaths is what the name of the object is made of: of nothing where it is the resource's, and of all that a template reads which gives
+// the whole object.
+func (d *Declaration) namePaths() []expr.Path {
+	if d.Name == nil && d.Whole {
+		return d.Short.PathsAt(value.Path{"manifest"})
 	}
-	return d.MayShow(paths)
+	return templatePaths(d.Name)
 }
 
 // Called is what messages call an object that there may never be: by its name only where that may be shown.
 func (d *Declaration) Called(obj *unstructured.Unstructured) string {
-	if d.Name != nil && !d.MayShow(d.Name.Paths()) {
+	if !d.ShowsName() {
 		return fmt.Sprintf("the %s of %s", obj.GetKind(), d.Label())
 	}
 	return fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())
@@ -68,7 +76,7 @@ func (d *Declaration) MayShowContent() bool { return d.MayShow(d.contentPaths())
 // may come from another declaration.
 func (d *Declaration) Unfit(err error) error {
 	misfit, ok := errors.AsType[*shape.FieldError](err)
-	if !ok || d.GVK == compile.SecretKind || !d.MayShowAt(misfit.Path) || d.takesOthersPorts() {
+	if !ok || d.IsSecret() || !d.MayShowAt(misfit.Path) || d.takesOthersPorts() {
 		return err
 	}
 	return errors.New(misfit.WithValue())
@@ -122,7 +130,7 @@ func leadsToOthers(p expr.Path) bool {
 func holdersOf(all []*Declaration) map[*Declaration][]*Declaration {
 	byName := map[string][]*Declaration{}
 	for _, d := range all {
-		for _, name := range []string{d.ID, kinds.SingularOf(d.GVK), kinds.PluralOf(d.GVK)} {
+		for _, name := range append(d.kindNames(), d.ID) {
 			byName[name] = append(byName[name], d)
 		}
 	}

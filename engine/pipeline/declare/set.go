@@ -13,6 +13,9 @@ import (
 // KeyMark stands between a declaration's id and an item's key in the id of a child.
 const KeyMark = "#"
 
+// ScalerKind is the kind of what sets the replicas of others.
+var ScalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+
 // Set are all declarations of a box.
 type Set struct {
 	// OnCreate, OnReconcile, OnDelete and OnRollback are the groups, as declared.
@@ -39,7 +42,7 @@ func (s *Set) index() {
 	for i, d := range s.Live {
 		d.Order = i
 		s.byID[d.ID] = d
-		if d.GVK.Group == "autoscaling" && d.GVK.Kind == "HorizontalPodAutoscaler" {
+		if d.mayBe(ScalerKind) {
 			s.Scalers = append(s.Scalers, d)
 		}
 	}
@@ -102,8 +105,10 @@ func find(byID map[string]*Declaration, id string) *Declaration {
 func (s *Set) Kinds() []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, d := range s.all() {
-		if !slices.Contains(out, d.GVK) {
-			out = append(out, d.GVK)
+		for _, gvk := range d.Kinds {
+			if !slices.Contains(out, gvk) {
+				out = append(out, gvk)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })

@@ -50,7 +50,10 @@ func (e *entry) templates() {
 func (e *entry) content(base, scope *expr.Scope) {
 	d, at, box := e.d, e.at, e.c.Spec
 	content := e.c.contentScope(scope, d.Phase)
-	if e.Once {
+	switch {
+	case d.Whole:
+		content = content.WithoutRandom(nameStays)
+	case e.Once:
 		// Not for names: a random name would be another object in each cycle.
 		content = content.WithRandom(e.c.Env.Random, e.c.Env.Now)
 	}
@@ -62,6 +65,9 @@ func (e *entry) content(base, scope *expr.Scope) {
 	d.Labels = given(e.commonLabels, e.labels)
 	d.Annotations = given(e.commonAnnotations, e.annotations)
 	d.Short = e.c.Tree(content, e.short, at)
+	if d.Whole && d.Short != nil {
+		d.WholeOfSecret = slices.ContainsFunc(d.Short.PathsAt(value.Path{"manifest"}), e.c.LeadsToSecret)
+	}
 	d.Ports = e.c.Tree(content, only(e.short, "type", "port", "ports", "targetPort"), at)
 	e.rerunOn = e.c.Tree(content, only(e.short, kinds.RerunOn), at)
 	d.Content.Spec = e.c.Tree(content, e.spec, at.Child("spec"))

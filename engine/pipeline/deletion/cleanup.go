@@ -46,7 +46,7 @@ func (d *deletion) runDeclaration(ctx context.Context, c *children.Cycle, decl *
 			return nonEmpty(message), nil
 		}
 	}
-	if c.NotInstalled(decl) {
+	if c.NotInstalled(unexpanded) {
 		return nil, nil
 	}
 	instances, err := c.Instances(ctx, decl)

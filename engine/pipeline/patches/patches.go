@@ -101,7 +101,7 @@ func (r *round) add(ctx context.Context, d *declare.Declaration) {
 		r.held[d.ID] = true // the source says so
 		return
 	}
-	if !d.GateReadsItem && !r.open(ctx, unexpanded) || r.c.NotInstalled(d) {
+	if !d.GateReadsItem && !r.open(ctx, unexpanded) || r.c.NotInstalled(unexpanded) {
 		return
 	}
 	instances, err := r.c.Instances(ctx, d)

@@ -258,9 +258,16 @@ type PatchTarget struct {
 //
 // +kubebuilder:object:generate=false
 type ManifestFields struct {
-	// Manifest is the whole object. Every value but `apiVersion` and `kind` may be a template. No `status`, and in the metadata
-	// nothing that the API server or Orkestra sets, such as `ownerReferences`.
+	// Manifest is the whole object. Every value but `apiVersion` and `kind` may be a template, or one template action gives all of it,
+	// as a map: `"{{ .spec.template }}"`. No `status`, and in the metadata nothing that the API server or Orkestra sets, such as
+	// `ownerReferences`.
 	// Default: required.
 	// Example: manifest: {apiVersion: policy.example.com/v1, kind: Rule, metadata: {name: "{{ .metadata.name }}-rule"}}
 	Manifest map[string]any `json:"manifest"`
+
+	// Kinds are the kinds that the object may have, at most 16, each as its apiVersion and kind. For a `manifest` that is one template,
+	// and for no other.
+	// Default: required where `manifest` is one template.
+	// Example: kinds: [v1/ConfigMap, apps/v1/Deployment, example.com/v1/Widget]
+	Kinds []string `json:"kinds,omitempty"`
 }

@@ -4,6 +4,7 @@ package when
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -75,12 +76,12 @@ func besidesCEL(t v1alpha1.Test, at *field.Path) field.ErrorList {
 // othersAnswer says whether a path leads out of the resource: to children, other objects, an answer, or the child that is tested.
 func othersAnswer(p expr.Path) bool { return waitsFor(p) || p[0] == rootObject }
 
-// evalCEL evaluates the expression. If it reads other objects, what is absent makes it false, since it may not be there yet. If it reads
-// the resource alone, an absent field is an error: has() is the way to say that a field may be absent.
+// evalCEL evaluates the expression. What is absent of other objects makes it false, since it may not be there yet. An absent field of the
+// resource is an error: has() is the way to say that a field may be absent.
 func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
 	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
 	truth, err := c.cel.predicate.Eval(ctx, d)
-	if roots.IsAbsent(err) && !c.cel.ours {
+	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && !c.cel.ours && (len(absent.Path) == 0 || !roots.OfResource(absent.Path[0])) {
 		v.Absent, v.Actual = true, c.shown(c.cel.predicate.Seen(ctx, d))
 		return v, nil
 	}

@@ -96,22 +96,28 @@ func (p *Expression) failed(ctx context.Context, d map[string]any, err error) er
 	} else if budget, ok := errors.AsType[*budget.ExceededError](err); ok {
 		err = budget
 	} else {
-		err = p.problem(d, err)
+		err = p.problem(ctx, d, err)
 	}
 	return fmt.Errorf("evaluating cel %q: %w", value.Shorten(p.text), err)
 }
 
 // problem says what CEL failed with. What its own messages quote may come from children, and is not shown then.
-func (p *Expression) problem(d map[string]any, err error) error {
+func (p *Expression) problem(ctx context.Context, d map[string]any, err error) error {
 	message := err.Error()
 	if strings.HasPrefix(message, errNoKey.Error()) || strings.HasPrefix(message, "index out of bounds") {
+		if absent := p.absent(ctx, d); absent != nil {
+			return absent
+		}
 		for _, read := range p.reads {
 			if absent := read.absent(d); absent != nil {
 				return absent
 			}
 		}
-		if !p.own {
-			message = errNoKey.Error()
+		// Macros of two variables take no values that know their place. Of what the expression reads of others, anything may be missing.
+		for _, read := range p.reads {
+			if !roots.OfResource(read.Path[0]) && read.Path[0] != roots.Box {
+				return &roots.AbsentError{Path: read.Path, Hint: "use has() or an optional field (.?)"}
+			}
 		}
 		return &roots.AbsentError{What: message, Hint: "use has() or an optional field (.?)"}
 	}

@@ -217,9 +217,10 @@ func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) {
 			return args[i]
 		}
+		args[i] = plain(args[i])
 	}
 	charge(frame, costOf(c.function, args))
-	return types.LabelErrNode(c.ID(), c.run(args))
+	return types.LabelErrNode(c.ID(), placed(c.run(args)))
 }
 
 // Eval implements interpreter.Interpretable.

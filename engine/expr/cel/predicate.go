@@ -29,7 +29,8 @@ type Expression struct {
 	env     *Env
 	reads   []Read
 	needs   []value.Path
-	own     bool // it reads nothing but the resource and the box
+	names   []string // the names and texts that it is written with
+	own     bool     // it reads nothing but the resource and the box
 	output  *cel.Type
 }
 
@@ -109,6 +110,7 @@ func (e *Env) compile(text string, mixed bool) (*Expression, error) {
 	r := newReader(e.roots)
 	r.visit(ast.NativeRep().Expr())
 	p.reads, p.vars, p.needs = r.reads, slices.Sorted(maps.Keys(r.used)), r.needs(ast.NativeRep().Expr())
+	p.names = namesIn(ast.NativeRep().Expr())
 	p.own = !slices.ContainsFunc(p.vars, func(root string) bool { return root != rootSelf && root != roots.Box })
 	return p, nil
 }
@@ -156,10 +158,19 @@ func (p *Expression) eval(ctx context.Context, d map[string]any) (ref.Val, error
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	out, err := p.run(ctx, func(root string) any { return p.env.types.value(root, d) })
+	if err != nil {
+		return nil, p.failed(ctx, d, err)
+	}
+	return out, nil
+}
+
+// run evaluates the program on the values of its variables.
+func (p *Expression) run(ctx context.Context, valueOf func(root string) any) (ref.Val, error) {
 	vars := make(map[string]any, len(p.vars)+1)
 	vars[rootMeter] = &meter{}
 	for _, root := range p.vars {
-		vars[root] = p.env.types.value(root, d)
+		vars[root] = valueOf(root)
 	}
 	limited, cancel := context.WithTimeout(ctx, budget.MaxCELTime)
 	defer cancel()
@@ -167,8 +178,5 @@ func (p *Expression) eval(ctx context.Context, d map[string]any) (ref.Val, error
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		err = budget.Over(budget.CELTime)
 	}
-	if err != nil {
-		return nil, p.failed(ctx, d, err)
-	}
-	return out, nil
+	return out, err //nolint:wrapcheck // failed says what it means
 }

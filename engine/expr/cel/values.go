@@ -2,6 +2,7 @@ package cel
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,13 @@ func (t *typeProvider) value(root string, d map[string]any) any {
 
 // fieldOf reads a field of an object. null is nothing, as in templates.
 func fieldOf(target any, field string) (any, error) {
+	if o, ok := target.(*origin); ok {
+		v, err := fieldOf(o.native, field)
+		if err != nil && errors.Is(err, errNoKey) {
+			return nil, o.lacks(field)
+		}
+		return o.search.originOf(v, o.at.With(field)), err
+	}
 	m, ok := target.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("no such overload: a field of a %s", value.TemplateType(target))
@@ -84,6 +92,8 @@ func typed(node *roots.Schema, v any) any {
 		return v
 	}
 	switch v := v.(type) {
+	case *origin:
+		return v.search.originOf(typed(node, v.native), v.at)
 	case []any:
 		return typedList(node, v)
 	case map[string]any:

@@ -310,3 +310,33 @@ onReconcile: {resources: [{manifest: {apiVersion: example.com/v1, kind: Route, m
 	_, errs := Compile(boxOf(t, `{when: [{cel: '[1, "a"] == [1, "b"]'}]}`), Env{CRD: websites(t)})
 	g.Expect(errs.ToAggregate()).To(gomega.MatchError(gomega.ContainSubstring("expected type 'int' but found 'string'")))
 }
+
+// Below children, a key that CEL computes is waited for as one that is written out; one of the resource's own fields is an error.
+func TestAKeyThatCELComputesIsWaitedFor(t *testing.T) {
+	const box = `
+values: [{name: ids, cel: "self.spec.tags.map(t, children.part[t].metadata.uid)"}]
+onReconcile:
+  configmaps:
+  - {id: part, name: "{{ .item }}", forEach: {field: spec.any}}
+  - {name: all, data: {ids: "{{ .values.ids | join \",\" }}"}}
+  - {name: gated, when: [{cel: "self.spec.tags.all(t, children.part[t].metadata.uid != '')"}]}
+`
+	g := gomega.NewWithT(t)
+	p, plan := newPorts(), planOf(t, box)
+	r, err := p.run(plan, website(t, `{tags: [a, b], any: [a]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	var messages []string
+	for _, w := range r.Waits {
+		messages = append(messages, w.Message)
+	}
+	g.Expect(messages).To(gomega.ContainElements("configmaps/all: values.ids: children.part.b is not there yet", gomega.HavePrefix("configmaps/gated: cel ")))
+	g.Expect(p.configMap("all")).To(gomega.BeNil())
+	r, err = p.run(plan, website(t, `{tags: [a, b], any: [a, b]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	g.Expect(p.configMap("all")).NotTo(gomega.BeNil())
+	g.Expect(p.configMap("gated")).NotTo(gomega.BeNil())
+
+	_, err = newPorts().run(planOf(t, strings.ReplaceAll(box, "children.part[t].metadata.uid)", "self.spec.any[t] + children.part[t].metadata.uid)")), website(t, `{tags: [a], any: {b: c}}`))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("spec.any.a: no such field in this resource")))
+}

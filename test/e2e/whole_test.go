@@ -12,15 +12,6 @@ import (
 	"github.com/orkspace/orkestra/test/fixtures"
 )
 
-// newWholeWorld is newWorld with a field free, which holds anything.
-func newWholeWorld(ctx context.Context) *world {
-	GinkgoHelper()
-	w := newWorldWithoutCRD(ctx)
-	Expect(kube.Create(ctx, fixtures.Website(w.group).CRD(fixtures.With("spec", "free", `{type: object, x-kubernetes-preserve-unknown-fields: true}`)))).To(Succeed())
-	w.waitEstablished(ctx)
-	return w
-}
-
 var _ = Describe("An object that one template gives", func() {
 	const (
 		box       = `{onReconcile: {resources: [{manifest: "{{ .spec.free }}", kinds: [v1/ConfigMap, v1/Service]}]}}`
@@ -29,7 +20,7 @@ var _ = Describe("An object that one template gives", func() {
 	)
 
 	It("leaves nothing over where its kind alternates, also while the manager is down", func(ctx context.Context) {
-		w := newWholeWorld(ctx)
+		w := newWorldOf(ctx, fixtures.With("spec", "free", `{type: object, x-kubernetes-preserve-unknown-fields: true}`))
 		w.running(ctx, w.box(ctx, box))
 		w.website(ctx, "web", configMap)
 		w.settled(ctx, "web")
@@ -53,7 +44,7 @@ var _ = Describe("An object that one template gives", func() {
 	})
 
 	It("is made for each object of a list, and leaves what was there where one is of a kind that is not listed", func(ctx context.Context) {
-		w := newWholeWorld(ctx)
+		w := newWorldOf(ctx, fixtures.With("spec", "free", `{type: object, x-kubernetes-preserve-unknown-fields: true}`))
 		w.running(ctx, w.box(ctx, `{onReconcile: {resources: [{forEach: {field: spec.free.objects}, manifest: "{{ .item }}", kinds: [v1/ConfigMap, v1/Service]}]}}`))
 		w.website(ctx, "web", `{free: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}, {apiVersion: v1, kind: Service, metadata: {name: one}, spec: {ports: [{port: 80}]}}]}}`)
 		w.settled(ctx, "web")

@@ -83,10 +83,19 @@ func (s *Store) Forget(user string) {
 
 // Missing says that a CRD is not there, and names the one that may have been meant.
 func (s *Store) Missing(ctx context.Context, name string) string {
-	if kind := ofKubernetes(name); kind != "" {
-		return fmt.Sprintf("%q is the %s of Kubernetes itself, which no CustomResourceDefinition defines: name a CRD, and declare %ss as children of its resources; or serve some of them: crd: {apiVersion, kind: %s} with a selector", name, kind, kind, kind)
+	if why := NoCRD(name); why != "" {
+		return why
 	}
 	return fmt.Sprintf("CustomResourceDefinition %q does not exist%s; it is picked up when it is created", name, Nearest(ctx, s.cached, name))
+}
+
+// NoCRD says what a name is that no CRD has: that of a kind which comes with Kubernetes; empty: it is none of these.
+func NoCRD(name string) string {
+	kind := ofKubernetes(name)
+	if kind == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q is the %s of Kubernetes itself, which no CustomResourceDefinition defines: name a CRD, and declare %ss as children of its resources; or serve some of them: crd: {apiVersion, kind: %s} with a selector", name, kind, kind, kind)
 }
 
 // ofKubernetes is the kind that comes with Kubernetes and is served under a name such as statefulsets.apps, or pods; empty: there is none.

@@ -184,6 +184,8 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 	case box.Spec.CRD.Kind != "":
 		r.schemaNote = fmt.Sprintf("schema of %s unknown: paths are not checked; give --crd or --cluster", crds.NameOf(box))
 		r.Notes = append(r.Notes, r.schemaNote)
+	case crds.NoCRD(box.Spec.CRD.Name) != "":
+		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, crds.NoCRD(box.Spec.CRD.Name)))
 	case box.Spec.CRD.Name != "" && (v.crdsGiven || v.Cluster != nil):
 		found.Add(input.FromSchema, field.Invalid(field.NewPath("spec", "crd", "name"), box.Spec.CRD.Name, v.unknownCRD(ctx, box.Spec.CRD.Name)))
 	case box.Spec.CRD.Name != "":

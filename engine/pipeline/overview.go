@@ -193,7 +193,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 	}
 	for _, other := range d.Reads.Children {
 		if why := o.unreadable(other); why != "" {
-			return fmt.Sprintf("depends on children of kind %s: %s", other.KindNames(), why)
+			return fmt.Sprintf("depends on children of kind %s: %s", other.Kinds, why)
 		}
 	}
 	return ""
@@ -203,7 +203,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 func (o *overview) unreadable(d *declare.Declaration) string {
 	for _, kind := range d.Kinds {
 		h := o.hidden[kind]
-		if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !d.Whole && !slices.Contains(h.In, own) {
+		if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
 			continue // all of its children are in the namespace of the resource
 		}
 		if h.Why != "" {
@@ -277,7 +277,7 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 		o.children(ctx, in, gate, StateCompleted, "")
 		return
 	}
-	known, err := in.Known(ctx, o.run.Cycle)
+	known, err := children.Known(ctx, o.run.Cycle, in)
 	if err != nil {
 		o.unevaluated(ctx, in, err)
 		return

@@ -112,3 +112,8 @@ func shownName(name string, show bool) string {
 	}
 	return strconv.Quote(name)
 }
+
+// SharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
+func SharedName(kind string) string {
+	return kind + " is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it"
+}

@@ -338,7 +338,7 @@ func (c *Cycle) prepare(ctx context.Context, in Instance, behind string) (*pendi
 	}
 	if in.GVK.Empty() {
 		var err error
-		if in, err = in.Known(ctx, c); err != nil {
+		if in, err = Known(ctx, c, in); err != nil {
 			return nil, err
 		}
 		if c.NotInstalled(in) {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 )
 
@@ -43,7 +44,7 @@ func (s *scalers) scaled(ctx context.Context, obj *unstructured.Unstructured) bo
 		s.targets = map[childKey]bool{}
 		for _, d := range s.cycle.Declared.Scalers {
 			for _, scaler := range s.of(ctx, d) {
-				if scaler.GroupVersionKind().GroupKind() == declare.ScalerKind { // it may be one of several kinds
+				if scaler.GroupVersionKind().GroupKind() == kinds.Scaler { // it may be one of several kinds
 					s.targets[scaleTarget(scaler)] = true
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/items"
+	"github.com/orkspace/orkestra/engine/pipeline/whole"
 )
 
 // Instance is what a declaration stands for in one cycle: one object, or one for each item of its forEach.
@@ -21,8 +22,8 @@ type Instance struct {
 	// GVK is the kind of its object; empty where that is one of several, and the object is not evaluated: see Known.
 	GVK schema.GroupVersionKind
 
-	given *given
-	item  *items.Item // nil: without a loop, or for all of its items
+	whole *whole.Object // what one template gives as the object, once it is evaluated
+	item  *items.Item   // nil: without a loop, or for all of its items
 	// nameless says that it is not known which child is the item's, because its name can't be evaluated now.
 	nameless bool
 }
@@ -30,8 +31,20 @@ type Instance struct {
 // InstanceOf is the declaration itself: with a loop, it stands for all items.
 func InstanceOf(d *declare.Declaration) Instance { return instanceOf(d, d.ID) }
 
+// Known gives an instance with the kind of its object. Where one template gives the whole object, that is evaluated.
+func Known(ctx context.Context, c *Cycle, in Instance) (Instance, error) {
+	if !in.Whole || in.whole != nil {
+		return in, nil
+	}
+	object, err := whole.Of(ctx, in.Declaration, in.allData(c))
+	if err == nil {
+		in.GVK, in.whole = object.Kind, object
+	}
+	return in, err //nolint:wrapcheck // it says what is wrong with the manifest
+}
+
 func instanceOf(d *declare.Declaration, id string) Instance {
-	return Instance{Declaration: d, ID: id, GVK: d.OnlyKind()}
+	return Instance{Declaration: d, ID: id, GVK: d.Kinds.Only()}
 }
 
 // ForAll says whether it stands for all items of a loop.

@@ -132,7 +132,7 @@ func (j *Jobs) ended(d *declare.Declaration, id, name string) *unstructured.Unst
 		"succeeded":      int64(1),
 		statusConditions: []any{map[string]any{fieldType: string(batchv1.JobComplete), fieldStatus: string(metav1.ConditionTrue)}},
 	}}}
-	job.SetGroupVersionKind(d.OnlyKind())
+	job.SetGroupVersionKind(d.Kinds.Only())
 	job.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: id})
 	if namespace, rest, elsewhere := strings.Cut(name, "/"); elsewhere {
 		job.SetNamespace(namespace)

@@ -38,7 +38,7 @@ func (c *Cycle) alreadyMade(ctx context.Context, in Instance) (w *pending, found
 
 // Identity is the object of an instance, with nothing but its kind and its name.
 func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
-	in, err := in.Known(ctx, c)
+	in, err := Known(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}

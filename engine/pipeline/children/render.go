@@ -18,23 +18,21 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/pipeline/whole"
 )
-
-// errQuietFail replaces the message of a template that calls fail.
-var errQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
 
 // Render evaluates every template of the declaration and builds the object. Its errors hold nothing that a Secret holds.
 func (in Instance) Render(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
 	obj, err := in.build(ctx, c)
 	if _, ownWords := errors.AsType[*functions.FailError](err); ownWords && in.UsesSecrets {
-		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, errQuietFail)
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, whole.ErrQuietFail)
 	}
 	return obj, err
 }
 
 // build is Render with errors as they are.
 func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructured, error) {
-	in, err := in.Known(ctx, c)
+	in, err := Known(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +53,8 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if object.Annotations, err = texts(ctx, "annotations", in.Annotations, data); err != nil {
 		return nil, err
 	}
-	if in.given != nil {
-		object.Short = in.given.short
+	if in.whole != nil {
+		object.Short = in.whole.Short
 	} else if object.Short, err = stage.Tree(ctx, "", in.Short, data); err != nil {
 		return nil, err
 	}
@@ -159,7 +157,12 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 		return "", err
 	}
 	shared := !namespaced && c.Home() != ""
-	own := in.given.ownName()
+	own := ""
+	if in.Name == nil {
+		if own, err = in.whole.Name(c.Stored.GetName()); err != nil {
+			return "", err //nolint:wrapcheck // it says where
+		}
+	}
 	if in.Name == nil && own == "" && shared {
 		return check.ClusterName(in.GVK, c.Home(), c.Stored.GetName()), nil
 	}
@@ -182,7 +185,7 @@ func (in Instance) objectName(ctx context.Context, c *Cycle, data expr.Data) (st
 		return name, err // what lives keeps its name
 	}
 	if in.Name != nil && !in.ReadsNamespace() { // which the compiler could not tell of a kind that was not installed then
-		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(declare.SharedName(in.GVK.Kind)))
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(check.SharedName(in.GVK.Kind)))
 	}
 	if err = check.TellsNamespace(in.GVK, name, in.FixedName(), c.Home(), c.Stored.GetName(), in.ShowsName()); err != nil {
 		err = stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
@@ -210,18 +213,13 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 	if err != nil {
 		return "", err
 	}
-	if !namespaced && in.Namespace == nil && in.given.namespace() != "" {
-		return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild,
-			fmt.Errorf("manifest.metadata.namespace: a %s is cluster-scoped and goes into no namespace; remove it", in.GVK.Kind))
+	if in.Namespace == nil || !namespaced {
+		if err := in.whole.GoesInto(c.Home(), namespaced, in.MayShowAt("manifest")); err != nil {
+			return "", err //nolint:wrapcheck // it says where
+		}
 	}
 	if !namespaced {
 		return "", nil
-	}
-	if in.Namespace == nil && in.given.namespace() != "" {
-		if err := check.RenderedNamespace(in.given.namespace(), in.ShowsName()); err != nil {
-			return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
-		}
-		return in.given.namespace(), nil
 	}
 	if in.Namespace == nil {
 		own := c.Home()
@@ -242,9 +240,6 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 
 // MayReachNamespace asks whether the object may go into a namespace.
 func (in Instance) MayReachNamespace(ctx context.Context, c *Cycle, namespace string) error {
-	if in.Namespace == nil && in.given.namespace() != "" && namespace != "" {
-		return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Show: in.ShowsName()})
-	}
 	if in.Namespace == nil {
 		return nil // it is the resource's own, or none
 	}

@@ -132,11 +132,11 @@ func (c *compiler) uniqueIDs(group []*Declaration) {
 func (c *compiler) idsOfKinds(all []*Declaration) {
 	for _, d := range all {
 		same := func(other *Declaration) bool {
-			return slices.Contains(other.kindNames(), d.ID)
+			return slices.Contains(other.Kinds.ChildNames(), d.ID)
 		}
 		if at := slices.IndexFunc(all, same); at >= 0 && d.Explicit && !kinds.IsName(d.ID) {
 			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,
-				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id", all[at].KindNames(), all[at].Where)))
+				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id", all[at].Kinds, all[at].Where)))
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Declaration struct {
 	// Kind is the key that it stands under; the empty kind for manifests.
 	Kind kinds.Kind
 	// Kinds are those that its objects may have: one, or those that are listed where one template gives the whole object.
-	Kinds []schema.GroupVersionKind
+	Kinds kinds.Set
 
 	Content
 	Gates
@@ -131,15 +131,10 @@ func (d *Declaration) Service() *Declaration { return d.takes.service }
 
 // Rank is the declaration's place in its group.
 func (d *Declaration) Rank() int {
-	if !d.IsManifest() || len(d.Kinds) == 0 {
-		return d.Kind.Rank
+	if d.IsManifest() {
+		return d.Kinds.Rank()
 	}
-	// What others need comes first, so that of several kinds the first one counts.
-	rank := kinds.RankOf(d.Kinds[0])
-	for _, kind := range d.Kinds[1:] {
-		rank = min(rank, kinds.RankOf(kind))
-	}
-	return rank
+	return d.Kind.Rank
 }
 
 // IsManifest says whether the object is written out as a manifest.
@@ -149,32 +144,10 @@ func (d *Declaration) IsManifest() bool { return d.Kind.GVK.Empty() }
 var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
 // IsJob says whether the object is a Job. A Job is never one of several kinds.
-func (d *Declaration) IsJob() bool { return d.mayBe(jobKind) }
+func (d *Declaration) IsJob() bool { return d.Kinds.Has(jobKind) }
 
 // IsSecret says whether the object may be a Secret, of whatever version.
-func (d *Declaration) IsSecret() bool { return d.mayBe(compile.SecretKind.GroupKind()) }
-
-// mayBe says whether a kind is one of those that the objects may have.
-func (d *Declaration) mayBe(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(d.Kinds, func(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == kind })
-}
-
-// OnlyKind is the kind of all its objects; empty where there are several.
-func (d *Declaration) OnlyKind() schema.GroupVersionKind {
-	if len(d.Kinds) != 1 {
-		return schema.GroupVersionKind{}
-	}
-	return d.Kinds[0]
-}
-
-// KindNames names the kinds that its objects may have, for messages: "ConfigMap or Deployment".
-func (d *Declaration) KindNames() string {
-	names := make([]string, 0, len(d.Kinds))
-	for _, gvk := range d.Kinds {
-		names = append(names, gvk.Kind)
-	}
-	return strings.Join(names, " or ")
-}
+func (d *Declaration) IsSecret() bool { return d.Kinds.Has(compile.SecretKind.GroupKind()) }
 
 // Label names the declaration in messages: by its id, or by its place where the id holds a template.
 func (d *Declaration) Label() string {
@@ -188,9 +161,4 @@ func (d *Declaration) Label() string {
 // ReadsNamespace says whether the object's name holds the namespace of the resource.
 func (d *Declaration) ReadsNamespace() bool {
 	return d.Name != nil && slices.ContainsFunc(d.Name.Paths(), func(p expr.Path) bool { return p.String() == "metadata.namespace" })
-}
-
-// SharedName says what is wrong with the name of a cluster-scoped child of a namespaced resource.
-func SharedName(kind string) string {
-	return kind + " is cluster-scoped and the resources are not: its name must hold {{ .metadata.namespace }}, or resources of two namespaces would share it"
 }

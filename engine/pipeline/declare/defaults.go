@@ -82,7 +82,7 @@ func (c *compiler) named(d *Declaration, all []*Declaration, w wanted) *Declarat
 	case found == nil:
 		c.Fail(field.Invalid(at, id, "no declaration has this id"+suggest.DidYouMean(id, ids)))
 	case !w.fits(found):
-		c.Fail(field.Invalid(at, id, fmt.Sprintf("this is the id of a %s declared in %s; wanted that of a %s", found.KindNames(), found.Where, w.what)))
+		c.Fail(field.Invalid(at, id, fmt.Sprintf("this is the id of a %s declared in %s; wanted that of a %s", found.Kinds, found.Where, w.what)))
 	case found.Loop != nil && !sameLoop(d.Loop, found.Loop):
 		c.Fail(field.Invalid(at, id, "this declaration stands for several objects: go over the same items with the same forEach"))
 	default:

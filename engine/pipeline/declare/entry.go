@@ -39,7 +39,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	d.takes.written, d.takes.overlay = e.short, e.spec
 	c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
 	if !d.IsManifest() {
-		d.Kinds = []schema.GroupVersionKind{kind.GVK}
+		d.Kinds = kinds.Set{kind.GVK}
 	} else if !e.kindsOfManifest() {
 		return nil
 	}
@@ -104,8 +104,8 @@ func (e *entry) kindsOfManifest() bool {
 		}
 		return false
 	}
-	e.d.Kinds = []schema.GroupVersionKind{gv.WithKind(kind)}
-	e.known(e.d.Kinds[0], at.Child("kind"), kind)
+	e.d.Kinds = kinds.Set{gv.WithKind(kind)}
+	e.c.Fail(unknownKind(at.Child("kind"), e.c.Box, e.d.Kinds[0], kind)...)
 	return true
 }
 
@@ -118,7 +118,7 @@ func (e *entry) kindsOfTemplate() bool {
 	e.d.Kinds, e.d.Whole = listed, true
 	at := e.at.Child("kinds")
 	for i, gvk := range listed {
-		e.known(gvk, at.Index(i), kinds.Listed(gvk))
+		e.c.Fail(unknownKind(at.Index(i), e.c.Box, gvk, kinds.Listed(gvk))...)
 		if len(listed) > 1 && gvk.GroupKind() == jobKind {
 			e.c.Fail(field.Forbidden(at.Index(i), "a Job runs to its end and is not corrected in place, so that it can't be one of several kinds; give Jobs a declaration of their own"))
 		}
@@ -126,11 +126,12 @@ func (e *entry) kindsOfTemplate() bool {
 	return true
 }
 
-// known reports a kind that its API group does not have.
-func (e *entry) known(gvk schema.GroupVersionKind, at *field.Path, written string) {
-	if hint, unknown := kinds.Unknown(gvk); unknown && !e.c.Installed(gvk) {
-		e.c.Fail(field.Invalid(at, written, fmt.Sprintf("%s has no such kind%s", gvk.GroupVersion(), hint)))
+// unknownKind reports a kind that its API group does not have.
+func unknownKind(at *field.Path, b *compile.Box, gvk schema.GroupVersionKind, written string) field.ErrorList {
+	if hint, unknown := kinds.Unknown(gvk); unknown && !b.Installed(gvk) {
+		return field.ErrorList{field.Invalid(at, written, fmt.Sprintf("%s has no such kind%s", gvk.GroupVersion(), hint))}
 	}
+	return nil
 }
 
 // metadata is that of the manifest; nil where there is none.

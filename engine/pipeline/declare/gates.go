@@ -52,7 +52,7 @@ func (e *entry) readyWhen(scope *expr.Scope) {
 		e.c.Fail(field.Forbidden(at, "a Job of onDelete is done when it has completed"))
 		return
 	}
-	ready := CompileReady(e.c.Box, e.ReadyWhen, scope.WithRoot(compile.RootObject, compile.ObjectSchema(d.OnlyKind(), false)), at)
+	ready := CompileReady(e.c.Box, e.ReadyWhen, scope.WithRoot(compile.RootObject, compile.ObjectSchema(d.Kinds.Only(), false)), at)
 	if ready != nil {
 		ready.ReadsItem = d.Loop != nil && slices.ContainsFunc(ready.Gate.Paths(), d.Loop.ReadsItem)
 	}

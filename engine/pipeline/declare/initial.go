@@ -30,7 +30,7 @@ func (e *entry) initial() {
 	for i, text := range e.InitialFields {
 		path, err := value.ParsePath(string(text))
 		if err == nil {
-			err = d.mayBeInitial(string(text), path)
+			err = mayBeInitialOf(d.Kinds, string(text), path)
 		}
 		if err != nil {
 			e.c.Fail(field.Invalid(at.Index(i), text, err.Error()))
@@ -57,9 +57,9 @@ func (d *Declaration) whyOnce() string {
 	}
 }
 
-// mayBeInitial says what is wrong with an initial field of all kinds that the object may have.
-func (d *Declaration) mayBeInitial(text string, path expr.Path) (first error) {
-	for _, gvk := range d.Kinds {
+// mayBeInitialOf is mayBeInitial for an object of one of several kinds: the field has to be one of any of them.
+func mayBeInitialOf(all kinds.Set, text string, path expr.Path) (first error) {
+	for _, gvk := range all {
 		err := mayBeInitial(gvk, text, path)
 		if err == nil {
 			return nil

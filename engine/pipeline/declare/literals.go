@@ -40,9 +40,9 @@ func (e *entry) literals() {
 }
 
 // place checks where the object of a declaration goes: a cluster-scoped one has no namespace, and one that has one must be told
-// it where the resource has none. A template that gives the whole object may give its namespace as well.
+// it where the resource has none.
 func (e *entry) place() {
-	crd, kind := e.c.Env.CRD, e.d.KindNames()
+	crd, kind := e.c.Env.CRD, e.d.Kinds
 	written, where := e.writtenNamespace()
 	all := func(scope meta.RESTScopeName) bool {
 		return !slices.ContainsFunc(e.d.Kinds, func(gvk schema.GroupVersionKind) bool { return check.Scope(gvk, e.c.Env.Mapper) != scope })
@@ -50,7 +50,7 @@ func (e *entry) place() {
 	switch {
 	case written != "" && all(meta.RESTScopeNameRoot):
 		e.c.Fail(field.Forbidden(where, fmt.Sprintf("a %s is cluster-scoped and goes into no namespace; remove it", kind)))
-	case written == "" && crd.Name != "" && !crd.Namespaced && !e.d.Whole && all(meta.RESTScopeNameNamespace):
+	case written == "" && crd.Name != "" && !crd.Namespaced && all(meta.RESTScopeNameNamespace):
 		e.c.Fail(field.Required(where, fmt.Sprintf("the resources are cluster-scoped: say in which namespace the %s goes", kind)))
 	default:
 		e.c.Fail(check.Namespace(written, where)...)
@@ -60,30 +60,23 @@ func (e *entry) place() {
 // grants reports objects that would grant rights, that the box would serve itself, or that resources of several namespaces would share.
 // What templates make is checked again when it is rendered.
 func (e *entry) grants() {
-	d := e.d
+	d, crd := e.d, e.c.Env.CRD
 	d.MayGrant = e.c.Env.AllowGrantingKinds
+	leave := check.Leave{Account: e.c.Spec.ServiceAccountRef != nil, Flag: d.MayGrant}
 	for i, gvk := range d.Kinds {
-		at := e.at
+		at, root := e.at, check.Scope(gvk, e.c.Env.Mapper) == meta.RESTScopeNameRoot
 		if d.Whole {
 			at = e.at.Child("kinds").Index(i)
 		}
-		e.grantsAs(gvk, at)
-	}
-}
-
-// grantsAs is grants for an object of one kind.
-func (e *entry) grantsAs(gvk schema.GroupVersionKind, at *field.Path) {
-	d, crd := e.d, e.c.Env.CRD
-	root := check.Scope(gvk, e.c.Env.Mapper) == meta.RESTScopeNameRoot
-	leave := check.Leave{Account: e.c.Spec.ServiceAccountRef != nil, Flag: d.MayGrant}
-	if why := check.GrantsRights(e.asWritten(gvk), root, leave); why != "" {
-		e.c.Fail(field.Forbidden(at, why))
-	}
-	if gvk.GroupKind() == crd.Kind.GroupKind() && crd.Name != "" {
-		e.c.Fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", gvk.Kind)))
-	}
-	if root && crd.Namespaced && d.Name != nil && !d.ReadsNamespace() {
-		e.c.Fail(field.Invalid(e.at.Child("name"), d.Name.String(), SharedName(gvk.Kind)))
+		if why := check.GrantsRights(e.asWritten(gvk), root, leave); why != "" {
+			e.c.Fail(field.Forbidden(at, why))
+		}
+		if gvk.GroupKind() == crd.Kind.GroupKind() && crd.Name != "" {
+			e.c.Fail(field.Forbidden(at, fmt.Sprintf("a box can't make children of the kind that it serves (%s): it would never end", gvk.Kind)))
+		}
+		if root && crd.Namespaced && d.Name != nil && !d.ReadsNamespace() {
+			e.c.Fail(field.Invalid(e.at.Child("name"), d.Name.String(), check.SharedName(gvk.Kind)))
+		}
 	}
 }
 

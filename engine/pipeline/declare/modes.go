@@ -134,13 +134,10 @@ var irreplaceable = map[schema.GroupKind]string{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: "all resources of a CustomResourceDefinition would go with it, so that it is never replaced",
 }
 
-// Irreplaceable says why objects of a kind are never deleted to be made again; empty: they may be.
-func Irreplaceable(gvk schema.GroupVersionKind) string { return irreplaceable[gvk.GroupKind()] }
-
-// irreplaceable says why one of the kinds is never deleted to be made again.
-func (d *Declaration) irreplaceable() string {
-	for _, gvk := range d.Kinds {
-		if why := Irreplaceable(gvk); why != "" {
+// Irreplaceable says why objects of one of these kinds are never deleted to be made again; empty: they may be.
+func Irreplaceable(all ...schema.GroupVersionKind) string {
+	for _, gvk := range all {
+		if why := irreplaceable[gvk.GroupKind()]; why != "" {
 			return why
 		}
 	}
@@ -149,12 +146,12 @@ func (d *Declaration) irreplaceable() string {
 
 // replace reads whether a child may be deleted and made again.
 func (e *entry) replace() {
-	why := e.d.irreplaceable()
+	why := Irreplaceable(e.d.Kinds...)
 	switch at := e.at.Child("replace"); {
 	case !e.Replace:
 	case e.d.Once:
 		e.c.Fail(field.Forbidden(at, fmt.Sprintf(
-			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", e.d.KindNames())))
+			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", e.d.Kinds)))
 	case why != "":
 		e.c.Fail(field.Forbidden(at, why+"; remove replace"))
 	default:

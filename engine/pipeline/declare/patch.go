@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -42,11 +41,11 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	if gvk.Empty() {
 		return nil // Check has said so
 	}
-	d.Kinds = []schema.GroupVersionKind{gvk}
+	d.Kinds = kinds.Set{gvk}
 	target, _ := e.short["target"].(map[string]any)
 	e.name, _ = target["name"].(string)
 	e.namespace, _ = target["namespace"].(string)
-	e.known(gvk, at.Child("target", "kind"), gvk.Kind)
+	c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
 	e.templates()
 	e.whenFalse()
 	e.target()
@@ -94,7 +93,7 @@ func (e patchEntry) templates() {
 	d.Name = e.c.Template(scope, e.name, at.Child("target", "name"))
 	d.Namespace = e.c.Template(scope, e.namespace, at.Child("target", "namespace"))
 	if d.ID, d.Explicit = e.ID, e.ID != ""; !d.Explicit {
-		d.ID = d.Kind.Key + "/" + d.OnlyKind().Kind + "/" + e.name
+		d.ID = d.Kind.Key + "/" + d.Kinds.Only().Kind + "/" + e.name
 	} else if kinds.IsName(d.ID) {
 		e.c.Fail(field.Invalid(at.Child("id"), d.ID, "the name of a kind can't be an id: templates would mistake one for the other"))
 	}
@@ -110,7 +109,7 @@ func (e patchEntry) templates() {
 // target checks where the object is that is patched, by the rules for children.
 func (e patchEntry) target() {
 	d, c, at := e.d, e.c, e.at.Child("target")
-	crd, kind, scope := c.Env.CRD, d.OnlyKind().Kind, check.Scope(d.OnlyKind(), c.Env.Mapper)
+	crd, kind, scope := c.Env.CRD, d.Kinds.Only().Kind, check.Scope(d.Kinds.Only(), c.Env.Mapper)
 	switch {
 	case scope == meta.RESTScopeNameRoot && e.namespace != "":
 		c.Fail(field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s is cluster-scoped and is in no namespace; remove it", kind)))
@@ -119,20 +118,20 @@ func (e patchEntry) target() {
 	default:
 		c.Fail(check.Namespace(e.namespace, at.Child("namespace"))...)
 	}
-	c.Fail(check.Name(d.OnlyKind(), e.name, at.Child("name"))...)
+	c.Fail(check.Name(d.Kinds.Only(), e.name, at.Child("name"))...)
 	if scope == meta.RESTScopeNameRoot && crd.Namespaced && !d.NamesItself() && !d.ReadsNamespace() {
 		c.Fail(field.Invalid(at.Child("name"), e.name, SharedTarget(kind)))
 	}
-	c.Observe(d.OnlyKind())
-	c.Patches = append(c.Patches, compile.OutsideRead{Kind: d.OnlyKind(), Namespace: e.namespace, Name: e.name})
+	c.Observe(d.Kinds.Only())
+	c.Patches = append(c.Patches, compile.OutsideRead{Kind: d.Kinds.Only(), Namespace: e.namespace, Name: e.name})
 }
 
 // granted refuses patches that would grant rights, write marks, or change what the box serves. What templates make is checked again when it is
 // rendered.
 func (e patchEntry) granted() {
 	d, c, crd := e.d, e.c, e.c.Env.CRD
-	if d.OnlyKind().GroupKind() == crd.Kind.GroupKind() && crd.Name != "" || d.OnlyKind().Group == v1alpha1.GroupName {
-		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s)", d.OnlyKind().Kind)))
+	if d.Kinds.Only().GroupKind() == crd.Kind.GroupKind() && crd.Name != "" || d.Kinds.Only().Group == v1alpha1.GroupName {
+		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s)", d.Kinds.Only().Kind)))
 		return
 	}
 	body, _ := e.short["patch"].(map[string]any)
@@ -145,10 +144,10 @@ func (e patchEntry) granted() {
 	c.Fail(check.Annotations(annotations, in.Child("annotations"))...)
 	c.Fail(check.Marks(map[string]any{"patch": body}, e.at)...)
 	obj := &unstructured.Unstructured{Object: map[string]any{"type": body["type"]}}
-	obj.SetGroupVersionKind(d.OnlyKind())
+	obj.SetGroupVersionKind(d.Kinds.Only())
 	obj.SetLabels(labels)
 	leave := check.Leave{Account: c.Spec.ServiceAccountRef != nil, Flag: d.MayGrant}
-	if why := check.GrantsRights(obj, check.Scope(d.OnlyKind(), c.Env.Mapper) == meta.RESTScopeNameRoot, leave); why != "" {
+	if why := check.GrantsRights(obj, check.Scope(d.Kinds.Only(), c.Env.Mapper) == meta.RESTScopeNameRoot, leave); why != "" {
 		c.Fail(field.Forbidden(e.at, why))
 	}
 }

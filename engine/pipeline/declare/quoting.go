@@ -130,7 +130,7 @@ func leadsToOthers(p expr.Path) bool {
 func holdersOf(all []*Declaration) map[*Declaration][]*Declaration {
 	byName := map[string][]*Declaration{}
 	for _, d := range all {
-		for _, name := range append(d.kindNames(), d.ID) {
+		for _, name := range append(d.Kinds.ChildNames(), d.ID) {
 			byName[name] = append(byName[name], d)
 		}
 	}

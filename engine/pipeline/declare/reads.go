@@ -2,10 +2,8 @@ package declare
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
@@ -66,24 +64,11 @@ func childNamesIn(paths []expr.Path) iter.Seq[string] {
 	}
 }
 
-// kindNames are the names by which templates know children of the kinds that the objects may have, each once.
-func (d *Declaration) kindNames() []string {
-	var out []string
-	for _, gvk := range d.Kinds {
-		for _, name := range []string{kinds.SingularOf(gvk), kinds.PluralOf(gvk)} {
-			if !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
-}
-
 // childrenByName gives the declarations whose child may be what a name below children means: one by its id, or all of a kind.
 func childrenByName(all []*Declaration) map[string][]*Declaration {
 	out := map[string][]*Declaration{}
 	for _, d := range all {
-		for _, name := range d.kindNames() {
+		for _, name := range d.Kinds.ChildNames() {
 			out[name] = append(out[name], d)
 		}
 	}

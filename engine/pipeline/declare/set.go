@@ -8,13 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/kinds"
 )
 
 // KeyMark stands between a declaration's id and an item's key in the id of a child.
 const KeyMark = "#"
-
-// ScalerKind is the kind of what sets the replicas of others.
-var ScalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
 // Set are all declarations of a box.
 type Set struct {
@@ -42,7 +40,7 @@ func (s *Set) index() {
 	for i, d := range s.Live {
 		d.Order = i
 		s.byID[d.ID] = d
-		if d.mayBe(ScalerKind) {
+		if d.Kinds.Has(kinds.Scaler) {
 			s.Scalers = append(s.Scalers, d)
 		}
 	}

@@ -1,0 +1,94 @@
+// Package whole evaluates the manifest that one template gives: an object whose kind, name and namespace are known only then.
+package whole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/expr/functions"
+	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// ErrQuietFail replaces the message of a template that calls fail.
+var ErrQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
+
+// Object is what one template gives.
+type Object struct {
+	// Kind of the object, one of those that are listed.
+	Kind schema.GroupVersionKind
+	// Short are the rendered short fields, with the object among them.
+	Short map[string]any
+
+	metadata map[string]any
+	secret   bool // the template may read a Secret
+}
+
+// Of evaluates the template of a declaration that gives the whole object. Its errors hold nothing that a Secret holds.
+func Of(ctx context.Context, d *declare.Declaration, data expr.Data) (*Object, error) {
+	short, err := stage.Tree(ctx, "", d.Short, data)
+	if _, ownWords := errors.AsType[*functions.FailError](err); ownWords && d.UsesSecrets {
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, ErrQuietFail)
+	}
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which step and which field
+	}
+	gvk, err := kinds.ManifestGVK(short)
+	if err != nil {
+		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, d.Unfit(err))
+	}
+	if !slices.Contains(d.Kinds, gvk) {
+		found := kinds.Listed(gvk)
+		if !d.MayShowAt("manifest") {
+			found = "a kind that is not shown"
+		}
+		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild,
+			fmt.Errorf("manifest: the template gives %s, and kinds allows %s; list it there, or give one of these", found, d.Kinds.Listed()))
+	}
+	manifest, _ := short["manifest"].(map[string]any)
+	metadata, _ := manifest["metadata"].(map[string]any)
+	return &Object{Kind: gvk, Short: short, metadata: metadata, secret: d.WholeOfSecret}, nil
+}
+
+// Name is the name that the object says; "" where it says none, and where it was not given whole. People read names, so none is taken from a
+// template that may read a Secret: it may only say the one that the object has anyway.
+func (o *Object) Name(anyway string) (string, error) {
+	if o == nil || o.metadata["name"] == nil {
+		return "", nil
+	}
+	name, isText := o.metadata["name"].(string)
+	switch {
+	case !isText:
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("manifest.metadata.name: want text, got %s", value.TypeName(o.metadata["name"])))
+	case o.secret && name != anyway:
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError,
+			errors.New("manifest.metadata.name: the template reads a Secret, and no name is made of one; write name beside manifest"))
+	default:
+		return name, nil
+	}
+}
+
+// GoesInto refuses an object that says another namespace than that of the resource, or one although its kind has none. Where objects go is
+// derived from the box, as rights are: from namespace beside the manifest. show says whether the message may quote what the object says.
+func (o *Object) GoesInto(home string, namespaced, show bool) error {
+	if o == nil || o.metadata["namespace"] == nil || namespaced && o.metadata["namespace"] == home {
+		return nil
+	}
+	if !namespaced {
+		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("manifest.metadata.namespace: a %s is cluster-scoped and goes into no namespace; remove it", o.Kind.Kind))
+	}
+	said := "another namespace"
+	if text, isText := o.metadata["namespace"].(string); isText && show {
+		said = fmt.Sprintf("%q", value.Shorten(text))
+	}
+	return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf(
+		"manifest.metadata.namespace: the object says %s, and goes into the namespace of the resource; write namespace beside manifest, or remove it", said))
+}

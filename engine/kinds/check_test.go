@@ -124,7 +124,13 @@ func TestCheck(t *testing.T) {
 		"a failure policy that is not known yet": {"jobs", `{image: a, failurePolicy: "{{ x }}"}`, ``, nil},
 		"no manifest":                            {"resources", `{}`, ``, []string{`x[0].manifest: Required value: object`}},
 		"a templated manifest": {
-			"resources", `{manifest: "{{ x }}"}`, ``, []string{`x[0].manifest: Invalid value: "string": want object`},
+			"resources", `{manifest: "{{ x }}"}`, ``,
+			[]string{`x[0].kinds: Required value: the kinds that the template may give: rights and watches are derived from them: kinds: [v1/ConfigMap]`},
+		},
+		"a templated manifest with its kinds": {"resources", `{manifest: "{{ x }}", kinds: [v1/ConfigMap, apps/v1/Deployment, a.b/v1/C]}`, ``, nil},
+		"an overlay that one of the kinds can't have": {
+			"resources", `{manifest: "{{ x }}", kinds: [v1/ConfigMap, apps/v1/Deployment]}`, `{replicas: 1}`,
+			[]string{`x[0].spec: Forbidden: not for this kind: a ConfigMap has no spec`},
 		},
 		"a templated kind": {
 			"resources", `{manifest: {apiVersion: v1, kind: "{{ x }}"}}`, ``,

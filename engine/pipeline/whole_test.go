@@ -144,3 +144,10 @@ func TestListedKindsAreThoseOfThePlan(t *testing.T) {
 	plan := planOf(t, eachBox)
 	g.Expect(plan.ChildKinds).To(gomega.ConsistOf(configMapKind, serviceKind, gadgetKind))
 }
+
+// It is not known which object a template gives, so nothing is said of a patch of one.
+func TestAWholeObjectIsNoRivalThatIsKnown(t *testing.T) {
+	planOf(t, `onReconcile: {
+  resources: [{manifest: "{{ .spec.any }}", kinds: [v1/ConfigMap]}],
+  patches: [{target: {apiVersion: v1, kind: ConfigMap, name: "{{ .metadata.name }}"}, patch: {data: {a: b}}}]}`)
+}

@@ -22,16 +22,17 @@ type object struct {
 // ownName is how the name of a child is written that has the name of its resource.
 const ownName = "{{ .metadata.name }}"
 
-// objectOf gives the object of a declaration; false: what stands in a loop leads to several.
+// objectOf gives the object of a declaration; false: what stands in a loop leads to several, and what one template gives as a whole is not
+// known.
 func objectOf(d *declare.Declaration) (object, bool) {
-	to := object{kind: d.GVK.GroupKind(), name: ownName}
+	to := object{kind: d.Kinds.Only().GroupKind(), name: ownName}
 	if d.Name != nil {
 		to.name = d.Name.String()
 	}
 	if d.Namespace != nil {
 		to.namespace = d.Namespace.String()
 	}
-	return to, d.Loop == nil
+	return to, d.Loop == nil && !d.Whole
 }
 
 // Rivals gives the patches of which it is known, before there is a resource, that they can't stand: of a child of the box, whose own declaration

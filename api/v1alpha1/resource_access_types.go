@@ -265,8 +265,8 @@ type ManifestFields struct {
 	// Example: manifest: {apiVersion: policy.example.com/v1, kind: Rule, metadata: {name: "{{ .metadata.name }}-rule"}}
 	Manifest map[string]any `json:"manifest"`
 
-	// Kinds are the kinds that the object may have, at most 16, each as its apiVersion and kind: `[v1/ConfigMap, apps/v1/Deployment]`. For a
-	// `manifest` that is one template, and for no other.
-	// Default: required where `manifest` is one template.
+	// Kinds are the kinds that the object may have, at most 16, each as its apiVersion and kind. A must for a `manifest` that is one template,
+	// and refused beside any other.
+	// Example: kinds: [v1/ConfigMap, apps/v1/Deployment, example.com/v1/Widget]
 	Kinds []string `json:"kinds,omitempty"`
 }

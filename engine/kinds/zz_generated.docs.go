@@ -149,7 +149,7 @@ var apiDocs = map[string]typeDoc{
 		text: "Makes objects of any kind, such as kinds of your own.",
 		fields: map[string]fieldDoc{
 			"manifest": {text: "The whole object. Every value but `apiVersion` and `kind` may be a template, or one template action gives all of it, as a map: `\"{{ .spec.template }}\"`. No `status`, and in the metadata nothing that the API server or Orkestra sets, such as `ownerReferences`.", standard: "required", example: "manifest: {apiVersion: policy.example.com/v1, kind: Rule, metadata: {name: \"{{ .metadata.name }}-rule\"}}"},
-			"kinds":    {text: "The kinds that the object may have, at most 16, each as its apiVersion and kind: `[v1/ConfigMap, apps/v1/Deployment]`. For a `manifest` that is one template, and for no other.", standard: "required where `manifest` is one template", example: ""},
+			"kinds":    {text: "The kinds that the object may have, at most 16, each as its apiVersion and kind. A must for a `manifest` that is one template, and refused beside any other.", standard: "", example: "kinds: [v1/ConfigMap, apps/v1/Deployment, example.com/v1/Widget]"},
 		},
 	},
 	"NamespaceFields": {

@@ -68,6 +68,18 @@ func ports() []sample {
 			bad:    `{"spec":{"subnets":[{"name":"web","cidr":"10.1.1.0/24"}]}}`, says: "subnets are parts of the network",
 		},
 		{
+			folder: "ports/orderedset", prepare: giveVolumes("data-queue-0", "data-queue-1", "data-queue-2"),
+			edit: `{"spec":{"image":"registry.example.com/queue:3.2.0","replicas":2}}`,
+			edited: map[string]map[string]any{
+				"Pod/queue-0": {"spec.containers.0.image": "registry.example.com/queue:3.2.0", "spec.containers.0.env.0.value": "registry.example.com/queue:3.2.0"},
+				"Pod/queue-2": nil,
+			},
+			remake: "Pod/queue-0",
+			bad:    `{"spec":{"image":"registry.example.com/queue:latest"}}`, says: "a Pod that is made again later would run another image",
+			stays: []string{"PersistentVolumeClaim/data-queue-0", "PersistentVolumeClaim/data-queue-1", "PersistentVolumeClaim/data-queue-2"},
+			also:  findsItsVolume,
+		},
+		{
 			folder: "ports/secretpropagation",
 			edit:   `{"metadata":{"labels":{"edited":"true"}}}`,
 			edited: map[string]map[string]any{"Secret/builds-b/mirror-token": {"data.token": "ZXhhbXBsZQ=="}},
@@ -189,6 +201,23 @@ func giveIDs(network string, subnets ...string) func(context.Context, *life) {
 			showStatus(ctx, sampleObject(provider, "Subnet", name), `{"id":"id-of-`+name+`"}`)
 		}
 	}
+}
+
+// findsItsVolume makes a set larger that was made smaller: the Pod that comes back has the volume that it had.
+func findsItsVolume(ctx context.Context, l *life) {
+	GinkgoHelper()
+	claim := sampleObject("v1", "PersistentVolumeClaim", "data-queue-2")
+	left := get(ctx, Default, claim)
+	Expect(left.GetOwnerReferences()).To(BeEmpty(), "it is nobody's while its Pod is away")
+	l.patch(ctx, l.resource, `{"spec":{"replicas":3}}`)
+	Eventually(func(g Gomega) {
+		g.Expect(l.children(ctx, g)).To(And(HaveKey("Pod/queue-2"), HaveKey("PersistentVolumeClaim/data-queue-2")))
+	}).WithContext(ctx).Should(Succeed())
+	now := l.settled(ctx)
+	Expect(at(now.Object, "status.replicas")).To(Equal(int64(3)))
+	Expect(at(now.Object, "status.readyReplicas")).To(Equal(int64(3)))
+	Expect(get(ctx, Default, claim).GetUID()).To(Equal(left.GetUID()))
+	Expect(at(get(ctx, Default, claim).Object, "status.phase")).To(Equal("Bound"))
 }
 
 // followsLabels takes the label of a namespace away, and gives it to it again: the copy goes and comes.

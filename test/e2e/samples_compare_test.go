@@ -114,6 +114,7 @@ func (l *life) snapshot(ctx context.Context, g Gomega) snapshot {
 
 // drift changes a field of each kind of child, to a value that no sample has.
 var drift = map[string]func(o map[string]any){
+	"AccessKey":               func(o map[string]any) { change(o, "drifted", "spec", "writeConnectionSecretToRef", "name") },
 	"ClusterRole":             func(o map[string]any) { change(o, "drifted", "rules", 0, "verbs", 0) },
 	"ClusterRoleBinding":      func(o map[string]any) { change(o, "drifted", "subjects", 0, "name") },
 	"ConfigMap":               func(o map[string]any) { change(o, "drifted", "data", "") },
@@ -140,6 +141,7 @@ var drift = map[string]func(o map[string]any){
 	"Service":               func(o map[string]any) { change(o, int64(9999), "spec", "ports", 0, "targetPort") },
 	"ServiceAccount":        func(o map[string]any) { change(o, true, "automountServiceAccountToken") },
 	"StatefulSet":           func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },
+	"User":                  func(o map[string]any) { change(o, map[string]any{"path": "drifted"}, "spec", "forProvider") },
 	"Subnet":                func(o map[string]any) { change(o, "10.99.1.0/24", "spec", "cidr") },
 }
 

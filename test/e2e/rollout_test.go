@@ -67,10 +67,10 @@ var _ = Describe("forEach.rollout", func() {
 		By("restarting the manager in the middle")
 		manager.stop()
 		manager = startManager(cluster.Config())
-		Eventually(func(g Gomega) { g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">=", 1)) }).WithContext(ctx).Should(Succeed())
 		w.running(ctx, w.id)
-		nothingSent(ctx, w, "web")
+		w.looksAgain(ctx, "web")
 		w.rollingOut(ctx, "web", stuck)
+		Expect(manager.requests.writes(0, "/deployments/")).To(BeEmpty(), "the cluster says what is on its way")
 		Expect(all.take()).To(BeEmpty())
 
 		By("mending it by a good spec, which reaches the stuck item first")
@@ -160,6 +160,15 @@ func (w *world) annotates(ctx context.Context, name, metadata string) {
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":`+metadata+`}`))
 	Expect(client.IgnoreNotFound(kube.Patch(ctx, o, patch))).To(Succeed(), name)
+}
+
+// looksAgain has the manager look at a resource, and waits until it has.
+func (w *world) looksAgain(ctx context.Context, name string) {
+	GinkgoHelper()
+	o, before := w.get(ctx, Default, name), manager.evaluations(Default, w.id)
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationReconcileAt+`":"`+o.GetResourceVersion()+`"}}}`))
+	Expect(kube.Patch(ctx, o, patch)).To(Succeed())
+	Eventually(func(g Gomega) { g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">", before)) }).WithContext(ctx).Should(Succeed())
 }
 
 // comesUp plays the controller of a part.

@@ -60,9 +60,11 @@ var _ = Describe("forEach.rollout", func() {
 
 		By("changing all of them to something that never gets current")
 		w.website(ctx, "web", `{image: "web:3", replicas: 4, mode: nowhere}`)
-		const stuck = `shard: 3 items wait for Deployment "web-3": `
-		w.rollingOut(ctx, "web", stuck)
-		w.rollingOut(ctx, "web", stuck+"Deadline exceeded: ProgressDeadlineExceeded (1 is changed at a time)")
+		stuck := func() {
+			GinkgoHelper()
+			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonChildFailed, `Deployment "web-3": ProgressDeadlineExceeded`)
+		}
+		stuck()
 		Expect(all.take()).To(Equal([]string{"make web-3"}), "what is missing comes first, and the others stay as they are")
 
 		By("restarting the manager in the middle")
@@ -70,7 +72,7 @@ var _ = Describe("forEach.rollout", func() {
 		manager = startManager(cluster.Config())
 		w.running(ctx, w.id)
 		w.looksAgain(ctx, "web")
-		w.rollingOut(ctx, "web", stuck)
+		stuck()
 		Expect(manager.requests.writes(0, "/deployments/")).To(BeEmpty(), "the cluster says what is on its way")
 		Expect(all.take()).To(BeEmpty())
 

@@ -141,7 +141,7 @@ var drift = map[string]func(o map[string]any){
 	"Service":               func(o map[string]any) { change(o, int64(9999), "spec", "ports", 0, "targetPort") },
 	"ServiceAccount":        func(o map[string]any) { change(o, true, "automountServiceAccountToken") },
 	"StatefulSet":           func(o map[string]any) { change(o, "drifted:1", "spec", "template", "spec", "containers", 0, "image") },
-	"User":                  func(o map[string]any) { change(o, map[string]any{"path": "drifted"}, "spec", "forProvider") },
+	"User":                  func(o map[string]any) { change(o, "drifted", "spec", "forProvider") },
 	"Subnet":                func(o map[string]any) { change(o, "10.99.1.0/24", "spec", "cidr") },
 }
 

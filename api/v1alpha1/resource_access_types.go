@@ -229,6 +229,12 @@ type PatchFields struct {
 	// Default: required.
 	// Example: patch: {data: {url: "http://{{ .metadata.name }}"}}
 	Patch map[string]any `json:"patch"`
+
+	// Force takes fields that other managers hold with other values, and gives them back when the patch is taken back. Their former values are kept
+	// in an annotation of the resource. No template; not for Secrets.
+	// Default: false.
+	// Example: force: true
+	Force bool `json:"force,omitempty"`
 }
 
 // PatchTarget names the object that a patch is for.

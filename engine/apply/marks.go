@@ -124,9 +124,11 @@ func ownsFinalizer(e metav1.ManagedFieldsEntry) bool {
 	return set.Has(fieldpath.MakePathOrDie(keyMetadata, "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
 }
 
-// Release takes all marks and these finalizers off a resource that Orkestra no longer manages. Its children stay.
-func (m Marker) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string) error {
-	answer, err := m.applyMarks(ctx, nothing(resource))
+// Release takes these finalizers and all marks but some annotations off a resource that Orkestra no longer manages. Its children stay.
+func (m Marker) Release(ctx context.Context, resource *unstructured.Unstructured, finalizers []string, stay map[string]string) error {
+	marks := nothing(resource)
+	marks.SetAnnotations(stay)
+	answer, err := m.applyMarks(ctx, marks)
 	switch {
 	case IsGone(err, resource), apierrors.IsConflict(err) && m.isGone(ctx, resource):
 		return nil

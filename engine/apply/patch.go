@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/drift"
 )
 
@@ -27,6 +28,12 @@ type Patch struct {
 	Manager string
 	// Object holds the fields, and names the object.
 	Object *unstructured.Unstructured
+	// Force takes fields that other managers hold with other values.
+	Force bool
+	// Taken is what the patch has taken before, as it was last given to Keep; nil: nothing.
+	Taken *taken.Fields
+	// Keep notes what the patch takes, before it does: without it nothing is written. nil says that nothing is taken any more.
+	Keep func(context.Context, *taken.Fields) error
 }
 
 // Patcher sets fields of objects that others own, and takes them back. It is safe for concurrent use.
@@ -39,17 +46,33 @@ type Patcher struct {
 func (w *Writer) Patcher() Patcher { return Patcher{client: w.client, comparer: w.comparer} }
 
 // Patch sets what a patch says of an object that lives. It sends nothing where its manager has set just that, and it stands. The UID makes sure
-// that it never makes an object. A field that somebody else manages is a *RefusedError.
-func (p Patcher) Patch(ctx context.Context, patch Patch, live *unstructured.Unstructured) (Action, error) {
+// that it never makes an object. A field that somebody else manages is a *RefusedError; a forced patch takes it, but not from Orkestra itself.
+func (p Patcher) Patch(ctx context.Context, patch Patch, live *unstructured.Unstructured) (Outcome, error) {
 	if p.stands(patch, live) {
-		return None, nil
+		return Outcome{Action: None, Object: live}, nil
 	}
-	obj := patch.Object.DeepCopy()
-	obj.SetUID(live.GetUID())
-	if _, _, err := p.client.applyAs(ctx, patch.Manager, obj, false); err != nil {
-		return None, fmt.Errorf("patching %s %q: %w", obj.GetKind(), obj.GetName(), managedByOthers(err))
+	if patch.Taken == nil || patch.Taken.UID != live.GetUID() {
+		obj := patch.Object.DeepCopy()
+		obj.SetUID(live.GetUID())
+		answer, _, err := p.client.applyAs(ctx, patch.Manager, obj, false)
+		if err == nil {
+			return Outcome{Action: Changed, Object: answer}, nil
+		}
+		refused := managedByOthers(err)
+		if !patch.Force || refused == err { //nolint:errorlint // it is the same one where nobody holds a field
+			return Outcome{}, patching(obj, refused)
+		}
 	}
-	return Changed, nil
+	out, err := p.take(ctx, patch, live)
+	return out, patching(patch.Object, err)
+}
+
+// patching says in an error which object was to be patched.
+func patching(obj *unstructured.Unstructured, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("patching %s %q: %w", obj.GetKind(), obj.GetName(), err)
 }
 
 // stands says whether an object has the fields of a patch, and its manager manages these and no others.
@@ -103,10 +126,10 @@ type Withdrawn struct {
 	Why string
 }
 
-// Withdraw takes back what a field manager has set of an object: what nobody else manages goes. It asks first what the object would be: where
-// the API server would refuse that, or put a default into a field, all stays as it is. One that is gone, and one of which the manager manages
-// nothing, is no error.
-func (p Patcher) Withdraw(ctx context.Context, manager string, of *unstructured.Unstructured) (Withdrawn, error) {
+// Withdraw takes back what a field manager has set of an object: what nobody else manages goes, and what it has taken is given back to who had it. It
+// asks first what the object would be: where the API server would refuse that, or put a default into a field, all stays as it is. One that is gone,
+// and one of which the manager manages nothing, is no error.
+func (p Patcher) Withdraw(ctx context.Context, manager string, of *unstructured.Unstructured, former *taken.Fields) (Withdrawn, error) {
 	live, err := p.client.get(ctx, targetOf(of))
 	switch {
 	case IsGone(err, of), meta.IsNoMatchError(err), isUnserved(err):
@@ -116,21 +139,30 @@ func (p Patcher) Withdraw(ctx context.Context, manager string, of *unstructured.
 	case managedBy(live, manager) == nil:
 		return Withdrawn{}, nil
 	}
+	held := former.Held(live, manager)
+	back, err := givingBack(nothing(live), live, held)
+	if err != nil {
+		return Withdrawn{}, p.withdrawing(ctx, live, err)
+	}
 	own, alone := ownedAlone(live, manager)
 	dry := *p.client
 	dry.dryRun = []string{metav1.DryRunAll}
-	without, _, err := dry.applyAs(ctx, manager, nothing(live), false)
+	without, _, err := dry.applyAs(ctx, manager, back, len(held) > 0)
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err) && !unasked(err):
 		return Withdrawn{Left: own, Why: "without them the API server refuses the object: " + err.Error()}, nil
 	case err != nil && !unasked(err):
 		return Withdrawn{}, p.withdrawing(ctx, live, err)
 	case err == nil:
-		if filled := stillThere(without, alone); len(filled) > 0 {
+		if filled := stillThere(without, taken.Without(alone, held)); len(filled) > 0 {
 			return Withdrawn{Left: filled, Why: "without them the API server would put in values of its own"}, nil
 		}
 	}
-	if _, _, err := p.client.applyAs(ctx, manager, nothing(live), false); err != nil {
+	answer, _, err := p.client.applyAs(ctx, manager, back, len(held) > 0)
+	if err == nil {
+		err = p.giveBack(ctx, manager, answer, held, false)
+	}
+	if err != nil {
 		return Withdrawn{}, p.withdrawing(ctx, live, err)
 	}
 	return Withdrawn{}, nil
@@ -196,16 +228,26 @@ func managedByOthers(err error) error {
 		}
 		by := "somebody else"
 		if m := byManager.FindStringSubmatch(cause.Message); m != nil {
-			by = m[1]
-			if v1alpha1.IsPatchManager(strings.Trim(by, `"`)) {
-				by += ", another patch,"
-			}
+			by = called(strings.Trim(m[1], `"`))
 		}
 		fields = append(fields, fmt.Sprintf("%s manages %s", by, strings.TrimPrefix(cause.Field, ".")))
 	}
 	if len(fields) == 0 {
 		return err // another object has the name by now
 	}
+	return conflicting(fields)
+}
+
+// called names a field manager.
+func called(manager string) string {
+	if v1alpha1.IsPatchManager(manager) {
+		return fmt.Sprintf("%q, another patch,", manager)
+	}
+	return fmt.Sprintf("%q", manager)
+}
+
+// conflicting is the refusal of a patch because of what others manage.
+func conflicting(fields []string) *RefusedError {
 	slices.SortFunc(fields, cmp.Compare)
 	return &RefusedError{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
 		"%s; take the field out of the patch, or have the other manager let go of it", strings.Join(slices.Compact(fields), ", "))}

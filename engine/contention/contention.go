@@ -25,10 +25,11 @@ const (
 	calm = 500 * time.Millisecond
 )
 
-// childName names a child.
+// childName names a child, or an object that is patched.
 type childName struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
+	patch           string // the field manager of the patch; empty for a child
 }
 
 func nameOf(obj *unstructured.Unstructured) childName {
@@ -95,7 +96,7 @@ func (c *contention) over(now time.Time) bool {
 // message says who changes what. It stays the same while that goes on, so that the status is not rewritten. namespace is that of the
 // resource; a child in another one is named with it.
 func (c *contention) message(of childName, namespace string) string {
-	who, what := "somebody else", ""
+	who, what := "somebody else", "what a patch sets"
 	if len(c.drift) > 0 {
 		what = c.drift[0].Path
 	}

@@ -101,7 +101,15 @@ var keyDefaults = map[string]any{"protocol": "TCP"}
 
 func entryWith(in any, keys map[string]any) (any, bool) {
 	list, _ := in.([]any)
-	i := slices.IndexFunc(list, func(entry any) bool {
+	i := indexWith(list, keys)
+	if i < 0 {
+		return nil, false
+	}
+	return list[i], true
+}
+
+func indexWith(list []any, keys map[string]any) int {
+	return slices.IndexFunc(list, func(entry any) bool {
 		fields, isObject := entry.(map[string]any)
 		for name, key := range keys {
 			v, found := fields[name]
@@ -114,10 +122,6 @@ func entryWith(in any, keys map[string]any) (any, bool) {
 		}
 		return isObject
 	})
-	if i < 0 {
-		return nil, false
-	}
-	return list[i], true
 }
 
 func entrySame(in, wanted any) (any, bool) {
@@ -129,6 +133,27 @@ func entrySame(in, wanted any) (any, bool) {
 	return list[i], true
 }
 
+// EntryAt finds the entry of a list that a step of a path of managed fields names.
+func EntryAt(list []any, step fieldpath.PathElement) (at int, found bool) {
+	switch {
+	case step.Key != nil:
+		at = indexWith(list, keysOf(step))
+	case step.Value != nil:
+		at = slices.IndexFunc(list, func(entry any) bool { return value.Same(entry, (*step.Value).Unstructured()) })
+	default:
+		at = -1 // a place in a list is not managed on its own
+	}
+	return at, at >= 0
+}
+
+func keysOf(step fieldpath.PathElement) map[string]any {
+	keys := make(map[string]any, len(*step.Key))
+	for _, key := range *step.Key {
+		keys[key.Name] = key.Value.Unstructured()
+	}
+	return keys
+}
+
 // ValueAt gives what a path of managed fields leads to.
 func ValueAt(in any, path fieldpath.Path) (any, bool) {
 	for _, step := range path {
@@ -136,16 +161,12 @@ func ValueAt(in any, path fieldpath.Path) (any, bool) {
 		switch {
 		case step.FieldName != nil:
 			in, found = managedEntry(in, ofField+*step.FieldName)
-		case step.Key != nil:
-			keys := make(map[string]any, len(*step.Key))
-			for _, key := range *step.Key {
-				keys[key.Name] = key.Value.Unstructured()
-			}
-			in, found = entryWith(in, keys)
-		case step.Value != nil:
-			in, found = entrySame(in, (*step.Value).Unstructured())
 		default:
-			return nil, false // a place in a list is not managed on its own
+			list, _ := in.([]any)
+			var at int
+			if at, found = EntryAt(list, step); found {
+				in = list[at]
+			}
 		}
 		if !found {
 			return nil, false

@@ -16,6 +16,9 @@ import (
 // namePatch is the short field that holds what a patch sets.
 const namePatch = "patch"
 
+// nameForce is the short field by which a patch takes what others hold.
+const nameForce = "force"
+
 func patchKinds() []Kind {
 	return []Kind{{
 		Key:    keyPatches,
@@ -96,6 +99,7 @@ func checkPatch(c *shape.Checker) {
 		}
 		return
 	}
+	checkForce(c, gvk)
 	reserved := reservedInPatch(gvk, patch)
 	for _, e := range reserved {
 		c.Add(e)
@@ -112,6 +116,18 @@ func checkPatch(c *shape.Checker) {
 		c.Tree(namePatch, s, patch, true)
 	case patch[nameMetadata] != nil:
 		c.Tree(shape.JoinPath(namePatch, nameMetadata), shape.Of(reflect.TypeFor[metav1.ObjectMeta]()), patch[nameMetadata], false)
+	}
+}
+
+// checkForce refuses what force can't be. Whether a patch takes from others is for the author of the box to say, and not for a resource. What a Secret
+// holds would be kept where others can read it.
+func checkForce(c *shape.Checker, gvk schema.GroupVersionKind) {
+	force, isSet := c.Short[nameForce]
+	if text, isText := force.(string); isText {
+		c.Add(&shape.FieldError{Path: nameForce, Want: "true or false", Got: value.TypeName(text), Value: shape.Excerpt(text)})
+	}
+	if isSet && force != false && gvk.Group == "" && gvk.Kind == "Secret" {
+		c.Forbid(nameForce, "the former values of what is taken are kept in an annotation, and those of a Secret must not be; remove force")
 	}
 }
 

@@ -56,7 +56,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.plan = &Plan{
 		Plan: stage.Plan{
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-			Account: identity.Of(box), Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
+			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}
 	values.Compile(c.Box)

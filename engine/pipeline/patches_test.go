@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 )
 
 // patcher notes what is patched and taken back, in its order.
@@ -30,15 +31,15 @@ func newPatcher(others ...*unstructured.Unstructured) *patcher {
 	return p
 }
 
-func (p *patcher) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Action, error) {
+func (p *patcher) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error) {
 	if err := p.refuses[live.GetName()]; err != nil {
-		return apply.None, err
+		return apply.Outcome{}, err
 	}
 	p.sent = append(p.sent, fmt.Sprintf("%s %s %v %v", patch.Manager, live.GetName(), patch.Object.Object["data"], patch.Object.GetLabels()))
-	return apply.Changed, nil
+	return apply.Outcome{Action: apply.Changed, Object: live}, nil
 }
 
-func (p *patcher) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured) (apply.Withdrawn, error) {
+func (p *patcher) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured, _ *taken.Fields) (apply.Withdrawn, error) {
 	p.sent = append(p.sent, fmt.Sprintf("%s %s taken back", manager, target.GetName()))
 	return apply.Withdrawn{}, p.refuses[target.GetName()]
 }

@@ -98,13 +98,14 @@ func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, ho
 		if err != nil || left {
 			return false, err
 		}
-		kept, err := patches.Undo(ctx, e.Patcher, obj)
+		kept, err := patches.Undo(ctx, e.Patcher, &e.Plan().Plan, obj)
 		if err != nil && obj.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] != v1alpha1.True {
 			return false, err
 		}
 		for _, message := range kept {
 			log.FromContext(ctx).Info("A patch can't be taken back", "resource", obj.GetName(), "reason", message)
 		}
+		cause.patchesUndone = true
 	}
 	if e.cleansUp(how) {
 		return true, nil // nothing is marked

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 )
 
 // Mode says how the resources of a box that is being deleted are let go.
@@ -38,6 +39,9 @@ type Cause struct {
 	Reason string
 	// Message says who kept the resource, and what became of its children.
 	Message string
+
+	// patchesUndone says that the patches of the resource were taken back, so that nothing of them need stay noted.
+	patchesUndone bool
 }
 
 // BoxDeleted is the cause for the resources of a box that is deleted.
@@ -90,7 +94,7 @@ func (r *Releaser) Release(ctx context.Context, resource *unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	return written, r.unmark(ctx, written)
+	return written, r.unmark(ctx, written, !cause.patchesUndone)
 }
 
 // tell writes the last status of a resource, which says that it is let go, and gives the resource as it is then. Where the API server
@@ -113,13 +117,18 @@ func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, 
 }
 
 // unmark takes the marks off a resource. Where the resource was applied in a version that its CRD no longer has, the API server refuses
-// every further apply. Then only the finalizers are taken off, by a patch: they are what holds the resource.
-func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured) error {
+// every further apply. Then only the finalizers are taken off, by a patch: they are what holds the resource. What its patches have taken stays noted
+// while they stay, for the box that takes them back.
+func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured, patchesStay bool) error {
 	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Finalizers, r.FormerFinalizers)
 	if err != nil {
 		return err
 	}
-	err = r.Writer.Release(ctx, obj, finalizers)
+	var stay map[string]string
+	if patchesStay {
+		stay = patches.Marks(obj)
+	}
+	err = r.Writer.Release(ctx, obj, finalizers, stay)
 	if !lostVersion(err) {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	draining "github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/status"
@@ -197,7 +198,7 @@ func (d *drainer) forceResource(ctx context.Context, marker apply.Marker, box *v
 	if err != nil {
 		return err
 	}
-	if err = marker.Release(ctx, resource, finalizers); err == nil {
+	if err = marker.Release(ctx, resource, finalizers, patches.Marks(resource)); err == nil {
 		return nil
 	}
 	// The marks may stay where the API server refuses to take them off. The finalizers are what holds a resource.

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
@@ -182,13 +183,13 @@ func (m *memory) Orphan(ctx context.Context, _ apply.Owner, child *unstructured.
 }
 
 // Patch implements pipeline.Patcher.
-func (m *memory) Patch(_ context.Context, patch apply.Patch, _ *unstructured.Unstructured) (apply.Action, error) {
+func (m *memory) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error) {
 	m.patches = append(m.patches, patch.Object)
-	return apply.None, nil
+	return apply.Outcome{Action: apply.None, Object: live}, nil
 }
 
 // Withdraw implements pipeline.Patcher. Nothing was patched before.
-func (*memory) Withdraw(context.Context, string, *unstructured.Unstructured) (apply.Withdrawn, error) {
+func (*memory) Withdraw(context.Context, string, *unstructured.Unstructured, *taken.Fields) (apply.Withdrawn, error) {
 	return apply.Withdrawn{}, nil
 }
 

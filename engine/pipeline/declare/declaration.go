@@ -87,6 +87,8 @@ type Mode struct {
 	OwnerReference bool
 	// MayGrant says that the operator lets boxes make what grants rights.
 	MayGrant bool
+	// Force says that a patch takes fields that others hold.
+	Force bool
 	// Replace says that the child is made again where it can't be changed; a Job when what is declared of it changes.
 	Replace bool
 	// Rerun says that a Job which has completed runs again when the values of rerunOn change, and only then.

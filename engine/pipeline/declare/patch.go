@@ -37,6 +37,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	d.Patch, _ = e.short["patch"].(map[string]any)
 	c.Fail(kind.Check(e.short, nil, yieldOf, at)...)
 	e.onlyOfChildren()
+	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
 	if gvk.Empty() {
 		return nil // Check has said so

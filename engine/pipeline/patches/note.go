@@ -11,12 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// noted is one patch that a resource has made, as the mark of the resource lists it. Who writes resources may be able to write that mark, too. So it
-// says no more than what a patch of this very resource is for: its manager follows from the UID of the resource.
-type noted struct {
+// maxTaken is how large the mark may be, in bytes, where it keeps former values. An object has 256 KiB for all of its annotations.
+const maxTaken = 64 << 10
+
+// place is what is patched, and by which patch of a resource. Who writes resources may be able to write the mark that lists it, too. So it says no
+// more than what a patch of this very resource is for: its manager follows from the UID of the resource.
+type place struct {
 	ID         string `json:"id"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -24,23 +29,40 @@ type noted struct {
 	Name       string `json:"name"`
 }
 
-func noteFor(id string, obj *unstructured.Unstructured) noted {
-	return noted{ID: id, APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+// noted is one patch that a resource has made, as the mark of the resource lists it.
+type noted struct {
+	place
+
+	// Taken is what a forced patch has taken from others; nil: nothing.
+	Taken *taken.Fields `json:"taken,omitempty"`
+}
+
+func placeOf(id string, obj *unstructured.Unstructured) place {
+	return place{ID: id, APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // target is the object that was patched, with nothing but what names it.
-func (n noted) target() *unstructured.Unstructured {
+func (p place) target() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetGroupVersionKind(schema.FromAPIVersionAndKind(n.APIVersion, n.Kind))
-	obj.SetNamespace(n.Namespace)
-	obj.SetName(n.Name)
+	obj.SetGroupVersionKind(schema.FromAPIVersionAndKind(p.APIVersion, p.Kind))
+	obj.SetNamespace(p.Namespace)
+	obj.SetName(p.Name)
 	return obj
 }
 
 // compare is the order in which patches are noted and taken back.
-func (n noted) compare(other noted) int {
-	return cmp.Or(cmp.Compare(n.ID, other.ID), cmp.Compare(n.APIVersion, other.APIVersion), cmp.Compare(n.Kind, other.Kind),
-		cmp.Compare(n.Namespace, other.Namespace), cmp.Compare(n.Name, other.Name))
+func (p place) compare(other place) int {
+	return cmp.Or(cmp.Compare(p.ID, other.ID), cmp.Compare(p.APIVersion, other.APIVersion), cmp.Compare(p.Kind, other.Kind),
+		cmp.Compare(p.Namespace, other.Namespace), cmp.Compare(p.Name, other.Name))
+}
+
+// find gives what is noted of a place.
+func find(all []noted, of place) (noted, bool) {
+	i := slices.IndexFunc(all, func(n noted) bool { return n.place == of })
+	if i < 0 {
+		return noted{place: of}, false
+	}
+	return all[i], true
 }
 
 // read gives what a resource has patched. A mark that can't be read was not written by Orkestra, and lists nothing.
@@ -52,15 +74,41 @@ func read(resource *unstructured.Unstructured) []noted {
 	return slices.DeleteFunc(all, func(n noted) bool { return n.Kind == "" || n.Name == "" || n.APIVersion == "" })
 }
 
+// keep notes what one patch has taken, in place of what was noted of it before. Where former values would make the mark too large, nothing is noted,
+// and so nothing is taken.
+func keep(ctx context.Context, c *children.Cycle, of place, fields *taken.Fields) error {
+	all := slices.DeleteFunc(read(c.Stored), func(n noted) bool { return n.place == of })
+	text, err := encode(append(all, noted{place: of, Taken: fields}))
+	if err != nil {
+		return err
+	}
+	if fields != nil && len(text) > maxTaken {
+		largest := slices.MaxFunc(fields.Fields, func(a, b taken.Field) int { return cmp.Compare(len(a.Value), len(b.Value)) })
+		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf(
+			"%q manages %s, whose value has %d bytes: a resource can keep %d of what its patches take, and what can't be kept is not taken; take the field out of the patch",
+			largest.Manager, largest.Place(), len(largest.Value), maxTaken))
+	}
+	return c.MarkWith(ctx, v1alpha1.AnnotationPatches, text)
+}
+
 // write notes on the resource what it patches; nothing where nothing is.
 func write(ctx context.Context, c *children.Cycle, all []noted) error {
-	if len(all) == 0 {
-		return c.MarkWith(ctx, v1alpha1.AnnotationPatches, "")
-	}
-	slices.SortFunc(all, noted.compare)
-	text, err := json.Marshal(slices.Compact(all))
+	text, err := encode(all)
 	if err != nil {
-		return fmt.Errorf("encoding what is patched: %w", err)
+		return err
 	}
-	return c.MarkWith(ctx, v1alpha1.AnnotationPatches, string(text))
+	return c.MarkWith(ctx, v1alpha1.AnnotationPatches, text)
+}
+
+// encode gives the text of a mark. A place is listed once, as it comes first.
+func encode(all []noted) (string, error) {
+	if len(all) == 0 {
+		return "", nil
+	}
+	slices.SortStableFunc(all, func(a, b noted) int { return a.compare(b.place) })
+	text, err := json.Marshal(slices.CompactFunc(all, func(a, b noted) bool { return a.place == b.place }))
+	if err != nil {
+		return "", fmt.Errorf("encoding what is patched: %w", err)
+	}
+	return string(text), nil
 }

@@ -10,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -44,6 +43,8 @@ type wanted struct {
 	obj  *unstructured.Unstructured // what is set
 	live *unstructured.Unstructured // what it is set of
 }
+
+func (w wanted) place() place { return placeOf(w.in.ID, w.obj) }
 
 // Run implements Stage. A patch that fails holds up no other; the first error is the one that people read.
 func (p patching) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
@@ -73,7 +74,7 @@ func (p patching) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, er
 type round struct {
 	c      *children.Cycle
 	wanted []wanted
-	keep   []noted         // those of patches that are to stand
+	keep   []place         // those of patches that are to stand
 	held   map[string]bool // ids of declarations of which it is not known what they want: what they have set stays
 	first  error
 }
@@ -173,7 +174,7 @@ func (r *round) prepare(ctx context.Context, in patch) error {
 	if err != nil {
 		return err
 	}
-	note := noteFor(in.ID, obj)
+	at := placeOf(in.ID, obj)
 	if err := c.MayRead(ctx, in.GVK, obj.GetNamespace(), obj.GetName()); err != nil {
 		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
 			r.held[in.Declaration.ID] = true
@@ -192,7 +193,7 @@ func (r *round) prepare(ctx context.Context, in patch) error {
 		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, c.Absent(called))
 		return nil // where there was one, nothing of it is left to take back
 	case live.GetDeletionTimestamp() != nil:
-		r.keep = append(r.keep, note)
+		r.keep = append(r.keep, at)
 		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, called+" is being deleted")
 		return nil
 	case live.GetUID() == c.Stored.GetUID():
@@ -207,7 +208,7 @@ func (r *round) prepare(ctx context.Context, in patch) error {
 	if taken := patchesOn(live, v1alpha1.PatchManager(c.Stored.GetUID(), in.ID)); taken >= maxOnObject {
 		return stage.NewPermanent(v1alpha1.ReasonConflict, fmt.Errorf("%s has %d patches of Orkestra, which is as many as an object may have", called, taken))
 	}
-	r.keep, r.wanted = append(r.keep, note), append(r.wanted, wanted{in: in, obj: obj, live: live})
+	r.keep, r.wanted = append(r.keep, at), append(r.wanted, wanted{in: in, obj: obj, live: live})
 	return nil
 }
 
@@ -227,12 +228,15 @@ func (r *round) note(ctx context.Context, former []noted) error {
 	if len(r.keep) > maxPatches {
 		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("%d objects are to be patched; one resource may patch %d", len(r.keep), maxPatches))
 	}
-	for _, n := range r.keep {
-		if !slices.Contains(former, n) {
-			if err := write(ctx, r.c, slices.Concat(former, r.keep)); err != nil {
-				return err
-			}
-			break
+	all := slices.Clone(former)
+	for _, at := range r.keep {
+		if n, found := find(all, at); !found {
+			all = append(all, n)
+		}
+	}
+	if len(all) > len(former) {
+		if err := write(ctx, r.c, all); err != nil {
+			return err
 		}
 	}
 	if len(r.wanted) == 0 {
@@ -244,8 +248,7 @@ func (r *round) note(ctx context.Context, former []noted) error {
 // patch sets what is wanted, and gives what has failed.
 func (r *round) patch(ctx context.Context, all []wanted) (failed []wanted, first error) {
 	for _, w := range all {
-		manager := v1alpha1.PatchManager(r.c.Stored.GetUID(), w.in.ID)
-		action, err := r.c.Ports.Patcher.Patch(ctx, apply.Patch{Manager: manager, Object: w.obj}, w.live)
+		out, err := r.set(ctx, w)
 		if err != nil {
 			if refused, ok := errors.AsType[*apply.RefusedError](err); ok {
 				err = stage.NewPermanent(refused.Reason, err) // whose field it is changes with the target, which is watched
@@ -255,11 +258,28 @@ func (r *round) patch(ctx context.Context, all []wanted) (failed []wanted, first
 			failed, first = append(failed, w), cmp.Or(first, fmt.Errorf("%s: %w", w.in.Label(ctx, r.c), err))
 			continue
 		}
-		if action != apply.None {
-			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: action})
+		if out.Contention != "" {
+			r.c.Contend(out.Contention)
+			r.c.ReconcileAt(out.ReconcileAt)
+		}
+		if out.Action != apply.None {
+			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: out.Action})
 		}
 	}
 	return failed, first
+}
+
+// set sets one patch. What it takes from others is noted first.
+func (r *round) set(ctx context.Context, w wanted) (apply.Outcome, error) {
+	at := w.place()
+	former, _ := find(read(r.c.Stored), at)
+	if why := former.mayNotReturn(r.c.Plan); why != "" {
+		return apply.Outcome{}, stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("what the patch has taken can't be given back: %s", why))
+	}
+	return r.c.Ports.Patcher.Patch(ctx, apply.Patch{
+		Manager: v1alpha1.PatchManager(r.c.Stored.GetUID(), w.in.ID), Object: w.obj, Force: w.in.Force, Taken: former.Taken,
+		Keep: func(ctx context.Context, fields *taken.Fields) error { return keep(ctx, r.c, at, fields) },
+	}, w.live)
 }
 
 // takeBack takes back what is noted and nobody wants any more.
@@ -267,7 +287,7 @@ func (r *round) takeBack(ctx context.Context) (taken bool, first error) {
 	var left []noted
 	all := read(r.c.Stored)
 	for _, n := range all {
-		if slices.Contains(r.keep, n) || r.holds(n) {
+		if slices.Contains(r.keep, n.place) || r.holds(n) {
 			left = append(left, n)
 			continue
 		}
@@ -291,54 +311,4 @@ func (r *round) holds(n noted) bool {
 		}
 	}
 	return false
-}
-
-// TakeBack takes back everything that a resource has patched: it goes.
-func TakeBack(ctx context.Context, c *children.Cycle) error {
-	var errs []error
-	for _, n := range read(c.Stored) {
-		errs = append(errs, takeBack(ctx, c, n))
-	}
-	return errors.Join(errs...)
-}
-
-// Undo takes back everything that a resource has patched, outside of its cycles: its box goes, with all that it has made. left says what could not
-// be taken back.
-func Undo(ctx context.Context, patcher stage.Patcher, resource *unstructured.Unstructured) (left []string, err error) {
-	for _, n := range read(resource) {
-		one, err := n.withdraw(ctx, patcher, resource)
-		if err != nil {
-			return left, err
-		}
-		if one != "" {
-			left = append(left, one)
-		}
-	}
-	return left, nil
-}
-
-// takeBack takes back one patch. What can't be taken back is left, and said.
-func takeBack(ctx context.Context, c *children.Cycle, n noted) error {
-	left, err := n.withdraw(ctx, c.Ports.Patcher, c.Stored)
-	if left != "" {
-		c.Warn(v1alpha1.ReasonPatchLeft, left)
-	}
-	return err
-}
-
-// withdraw takes back a patch of a resource. left says what could not be taken back; empty: nothing.
-func (n noted) withdraw(ctx context.Context, patcher stage.Patcher, resource *unstructured.Unstructured) (left string, err error) {
-	target := n.target()
-	out, err := patcher.Withdraw(ctx, v1alpha1.PatchManager(resource.GetUID(), n.ID), target)
-	switch {
-	case meta.IsNoMatchError(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("%s: %w", n.ID, err)
-	case len(out.Left) > 0:
-		what := stage.Describe(target.GroupVersionKind(), target.GetNamespace(), target.GetName())
-		return fmt.Sprintf("%s: %s keeps %s as it was set: %s", n.ID, what, strings.Join(out.Left, ", "), out.Why), nil
-	default:
-		return "", nil
-	}
 }

@@ -35,6 +35,8 @@ type Plan struct {
 	// AccountProblem says why the box can't act as its account. The plan then serves deletions alone, as the manager: it deletes children
 	// that are marked as the box's, and takes Orkestra's finalizer off. It writes nothing else, no status either.
 	AccountProblem identity.Problem
+	// MayGrant says that the operator lets boxes make what grants rights.
+	MayGrant bool
 	// Runtime holds the limits of the sub-controller.
 	Runtime Runtime
 	// Finalizers are put on each resource, Orkestra's last.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/external"
 )
 
@@ -39,9 +40,10 @@ type Applier interface {
 // Patcher sets fields of objects that others own, and takes them back.
 type Patcher interface {
 	// Patch sets what a patch says of an object that lives; it sends nothing where nothing differs.
-	Patch(ctx context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Action, error)
-	// Withdraw takes back what a field manager has set of an object, which is given by its kind and name. One that is gone is no error.
-	Withdraw(ctx context.Context, manager string, target *unstructured.Unstructured) (apply.Withdrawn, error)
+	Patch(ctx context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error)
+	// Withdraw takes back what a field manager has set of an object, which is given by its kind and name, and gives back what it has taken. One
+	// that is gone is no error.
+	Withdraw(ctx context.Context, manager string, target *unstructured.Unstructured, former *taken.Fields) (apply.Withdrawn, error)
 }
 
 // Marker writes the metadata of resources: finalizers, label and annotations.

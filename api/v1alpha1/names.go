@@ -54,7 +54,7 @@ const (
 	// AnnotationNamespaces lists, separated by commas, the other namespaces that templates have led to and in which a resource may have
 	// children.
 	AnnotationNamespaces = GroupName + "/namespaces"
-	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch.
+	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch, and what a forced one has taken.
 	AnnotationPatches = GroupName + "/patches"
 	// AnnotationDeclaration is the id of the declaration that a child stands for.
 	AnnotationDeclaration = GroupName + "/declaration"

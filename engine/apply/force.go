@@ -49,7 +49,7 @@ func (p Patcher) take(ctx context.Context, patch Patch, cached *unstructured.Uns
 	if err := mayTake(lost); err != nil {
 		return Outcome{}, err
 	}
-	noted, err := patch.keep(ctx, live, patch.Taken, slices.Concat(kept, returned, lost))
+	noted, err := patch.keep(ctx, live, patch.Taken, taken.Together(slices.Concat(kept, returned), lost))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,7 +60,7 @@ func (p Patcher) take(ctx context.Context, patch Patch, cached *unstructured.Uns
 	if err := p.giveBack(ctx, patch.Manager, answer, returned, true); err != nil {
 		return Outcome{}, err
 	}
-	if _, err = patch.keep(ctx, live, noted, slices.Concat(kept, lost)); err != nil {
+	if _, err = patch.keep(ctx, live, noted, taken.Together(kept, lost)); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Action: Changed, Object: answer, Drift: takenFrom(lost)}, nil

@@ -15,14 +15,18 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 )
 
 // patcher notes what is patched and taken back, in its order.
 type patcher struct {
 	*ports
 
-	sent    []string
-	refuses map[string]error // by the name of the target
+	sent     []string
+	refuses  map[string]error // by the name of the target
+	takes    *taken.Fields    // what each patch takes
+	forced   bool             // the last patch was
+	returned *taken.Fields    // by the last that was taken back
 }
 
 func newPatcher(others ...*unstructured.Unstructured) *patcher {
@@ -31,15 +35,22 @@ func newPatcher(others ...*unstructured.Unstructured) *patcher {
 	return p
 }
 
-func (p *patcher) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error) {
+func (p *patcher) Patch(ctx context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error) {
 	if err := p.refuses[live.GetName()]; err != nil {
 		return apply.Outcome{}, err
+	}
+	p.forced = patch.Force
+	if p.takes != nil {
+		if err := patch.Keep(ctx, p.takes); err != nil {
+			return apply.Outcome{}, err
+		}
 	}
 	p.sent = append(p.sent, fmt.Sprintf("%s %s %v %v", patch.Manager, live.GetName(), patch.Object.Object["data"], patch.Object.GetLabels()))
 	return apply.Outcome{Action: apply.Changed, Object: live}, nil
 }
 
-func (p *patcher) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured, _ *taken.Fields) (apply.Withdrawn, error) {
+func (p *patcher) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured, former *taken.Fields) (apply.Withdrawn, error) {
+	p.returned = former
 	p.sent = append(p.sent, fmt.Sprintf("%s %s taken back", manager, target.GetName()))
 	return apply.Withdrawn{}, p.refuses[target.GetName()]
 }
@@ -227,6 +238,52 @@ func TestPatchesHaveLimits(t *testing.T) {
 	g.Expect(p.taken()).To(gomega.BeEmpty())
 }
 
+// What a forced patch takes is noted before it is taken, and is given to who takes it back.
+func TestWhatAForcedPatchTakesIsKept(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPatcher(theirConfig("one"))
+	field := taken.Field{Holder: taken.Holder{Manager: "helm", Operation: "Update", APIVersion: "v1"}, Path: []string{"f:data", "f:a"}, Value: []byte(`"former"`)}
+	p.takes = &taken.Fields{UID: "t1", Fields: []taken.Field{field}}
+	plan := planOf(t, `{onReconcile: {patches: [{id: one, force: true, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {a: b}}}]}}`)
+	r, err := p.run(plan, website(t, `{}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.forced).To(gomega.BeTrue())
+	g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).To(gomega.Equal(
+		`[{"id":"one","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"one","taken":{"uid":"t1","fields":[` +
+			`{"manager":"helm","operation":"Update","apiVersion":"v1","path":["f:data","f:a"],"value":"former"}]}}]`))
+	marked := r.Stored.DeepCopy()
+	p.returned = nil
+	_, err = p.run(planOf(t, `{}`), r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.returned).To(gomega.Equal(p.takes))
+
+	p.takes.Fields[0].Value = []byte(`"` + strings.Repeat("x", 70000) + `"`)
+	p.taken()
+	r, err = p.run(plan, website(t, `{}`))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`"helm" manages data.a, whose value has 70002 bytes`)))
+	g.Expect(err.Error()).NotTo(gomega.ContainSubstring("xxx"))
+	g.Expect(p.taken()).To(gomega.BeEmpty())
+	g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).NotTo(gomega.ContainSubstring("xxx"))
+
+	g.Expect(patches.Marks(marked)).To(gomega.HaveLen(1), "a resource that is let go keeps it")
+	g.Expect(patches.Marks(website(t, `{}`))).To(gomega.BeEmpty())
+}
+
+// Who forges what was taken must not make the manager grant rights, or write marks.
+func TestAForgedFormerValueGrantsNothing(t *testing.T) {
+	const note = `[{"id":"x","apiVersion":"v1","kind":"Namespace","name":"n","taken":{"uid":"t1","fields":[{"manager":"m","operation":"Update","apiVersion":"v1","path":["f:metadata","f:labels","f:%s"],"value":"%s"}]}}]`
+	for label, value := range map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "orkestra.orkspace.io/box": "other"} {
+		g := gomega.NewWithT(t)
+		p := newPatcher()
+		stored := website(t, `{}`)
+		stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: fmt.Sprintf(note, label, value)})
+		r, err := p.run(planOf(t, `{}`), stored)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(p.taken()).To(gomega.BeEmpty())
+		g.Expect(fmt.Sprint(r.Events)).To(gomega.ContainSubstring("what was taken of it is not given back"))
+	}
+}
+
 // What is patched is told apart by the fields that are read of it: what is refused is not sent.
 func TestWhatIsNotPatched(t *testing.T) {
 	child := theirConfig("child")
@@ -261,7 +318,10 @@ func TestWhatIsNotPatched(t *testing.T) {
 func TestMistakesOfPatches(t *testing.T) {
 	const head = "target: {apiVersion: v1, kind: ConfigMap, name: a}, "
 	for patch, want := range map[string]string{
-		head + "patch: {}":      "patch: Required value: the fields to set",
+		head + "patch: {}": "patch: Required value: the fields to set",
+		head + "patch: {data: {a: b}}, force: '{{ .spec.host }}'":                             "force",
+		head + "patch: {data: {a: b}}, force: sometimes":                                      "force",
+		"target: {apiVersion: v1, kind: Secret, name: a}, patch: {data: {a: b}}, force: true": "force: Forbidden: the former values of what is taken are kept in an annotation",
 		"patch: {data: {a: b}}": "target.name: Required value: the object to patch",
 		"target: {apiVersion: v1, kind: '{{ .spec.host }}', name: a}, patch: {a: b}":                                                        "target.kind",
 		"target: {apiVersion: v1, kind: ConfigMpa, name: a}, patch: {data: {a: b}}":                                                         `v1 has no such kind, did you mean "ConfigMap"?`,

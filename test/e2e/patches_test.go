@@ -190,6 +190,41 @@ onReconcile:
 		w.settled(ctx, "next")
 	})
 
+	It("take what others hold where they are told to, and give it back with its former manager", func(ctx context.Context) {
+		w := newWorld(ctx)
+		const forced = `
+resync: 24h
+onReconcile:
+  patches:
+  - {id: url, force: true, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, when: [{field: spec.mode, notEquals: "off"}], patch: {data: {url: "http://{{ .spec.mode }}", more: m}}}
+`
+		w.running(ctx, w.box(ctx, forced))
+		theirs := w.owned(ctx, "theirs", map[string]string{"url": "former", "own": "x"})
+		w.website(ctx, "web", `{mode: x}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "x", "url": "http://x", "more": "m"})
+		Expect(w.settled(ctx, "web").GetAnnotations()[v1alpha1.AnnotationPatches]).To(And(ContainSubstring(`"manager":"somebody"`), ContainSubstring(`"value":"former"`)))
+		nothingSent(ctx, w, "web")
+
+		By("changing another field, and what is set")
+		w.merge(ctx, theirs, `{"data":{"own":"z"}}`)
+		w.website(ctx, "web", `{mode: z}`)
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "url": "http://z", "more": "m"})
+
+		By("patching the same field for another resource")
+		w.website(ctx, "next", `{mode: other}`)
+		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `, another patch, manages data.url`)
+		Expect(kube.Delete(ctx, w.ref("next"))).To(Succeed())
+		w.gone(ctx, w.ref("next"), "next")
+
+		By("deleting the resource")
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		w.gone(ctx, w.ref("web"), "web")
+		w.hasData(ctx, "theirs", map[string]string{"own": "z", "url": "former"})
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+		Expect(theirs.ManagedFields).To(ContainElement(And(HaveField("Manager", "somebody"), HaveField("Operation", metav1.ManagedFieldsOperationUpdate),
+			HaveField("FieldsV1.Raw", ContainSubstring(`f:url`)))))
+	})
+
 	It("are refused for children of Orkestra, and for the resource itself", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, `
@@ -254,7 +289,8 @@ spec:
 			`{onReconcile: {patches: [{T, patch: {metadata: {finalizers: [a/b]}}}]}}`:                                                   `spec.onReconcile.patches[0].patch.metadata.finalizers: not for a patch to set`,
 			`{onReconcile: {patches: [{T, patch: {metadata: {labels: {orkestra-owner: a}}}}]}}`:                                         `spec.onReconcile.patches[0].patch.metadata.labels`,
 			`{onReconcile: {patches: [{T, patch: {dat: {a: b}}}]}}`:                                                                     `spec.onReconcile.patches[0].patch.dat: unknown field, did you mean "data"?`,
-			`{onReconcile: {patches: [{T, patch: {data: {a: b}}, force: true}]}}`:                                                       `spec.onReconcile.patches[0].force: unknown field`,
+			`{onReconcile: {patches: [{target: {apiVersion: v1, kind: Secret, name: a}, patch: {data: {a: Yg==}}, force: true}]}}`:      `spec.onReconcile.patches[0].force: the former values of what is taken are kept in an annotation`,
+			`{onReconcile: {configmaps: [{data: {a: b}, force: true}]}}`:                                                                `spec.onReconcile.configmaps[0].force: unknown field`,
 			`{onReconcile: {patches: [{T, patch: {data: {a: b}}, once: true}]}}`:                                                        `spec.onReconcile.patches[0].once: it says how a child is made`,
 			`{onReconcile: {patches: [{T, patch: {data: {a: b}}}, {T, patch: {data: {c: d}}}]}}`:                                        `spec.onReconcile.patches[1]: Duplicate value`,
 			`{onReconcile: {patches: [{target: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: a}, patch: {rules: []}}]}}`: `Role grants rights`,

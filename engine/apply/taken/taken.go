@@ -15,6 +15,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Fields are those that one patch has taken of one object.
@@ -90,10 +91,13 @@ func By(manager string, before, after *unstructured.Unstructured) ([]Field, erro
 			ours = ours.Union(e.set)
 		}
 	}
+	if len(had) == 0 {
+		had = untracked(before, after, ours)
+	}
 	var all []Field
 	for _, e := range had {
 		lost := e.set
-		if kept := left[e.holder]; kept != nil {
+		if kept := left[e.holder]; kept != nil && len(before.GetManagedFields()) > 0 {
 			lost = lost.Difference(kept)
 		}
 		if e.holder.Manager == manager {
@@ -112,12 +116,28 @@ func By(manager string, before, after *unstructured.Unstructured) ([]Field, erro
 	return all, nil
 }
 
+// firstHolder manages all fields of an object without managed fields: the API server says so at the first apply.
+const firstHolder = "before-first-apply"
+
+// untracked is the entry of an object whose fields nobody is known to manage, as of those that are about to change.
+func untracked(before, after *unstructured.Unstructured, ours *fieldpath.Set) []entry {
+	set := fieldpath.NewSet()
+	ours.Leaves().Iterate(func(path fieldpath.Path) {
+		was, found := drift.ValueAt(before.Object, path)
+		is, _ := drift.ValueAt(after.Object, path)
+		if found && !value.Same(was, is) {
+			set.Insert(path.Copy())
+		}
+	})
+	return []entry{{holder: Holder{Manager: firstHolder, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: before.GetAPIVersion()}, set: set}}
+}
+
 // fieldAt notes one field that a manager loses.
 func fieldAt(path fieldpath.Path, of entry, before *unstructured.Unstructured, ours *fieldpath.Set) (Field, error) {
 	lost := func(why string) (Field, error) {
 		return Field{}, &LostError{Manager: of.holder.Manager, Field: drift.ManagedPath(path), Why: why}
 	}
-	value, found := drift.ValueAt(before.Object, path)
+	was, found := drift.ValueAt(before.Object, path)
 	switch {
 	case of.holder.APIVersion != before.GetAPIVersion():
 		return lost(fmt.Sprintf("it is named there as a field of %s, and could not be given back as one; patch the object in that version", of.holder.APIVersion))
@@ -133,15 +153,16 @@ func fieldAt(path fieldpath.Path, of entry, before *unstructured.Unstructured, o
 		field.Path = append(field.Path, text)
 	}
 	var err error
-	if field.Value, err = json.Marshal(value); err != nil {
+	if field.Value, err = json.Marshal(was); err != nil {
 		return lost(err.Error())
 	}
 	return field, nil
 }
 
 // Held gives those of the fields that are the manager's to give back: of this very object, and nobody has done anything to them since. Fields that the
-// manager has lost belong to who has taken them, and so do those that somebody else manages as well. A field that its former manager has given up goes
-// with the patch: an apply of that manager has succeeded since, so it did not name the field; or the entry of a list that it was in would be gone.
+// manager has lost belong to who has taken them, and so do those that somebody else manages as well; unless they have their former value again, which
+// the former manager would have kept. A field that its former manager has given up goes with the patch: an apply of that manager has succeeded since,
+// so it did not name the field; or the entry of a list that it was in would be gone.
 func (f *Fields) Held(live *unstructured.Unstructured, manager string) []Field {
 	if f == nil || f.UID != live.GetUID() {
 		return nil
@@ -160,7 +181,10 @@ func (f *Fields) Held(live *unstructured.Unstructured, manager string) []Field {
 	var held []Field
 	for _, field := range f.Fields {
 		path := field.steps()
-		if len(path) == 0 || !ours.Has(path) || others.Has(path) || !entriesStand(path, others) {
+		if len(path) == 0 || !entriesStand(path, others) {
+			continue
+		}
+		if others.Has(path) && !field.stands(live) || !others.Has(path) && !ours.Has(path) {
 			continue
 		}
 		if wrote, found := last[field.Holder]; found && field.Operation == metav1.ManagedFieldsOperationApply && !wrote.Equal(field.Time) {
@@ -169,6 +193,28 @@ func (f *Fields) Held(live *unstructured.Unstructured, manager string) []Field {
 		held = append(held, field)
 	}
 	return held
+}
+
+// stands says whether the field has its former value.
+func (f Field) stands(live *unstructured.Unstructured) bool {
+	is, found := drift.ValueAt(live.Object, f.steps())
+	was, err := decoded(f.Value)
+	return found && err == nil && value.Same(is, was)
+}
+
+// Together gives what is held and what is taken now. Who has updated a field to the value that it had before it was taken would have changed nothing
+// without the patch, and so would not manage it.
+func Together(held, now []Field) []Field {
+	all := slices.Clone(held)
+	for _, f := range now {
+		again := f.Operation == metav1.ManagedFieldsOperationUpdate && slices.ContainsFunc(held, func(h Field) bool {
+			return slices.Equal(h.Path, f.Path) && bytes.Equal(h.Value, f.Value)
+		})
+		if !again {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // entriesStand says whether the entries of lists that a path leads through are there without the patches.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -237,16 +238,16 @@ type remembering struct {
 	stand map[string]string // what each manager has set of an object
 }
 
-func (p *remembering) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Action, error) {
+func (p *remembering) Patch(_ context.Context, patch apply.Patch, live *unstructured.Unstructured) (apply.Outcome, error) {
 	text, err := json.Marshal(patch.Object)
 	if key := patch.Manager + " " + live.GetName(); p.stand[key] != string(text) {
 		p.stand[key], p.sent = string(text), append(p.sent, key)
-		return apply.Changed, err
+		return apply.Outcome{Action: apply.Changed, Object: live}, err
 	}
-	return apply.None, err
+	return apply.Outcome{Action: apply.None, Object: live}, err
 }
 
-func (p *remembering) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured) (apply.Withdrawn, error) {
+func (p *remembering) Withdraw(_ context.Context, manager string, target *unstructured.Unstructured, _ *taken.Fields) (apply.Withdrawn, error) {
 	p.sent = append(p.sent, "taken back "+manager+" "+target.GetName())
 	delete(p.stand, manager+" "+target.GetName())
 	return apply.Withdrawn{}, nil

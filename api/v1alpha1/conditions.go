@@ -49,6 +49,7 @@ const (
 	ReasonWaitingForDependency = "WaitingForDependency" // a box in dependsOn is not there yet
 	ReasonWaitingForCross      = "WaitingForCross"      // a required cross target is absent
 	ReasonWaitingForTarget     = "WaitingForTarget"     // the object that a patch is for is absent
+	ReasonWaitingForRelease    = "WaitingForRelease"    // another box still holds an object of others
 	ReasonNamespaceWithdrawn   = "NamespaceWithdrawn"   // a namespace no longer lets the resource in; what is there stays as it is
 	ReasonWaitingForGate       = "WaitingForGate"       // a wait gate is false
 	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled

@@ -10,6 +10,9 @@ import (
 
 // Labels that Orkestra puts on resources, children, and what it keeps of boxes.
 const (
+	// LabelServedBy is the name of the box that serves an object of others, where something has to be noted on that. It is a label, because
+	// some controllers copy annotations to what they make, and because the objects that carry it are found by it.
+	LabelServedBy = GroupName + "/served-by"
 	// LabelManaged is "true" on every resource and child that Orkestra manages.
 	LabelManaged = GroupName + "/managed"
 	// LabelOwner is the name of the resource that a child was made for, shortened to a valid label value. It has no prefix, because

@@ -22,6 +22,8 @@ import (
 type Marks struct {
 	// Finalizers that must be there.
 	Finalizers []string
+	// Labels of ours.
+	Labels map[string]string
 	// Annotations of ours.
 	Annotations map[string]string
 	// Fewer has them written although the resource has all: it has more, which go.
@@ -30,24 +32,29 @@ type Marks struct {
 
 // On says whether a resource has all marks, and none that an earlier spec of the box put there.
 func (m Marks) On(resource *unstructured.Unstructured) bool {
-	for _, f := range m.Finalizers {
-		if !slices.Contains(resource.GetFinalizers(), f) {
-			return false
-		}
-	}
 	annotations := resource.GetAnnotations()
-	for k, v := range m.Annotations {
-		if annotations[k] != v {
-			return false
-		}
-	}
 	for _, k := range []string{v1alpha1.AnnotationFinalizers, v1alpha1.AnnotationRolledBack} {
 		// Of these two, one that is there but no longer wanted must be removed as well, by the next apply.
 		if annotations[k] != m.Annotations[k] {
 			return false
 		}
 	}
-	return resource.GetLabels()[v1alpha1.LabelManaged] == v1alpha1.True
+	return m.Carried(resource)
+}
+
+// Carried says whether a resource has all marks. It may have more.
+func (m Marks) Carried(resource *unstructured.Unstructured) bool {
+	lacks := func(finalizer string) bool { return !slices.Contains(resource.GetFinalizers(), finalizer) }
+	return !slices.ContainsFunc(m.Finalizers, lacks) && has(resource.GetLabels(), m.Labels) && has(resource.GetAnnotations(), m.Annotations)
+}
+
+func has(all, wanted map[string]string) bool {
+	for k, v := range wanted {
+		if all[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 // OwnFinalizers are those of a box besides Orkestra's, as the annotation of a resource lists them.
@@ -90,9 +97,15 @@ func (m Marker) Mark(ctx context.Context, resource *unstructured.Unstructured, m
 		return resource, nil
 	}
 	obj := nothing(resource)
-	obj.SetLabels(map[string]string{v1alpha1.LabelManaged: v1alpha1.True})
-	obj.SetAnnotations(marks.Annotations)
-	obj.SetFinalizers(marks.Finalizers)
+	if len(marks.Labels) > 0 {
+		obj.SetLabels(marks.Labels)
+	}
+	if len(marks.Annotations) > 0 {
+		obj.SetAnnotations(marks.Annotations)
+	}
+	if len(marks.Finalizers) > 0 {
+		obj.SetFinalizers(marks.Finalizers)
+	}
 	answer, err := m.applyMarks(ctx, obj)
 	if err != nil {
 		return nil, fmt.Errorf("marking %s %q: %w", resource.GetKind(), resource.GetName(), err)
@@ -154,6 +167,18 @@ func (m Marker) Gone(ctx context.Context, resource *unstructured.Unstructured) (
 // Metadata reads that of a resource from the API server; nil: there is none of its name.
 func (m Marker) Metadata(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := m.requests.metadata(ctx, targetOf(resource))
+	switch {
+	case IsGone(err, resource):
+		return nil, nil //nolint:nilnil // see the comment above
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", resource.GetKind(), resource.GetName(), err)
+	}
+	return live, nil
+}
+
+// Read reads a resource from the API server; nil: there is none of its name.
+func (m Marker) Read(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := m.requests.get(ctx, targetOf(resource))
 	switch {
 	case IsGone(err, resource):
 		return nil, nil //nolint:nilnil // see the comment above

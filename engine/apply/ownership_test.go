@@ -263,7 +263,7 @@ func TestFinalizersThatSomeRevisionNames(t *testing.T) {
 }
 
 func TestMarksOn(t *testing.T) {
-	marks := Marks{Finalizers: []string{"a/b", v1alpha1.Finalizer}, Annotations: map[string]string{v1alpha1.AnnotationManagedBy: "website"}}
+	marks := Marks{Finalizers: []string{"a/b", v1alpha1.Finalizer}, Labels: map[string]string{v1alpha1.LabelManaged: "true"}, Annotations: map[string]string{v1alpha1.AnnotationManagedBy: "website"}}
 	full := func(o *unstructured.Unstructured) {
 		o.SetFinalizers([]string{v1alpha1.Finalizer, "other/x", "a/b"})
 		o.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "website", "x": "y"})

@@ -102,7 +102,7 @@ func (o *Owners) FindForgotten(kind schema.GroupVersionKind, snapshots []rollbac
 	for _, of := range snapshots {
 		watched := of.Key.Namespace == "" || namespaces == nil || slices.Contains(namespaces, of.Key.Namespace)
 		if watched && !lives(of.UID) {
-			o.add(&owner{resource: stub(kind, of.Key, of.UID), kept: true, found: true})
+			o.add(&owner{resource: stub(kind, of.Key, of.UID), kept: true, found: true, left: o.Plan().CRD.OfOthers})
 		}
 	}
 }
@@ -142,43 +142,6 @@ func groupOf(ref *metav1.OwnerReference) string {
 		return ref.APIVersion // no group is called so
 	}
 	return gv.Group
-}
-
-// leave deletes the children of an object of others that is not selected any more, and says whether nothing is left to do. The API server is
-// asked for the object first: one that is gone is the garbage collector's, and one that is selected again keeps its children. A box that is
-// suspended deletes nothing; it looks again when it goes on.
-func (o *Owners) leave(ctx context.Context, one *owner) bool {
-	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
-	if o.Plan().CleanupOnly {
-		return true
-	}
-	err := o.Writer.ResolveUnconfirmed(ctx, one.resource.GetUID())
-	if err == nil && !o.HasChildren(one.resource) {
-		return true
-	}
-	var live *unstructured.Unstructured
-	if err == nil {
-		live, err = o.Writer.Metadata(ctx, one.resource)
-	}
-	switch {
-	case err != nil:
-		logger.Error(err, "An object that left the selection could not be read")
-		return false
-	case live == nil || live.GetUID() != one.resource.GetUID():
-		one.left = false // the garbage collector has its time
-		return false
-	case o.Plan().Selection.Selects(live):
-		return true // it is back, and its event is on the way
-	}
-	left, err := o.DeleteChildren(ctx, one.resource)
-	if _, refused := errors.AsType[*apply.RefusedError](err); refused && !left {
-		logger.Info("Children of an object that left the selection stay as they are", "reason", err.Error())
-		return true
-	}
-	if err != nil {
-		logger.Error(err, "Children of an object that left the selection could not be deleted")
-	}
-	return err == nil && !left
 }
 
 // HasChildren says whether the box has made something for an owner that is there still.

@@ -60,6 +60,8 @@ type Writer interface {
 	Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error)
 	// Metadata reads that of a resource from the API server, past every cache; nil: it no longer exists.
 	Metadata(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// Read reads a resource from the API server, past every cache; nil: it no longer exists.
+	Read(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// ResolveUnconfirmed finds the children of an owner of which it is not known whether they were made.
 	ResolveUnconfirmed(ctx context.Context, owner types.UID) error
 }
@@ -97,8 +99,9 @@ type owner struct {
 	resource *unstructured.Unstructured
 	// lost says that our finalizer held it. Otherwise its children are in the backlog of the garbage collector.
 	lost bool
-	// left says that it is an object of others that the watch shows no more: it is gone, or not selected any more.
-	left bool
+	// left says that it is an object of others that the watch shows no more: it is gone, or not selected any more. marked says that it carries
+	// marks of the box, so that it is let go by a cycle of its own (see Leaving), and held that our finalizer is among them.
+	left, marked, held bool
 	// due is when its children are deleted or looked for next. delay is how far away that was when it was set: if more than that is
 	// left, the clock has been set back.
 	due   time.Time
@@ -111,8 +114,10 @@ type owner struct {
 
 // Lost remembers a resource that is gone, by its last state, if it had our finalizer and no deletion time. With a deletion time, the
 // stage deletion has taken care of it; without our finalizer, it was let go.
+//
+// An object of others is not lost because its watch says so: it may have left the selection (see Left).
 func (o *Owners) Lost(resource *unstructured.Unstructured) {
-	if resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
+	if !o.Plan().CRD.OfOthers && resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
 		o.add(&owner{resource: resource, lost: true})
 	}
 }
@@ -138,7 +143,12 @@ func (o *Owners) Deleted(resource *unstructured.Unstructured) {
 // Left remembers an object of others that is not shown any more, or not selected. Whether it is gone, or is there and not selected, is asked
 // before anything is deleted.
 func (o *Owners) Left(resource *unstructured.Unstructured) {
-	o.add(&owner{resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), left: true})
+	one := &owner{
+		resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), left: true, marked: o.Plan().Holds(resource),
+		kept: o.Snapshots.Keeps(resource.GetUID()),
+	}
+	one.held = one.marked && resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
+	o.add(one)
 }
 
 // stub is an owner of which nothing is known but its kind, name and UID.
@@ -160,6 +170,13 @@ func (o *Owners) add(one *owner) {
 		o.all = map[types.NamespacedName][]*owner{}
 	}
 	key := client.ObjectKeyFromObject(one.resource)
+	if at := slices.IndexFunc(o.all[key], func(known *owner) bool {
+		return known.left && one.left && known.resource.GetUID() == one.resource.GetUID()
+	}); at >= 0 {
+		known := o.all[key][at]
+		known.marked, known.held, known.kept, known.due = known.marked || one.marked, known.held || one.held, known.kept || one.kept, one.due
+		return
+	}
 	o.all[key] = append(o.all[key], one)
 }
 
@@ -202,6 +219,9 @@ func (o *Owners) dueOf(key types.NamespacedName) (due []*owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, one := range o.all[key] {
+		if one.left && one.marked {
+			continue // a cycle lets it go
+		}
 		if left := one.due.Sub(now); left <= 0 || left > one.delay {
 			due = append(due, one)
 		}
@@ -262,7 +282,7 @@ func (o *Owners) CleanUp(ctx context.Context, key types.NamespacedName) time.Dur
 // cleanUp deletes the children of one owner, and says whether none is left.
 func (o *Owners) cleanUp(ctx context.Context, one *owner) bool {
 	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
-	if one.kept {
+	if one.kept && !one.left {
 		if err := o.forget(ctx, one); err != nil {
 			logger.Error(err, "Snapshots of a resource that is gone could not be deleted")
 			return false

@@ -122,6 +122,10 @@ func (c *cluster) Metadata(context.Context, *unstructured.Unstructured) (*unstru
 	return c.live, c.err
 }
 
+func (c *cluster) Read(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.Metadata(ctx, resource)
+}
+
 func (c *cluster) Gone(context.Context, *unstructured.Unstructured) (bool, error) {
 	return !c.there, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
-	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -25,7 +24,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		Found:          true,
 		AwaitsOwnWrite: st.own.version != "" && !c.Resources.Seen(c.record.Key, st.own.version),
 		Deleting:       stored.GetDeletionTimestamp() != nil,
-		Held:           release.Held(stored) || plan.CRD.OfOthers && c.Owners.HasChildren(stored),
+		Held:           plan.Holds(stored) || plan.CRD.OfOthers && c.Owners.HasChildren(stored),
 		Marked:         plan.Marked(stored),
 		Selected:       plan.Selection.Selects(stored),
 		Released:       st.released,

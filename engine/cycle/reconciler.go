@@ -143,6 +143,8 @@ type cycle struct {
 	st     *state
 	slot   *worker.Slot
 	record *Record
+
+	leavingSince time.Time // since when an object of others is not selected; zero: it is
 }
 
 // Reconcile runs one cycle of a resource: it gathers the facts, decides, acts, and reports what came of it. What the process
@@ -162,11 +164,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 		defer r.Notifier.BoxChanged(r.Box)
 	}
 	stored, found := r.Resources.Get(key)
+	leaving, since := r.Owners.Leaving(ctx, key, stored)
 	// A former resource of this name may have left children behind. That does not depend on what there is now under the name.
 	if next := r.Owners.CleanUp(ctx, key); next > 0 {
 		r.Queue.EnqueueLow(next, key)
 	}
 	c.record.Began = r.Clock.Now()
+	if leaving != nil {
+		c.leave(ctx, leaving, since)
+		return
+	}
 	if found {
 		c.stored, c.st, c.record.Resource = stored, r.states.of(key, stored.GetUID()), stored
 	}
@@ -273,6 +280,31 @@ func (c *cycle) retry(ctx context.Context) bool {
 	return true
 }
 
+// leave lets go of an object of others that left the selection: what its deletion would do to what was made for it is done, and then the marks on
+// it come off.
+func (c *cycle) leave(ctx context.Context, live *unstructured.Unstructured, since time.Time) {
+	c.stored, c.st, c.record.Resource = live, c.states.of(c.record.Key, live.GetUID()), live
+	c.leavingSince = since
+	c.record.Decision = Decision{Action: Release, Why: "the object left the selection"}
+	if !c.execute(ctx) {
+		return
+	}
+	c.record.Took = c.Clock.Since(c.record.Began)
+	reporting{c}.report(ctx)
+	if !c.record.Run.Released {
+		return
+	}
+	c.Owners.Let(live)
+	c.forget()
+	if _, shown := c.Resources.Get(c.record.Key); shown {
+		*c.st = state{uid: live.GetUID(), released: true}
+	} else {
+		c.states.forget(c.record.Key)
+	}
+	c.Notifier.BoxChanged(c.Box) // it may wait for this one
+	log.FromContext(ctx).Info("Object released: it left the selection")
+}
+
 // forget drops what is known of a resource that is gone, or that is not the box's.
 func (c *cycle) forget() {
 	key := c.record.Key
@@ -292,7 +324,7 @@ func (c *cycle) release(ctx context.Context) {
 	c.Tracker.Forget(c.record.Key)
 	c.Observer.Forget(c.record.Key)
 	c.waiters.note(c.record.Key, false)
-	if c.record.Plan.CRD.OfOthers { // it carries no marks; what was made for it goes
+	if c.record.Plan.CRD.OfOthers { // what was made for it goes, once the API server has said that it is not selected
 		*c.st = state{uid: c.st.uid, released: true}
 		c.Owners.Left(c.stored)
 		if next := c.Owners.CleanUp(ctx, c.record.Key); next > 0 {

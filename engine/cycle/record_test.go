@@ -15,7 +15,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
-	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/status"
 )
 
@@ -112,11 +111,12 @@ func TestResultOf(t *testing.T) {
 func TestMarkedAndPaused(t *testing.T) {
 	g := NewWithT(t)
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	g.Expect(release.Held(obj)).To(BeFalse())
+	plan := &pipeline.Plan{}
+	g.Expect(plan.Holds(obj)).To(BeFalse())
 	g.Expect(paused(obj)).To(BeFalse())
 	obj.SetFinalizers([]string{"a/b", v1alpha1.Finalizer})
 	obj.SetAnnotations(map[string]string{v1alpha1.AnnotationPaused: "true"})
-	g.Expect(release.Held(obj)).To(BeTrue())
+	g.Expect(plan.Holds(obj)).To(BeTrue())
 	g.Expect(paused(obj)).To(BeTrue())
 	obj.SetDeletionTimestamp(new(metav1.Now()))
 	g.Expect(paused(obj)).To(BeFalse(), "a pause holds no deletion back")

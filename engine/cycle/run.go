@@ -30,7 +30,10 @@ func (c *cycle) execute(ctx context.Context) bool {
 	c.record.Repeats = c.repeats()
 	reading := c.Observer.For(c.record.Key)
 	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
-	err := mayRead(ctx, reading, c.record.Plan.CRD.Kind, c.stored)
+	var err error
+	if c.leavingSince.IsZero() {
+		err = mayRead(ctx, reading, c.record.Plan.CRD.Kind, c.stored)
+	}
 	if err == nil {
 		err = c.runPlan(ctx)
 	}
@@ -94,7 +97,8 @@ func (c *cycle) runPlan(ctx context.Context) error {
 	if err := c.Inventory.Refill(ctx); err != nil {
 		return err
 	}
-	if c.stored.GetDeletionTimestamp() != nil {
+	run.LeavingSince = c.leavingSince
+	if c.stored.GetDeletionTimestamp() != nil || !c.leavingSince.IsZero() {
 		// A child whose creation was never answered may exist although no cache shows it, and would be left behind.
 		if err := c.Writer.ResolveUnconfirmed(ctx, c.stored.GetUID()); err != nil {
 			return err
@@ -154,7 +158,7 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 	rec.Resource, rec.Status.Before = run.Stored, c.readyBefore(run.Stored)
 	st.last = last{inputs: run.Inputs, at: run.Now, version: run.Stored.GetResourceVersion(), ready: st.last.ready}
 	var unwritten error
-	if !run.Released { // what was let go gets no status any more
+	if !run.Released && c.leavingSince.IsZero() { // what was let go, or left, gets no status any more
 		unwritten = c.writeStatus(ctx, run.Stored, result)
 		// A declared field may violate the schema in a way that can't be seen beforehand. Then the conditions are written without it.
 		if apierrors.IsInvalid(unwritten) && len(result.Fields) > 0 {

@@ -104,9 +104,10 @@ func spokenRing(ring []string) string {
 // Name implements Stage.
 func (dependencies) Name() string { return stage.StepDependencies }
 
-// Run implements Stage. A resource that is Active goes on, and asks nothing.
+// Run implements Stage. A resource that is Active goes on, and asks nothing. Of an object of others on which that is not noted, the children that
+// it has say so.
 func (s dependencies) Run(_ context.Context, r *Run) (stage.Outcome, error) {
-	if r.Marks.Active {
+	if r.Marks.Active || r.Plan.CRD.OfOthers && !r.Plan.NotesActive && len(r.Living.All()) > 0 {
 		return stage.Next, nil
 	}
 	for i := range s.all {

@@ -29,6 +29,9 @@ func (metadata) Name() string { return stage.StepMetadata }
 
 // Run implements Stage.
 func (s metadata) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	if r.awaitRelease() {
+		return stage.Hold, nil
+	}
 	if s.activates && !r.Marks.Active && r.dependenciesMet() {
 		r.Marks.Activate(r.Now)
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/deletion"
+	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -49,7 +52,7 @@ var controls = map[string][]string{
 
 const podKind = "Pod"
 
-// othersKind checks a box that serves objects of others: it selects some, and has nothing that would write to them.
+// othersKind checks a box that serves objects of others: it selects some, and has nothing that would change what they say.
 func (c *compiler) othersKind() {
 	if !c.Env.CRD.OfOthers {
 		return
@@ -76,31 +79,34 @@ func (c *compiler) othersKind() {
 			c.Fail(field.Forbidden(at.Child(name), "it is for resources of the box's own: the objects of others stay as they are; name values instead"))
 		}
 	}
-	for name, set := range map[string]bool{
-		"finalizers": len(c.Spec.Finalizers) > 0, stage.StepOnCreate: len(c.Spec.OnCreate) > 0, "onDelete": len(c.Spec.OnDelete) > 0, stage.StepDeletion: c.Spec.Deletion != nil,
-		"external": len(c.Spec.External) > 0, "dependsOn": len(c.Spec.DependsOn) > 0,
-		"rollBackOnError": c.Spec.RollBackOnError, "rollback": c.Spec.Rollback != nil,
-	} {
-		if set {
-			c.notWithOthers(at.Child(name))
-		}
+	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !hasGeneration(kind) {
+		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
 }
 
-// notWithOthers refuses what would have to be noted on an object of others.
-func (c *compiler) notWithOthers(at *field.Path) {
-	c.Fail(field.Forbidden(at, "not supported yet for objects of others: it would have to be noted on them"))
+// withoutGeneration are kinds of Kubernetes with a spec whose objects have no metadata.generation.
+var withoutGeneration = map[schema.GroupKind]bool{
+	{Kind: "Service"}: true, {Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: podKind}: true, {Kind: "PersistentVolume"}: true,
+	{Kind: "PersistentVolumeClaim"}: true, {Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: true, {Group: "storage.k8s.io", Kind: "VolumeAttachment"}: true,
 }
 
-// othersChildren checks what is made for objects of others: the garbage collector must be able to delete it with them.
+// hasGeneration says whether objects of a kind have a spec, and a generation that counts its changes: that is what snapshots are of.
+func hasGeneration(kind schema.GroupVersionKind) bool {
+	known := kinds.Schema(kind)
+	if known == nil {
+		return true // a CRD defines it, and the API server counts for all of these
+	}
+	_, has := known.Properties["spec"]
+	return has && !withoutGeneration[kind.GroupKind()]
+}
+
+// othersChildren checks what is made for objects of others, and says what has to be noted on these.
 func (c *compiler) othersChildren() {
 	if !c.Env.CRD.OfOthers {
 		return
 	}
 	at := field.NewPath("spec", "onReconcile")
-	if len(c.declared.Patches) > 0 {
-		c.notWithOthers(at.Child("patches"))
-	}
 	served := schema.FromAPIVersionAndKind(c.Spec.CRD.APIVersion, c.Spec.CRD.Kind).GroupKind()
 	for _, kind := range c.plan.ChildKinds {
 		switch {
@@ -108,19 +114,69 @@ func (c *compiler) othersChildren() {
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: they could be selected in their turn, without end", served.Kind, served.Kind)))
 		case slices.Contains(controls[served.String()], kind.Kind):
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: its controller takes those for its own that name it as their owner", served.Kind, kind.Kind)))
-		case kind.Group == "batch" && kind.Kind == "Job":
-			c.Fail(field.Forbidden(at, "Jobs are not supported yet for objects of others: it would have to be noted on them which have run"))
-		case c.Env.CRD.Namespaced && check.Scope(kind, c.Env.Mapper) == meta.RESTScopeNameRoot:
-			c.Fail(field.Forbidden(at, fmt.Sprintf("%ss are in no namespace, and nobody would delete them with a %s that is in one: not supported yet for objects of others", kind.Kind, served.Kind)))
 		}
+	}
+	if c.leavesBehind() {
+		c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
+	}
+	c.plan.NotesActive = len(c.declared.OnCreate) > 0
+}
+
+// leavesBehind says whether something would stay, or would not be done, if an object of others were simply gone: then our finalizer holds it until
+// that is done. Children in its own namespace are the garbage collector's, or their owner references would name nobody.
+func (c *compiler) leavesBehind() bool {
+	if len(c.Spec.Finalizers)+len(c.declared.OnDelete)+len(c.declared.Patches) > 0 || c.declared.Reverse {
+		return true
 	}
 	for _, d := range boxspec.Declarations(c.OperatorBox) {
 		if d.DeletionPolicy == v1alpha1.ChildOrphan {
-			c.Fail(field.Forbidden(at, "deletionPolicy: Orphan is not supported yet for objects of others: nobody would let the children go when their object is deleted"))
-			break
+			return true
 		}
 	}
-	if places := boxspec.PlacesOf(&c.Spec); c.Env.CRD.Namespaced && (places.Templated || len(places.Literal) > 0) {
-		c.Fail(field.Forbidden(at, "children in other namespaces are not supported yet for objects of others: nobody would delete them with their object"))
+	if !c.Env.CRD.Namespaced {
+		return false // the garbage collector deletes its children in all namespaces
 	}
+	places := boxspec.PlacesOf(&c.Spec)
+	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(c.plan.ChildKinds, func(kind schema.GroupVersionKind) bool {
+		return check.Scope(kind, c.Env.Mapper) == meta.RESTScopeNameRoot
+	})
+}
+
+// marksObjects says whether something is written to the metadata of some resources of the box.
+func (c *compiler) marksObjects() bool {
+	return !c.Env.CRD.OfOthers || len(c.plan.Finalizers) > 0 || c.plan.NotesActive || c.plan.Rollback != nil ||
+		slices.ContainsFunc(c.plan.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
+		slices.ContainsFunc(c.Spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
+}
+
+// lighten takes our finalizer off an object of others that the plan has no need to hold, and a former one had: when nothing is left that the
+// garbage collector would not delete with the object. It comes after all stages, and only where each of them has come to its end.
+func (r *Run) lighten(ctx context.Context) error {
+	if !r.Plan.CRD.OfOthers || !r.StillHeld() || !r.Plan.Holds(r.Stored) || r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] != "" || deletion.LeavesBehind(r.Cycle) {
+		return nil
+	}
+	r.Marks.LetGo = true
+	if err := r.Mark(ctx); err != nil {
+		return stage.Classify(stage.StepMetadata, err)
+	}
+	// Somebody may have written the finalizer, too, by applying the whole object.
+	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.Plan.Removable()); err != nil {
+		return stage.Classify(stage.StepMetadata, err)
+	}
+	return nil
+}
+
+// awaitRelease holds an object of others that another box has not let go of yet. Its finalizer says that something is to be cleaned up first.
+func (r *Run) awaitRelease() bool {
+	other := r.Plan.HeldBy(r.Stored)
+	if other == "" {
+		return false
+	}
+	if !r.Ports.Observer.Dependency(other).OfBox {
+		r.Marks.Inherited = true // nobody else will ever take the finalizer off
+		return false
+	}
+	r.Wait("", v1alpha1.ReasonWaitingForRelease, fmt.Sprintf("OperatorBox %q has not let go of it yet: it cleans up first", other))
+	r.ReconcileAt(r.NextRead()) // its end comes as an event; that the box is gone does not
+	return true
 }

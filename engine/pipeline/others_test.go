@@ -54,20 +54,10 @@ func TestWhatIsRefusedOfABoxOverObjectsOfOthers(t *testing.T) {
 		"normalize":             {ofDeployments, exposed + ", normalize: {spec: {paused: true}}", "spec.normalize: Forbidden: it is for resources of the box's own: the objects of others stay as they are; name values instead"},
 		"mutation":              {ofDeployments, exposed + ", mutation: {rules: [{field: spec.paused, default: true}]}", "spec.mutation: Forbidden: it is for resources of the box's own"},
 		"admission":             {ofDeployments, exposed + ", admission: {validation: true}", "spec.admission: Forbidden: it is for resources of the box's own"},
-		"finalizers":            {ofDeployments, exposed + ", finalizers: [a.io/b]", "spec.finalizers: Forbidden: not supported yet for objects of others: it would have to be noted on them"},
-		"onCreate":              {ofDeployments, exposed + ", onCreate: {configmaps: [{}]}", "spec.onCreate: Forbidden: not supported yet for objects of others"},
-		"onDelete":              {ofDeployments, exposed + ", onDelete: {configmaps: [{}]}", "spec.onDelete: Forbidden: not supported yet for objects of others"},
-		"deletion":              {ofDeployments, exposed + ", deletion: {ordered: true}", "spec.deletion: Forbidden: not supported yet for objects of others"},
-		"dependsOn":             {ofDeployments, exposed + ", dependsOn: [{name: db}]", "spec.dependsOn: Forbidden: not supported yet for objects of others"},
-		"rollBackOnError":       {ofDeployments, exposed + ", rollBackOnError: true", "spec.rollBackOnError: Forbidden: not supported yet for objects of others"},
-		"external":              {ofDeployments, exposed + ", external: [{name: a, url: 'http://example.com'}]", "spec.external: Forbidden: not supported yet for objects of others"},
 		"a condition":           {ofDeployments, exposed + ", status: {fields: [{path: 'conditions[Exposed]', value: 'True'}]}", "the status of an object of others gets fields alone, and no conditions"},
 		"Deployments of them":   {ofDeployments, exposed + ", onReconcile: {deployments: [{image: a}]}", "spec.onReconcile: Forbidden: a Deployment makes no Deployments: they could be selected in their turn, without end"},
 		"what a controller has": {ofDeployments, exposed + ", onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}}}]}", "spec.onReconcile: Forbidden: a Deployment makes no ReplicaSets: its controller takes those for its own that name it as their owner"},
-		"Jobs":                  {ofDeployments, exposed + ", onReconcile: {jobs: [{image: a}]}", "spec.onReconcile: Forbidden: Jobs are not supported yet for objects of others"},
-		"cluster-scoped ones":   {ofDeployments, exposed + ", onReconcile: {namespaces: [{name: '{{ .metadata.namespace }}-{{ .metadata.name }}'}]}", "spec.onReconcile: Forbidden: Namespaces are in no namespace"},
-		"another namespace":     {ofDeployments, exposed + ", onReconcile: {configmaps: [{namespace: other}]}", "spec.onReconcile: Forbidden: children in other namespaces are not supported yet for objects of others"},
-		"children that stay":    {ofDeployments, exposed + ", onReconcile: {configmaps: [{deletionPolicy: Orphan}]}", "spec.onReconcile: Forbidden: deletionPolicy: Orphan is not supported yet for objects of others"},
+		"rollback of Services":  {"{apiVersion: v1, kind: Service}", exposed + ", rollBackOnError: true", "spec.crd.kind: Forbidden: a Service has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback"},
 		"an unknown path":       {ofDeployments, exposed + ", onReconcile: {configmaps: [{data: {a: '{{ .spec.replcas }}'}}]}", `did you mean "replicas"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,10 +156,9 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 	done := []string{
 		"crd", "suspend", "namespaces", "selector", "commonLabels", "commonAnnotations", "serviceAccountRef", "workers", "resync", "failureThreshold",
 		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
+		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback",
 	}
-	refused := []string{
-		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback", "normalize", "mutation", "admission",
-	}
+	refused := []string{"normalize", "mutation", "admission"}
 	unsupported := []string{"autoscale", "apiTypes", "providers", "reconciler"} // for any box
 	var names func(of reflect.Type) []string
 	names = func(of reflect.Type) (all []string) {
@@ -184,14 +173,4 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 		return all
 	}
 	g.Expect(names(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused, unsupported)))
-}
-
-func TestAMarkThatAnObjectOfOthersWouldNeedIsAnError(t *testing.T) {
-	g := gomega.NewWithT(t)
-	plan, errs := othersBox(t, ofDeployments, exposed)
-	g.Expect(errs).To(gomega.BeEmpty())
-	p := newPorts()
-	r := plan.NewRun(deploymentOf("web"), now, p.ports())
-	g.Expect(r.MarkWith(t.Context(), v1alpha1.AnnotationDone, "{}")).To(gomega.MatchError(gomega.ContainSubstring(v1alpha1.AnnotationDone + " can't be noted on an object of others")))
-	g.Expect(p.wrote).To(gomega.BeEmpty())
 }

@@ -53,6 +53,7 @@ type Plan struct {
 	CleanupOnly bool
 
 	rules      rules
+	marks      bool // something may be written to the metadata of a resource
 	stages     []Stage
 	declared   *declare.Set
 	restoring  []Stage // the stages of a cycle that makes the children of a snapshot: see stageEntry.restores

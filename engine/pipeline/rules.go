@@ -102,7 +102,7 @@ func (r *rights) managerRules() []rbacv1.PolicyRule {
 func (r *rights) servedRules() []rbacv1.PolicyRule {
 	crd := r.Env.CRD.Resource
 	verbs := slices.Clone(reading)
-	if !r.Env.CRD.OfOthers {
+	if r.plan.marks {
 		verbs = append(verbs, verbPatch)
 	}
 	if r.Spec.CRD.DeletionPolicy == v1alpha1.CRDDelete {
@@ -130,7 +130,7 @@ func (r *rights) cacheRules() []v1alpha1.RequiredRule {
 func (r *rights) feedRules() []rbacv1.PolicyRule {
 	crd := r.Env.CRD.Resource
 	verbs := slices.Clone(reading)
-	if !r.Env.CRD.OfOthers {
+	if r.plan.marks {
 		verbs = append(verbs, verbPatch)
 	}
 	rules := []rbacv1.PolicyRule{may(crd.Group, crd.Resource, verbs...)}

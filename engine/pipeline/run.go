@@ -38,7 +38,7 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 			return nil
 		}
 	}
-	return nil
+	return r.lighten(ctx)
 }
 
 // Result says what the resource shows after the cycle that ended with err (nil: success).

@@ -42,6 +42,8 @@ type Everything struct {
 
 	// Cache has the resources.
 	Cache Cache
+	// Found says whether it is known which resources carry marks of the box that the cache does not have.
+	Found func() bool
 	// Inventory of the box.
 	Inventory *inventory.Inventory
 	// Owners delete children.
@@ -54,14 +56,14 @@ type Everything struct {
 // when BoxChanged tells that something has changed. Resources that are being deleted are left to their own cycles. All does not wait
 // for caches that are filling (ErrFilling): those of a CRD that is deleted at the same time would never be full.
 func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []types.NamespacedName, err error) {
-	if !e.Cache.HasSynced() || how == Children && !e.Inventory.Known() {
+	if !e.Cache.HasSynced() || !e.Found() || how == Children && !e.Inventory.Known() {
 		return nil, ErrFilling
 	}
 	var errs []error
 	var spent time.Duration
 	for _, key := range e.Cache.Keys() {
 		obj, ok := e.Cache.Get(key)
-		if !ok || !Held(obj) && how != Resources && !e.cleansUp(how) {
+		if !ok || !e.Plan().Holds(obj) && how != Resources && !e.cleansUp(how) {
 			continue
 		}
 		if spent > timeSlice {
@@ -79,6 +81,7 @@ func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []typ
 			left = append(left, key)
 		}
 	}
+	left = append(left, e.Owners.Held()...) // they have left the selection, and cycles let them go
 	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	return left, errors.Join(errs...)
 }
@@ -107,7 +110,7 @@ func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, ho
 		}
 		cause.patchesUndone = true
 	}
-	if e.cleansUp(how) {
+	if !e.Plan().Holds(obj) {
 		return true, nil // nothing is marked
 	}
 	_, err = e.Release(ctx, obj, cause)
@@ -131,6 +134,6 @@ func Narrow(plan *pipeline.Plan, watched []string, cache Cache) bool {
 	selected := plan.Selection.Namespaces()
 	return !slices.ContainsFunc(cache.Keys(), func(key types.NamespacedName) bool {
 		obj, ok := cache.Get(key)
-		return ok && Held(obj) && !slices.Contains(selected, key.Namespace)
+		return ok && plan.Holds(obj) && !slices.Contains(selected, key.Namespace)
 	})
 }

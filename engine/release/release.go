@@ -5,7 +5,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,11 +63,6 @@ func NotSelected(box string) Cause {
 		"OperatorBox %q does not select this resource any more, by its namespaces or its selector: nobody keeps it and its children", box)}
 }
 
-// Held says whether a resource carries Orkestra's finalizer.
-func Held(obj *unstructured.Unstructured) bool {
-	return slices.Contains(obj.GetFinalizers(), v1alpha1.Finalizer)
-}
-
 // Releaser lets go of the resources of one box.
 type Releaser struct {
 	// Box is its name, and Plan gives the plan that it runs.
@@ -120,7 +114,7 @@ func (r *Releaser) tell(ctx context.Context, stored *unstructured.Unstructured, 
 // every further apply. Then only the finalizers are taken off, by a patch: they are what holds the resource. What its patches have taken stays noted
 // while they stay, for the box that takes them back.
 func (r *Releaser) unmark(ctx context.Context, obj *unstructured.Unstructured, patchesStay bool) error {
-	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Finalizers, r.FormerFinalizers)
+	finalizers, err := apply.Finalizers(ctx, obj, r.Plan().Removable(), r.FormerFinalizers)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (d *deletion) heldBack(ctx context.Context, c *children.Cycle, in children.
 		if err != nil || message != "" {
 			return message, err
 		}
-		finish(finished, one, cmp.Or(begun[0].GetAnnotations()[v1alpha1.AnnotationApplied], v1alpha1.True))
+		note(finished, one, cmp.Or(begun[0].GetAnnotations()[v1alpha1.AnnotationApplied], v1alpha1.True))
 	}
 	return "", nil
 }
@@ -134,7 +134,7 @@ func (d *deletion) runInstance(ctx context.Context, c *children.Cycle, in childr
 		// Nor can an event be made there.
 		c.Events = append(c.Events, stage.Event{Warning: true, Reason: v1alpha1.ReasonCleanupSkipped, OfBox: c.AtHome(obj), Message: fmt.Sprintf(
 			"clean-up of %s/%s skips %s: namespace %q is being deleted", c.Home(), c.Stored.GetName(), in.Label(ctx, c), obj.GetNamespace())})
-		finish(finished, in, drift.Hash(obj)) // a namespace does not come back from there
+		note(finished, in, drift.Hash(obj)) // a namespace does not come back from there
 		return "", nil
 	}
 	if err != nil && !in.Quoted {
@@ -149,7 +149,7 @@ func (d *deletion) runInstance(ctx context.Context, c *children.Cycle, in childr
 	}
 	message, err := d.awaited(ctx, c, in, out.Object)
 	if err == nil && message == "" {
-		finish(finished, in, drift.Hash(obj))
+		note(finished, in, drift.Hash(obj))
 	}
 	return message, err
 }
@@ -162,7 +162,7 @@ func isFinished(finished map[string]string, in children.Instance) bool {
 	return finished[cleanUpMark+in.ID] != ""
 }
 
-func finish(finished map[string]string, in children.Instance, hash string) {
+func note(finished map[string]string, in children.Instance, hash string) {
 	finished[cleanUpMark+in.ID] = hash
 }
 

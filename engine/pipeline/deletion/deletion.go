@@ -61,15 +61,16 @@ func (*deletion) Name() string { return stage.StepDeletion }
 
 // Run implements Stage.
 func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
-	if c.Stored.GetDeletionTimestamp() == nil {
+	leaves := !c.LeavingSince.IsZero()
+	if c.Stored.GetDeletionTimestamp() == nil && !leaves {
 		return stage.Next, nil
 	}
 	c.Deleting = true
-	if !slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer) {
+	if !leaves && !slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer) || c.Plan.HeldBy(c.Stored) != "" {
 		c.Released = true
 		return stage.Done, nil
 	}
-	finalizers, err := apply.Finalizers(ctx, c.Stored, c.Marks.Finalizers, c.Ports.FormerFinalizers)
+	finalizers, err := apply.Finalizers(ctx, c.Stored, c.Plan.Removable(), c.Ports.FormerFinalizers)
 	if err != nil {
 		return stage.Hold, err
 	}
@@ -89,11 +90,19 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	if gone, err := d.deleteAll(ctx, c); err != nil || !gone {
 		return stage.Hold, err
 	}
-	if err := c.Ports.Marker.Finish(ctx, c.Stored, c.Marks.Finalizers); err != nil {
+	if err := finish(ctx, c); err != nil {
 		return stage.Hold, err
 	}
 	c.Released = true
 	return stage.Done, nil
+}
+
+// finish takes off what holds the resource. An object of others that stays loses what was noted on it as well.
+func finish(ctx context.Context, c *children.Cycle) error {
+	if c.LeavingSince.IsZero() {
+		return c.Ports.Marker.Finish(ctx, c.Stored, c.Marks.Finalizers)
+	}
+	return c.Unmark(ctx)
 }
 
 // withdraw takes back what the resource has set of objects that others own. Where people have asked for the resource to go without its
@@ -172,12 +181,20 @@ func (d *deletion) cleanUp(ctx context.Context, c *children.Cycle) (bool, error)
 	for _, message := range waiting {
 		c.Wait("", v1alpha1.ReasonDeleting, message)
 	}
-	deadline := c.Stored.GetDeletionTimestamp().Add(d.timeout)
+	deadline := since(c).Add(d.timeout)
 	if !c.Now.Before(deadline) {
 		return false, fmt.Errorf("onDelete has not finished within %s: %s", d.timeout, waiting[0])
 	}
 	c.ReconcileAt(deadline)
 	return false, nil
+}
+
+// since is the time at which the end of the resource began.
+func since(c *children.Cycle) time.Time {
+	if deleted := c.Stored.GetDeletionTimestamp(); deleted != nil {
+		return deleted.Time
+	}
+	return c.LeavingSince
 }
 
 // marks says whether what a box declares can have left a mark of this name.
@@ -194,6 +211,7 @@ func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstr
 	var left []*unstructured.Unstructured
 	for _, child := range slices.Clone(c.Living.All()) {
 		switch {
+		case c.Plan.CRD.OfOthers && child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box: // another box that served the object has made it
 		case stays(c, child) && c.Plan.AccountProblem.Reason != "": // skip-cleanup says that it may stay as it is
 		case stays(c, child):
 			if err := c.Ports.Applier.Orphan(ctx, c.Owner, child); err != nil {
@@ -205,6 +223,13 @@ func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstr
 		}
 	}
 	return left, nil
+}
+
+// LeavesBehind says whether a child would stay if the resource were simply gone, or would keep labels of a resource that is gone.
+func LeavesBehind(c *children.Cycle) bool {
+	return slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
+		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
+	})
 }
 
 // stays says whether a child outlives the resource. What only the clean-up made never does.
@@ -239,7 +264,7 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next [
 }
 
 // collected says whether the garbage collector deletes a child with its owner. In reverse it does not have to, also where a child still has
-// the owner reference from before.
+// the owner reference from before. Nor does it where the owner only left the selection.
 func collected(c *children.Cycle, child *unstructured.Unstructured) bool {
-	return !c.Plan.CRD.Going && !c.Declared.Reverse && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.Stored.GetUID() })
+	return c.LeavingSince.IsZero() && !c.Plan.CRD.Going && !c.Declared.Reverse && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.Stored.GetUID() })
 }

@@ -111,7 +111,7 @@ func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[stri
 		_, called := calledMarks(c)[e.name]
 		return map[string]any{callCalled: called, callError: ""}, again, nil
 	}
-	if !e.readOnly() && calledMarks(c)[e.name] == c.Stored.GetGeneration() { // once for each generation, also after a restart
+	if !e.readOnly() && calledMarks(c)[e.name] == stage.Edition(c.Stored) { // once for each generation, also after a restart
 		return map[string]any{callCalled: true, callError: ""}, again, nil
 	}
 	c.Children.Foresee(ctx, e.paths()) // the gate and the templates may read a Job that runs again in this cycle
@@ -218,7 +218,7 @@ func (e *externalCall) request(ctx context.Context, c *stage.Cycle, data expr.Da
 	}
 	if !e.readOnly() {
 		// Where this process ends before the call is marked, it is sent again: the service can tell that by the key.
-		q.Key = fmt.Sprintf("%s-%d-%s", c.Stored.GetUID(), c.Stored.GetGeneration(), e.name)
+		q.Key = fmt.Sprintf("%s-%d-%s", c.Stored.GetUID(), stage.Edition(c.Stored), e.name)
 	}
 	return q, e.render(ctx, q, data)
 }
@@ -258,7 +258,7 @@ func calledMarks(c *stage.Cycle) map[string]int64 {
 // markCalled marks that the call was made for this generation. Nothing that depends on it is done before the mark is written.
 func (e *externalCall) markCalled(ctx context.Context, c *stage.Cycle) error {
 	marks := calledMarks(c)
-	marks[e.name] = c.Stored.GetGeneration()
+	marks[e.name] = stage.Edition(c.Stored)
 	b, err := json.Marshal(marks)
 	if err != nil {
 		return fmt.Errorf("encoding marks: %w", err)

@@ -75,7 +75,7 @@ func callSchema(in *v1alpha1.ExternalCall) *apiextensionsv1.JSONSchemaProps {
 	s := &apiextensionsv1.JSONSchemaProps{Type: value.TypeObject, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		callError: text, callCalled: {Type: "boolean"}, callStatus: {Type: "integer"},
 	}}
-	if method(in) == http.MethodGet || method(in) == http.MethodHead {
+	if ReadOnly(in) {
 		s.Properties[callHeaders] = apiextensionsv1.JSONSchemaProps{
 			Type: value.TypeObject, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text},
 		}
@@ -87,6 +87,11 @@ func callSchema(in *v1alpha1.ExternalCall) *apiextensionsv1.JSONSchemaProps {
 		s.Properties[name] = *roots.Hidden("a call that is made once per generation leaves nothing but called; read the answer by a GET")
 	}
 	return s
+}
+
+// ReadOnly says whether a call changes nothing. Of all others it is noted on the resource that they were made.
+func ReadOnly(in *v1alpha1.ExternalCall) bool {
+	return method(in) == http.MethodGet || method(in) == http.MethodHead
 }
 
 func method(in *v1alpha1.ExternalCall) string {

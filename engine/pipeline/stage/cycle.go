@@ -66,6 +66,8 @@ type Cycle struct {
 	Succeeded bool
 	// Orphan says that somebody asked for the children to stay when the resource was deleted.
 	Orphan bool
+	// LeavingSince is since when an object of others is not selected any more: it is let go as one that is deleted; zero: it is selected.
+	LeavingSince time.Time
 	// Restoring says that the cycle makes the children of a snapshot.
 	Restoring bool
 	// Probing says that the writes of the cycle go to the API server's dry run.
@@ -81,6 +83,7 @@ type Cycle struct {
 
 // NewCycle begins a cycle of a resource. Children must be set before the first stage runs.
 func NewCycle(p *Plan, stored *unstructured.Unstructured, now time.Time, ports Ports) *Cycle {
+	stored = p.withoutCopied(stored)
 	c := &Cycle{
 		Plan: p, Ports: ports, Now: now, Began: stored, Stored: stored, Account: p.Account,
 		Object:  runtime.DeepCopyJSON(stored.Object),

@@ -3,6 +3,7 @@ package stage
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // Inputs are what a cycle read. While none of it changes, another cycle would do the same, and need not be run.
@@ -155,7 +157,7 @@ func authored(stored *unstructured.Unstructured) string {
 	var b strings.Builder
 	b.WriteString(string(stored.GetUID()))
 	b.WriteByte('/')
-	b.WriteString(strconv.FormatInt(stored.GetGeneration(), 10))
+	b.WriteString(strconv.FormatInt(Edition(stored), 10))
 	if stored.GetDeletionTimestamp() != nil {
 		// What is left to finish is an input of a deletion.
 		b.WriteString("/deleting")
@@ -165,6 +167,24 @@ func authored(stored *unstructured.Unstructured) string {
 	writeSorted(&b, stored.GetAnnotations())
 	b.WriteByte(0) // SameResource compares prefixes: without an end, "a=1" would match "a=12"
 	return b.String()
+}
+
+// Edition tells the specs of a resource apart: it is its generation, or, of a kind whose objects have none, such as ConfigMaps and Services, a hash
+// of all that is neither metadata nor status.
+func Edition(resource *unstructured.Unstructured) int64 {
+	if generation := resource.GetGeneration(); generation != 0 {
+		return generation
+	}
+	content := maps.Clone(resource.Object)
+	delete(content, "metadata")
+	delete(content, compile.RootStatus)
+	text, err := json.Marshal(content) // maps encode in the order of their keys
+	if err != nil {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text) // a hash takes all that it is given
+	return int64(h.Sum64() >> 1)
 }
 
 func writeSorted(b *strings.Builder, m map[string]string) {

@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 // ourMarks are labels and annotations that Orkestra itself writes to a resource.
 var ourMarks = map[string]bool{
 	v1alpha1.LabelManaged:           true,
+	v1alpha1.LabelServedBy:          true,
 	v1alpha1.AnnotationManagedBy:    true,
 	v1alpha1.AnnotationManagedSince: true,
 	v1alpha1.AnnotationActiveSince:  true,
@@ -38,6 +38,10 @@ type Marks struct {
 	// Active says whether the resource is Active now.
 	Active bool
 
+	// LetGo says that our finalizer is taken off an object of others that a former plan had to hold.
+	LetGo bool
+	// Inherited says that an object of others has marks of a box that is gone: they are this box's from now on.
+	Inherited bool
 	// Unlisted says that the list of snapshots, which former versions wrote, is taken off.
 	Unlisted bool
 
@@ -58,6 +62,9 @@ func (m *Marks) Annotate(key, value string) { m.added[key] = value }
 
 // New says whether there is an annotation that this cycle adds or changes.
 func (m *Marks) New() bool { return len(m.added) > 0 }
+
+// ownLabels are the labels of every resource of a box's own.
+func ownLabels() map[string]string { return map[string]string{v1alpha1.LabelManaged: v1alpha1.True} }
 
 // wanted are the finalizers and annotations that the resource must carry now.
 func (c *Cycle) wanted() apply.Marks {
@@ -93,32 +100,25 @@ func (c *Cycle) wanted() apply.Marks {
 		fewer = fewer || gone && stored[k] != ""
 		return gone
 	})
-	return apply.Marks{Finalizers: c.Marks.Finalizers, Annotations: annotations, Fewer: fewer}
+	return apply.Marks{Finalizers: c.Marks.Finalizers, Labels: ownLabels(), Annotations: annotations, Fewer: fewer}
 }
 
-// Mark writes the marks if some are missing, and goes on with the answer. Objects of others get none: what has to be noted on a resource is
-// refused when their box is compiled.
+// Mark writes the marks if some are missing, and goes on with the answer. An object of others that needs none gets none.
 func (c *Cycle) Mark(ctx context.Context) error {
+	marks := c.wanted()
 	if c.Plan.CRD.OfOthers {
-		return c.Marks.unmarked()
+		if marks = c.ofOthers(marks); len(marks.Labels) == 0 && !c.Plan.Holds(c.Stored) {
+			return nil
+		}
 	}
-	answer, err := c.Ports.Marker.Mark(ctx, c.Stored, c.wanted())
+	held := slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
+	answer, err := c.Ports.Marker.Mark(ctx, c.Stored, marks)
 	if err != nil {
 		return err
 	}
-	c.Marks.unconfirmed = c.Marks.unconfirmed || !slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
-	c.Stored = answer
-	c.Owner.Resource = answer
-	return nil
-}
-
-// unmarked is the error of a mark that an object of others would need. That it is Active is asked anew in each cycle.
-func (m *Marks) unmarked() error {
-	for _, key := range slices.Sorted(maps.Keys(m.added)) {
-		if key != v1alpha1.AnnotationActiveSince {
-			return NewPermanent(v1alpha1.ReasonNotSupported, fmt.Errorf("%s can't be noted on an object of others", key))
-		}
-	}
+	c.Marks.unconfirmed = c.Marks.unconfirmed || !held && slices.Contains(marks.Finalizers, v1alpha1.Finalizer)
+	c.Stored = c.Plan.withoutCopied(answer)
+	c.Owner.Resource = c.Stored
 	return nil
 }
 

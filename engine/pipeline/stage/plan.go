@@ -41,6 +41,8 @@ type Plan struct {
 	Runtime Runtime
 	// Finalizers are put on each resource, Orkestra's last.
 	Finalizers []string
+	// NotesActive says that it is noted on an object of others since when it is Active. On resources of the box's own it always is.
+	NotesActive bool
 	// ReadsStatus says whether any template or condition reads the resource's own status.
 	ReadsStatus bool
 	// Rollback says when resources go back to a snapshot, and how; nil: they never do.
@@ -112,9 +114,9 @@ type Rollback struct {
 // nothing is lost.
 func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
 	if p.CRD.OfOthers {
-		return true
+		return p.markedOfOthers(resource)
 	}
-	marks := apply.Marks{Finalizers: p.Finalizers, Annotations: map[string]string{v1alpha1.AnnotationManagedBy: p.Box}}
+	marks := apply.Marks{Finalizers: p.Finalizers, Labels: ownLabels(), Annotations: map[string]string{v1alpha1.AnnotationManagedBy: p.Box}}
 	if own := apply.OwnFinalizers(p.Finalizers); own != "" {
 		marks.Annotations[v1alpha1.AnnotationFinalizers] = own
 	}

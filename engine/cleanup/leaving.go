@@ -1,0 +1,168 @@
+package cleanup
+
+// Objects of others that are not selected any more: what was made for them goes, and so do the marks on them.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// leave deletes the children of an object of others that is not selected any more, and says whether nothing is left to do. The API server is
+// asked for the object first: one that is gone is the garbage collector's, and one that is selected again keeps its children. A box that is
+// suspended deletes nothing; it looks again when it goes on.
+func (o *Owners) leave(ctx context.Context, one *owner) bool {
+	logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
+	if o.Plan().CleanupOnly {
+		return true
+	}
+	err := o.Writer.ResolveUnconfirmed(ctx, one.resource.GetUID())
+	if err == nil && !one.kept && !o.HasChildren(one.resource) {
+		return true
+	}
+	var live *unstructured.Unstructured
+	if err == nil {
+		live, err = o.Writer.Metadata(ctx, one.resource)
+	}
+	switch {
+	case err != nil:
+		logger.Error(err, "An object that left the selection could not be read")
+		return false
+	case live == nil || live.GetUID() != one.resource.GetUID():
+		o.vanished(one)
+		return false
+	case o.Plan().Selection.Selects(live):
+		return true // it is back, and its event is on the way
+	}
+	if err := o.forgetSnapshots(ctx, one); err != nil {
+		logger.Error(err, "Snapshots of an object that left the selection could not be deleted")
+		return false
+	}
+	left, err := o.DeleteChildren(ctx, one.resource)
+	if _, refused := errors.AsType[*apply.RefusedError](err); refused && !left {
+		logger.Info("Children of an object that left the selection stay as they are", "reason", err.Error())
+		return true
+	}
+	if err != nil {
+		logger.Error(err, "Children of an object that left the selection could not be deleted")
+	}
+	return err == nil && !left
+}
+
+// vanished turns an object that left the selection into one that is gone: the garbage collector has its time, and what our finalizer held is
+// cleaned up after as for a resource that was lost.
+func (o *Owners) vanished(one *owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.left, one.lost, one.found = false, one.held, false
+}
+
+// forgetSnapshots deletes those of an object that is not selected any more.
+func (o *Owners) forgetSnapshots(ctx context.Context, one *owner) error {
+	if !one.kept {
+		return nil
+	}
+	if err := o.Snapshots.Forget(ctx, one.resource.GetUID()); err != nil {
+		return err
+	}
+	one.kept = false
+	return nil
+}
+
+// Leaving gives an object of others that carries marks of the box and is not selected any more, as the API server has it, and since when that is
+// known; nil: there is none of that name. A cycle lets it go, and calls Let when that is done. shown is what the watch shows under the name; nil:
+// nothing.
+func (o *Owners) Leaving(ctx context.Context, key types.NamespacedName, shown *unstructured.Unstructured) (live *unstructured.Unstructured, since time.Time) {
+	for _, one := range o.leaving(key) {
+		logger := log.FromContext(ctx).WithValues("uid", one.resource.GetUID())
+		if shown != nil && shown.GetUID() == one.resource.GetUID() && o.Plan().Selection.Selects(shown) {
+			o.done(one)
+			continue
+		}
+		o.postpone(one)
+		live, err := o.Writer.Read(ctx, one.resource)
+		switch {
+		case err != nil:
+			logger.Error(err, "An object that left the selection could not be read")
+		case live == nil || live.GetUID() != one.resource.GetUID():
+			o.vanished(one)
+			o.dueNow(one)
+		case o.Plan().Selection.Selects(live):
+			o.done(one) // it is back, and its event is on the way
+		case !o.Plan().Holds(live):
+			o.unmarked(one) // its children, if it has any, go as those of any object that left
+		default:
+			if err := o.forgetSnapshots(ctx, one); err != nil {
+				logger.Error(err, "Snapshots of an object that left the selection could not be deleted")
+				continue
+			}
+			return live, one.since
+		}
+	}
+	return nil, time.Time{}
+}
+
+// leaving gives the objects of a name that a cycle has to let go.
+func (o *Owners) leaving(key types.NamespacedName) (all []*owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.all[key] {
+		if one.left && one.marked {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Let says that an object that left the selection carries no marks any more, and has no children.
+func (o *Owners) Let(resource *unstructured.Unstructured) {
+	for _, one := range o.leaving(client.ObjectKeyFromObject(resource)) {
+		if one.resource.GetUID() == resource.GetUID() {
+			o.done(one)
+		}
+	}
+}
+
+// Held gives the names of the objects that have left the selection and carry marks of the box still.
+func (o *Owners) Held() []types.NamespacedName {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names []types.NamespacedName
+	for key, all := range o.all {
+		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && one.marked }) {
+			names = append(names, key)
+		}
+	}
+	return names
+}
+
+// FindMarked remembers the objects of others that carry marks of the box and that its watch does not show: they have left the selection while
+// nobody looked, and only their marks tell. marked gives the objects with the label of the box; lives says whether the watch shows one.
+func (o *Owners) FindMarked(marked []*unstructured.Unstructured, lives func(types.UID) bool) {
+	for _, obj := range marked {
+		if !lives(obj.GetUID()) {
+			o.Left(obj)
+		}
+	}
+}
+
+func (o *Owners) unmarked(one *owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.marked, one.held = false, false
+	one.due = o.Clock.Now()
+}
+
+func (o *Owners) dueNow(one *owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.due = o.Clock.Now()
+}

@@ -1,0 +1,115 @@
+package stage
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+)
+
+// What is noted on objects of others: our finalizer where something would be left behind without it, and the annotations of what has to be
+// remembered. One that has either has the label that names the box, too. All others stay as they are.
+
+// Holds says whether a resource carries marks of the box, so that it has to be let go. Of an object of others, somebody may have taken the
+// label off and left the finalizer: that is then the business of any box that sees it, or nobody could delete the object.
+func (p *Plan) Holds(resource *unstructured.Unstructured) bool {
+	held := slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
+	if !p.CRD.OfOthers {
+		return held
+	}
+	by, named := resource.GetLabels()[v1alpha1.LabelServedBy]
+	return by == p.Box || held && !named
+}
+
+// HeldBy names the other box whose finalizer is on an object of others; empty: there is none. A label without the finalizer says nothing:
+// controllers copy labels to what they make.
+func (p *Plan) HeldBy(resource *unstructured.Unstructured) string {
+	by := resource.GetLabels()[v1alpha1.LabelServedBy]
+	if !p.CRD.OfOthers || by == p.Box || !slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
+		return ""
+	}
+	return by
+}
+
+// Removable are the finalizers that the box may take off a resource: those of the plan, and Orkestra's, which a former plan may have put on an
+// object of others.
+func (p *Plan) Removable() []string {
+	if slices.Contains(p.Finalizers, v1alpha1.Finalizer) {
+		return p.Finalizers
+	}
+	return append(slices.Clone(p.Finalizers), v1alpha1.Finalizer)
+}
+
+// markedOfOthers says whether an object of others has what the plan puts on all of them. What is noted on some is not among it.
+func (p *Plan) markedOfOthers(resource *unstructured.Unstructured) bool {
+	if len(p.Finalizers) == 0 || p.HeldBy(resource) != "" {
+		return true
+	}
+	return apply.Marks{Finalizers: p.Finalizers, Labels: p.servedBy()}.Carried(resource)
+}
+
+func (p *Plan) servedBy() map[string]string {
+	return map[string]string{v1alpha1.LabelServedBy: p.Box}
+}
+
+// withoutCopied gives an object of others without annotations of ours that this box did not write: those that a controller has copied from the
+// object that it made this one for, as from a Deployment to its ReplicaSets, and those of another box. They say nothing about this object.
+func (p *Plan) withoutCopied(resource *unstructured.Unstructured) *unstructured.Unstructured {
+	if !p.CRD.OfOthers || p.Holds(resource) || !slices.ContainsFunc(slices.Collect(maps.Keys(resource.GetAnnotations())), IsOurMark) {
+		return resource
+	}
+	seen := &unstructured.Unstructured{Object: maps.Clone(resource.Object)}
+	metadata, _ := seen.Object["metadata"].(map[string]any)
+	seen.Object["metadata"] = maps.Clone(metadata)
+	annotations := resource.GetAnnotations() // a copy
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return IsOurMark(key) })
+	seen.SetAnnotations(annotations)
+	return seen
+}
+
+// ofOthers gives those of the marks of a resource that an object of others must carry.
+func (c *Cycle) ofOthers(marks apply.Marks) apply.Marks {
+	stored, annotations := c.Stored, marks.Annotations
+	delete(annotations, v1alpha1.AnnotationManagedBy)
+	delete(annotations, v1alpha1.AnnotationManagedSince)
+	if !c.Plan.NotesActive {
+		delete(annotations, v1alpha1.AnnotationActiveSince)
+	}
+	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" || value == "{}" })
+	if (c.Plan.Holds(stored) || c.Marks.Inherited) && c.StillHeld() && !c.Marks.LetGo {
+		marks.Finalizers = append(slices.Clone(marks.Finalizers), v1alpha1.Finalizer)
+	}
+	marks.Labels = nil
+	if len(marks.Finalizers)+len(annotations) > 0 {
+		marks.Labels = c.Plan.servedBy()
+	}
+	// What it has of ours and does not need goes.
+	for key := range stored.GetAnnotations() {
+		_, wanted := annotations[key]
+		marks.Fewer = marks.Fewer || IsOurMark(key) && !wanted
+	}
+	marks.Fewer = marks.Fewer || marks.Labels == nil || c.StillHeld() && !slices.Contains(marks.Finalizers, v1alpha1.Finalizer)
+	return marks
+}
+
+// StillHeld says whether the resource carries our finalizer, and the plan has no need for it.
+func (c *Cycle) StillHeld() bool {
+	return !slices.Contains(c.Marks.Finalizers, v1alpha1.Finalizer) && slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// Unmark takes all marks off an object of others that leaves the selection, and the finalizers of the box.
+func (c *Cycle) Unmark(ctx context.Context) error {
+	stored := c.Stored
+	if c.Plan.AccountProblem.Reason == "" { // without its account, only what holds the object is taken off
+		answer, err := c.Ports.Marker.Mark(ctx, stored, apply.Marks{Fewer: true})
+		if err != nil {
+			return err
+		}
+		stored = answer
+	}
+	return c.Ports.Marker.Finish(ctx, stored, c.Marks.Finalizers)
+}

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -124,16 +125,19 @@ func (d *drainer) marker() (apply.Marker, error) {
 
 // forceResources lets go of the resources of a box, and counts them.
 func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *v1alpha1.OperatorBox) (n int, err error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
 	name := crds.NameOf(box)
 	if name == "" {
 		return 0, nil // its definition can't be read, and it has never served a CRD
 	}
-	if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return 0, nil // and with the CRD its resources
+	crd := crds.OfKubernetes(box)
+	if crd == nil {
+		crd = &apiextensionsv1.CustomResourceDefinition{}
+		if err := d.client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+			if client.IgnoreNotFound(err) == nil {
+				return 0, nil // and with the CRD its resources
+			}
+			return 0, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
 		}
-		return 0, fmt.Errorf("reading CustomResourceDefinition %q: %w", name, err)
 	}
 	served, ok := crds.First(crd, "")
 	if !ok {
@@ -144,9 +148,14 @@ func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *
 		return 0, fmt.Errorf("CustomResourceDefinition %q: %w", name, err)
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(served.Kind.GroupVersion().WithKind(crd.Spec.Names.ListKind))
+	list.SetGroupVersionKind(served.Kind.GroupVersion().WithKind(cmp.Or(crd.Spec.Names.ListKind, crd.Spec.Names.Kind+"List")))
+	which := client.MatchingLabels{}
+	if crds.OthersName(box) != "" { // the label tells which objects of others have marks of the box; their conditions are not Orkestra's
+		which[v1alpha1.LabelServedBy] = box.Name
+		statuses = statuses.FieldsOnly()
+	}
 	for more := ""; ; {
-		if err := d.client.List(ctx, list, client.Limit(pageSize), client.Continue(more)); err != nil {
+		if err := d.client.List(ctx, list, which, client.Limit(pageSize), client.Continue(more)); err != nil {
 			return n, fmt.Errorf("listing %s: %w", name, err)
 		}
 		for i := range list.Items {
@@ -169,7 +178,8 @@ func (d *drainer) forceResources(ctx context.Context, marker apply.Marker, box *
 // held says whether a resource carries a mark of ours.
 func held(resource *unstructured.Unstructured) bool {
 	_, managed := resource.GetAnnotations()[v1alpha1.AnnotationManagedBy]
-	return managed || slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
+	_, served := resource.GetLabels()[v1alpha1.LabelServedBy]
+	return managed || served || slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)
 }
 
 // sayReleased writes to the status of a resource that no manager keeps it any more; not where it is being deleted, which its metadata shows.

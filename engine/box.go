@@ -104,7 +104,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		b.tracker.Restore(*options.Health)
 	}
 	b.namespaces = options.Namespaces
-	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, plan.WatchedLabels(), b.events())
+	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, watch.Selected(plan.Watched()), b.events())
 	b.release = release.Everything{
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
 		Cache:    b.resources, Found: b.found.Load, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
@@ -146,7 +146,7 @@ func (b *box) healthChanged(urgent bool) {
 
 // serves says whether a box that runs one plan can take another without a restart: it watches the same CRD, as the same account.
 func serves(old, plan *pipeline.Plan) bool {
-	return old.WatchedLabels() == plan.WatchedLabels() && old.Account == plan.Account && old.AccountProblem == plan.AccountProblem && old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
+	return old.WatchesSame(plan) && old.Account == plan.Account && old.AccountProblem == plan.AccountProblem && old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
 }
 
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is reconciled once, behind fresh events.
@@ -293,7 +293,8 @@ func (b *box) events() watch.ResourceEvents {
 			b.owners.Lost(obj)
 			b.missed(obj)
 		},
-		Missed: b.missed,
+		Missed:   b.missed,
+		Troubled: func() { b.engine.config.Notifier.BoxChanged(b.name) },
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -124,9 +123,9 @@ func withDefaults(c Config) Config {
 }
 
 // watch is what all informers of an engine share.
-func (c *Config) watch(client dynamic.Interface, panicked func(p any, stack []byte)) watch.Config {
+func (c *Config) watch(client watch.Client, panicked func(p any, stack []byte)) watch.Config {
 	return watch.Config{
-		Client: client, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Ages: c.Metrics, Panicked: panicked,
+		Client: client, Metadata: client.Metadata, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Ages: c.Metrics, Panicked: panicked,
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +48,7 @@ const maxInFlight = 128
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
 	config       Config
-	dynamic      dynamic.Interface
+	dynamic      watch.Client
 	children     *watch.Children
 	observed     *watch.Observed
 	comparer     *drift.Comparer
@@ -83,9 +82,9 @@ func New(config Config) (*Engine, error) {
 	// No client-side rate: lists and watches are few and long, and a list that waits behind writes would delay the start of a box.
 	// What writes has limits of its own, see newBox.
 	watching.QPS = -1
-	dyn, err := dynamic.NewForConfig(watching)
+	dyn, err := watch.NewClient(watching)
 	if err != nil {
-		return nil, fmt.Errorf("making a dynamic client: %w", err)
+		return nil, err
 	}
 	writing, err := rest.TransportFor(config.REST)
 	if err != nil {

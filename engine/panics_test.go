@@ -38,7 +38,7 @@ func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[
 	e := &Engine{config: Config{
 		Metrics: recorder, Log: log, Clock: testingclock.NewFakeClock(time.Unix(0, 0)), Notifier: noNotifier{},
 	}}
-	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, "", watch.ResourceEvents{})}
+	b = &box{engine: e, name: "website", log: log, queue: openQueue(), resources: watch.NewResources(watch.Config{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "websites"}, nil, watch.Selection{}, watch.ResourceEvents{})}
 	t.Cleanup(b.queue.ShutDown)
 	b.overdue = worker.NewOverdue(func() {})
 	plan := &pipeline.Plan{}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -120,7 +121,7 @@ func (b *box) report() health.Report {
 	plan := b.plan.Load()
 	started, problem := b.startState()
 	r := health.Report{
-		Phase: health.Starting, Message: "caches are filling", Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
+		Phase: health.Starting, Message: cmp.Or(b.resources.Failing(), "caches are filling"), Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
 		RollsBack: plan.Rollback != nil,
 	}
@@ -129,7 +130,7 @@ func (b *box) report() health.Report {
 	case problem != "":
 		r.Phase, r.Message = health.Pending, problem
 	case !started.IsZero():
-		r.Phase, r.Message, r.StartedAt = health.Running, "", started
+		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
 		r.Workers = clamp(b.pool.Workers())
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 	}

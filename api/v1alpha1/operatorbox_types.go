@@ -49,7 +49,7 @@ type OperatorBoxList struct {
 
 // OperatorBoxSpec says which CRD a box serves, how it runs, and the steps of its pipeline in their order.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.crd.kind) || has(self.selector) && (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0 || has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="with crd.kind, selector says which objects are served: give matchLabels or matchExpressions"
+// +kubebuilder:validation:XValidation:rule="!has(self.crd.kind) || has(self.selector) && (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0 || has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0) || has(self.annotationSelector) && (has(self.annotationSelector.matchAnnotations) && size(self.annotationSelector.matchAnnotations) > 0 || has(self.annotationSelector.matchExpressions) && size(self.annotationSelector.matchExpressions) > 0)",message="with crd.kind, selector or annotationSelector says which objects are served: give matchLabels, matchAnnotations or matchExpressions"
 type OperatorBoxSpec struct {
 	// CRD names the CRD whose resources this box reconciles, or holds its definition.
 	// +required
@@ -63,10 +63,15 @@ type OperatorBoxSpec struct {
 	// +optional
 	Namespaces NamespaceSelection `json:"namespaces,omitzero"`
 
-	// Selector says which resources are reconciled, by their labels. Default: all. With crd.kind it is required, and the API server evaluates
-	// it: objects that it does not select are not even watched.
+	// Selector says which resources are reconciled, by their labels. Default: all. With crd.kind, it or annotationSelector is required, and the
+	// API server evaluates it: objects that it does not select are not even watched.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// AnnotationSelector says which objects of others are served, by their annotations. Only with crd.kind; beside selector, both must hold. The
+	// manager evaluates it: of all objects that selector selects it is sent the metadata, and reads those whole that both select.
+	// +optional
+	AnnotationSelector *AnnotationSelector `json:"annotationSelector,omitempty"`
 
 	// CommonLabels are put on every child: texts by name, which may be templates, or one template that gives them. Null is left out.
 	// +optional
@@ -358,4 +363,36 @@ type RequiredRule struct {
 	// +listType=atomic
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// AnnotationSelector selects objects by their annotations. All that it says must hold.
+type AnnotationSelector struct {
+	// MatchAnnotations are annotations that an object must have, by name, each with exactly this value. A value may be any text.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
+	// MatchExpressions that the annotations of an object must meet, besides matchAnnotations.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	MatchExpressions []AnnotationExpression `json:"matchExpressions,omitempty"`
+}
+
+// AnnotationExpression says what an annotation must be.
+type AnnotationExpression struct {
+	// Key of the annotation.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +required
+	Key string `json:"key"`
+	// Operator is In, NotIn, Exists or DoesNotExist. An object without the annotation meets NotIn, too.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	// +required
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+	// Values of In and NotIn. A value may be any text.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
 }

@@ -66,7 +66,7 @@ func (c *Compiler) Elders(ctx context.Context, box *v1alpha1.OperatorBox) []pipe
 	slices.SortFunc(all, func(a, b v1alpha1.OperatorBox) int { return crds.Older(&a, &b) })
 	var elders []pipeline.Elder
 	for i := range all {
-		elders = append(elders, pipeline.Elder{Box: all[i].Name, Namespaces: all[i].Spec.Namespaces, Selector: all[i].Spec.Selector})
+		elders = append(elders, pipeline.Elder{Box: all[i].Name, Namespaces: all[i].Spec.Namespaces, Selector: all[i].Spec.Selector, Annotations: all[i].Spec.AnnotationSelector})
 	}
 	return elders
 }

@@ -24,7 +24,7 @@ const DefaultDeletionTimeout = 5 * time.Minute
 func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	out := box.DeepCopy()
 	s := &out.Spec
-	s.Namespaces = orZero(s.Namespaces)
+	s.Namespaces, s.AnnotationSelector = orZero(s.Namespaces), orNil(s.AnnotationSelector)
 	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
 	s.Providers, s.APITypes = orAbsent(s.Providers, "[]"), orNil(s.APITypes)
 	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})

@@ -108,7 +108,7 @@ func serving(t *testing.T, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFu
 	r := New(Config{
 		Box: "website", Plan: current, Inventory: inventory.New("website", current, children, plain{}, time.Minute),
 		Client: client, Writer: writer, Children: children, Kinds: plain{}, ForgetSchemas: func([]schema.GroupVersionKind) {},
-		Resources: watch.NewResources(watching, plan.CRD.Resource, nil, "", watch.ResourceEvents{}),
+		Resources: watch.NewResources(watching, plan.CRD.Resource, nil, watch.Selection{}, watch.ResourceEvents{}),
 		Snapshots: &rollback.Store{Client: client, Cache: children, Namespace: "orkestra-system", Keys: keys(), Ours: watch.OursByFields},
 		Observer:  observe.New("website", observe.Sources{}),
 		Rights:    nobody{}, Notifier: nobody{}, Tracker: health.NewTracker(clock.RealClock{}, 5, func(bool) {}),

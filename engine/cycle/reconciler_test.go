@@ -89,7 +89,7 @@ func living(t *testing.T, spec v1alpha1.OperatorBoxSpec, change func(*unstructur
 	s.resource = resource
 	list := map[schema.GroupVersionResource]string{r.Plan().CRD.Resource: "WebsiteList"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, resource)
-	r.Resources = watch.NewResources(watch.Config{Client: client}, r.Plan().CRD.Resource, nil, "", watch.ResourceEvents{})
+	r.Resources = watch.NewResources(watch.Config{Client: client}, r.Plan().CRD.Resource, nil, watch.Selection{}, watch.ResourceEvents{})
 	r.Resources.Start(t.Context())
 	t.Cleanup(r.Resources.Stop)
 	NewWithT(t).Expect(r.Resources.WaitForSync(patience(t))).To(Succeed())

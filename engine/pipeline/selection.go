@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/boxspec"
 )
 
 // Selection says which resources a box reconciles.
 type Selection struct {
 	include, exclude []string
 	labels           labels.Selector
+	annotations      boxspec.Annotations
 	elders           []Selection // what they select is theirs
 }
 
@@ -32,16 +34,35 @@ func (s Selection) Selects(resource *unstructured.Unstructured) bool {
 	if s.labels != nil && !s.labels.Matches(labels.Set(resource.GetLabels())) {
 		return false
 	}
+	if !s.annotations.Empty() && !s.annotations.Matches(resource.GetAnnotations()) {
+		return false
+	}
 	return !slices.ContainsFunc(s.elders, func(elder Selection) bool { return elder.Selects(resource) })
 }
 
-// WatchedLabels is the selector that the API server evaluates, of objects of others; empty: all resources are watched, since one of the box's
-// own that leaves the selection is let go.
-func (p *Plan) WatchedLabels() string {
-	if !p.CRD.OfOthers || p.Selection.labels == nil {
+// Watched says which objects of others are watched: those with the labels, which the API server evaluates, and the annotations, which the
+// manager does; nil: all. Of a box's own kind all are watched, since one that leaves the selection is let go.
+func (p *Plan) Watched() (labels.Selector, func(annotations map[string]string) bool) {
+	switch s := p.Selection; {
+	case !p.CRD.OfOthers:
+		return nil, nil
+	case s.annotations.Empty():
+		return s.labels, nil
+	default:
+		return s.labels, s.annotations.Matches
+	}
+}
+
+// WatchesSame says whether another plan watches the same objects of the kind.
+func (p *Plan) WatchesSame(other *Plan) bool {
+	return !p.CRD.OfOthers || p.Selection.annotations.Same(other.Selection.annotations) && labelsOf(p.Selection) == labelsOf(other.Selection)
+}
+
+func labelsOf(s Selection) string {
+	if s.labels == nil {
 		return ""
 	}
-	return p.Selection.labels.String()
+	return s.labels.String()
 }
 
 // Namespaces are the only namespaces that hold selected resources, sorted; nil where a pattern, or no include at all, may select others.
@@ -84,26 +105,32 @@ func (c *compiler) selection() {
 	}
 	c.plan.Elders = c.Env.Elders
 	c.plan.Notes = append(c.plan.Notes, sel.leaveTo(c.Env.Elders)...)
-	if c.Spec.Selector == nil {
-		return
-	}
-	s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector)
-	if err != nil {
-		c.Fail(field.Invalid(at.Child("selector"), c.Spec.Selector, err.Error()))
-		return
-	}
-	sel.labels = s
+	wanted, mistakes := selecting(c.Spec.Selector, c.Spec.AnnotationSelector, at)
+	c.Fail(mistakes...)
+	sel.labels, sel.annotations = wanted.labels, wanted.annotations
 }
 
-// leaveTo leaves to older boxes what they select, whether they run or not: it depends on their specs alone. One whose selector can't be read
-// selects nothing.
+// selecting compiles what is asked of labels and annotations; nothing is asked where both are nil.
+func selecting(selector *metav1.LabelSelector, annotated *v1alpha1.AnnotationSelector, at *field.Path) (s Selection, errs field.ErrorList) {
+	s.annotations, errs = boxspec.AnnotationsOf(annotated, at.Child("annotationSelector"))
+	if selector == nil {
+		return s, errs
+	}
+	var err error
+	if s.labels, err = metav1.LabelSelectorAsSelector(selector); err != nil {
+		errs = append(errs, field.Invalid(at.Child("selector"), selector, err.Error()))
+	}
+	return s, errs
+}
+
+// leaveTo leaves to older boxes what they select, whether they run or not: it depends on their specs alone. One whose selectors are
+// refused selects nothing.
 func (s *Selection) leaveTo(elders []Elder) (notes []string) {
 	for _, elder := range elders {
-		selector, err := metav1.LabelSelectorAsSelector(elder.Selector)
-		if err != nil {
+		theirs, mistakes := selecting(elder.Selector, elder.Annotations, nil)
+		if len(mistakes)+len(selectsSome(elder.Selector, elder.Annotations, nil)) > 0 {
 			continue
 		}
-		theirs := Selection{labels: selector}
 		for _, p := range elder.Namespaces.Include {
 			theirs.include = append(theirs.include, string(p))
 		}

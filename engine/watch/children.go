@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -36,6 +37,8 @@ const (
 type Config struct {
 	// Client lists and watches. Its rate limit holds back the start of informers.
 	Client dynamic.Interface
+	// Metadata lists and watches where objects are selected by their annotations. Others do not need it.
+	Metadata metadata.Interface
 	// Mapper finds the resource of a child kind. Children need it, Resources do not.
 	Mapper meta.RESTMapper
 	// Log gets the errors of watches, at V(1), and which of them were quiet for too long.

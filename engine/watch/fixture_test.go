@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -157,7 +156,7 @@ func remove(t *testing.T, client *dynamicfake.FakeDynamicClient, obj *unstructur
 
 // failing are requests that fail as the functions say.
 type failing struct {
-	dynamic.ResourceInterface
+	requester
 
 	list  func(ctx context.Context) error
 	watch func() error

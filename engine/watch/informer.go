@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
@@ -25,7 +24,8 @@ const noObject = "metadata.name=-"
 // informer is one informer that this package starts, awaits and stops.
 type informer struct {
 	name      string // of the kind, for messages
-	requests  dynamic.ResourceInterface
+	requests  requester
+	pass      func(apiwatch.Event) (apiwatch.Event, bool) // gives what is told for an event; false: nothing
 	selector  string
 	fields    string
 	log       logr.Logger
@@ -48,6 +48,12 @@ type informer struct {
 	stopped bool
 }
 
+// requester lists and watches objects. One of the dynamic client does.
+type requester interface {
+	List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error)
+}
+
 type informerOptions struct {
 	name      string
 	resource  schema.GroupVersionResource
@@ -58,6 +64,8 @@ type informerOptions struct {
 	transform cache.TransformFunc
 	handler   cache.ResourceEventHandler
 	beside    func(context.Context) // runs while the informer does; nil: nothing
+	// annotated says by their annotations which objects are known, and of those only the heads are. nil: all are, and whole.
+	annotated func(annotations map[string]string) bool
 }
 
 func newInformer(cfg Config, options informerOptions) *informer {
@@ -68,20 +76,24 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		access:   access{blocked: make(chan struct{})},
 		panicked: cfg.Panicked,
 		name:     options.name,
-		requests: cfg.Client.Resource(options.resource),
+		pass:     func(event apiwatch.Event) (apiwatch.Event, bool) { return event, true },
 		selector: options.selector,
 		fields:   options.fields,
 		log:      cfg.Log.WithValues("resource", options.resource.String(), "namespace", options.namespace),
 		done:     make(chan struct{}),
 	}
-	if options.namespace != "" {
+	var client any = cfg.Client
+	if options.annotated == nil {
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
+	} else {
+		metas := heads{requests: cfg.Metadata.Resource(options.resource).Namespace(options.namespace), selects: options.annotated}
+		i.requests, i.pass, client = metas, metas.pass, cfg.Metadata
 	}
 	i.trackAge = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.watchdog.age) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  guardedRequest(i, i.list),
 		WatchFuncWithContext: guardedRequest(i, i.watch),
-	}, cfg.Client)
+	}, client)
 	i.shared = cache.NewSharedIndexInformerWithOptions(source, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{
 		Indexers:          options.indexers,
 		ObjectDescription: options.resource.String(),

@@ -110,7 +110,7 @@ func TestWatchInsistsOnlyOnWhatPasses(t *testing.T) {
 				i := newInformer(Config{Client: client, Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				i.requests = failing{ResourceInterface: i.requests, watch: func() error {
+				i.requests = failing{requester: i.requests, watch: func() error {
 					if tries++; tries == 4 {
 						cancel()
 					}
@@ -150,7 +150,7 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 		g := NewWithT(t)
 		i := newInformer(Config{Client: newClient(), Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 		var limits []time.Duration
-		i.requests = failing{ResourceInterface: i.requests, list: func(ctx context.Context) error {
+		i.requests = failing{requester: i.requests, list: func(ctx context.Context) error {
 			start := time.Now()
 			if len(limits) == 12 {
 				return nil

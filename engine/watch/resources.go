@@ -29,33 +29,42 @@ type ResourceEvents struct {
 	// have happened to it after that state. If another one was created under its name meanwhile, Add is called after that. nil: Delete
 	// is called.
 	Missed func(obj *unstructured.Unstructured)
+	// Troubled is called when what Failing says has changed.
+	Troubled func()
 }
 
-// Resources is the informer of one box's resources: of one kind, in all namespaces or in some. Of the box's own resources it selects no
-// labels, so that one that leaves the selection of its box is seen as it is then; of objects of others it has those only that the API server
-// selects, and one that leaves the selection is deleted for it. What it hands out is shared memory and must not be changed; it has
+// Resources is the informer of one box's resources: of one kind, in all namespaces or in some. Of the box's own resources it selects
+// none, so that one that leaves the selection of its box is seen as it is then; of objects of others it has those only that are
+// selected, and one that leaves the selection is deleted for it. What it hands out is shared memory and must not be changed; it has
 // no managed fields and not the annotation of kubectl apply. All methods may be called at the same time.
 type Resources struct {
 	informers map[string]*informer // by namespace; all namespaces are ""
+	wholes    *wholes              // those whose heads the informers have; nil: they have whole objects
 	running   sync.WaitGroup
 }
 
 // NewResources makes an informer of the resources in the namespaces, or in all if none is given. Cluster-scoped resources
-// are in none. The selector is one of labels, which the API server evaluates; empty: all are there. It does nothing until Start.
-func NewResources(config Config, resource schema.GroupVersionResource, namespaces []string, selector string, events ResourceEvents) *Resources {
+// are in none. It does nothing until Start.
+func NewResources(config Config, resource schema.GroupVersionResource, namespaces []string, selection Selection, events ResourceEvents) *Resources {
 	if len(namespaces) == 0 || slices.Contains(namespaces, "") {
 		namespaces = []string{""}
 	}
 	r := &Resources{informers: map[string]*informer{}}
+	handler := events.handler()
+	if selection.Annotations != nil {
+		r.wholes = newWholes(config, resource, selection, events)
+		handler = r.wholes.handler()
+	}
 	for namespace := range sets.New(namespaces...) {
 		r.informers[namespace] = newInformer(config, informerOptions{
 			name:      resource.GroupResource().String(),
 			resource:  resource,
 			namespace: namespace,
-			selector:  selector,
+			selector:  selection.labels(),
+			annotated: selection.Annotations,
 			indexers:  cache.Indexers{uidIndex: byUID},
 			transform: transform(trimResource),
-			handler:   events.handler(),
+			handler:   handler,
 		})
 	}
 	return r
@@ -63,9 +72,20 @@ func NewResources(config Config, resource schema.GroupVersionResource, namespace
 
 // Start starts the informer, once; it lives until the context ends or Stop is called. After Stop it does nothing.
 func (r *Resources) Start(ctx context.Context) {
+	if r.wholes != nil {
+		r.wholes.start(ctx, &r.running, r.begun())
+	}
 	for _, i := range r.informers {
 		i.start(ctx, &r.running)
 	}
+}
+
+// begun are closed when the informers have told what was there at first.
+func (r *Resources) begun() (all []<-chan struct{}) {
+	for _, i := range r.informers {
+		all = append(all, i.synced)
+	}
+	return all
 }
 
 // WaitForSync returns when all resources are known and their Add calls have returned. The error is the context's, with what
@@ -75,6 +95,9 @@ func (r *Resources) WaitForSync(ctx context.Context) error {
 		if err := r.informers[namespace].wait(ctx); err != nil {
 			return err
 		}
+	}
+	if r.wholes != nil {
+		return r.wholes.wait(ctx)
 	}
 	return nil
 }
@@ -86,12 +109,24 @@ func (r *Resources) HasSynced() bool {
 			return false
 		}
 	}
-	return true
+	return r.wholes == nil || r.wholes.isFilled()
+}
+
+// Failing says which object can't be read although it is selected, and why; empty: all can. Only objects that are selected by annotations are
+// read one by one.
+func (r *Resources) Failing() string {
+	if r.wholes == nil {
+		return ""
+	}
+	return r.wholes.failing()
 }
 
 // Stop returns when the informer, its goroutines and calls of events are gone. It can be repeated, and must not be called by
 // an event.
 func (r *Resources) Stop() {
+	if r.wholes != nil {
+		r.wholes.stop()
+	}
 	stopAll(slices.Collect(maps.Values(r.informers)))
 	r.running.Wait()
 }
@@ -102,12 +137,20 @@ func (r *Resources) Get(key types.NamespacedName) (*unstructured.Unstructured, b
 	if i == nil {
 		return nil, false
 	}
-	obj := i.get(cache.NewObjectName(key.Namespace, key.Name).String())
+	get := i.get
+	if r.wholes != nil {
+		get = r.wholes.get
+	}
+	obj := get(cache.NewObjectName(key.Namespace, key.Name).String())
 	return obj, obj != nil
 }
 
-// ByUID gives the resource with a UID.
+// ByUID gives the resource with a UID. One that was not read yet has its name, namespace and UID alone.
 func (r *Resources) ByUID(uid types.UID) (*unstructured.Unstructured, bool) {
+	if r.wholes != nil {
+		obj := r.wholes.withUID(uid)
+		return obj, obj != nil
+	}
 	for _, i := range r.informers {
 		if objects := i.byIndex(uidIndex, string(uid)); len(objects) > 0 {
 			return objects[0], true
@@ -118,12 +161,11 @@ func (r *Resources) ByUID(uid types.UID) (*unstructured.Unstructured, bool) {
 
 // Keys gives the keys of all resources, by namespace and name.
 func (r *Resources) Keys() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, r.Len())
-	for _, i := range r.informers {
-		for _, key := range i.shared.GetStore().ListKeys() {
-			if name, err := cache.ParseObjectName(key); err == nil { // the store made it
-				keys = append(keys, name.AsNamespacedName())
-			}
+	stored := r.stored()
+	keys := make([]types.NamespacedName, 0, len(stored))
+	for _, key := range stored {
+		if name, err := cache.ParseObjectName(key); err == nil { // a store made it
+			keys = append(keys, name.AsNamespacedName())
 		}
 	}
 	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
@@ -133,18 +175,26 @@ func (r *Resources) Keys() []types.NamespacedName {
 }
 
 // Len gives the number of resources.
-func (r *Resources) Len() int {
-	n := 0
-	for _, i := range r.informers {
-		n += len(i.shared.GetStore().ListKeys())
+func (r *Resources) Len() int { return len(r.stored()) }
+
+// stored gives the keys of all resources, in no order.
+func (r *Resources) stored() (keys []string) {
+	if r.wholes != nil {
+		return r.wholes.keys()
 	}
-	return n
+	for _, i := range r.informers {
+		keys = append(keys, i.shared.GetStore().ListKeys()...)
+	}
+	return keys
 }
 
 // Seen says that what Get gives for the key is as new as the resourceVersion, which must be one of this kind. A version that
 // cannot be compared, and any version in a namespace that is not watched, is seen: waiting for it would never end.
 func (r *Resources) Seen(key types.NamespacedName, resourceVersion string) bool {
 	i := r.informer(key.Namespace)
+	if i != nil && r.wholes != nil {
+		return r.wholes.seen(i, cache.NewObjectName(key.Namespace, key.Name).String(), resourceVersion)
+	}
 	return i == nil || !newer(resourceVersion, i.seen())
 }
 
@@ -155,33 +205,41 @@ func (r *Resources) informer(namespace string) *informer {
 	return r.informers[namespace]
 }
 
+// complete gives the events with none that is nil.
+func (e ResourceEvents) complete() ResourceEvents {
+	if e.Add == nil {
+		e.Add = func(*unstructured.Unstructured, bool) {}
+	}
+	if e.Update == nil {
+		e.Update = func(_, _ *unstructured.Unstructured) {}
+	}
+	if e.Delete == nil {
+		e.Delete = func(*unstructured.Unstructured) {}
+	}
+	if e.Missed == nil {
+		e.Missed = e.Delete
+	}
+	if e.Troubled == nil {
+		e.Troubled = func() {}
+	}
+	return e
+}
+
 func (e ResourceEvents) handler() handler {
-	add, update, remove, missed := e.Add, e.Update, e.Delete, e.Missed
-	if add == nil {
-		add = func(*unstructured.Unstructured, bool) {}
-	}
-	if update == nil {
-		update = func(_, _ *unstructured.Unstructured) {}
-	}
-	if remove == nil {
-		remove = func(*unstructured.Unstructured) {}
-	}
-	if missed == nil {
-		missed = remove
-	}
+	e = e.complete()
 	return handler{
-		add: add,
+		add: e.Add,
 		update: func(old, obj *unstructured.Unstructured) {
 			// A relist shows a resource that was deleted and created again as an update.
 			if old.GetUID() == obj.GetUID() {
-				update(old, obj)
+				e.Update(old, obj)
 				return
 			}
-			missed(old)
-			add(obj, false)
+			e.Missed(old)
+			e.Add(obj, false)
 		},
-		remove: remove,
-		missed: missed,
+		remove: e.Delete,
+		missed: e.Missed,
 	}
 }
 

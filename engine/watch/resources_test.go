@@ -54,7 +54,7 @@ func (r *record) take() []string {
 }
 
 func newResources(client *dynamicfake.FakeDynamicClient, events ResourceEvents, namespaces ...string) *Resources {
-	return NewResources(Config{Client: client, Log: logr.Discard()}, cups, namespaces, "", events)
+	return NewResources(Config{Client: client, Log: logr.Discard()}, cups, namespaces, Selection{}, events)
 }
 
 func key(namespace, name string) types.NamespacedName {

@@ -127,7 +127,10 @@ func (w *watchedStream) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case event, ok := <-w.stream.ResultChan():
-			if !ok || !w.pass(ctx, event) {
+			if !ok {
+				return
+			}
+			if event, passes := i.pass(event); passes && !w.pass(ctx, event) {
 				return
 			}
 			i.watchdog.heard()

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 )
 
 // ages are the watches that run.
@@ -43,7 +42,7 @@ func (a *ages) of(resource string) time.Duration {
 
 // stuck is a client whose watches can be made to swallow what they should tell.
 type stuck struct {
-	dynamic.ResourceInterface
+	requester
 
 	watches []*swallowing
 	lists   int
@@ -67,7 +66,7 @@ func (s *stuck) Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, 
 
 func (s *stuck) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	s.lists++
-	return s.ResourceInterface.List(ctx, options)
+	return s.requester.List(ctx, options)
 }
 
 // watching gives an informer whose watches tell what the test makes them tell.
@@ -77,7 +76,7 @@ func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, 
 	fake := newClient(child("a", "one", "1", "u1"))
 	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Ages: tracked},
 		informerOptions{resource: cups, handler: events.handler(), transform: transform(trimResource)})
-	client = &stuck{ResourceInterface: i.requests}
+	client = &stuck{requester: i.requests}
 	i.requests = client
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -129,7 +128,7 @@ func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 		g.Expect(time.Since(began)).To(Equal(time.Minute))
 		tries := 0
 		ctx, cancel := context.WithCancel(t.Context())
-		i.requests = failing{ResourceInterface: i.requests, list: func(ctx context.Context) error {
+		i.requests = failing{requester: i.requests, list: func(ctx context.Context) error {
 			tries++
 			<-ctx.Done()
 			if tries == 3 {
@@ -145,7 +144,7 @@ func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 }
 
 // hanging are requests that nobody answers.
-type hanging struct{ dynamic.ResourceInterface }
+type hanging struct{ requester }
 
 func (hanging) Watch(ctx context.Context, _ metav1.ListOptions) (apiwatch.Interface, error) {
 	<-ctx.Done()

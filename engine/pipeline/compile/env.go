@@ -48,9 +48,10 @@ type Env struct {
 type Elder struct {
 	// Box is its name.
 	Box string
-	// Namespaces and Selector are those of its spec.
-	Namespaces v1alpha1.NamespaceSelection
-	Selector   *metav1.LabelSelector
+	// Namespaces, Selector and Annotations are those of its spec.
+	Namespaces  v1alpha1.NamespaceSelection
+	Selector    *metav1.LabelSelector
+	Annotations *v1alpha1.AnnotationSelector
 }
 
 // CRD is a CRD in the version that a plan works in.

@@ -149,7 +149,7 @@ func TestResourcesAreSeen(t *testing.T) {
 		defer mu.Unlock()
 		calls[what]++
 	}
-	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, "", watch.ResourceEvents{
+	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, watch.Selection{}, watch.ResourceEvents{
 		Add:    func(*unstructured.Unstructured, bool) { count("add") },
 		Update: func(_, _ *unstructured.Unstructured) { count("update") },
 		Delete: func(*unstructured.Unstructured) { count("delete") },
@@ -179,7 +179,7 @@ func TestTheAPIServerSelectsObjectsOfOthers(t *testing.T) {
 	w := newWorld(t, "others")
 	var calls atomic.Int64
 	left := make(chan types.UID, 1)
-	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, w.box+"/serve=yes", watch.ResourceEvents{
+	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, watch.Selection{Labels: labels.SelectorFromSet(labels.Set{w.box + "/serve": "yes"})}, watch.ResourceEvents{
 		Add:    func(*unstructured.Unstructured, bool) { calls.Add(1) },
 		Update: func(_, _ *unstructured.Unstructured) { calls.Add(1) },
 		Delete: func(obj *unstructured.Unstructured) { left <- obj.GetUID() },
@@ -213,7 +213,7 @@ func TestAnAPIServerGoesAndComesBack(t *testing.T) {
 	w := newWorld(t, "outage")
 	children, told := w.children()
 	w.acquire(children, configMapKind)
-	stopped := watch.NewResources(w.config, configMaps, nil, "", watch.ResourceEvents{})
+	stopped := watch.NewResources(w.config, configMaps, nil, watch.Selection{}, watch.ResourceEvents{})
 	stopped.Start(t.Context())
 	w.Expect(stopped.WaitForSync(t.Context())).To(Succeed())
 	w.apply(configMaps, w.object(configMapKind, "one", w.owner, "1"))
@@ -221,7 +221,7 @@ func TestAnAPIServerGoesAndComesBack(t *testing.T) {
 
 	before := w.failures.Load()
 	w.Expect(cluster.StopAPIServer(t.Context())).To(Succeed())
-	late := watch.NewResources(w.config, configMaps, nil, "", watch.ResourceEvents{})
+	late := watch.NewResources(w.config, configMaps, nil, watch.Selection{}, watch.ResourceEvents{})
 	late.Start(t.Context())
 	defer late.Stop()
 	w.Eventually(w.failures.Load).Should(BeNumerically(">=", before+24), "pauses grow")
@@ -255,7 +255,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if err := children.Acquire(ctx, user, configMapKind); err == nil { // the other worker may release it meanwhile
 					children.Owned(configMapKind, types.UID(w.owner))
 				}
-				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, "", watch.ResourceEvents{})
+				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, watch.Selection{}, watch.ResourceEvents{})
 				r.Start(ctx)
 				if worker%2 == 0 {
 					_ = r.WaitForSync(ctx) // it is stopped at any time

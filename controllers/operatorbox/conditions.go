@@ -138,6 +138,8 @@ func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 	case report.Stuck != "":
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStuck, report.Stuck
 		stalled = status.StalledBy(v1alpha1.ReasonStuck, report.Stuck)
+	case report.Message != "":
+		ready.Message += "; " + report.Message
 	case report.Awaits != "":
 		ready.Message += "; new resources wait: " + report.Awaits
 	}

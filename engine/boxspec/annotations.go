@@ -104,5 +104,5 @@ func LabelsAskForPresence(s *metav1.LabelSelector) bool {
 }
 
 func positive(operator metav1.LabelSelectorOperator) bool {
-	return operator == metav1.LabelSelectorOpIn || operator == metav1.LabelSelectorOpExists
+	return operator != metav1.LabelSelectorOpNotIn && operator != metav1.LabelSelectorOpDoesNotExist
 }

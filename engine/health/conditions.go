@@ -104,12 +104,14 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 }
 
 // works is the message of a healthy box. It names what is wrong nevertheless: a spec that can't run, in place of which the revision before
-// it runs; a right that was taken away; or some resources that fail while others succeed.
+// it runs; a right that was taken away; an object that can't be read; or some resources that fail while others succeed.
 func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource) string {
 	switch {
 	case r.Monitored:
 		return "every resource is healthy"
 	case stalling[r.Reason]: // below
+	case r.Message != "":
+		return cut("the box works; "+r.Message, maxConditionMessage)
 	case r.Awaits != "":
 		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
 	case r.Snapshot.Resources.Failing > 0:

@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -42,23 +43,33 @@ const (
 
 func TestWhatIsRefusedOfABoxOverObjectsOfOthers(t *testing.T) {
 	for name, tc := range map[string]struct{ crd, spec, want string }{
-		"without a selector":    {ofDeployments, "workers: 1", "spec.selector: Required value: with crd.kind, it says which objects are served: give matchLabels or matchExpressions"},
-		"with an empty one":     {ofDeployments, "selector: {matchLabels: {}}", "spec.selector: Required value: with crd.kind"},
-		"Secrets":               {"{apiVersion: v1, kind: Secret}", exposed, "spec.crd.kind: Forbidden: a box can't serve Secrets: templates would read what Secrets hold as if it were no secret"},
-		"Leases":                {"{apiVersion: coordination.k8s.io/v1, kind: Lease}", exposed, "spec.crd.kind: Forbidden: a box can't serve Leases"},
-		"Events":                {"{apiVersion: v1, kind: Event}", exposed, "spec.crd.kind: Forbidden: a box can't serve Events"},
-		"new Events":            {"{apiVersion: events.k8s.io/v1, kind: Event}", exposed, "spec.crd.kind: Forbidden: a box can't serve Events"},
-		"Orkestra's own":        {"{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox}", exposed, "a box can't serve Orkestra's own kinds"},
-		"no kind of Kubernetes": {"{apiVersion: apps/v1, kind: Deploymnt}", exposed, `spec.crd.kind: Invalid value: "Deploymnt": apps/v1 has no such kind, did you mean "Deployment"?`},
-		"another plural":        {"{apiVersion: apps/v1, kind: Deployment, plural: secrets}", exposed, `spec.crd.plural: Invalid value: "secrets": the plural of Deployment is deployments; leave it out`},
-		"normalize":             {ofDeployments, exposed + ", normalize: {spec: {paused: true}}", "spec.normalize: Forbidden: it is for resources of the box's own: the objects of others stay as they are; name values instead"},
-		"mutation":              {ofDeployments, exposed + ", mutation: {rules: [{field: spec.paused, default: true}]}", "spec.mutation: Forbidden: it is for resources of the box's own"},
-		"admission":             {ofDeployments, exposed + ", admission: {validation: true}", "spec.admission: Forbidden: it is for resources of the box's own"},
-		"a condition":           {ofDeployments, exposed + ", status: {fields: [{path: 'conditions[Exposed]', value: 'True'}]}", "the status of an object of others gets fields alone, and no conditions"},
-		"Deployments of them":   {ofDeployments, exposed + ", onReconcile: {deployments: [{image: a}]}", "spec.onReconcile: Forbidden: a Deployment makes no Deployments: they could be selected in their turn, without end"},
-		"what a controller has": {ofDeployments, exposed + ", onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}}}]}", "spec.onReconcile: Forbidden: a Deployment makes no ReplicaSets: its controller takes those for its own that name it as their owner"},
-		"rollback of Services":  {"{apiVersion: v1, kind: Service}", exposed + ", rollBackOnError: true", "spec.crd.kind: Forbidden: a Service has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback"},
-		"an unknown path":       {ofDeployments, exposed + ", onReconcile: {configmaps: [{data: {a: '{{ .spec.replcas }}'}}]}", `did you mean "replicas"?`},
+		"without a selector":               {ofDeployments, "workers: 1", "spec.selector: Required value: with crd.kind, it says which objects are served: give matchLabels or matchExpressions, or an annotationSelector"},
+		"with an empty one of annotations": {ofDeployments, "annotationSelector: {matchAnnotations: {}}", "spec.selector: Required value: with crd.kind"},
+		"by what labels are not":           {ofDeployments, "selector: {matchExpressions: [{key: a, operator: DoesNotExist}, {key: b, operator: NotIn, values: [c]}]}", `spec.selector: Invalid value: "NotIn and DoesNotExist alone": they select nearly all objects of the kind: add what an object must have, by matchLabels, matchAnnotations, or an expression with In or Exists`},
+		"by what annotations are not":      {ofDeployments, "annotationSelector: {matchExpressions: [{key: a, operator: DoesNotExist}]}", `spec.annotationSelector: Invalid value: "NotIn and DoesNotExist alone": they select nearly all objects of the kind`},
+		"by what neither is":               {ofDeployments, "selector: {matchExpressions: [{key: a, operator: DoesNotExist}]}, annotationSelector: {matchExpressions: [{key: b, operator: NotIn, values: [c]}]}", `spec.selector: Invalid value: "NotIn and DoesNotExist alone"`},
+		"a key of no annotation":           {ofDeployments, "annotationSelector: {matchAnnotations: {'a b': c}}", `spec.annotationSelector.matchAnnotations[a b]: Invalid value: "a b": name part must consist of alphanumeric characters`},
+		"a key of none in an expression":   {ofDeployments, "annotationSelector: {matchExpressions: [{key: '', operator: Exists}]}", "spec.annotationSelector.matchExpressions[0].key: Invalid value: \"\": name part must be non-empty"},
+		"kubectl's annotation":             {ofDeployments, "annotationSelector: {matchExpressions: [{key: kubectl.kubernetes.io/last-applied-configuration, operator: Exists}]}", "spec.annotationSelector.matchExpressions[0].key: Invalid value: \"kubectl.kubernetes.io/last-applied-configuration\": it is kubectl's own copy of the object"},
+		"an unknown operator":              {ofDeployments, "annotationSelector: {matchExpressions: [{key: a, operator: Like}]}", `spec.annotationSelector.matchExpressions[0].operator: Unsupported value: "Like": supported values: "In", "NotIn", "Exists", "DoesNotExist"`},
+		"In without values":                {ofDeployments, "annotationSelector: {matchExpressions: [{key: a, operator: In}]}", "spec.annotationSelector.matchExpressions[0].values: Required value: In compares with values: give one at least"},
+		"Exists with values":               {ofDeployments, "annotationSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}", "spec.annotationSelector.matchExpressions[0].values: Forbidden: Exists compares with no value: leave them out, or use In or NotIn"},
+		"with an empty one":                {ofDeployments, "selector: {matchLabels: {}}", "spec.selector: Required value: with crd.kind"},
+		"Secrets":                          {"{apiVersion: v1, kind: Secret}", exposed, "spec.crd.kind: Forbidden: a box can't serve Secrets: templates would read what Secrets hold as if it were no secret"},
+		"Leases":                           {"{apiVersion: coordination.k8s.io/v1, kind: Lease}", exposed, "spec.crd.kind: Forbidden: a box can't serve Leases"},
+		"Events":                           {"{apiVersion: v1, kind: Event}", exposed, "spec.crd.kind: Forbidden: a box can't serve Events"},
+		"new Events":                       {"{apiVersion: events.k8s.io/v1, kind: Event}", exposed, "spec.crd.kind: Forbidden: a box can't serve Events"},
+		"Orkestra's own":                   {"{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox}", exposed, "a box can't serve Orkestra's own kinds"},
+		"no kind of Kubernetes":            {"{apiVersion: apps/v1, kind: Deploymnt}", exposed, `spec.crd.kind: Invalid value: "Deploymnt": apps/v1 has no such kind, did you mean "Deployment"?`},
+		"another plural":                   {"{apiVersion: apps/v1, kind: Deployment, plural: secrets}", exposed, `spec.crd.plural: Invalid value: "secrets": the plural of Deployment is deployments; leave it out`},
+		"normalize":                        {ofDeployments, exposed + ", normalize: {spec: {paused: true}}", "spec.normalize: Forbidden: it is for resources of the box's own: the objects of others stay as they are; name values instead"},
+		"mutation":                         {ofDeployments, exposed + ", mutation: {rules: [{field: spec.paused, default: true}]}", "spec.mutation: Forbidden: it is for resources of the box's own"},
+		"admission":                        {ofDeployments, exposed + ", admission: {validation: true}", "spec.admission: Forbidden: it is for resources of the box's own"},
+		"a condition":                      {ofDeployments, exposed + ", status: {fields: [{path: 'conditions[Exposed]', value: 'True'}]}", "the status of an object of others gets fields alone, and no conditions"},
+		"Deployments of them":              {ofDeployments, exposed + ", onReconcile: {deployments: [{image: a}]}", "spec.onReconcile: Forbidden: a Deployment makes no Deployments: they could be selected in their turn, without end"},
+		"what a controller has":            {ofDeployments, exposed + ", onReconcile: {resources: [{manifest: {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}}}]}", "spec.onReconcile: Forbidden: a Deployment makes no ReplicaSets: its controller takes those for its own that name it as their owner"},
+		"rollback of Services":             {"{apiVersion: v1, kind: Service}", exposed + ", rollBackOnError: true", "spec.crd.kind: Forbidden: a Service has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback"},
+		"an unknown path":                  {ofDeployments, exposed + ", onReconcile: {configmaps: [{data: {a: '{{ .spec.replcas }}'}}]}", `did you mean "replicas"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, errs := othersBox(t, tc.crd, tc.spec)
@@ -75,7 +86,9 @@ func TestNothingIsWrittenToAnObjectOfOthers(t *testing.T) {
 	plan, errs := othersBox(t, ofDeployments, exposed+", onReconcile: {services: [{selector: '{{ .spec.selector.matchLabels }}', ports: [{port: 80}]}]}")
 	g.Expect(errs).To(gomega.BeEmpty())
 	g.Expect(plan.Finalizers).To(gomega.BeEmpty())
-	g.Expect(plan.WatchedLabels()).To(gomega.Equal("expose=yes"))
+	watched, annotations := plan.Watched()
+	g.Expect(watched.String()).To(gomega.Equal("expose=yes"))
+	g.Expect(annotations).To(gomega.BeNil())
 	g.Expect(plan.Status.Writable()).To(gomega.BeFalse())
 	for _, rule := range plan.Required() {
 		if rule.Resources[0] == "deployments" {
@@ -120,6 +133,7 @@ func deploymentOf(name string) *unstructured.Unstructured {
 	obj.SetGeneration(7)
 	obj.SetResourceVersion("70")
 	obj.SetLabels(map[string]string{"expose": "yes"})
+	obj.SetAnnotations(map[string]string{"note": "some text: any", "Team": "a"})
 	return obj
 }
 
@@ -130,7 +144,7 @@ func TestWhatAnElderSelectsIsItsOwn(t *testing.T) {
 	elder := func(yamlOf string) Elder {
 		var spec v1alpha1.OperatorBoxSpec
 		g.Expect(yaml.UnmarshalStrict([]byte(yamlOf), &spec)).To(gomega.Succeed())
-		return Elder{Box: "elder", Selector: spec.Selector, Namespaces: spec.Namespaces}
+		return Elder{Box: "elder", Selector: spec.Selector, Annotations: spec.AnnotationSelector, Namespaces: spec.Namespaces}
 	}
 	kind := schema.FromAPIVersionAndKind("apps/v1", "Deployment")
 	for text, want := range map[string]bool{
@@ -139,6 +153,13 @@ func TestWhatAnElderSelectsIsItsOwn(t *testing.T) {
 		"{selector: {matchLabels: {expose: 'yes'}}, namespaces: {include: [team-b]}}":          true,
 		"{selector: {matchLabels: {expose: 'yes'}}, namespaces: {exclude: ['team-*']}}":        true,
 		"{selector: {matchExpressions: [{key: expose, operator: Nonsense, values: ['yes']}]}}": true,
+
+		"{annotationSelector: {matchAnnotations: {note: 'some text: any'}}}":                                                 false,
+		"{annotationSelector: {matchAnnotations: {note: other}}}":                                                            true,
+		"{annotationSelector: {matchAnnotations: {note: 'some text: any'}}, selector: {matchLabels: {expose: 'no'}}}":        true,
+		"{annotationSelector: {matchAnnotations: {note: 'some text: any'}}, selector: {matchLabels: {expose: 'yes'}}}":       false,
+		"{annotationSelector: {matchExpressions: [{key: a b, operator: Exists}]}, selector: {matchLabels: {expose: 'yes'}}}": true,
+		"{selector: {matchExpressions: [{key: other, operator: DoesNotExist}]}}":                                             true, // it is refused
 	} {
 		elders := []Elder{elder(text)}
 		plan, errs := Compile(box, Env{CRD: CRD{Name: "deployments.apps", Namespaced: true, Kind: kind, Schema: kinds.Schema(kind)}, Elders: elders})
@@ -149,12 +170,63 @@ func TestWhatAnElderSelectsIsItsOwn(t *testing.T) {
 	}
 }
 
+func TestObjectsOfOthersAreSelectedByLabelsAndAnnotations(t *testing.T) {
+	g := gomega.NewWithT(t)
+	plan := func(spec string) *Plan {
+		plan, errs := othersBox(t, ofDeployments, spec)
+		g.Expect(errs).To(gomega.BeEmpty(), spec)
+		return plan
+	}
+	for spec, want := range map[string]bool{
+		"annotationSelector: {matchAnnotations: {note: 'some text: any'}}":                                                                           true,
+		"annotationSelector: {matchAnnotations: {note: ''}}":                                                                                         false,
+		"annotationSelector: {matchAnnotations: {other: ''}}":                                                                                        false,
+		"annotationSelector: {matchExpressions: [{key: note, operator: Exists}]}":                                                                    true,
+		"annotationSelector: {matchExpressions: [{key: other, operator: Exists}]}":                                                                   false,
+		"annotationSelector: {matchExpressions: [{key: note, operator: In, values: [a, 'some text: any']}]}":                                         true,
+		"annotationSelector: {matchAnnotations: {note: 'some text: any'}, matchExpressions: [{key: a, operator: NotIn, values: [b]}]}":               true,
+		"annotationSelector: {matchAnnotations: {note: 'some text: any'}, matchExpressions: [{key: Team, operator: NotIn, values: [a]}]}":            false,
+		"annotationSelector: {matchAnnotations: {note: 'some text: any'}, matchExpressions: [{key: Team, operator: DoesNotExist}]}":                  false,
+		exposed + ", annotationSelector: {matchExpressions: [{key: other, operator: DoesNotExist}]}":                                                 true,
+		exposed + ", annotationSelector: {matchAnnotations: {note: other}}":                                                                          false,
+		"selector: {matchLabels: {expose: 'no'}}, annotationSelector: {matchAnnotations: {note: 'some text: any'}}":                                  false,
+		"selector: {matchExpressions: [{key: no, operator: DoesNotExist}]}, annotationSelector: {matchExpressions: [{key: note, operator: Exists}]}": true,
+	} {
+		p := plan(spec)
+		g.Expect(p.Selection.Selects(deploymentOf("web"))).To(gomega.Equal(want), spec)
+		watched, annotations := p.Watched()
+		g.Expect(annotations).NotTo(gomega.BeNil(), spec)
+		g.Expect(annotations(deploymentOf("web").GetAnnotations()) && (watched == nil || watched.Matches(labels.Set{"expose": "yes"}))).To(gomega.Equal(want), spec)
+	}
+
+	noted := "annotationSelector: {matchAnnotations: {note: a}}"
+	g.Expect(plan(noted).WatchesSame(plan(noted + ", workers: 2"))).To(gomega.BeTrue())
+	for _, other := range []string{
+		"annotationSelector: {matchAnnotations: {note: b}}", "annotationSelector: {matchAnnotations: {note: a, other: c}}", exposed, exposed + ", " + noted,
+		"annotationSelector: {matchExpressions: [{key: note, operator: Exists}]}",
+	} {
+		g.Expect(plan(noted).WatchesSame(plan(other))).To(gomega.BeFalse(), other)
+	}
+	cleanup, err := CompileCleanup(&v1alpha1.OperatorBox{Spec: v1alpha1.OperatorBoxSpec{
+		CRD: v1alpha1.CRDReference{APIVersion: "apps/v1", Kind: "Deployment"}, AnnotationSelector: &v1alpha1.AnnotationSelector{MatchAnnotations: map[string]string{"note": "a"}},
+	}}, Env{CRD: plan(noted).CRD})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(cleanup.WatchesSame(plan(noted))).To(gomega.BeTrue(), "a box that never compiled watches no more than it selects")
+}
+
+func TestResourcesOfTheBoxsOwnAreNotSelectedByAnnotations(t *testing.T) {
+	g := gomega.NewWithT(t)
+	_, mistakes := Compile(boxOf(t, "annotationSelector: {matchAnnotations: {a: b}}"), Env{CRD: websites(t)})
+	errs := messages(mistakes)
+	g.Expect(errs).To(gomega.ContainElement(gomega.ContainSubstring("spec.annotationSelector: Forbidden: it is for objects of others, with crd.kind: resources of the box's own are selected by labels, in spec.selector")))
+}
+
 // Each part of a box is either done for objects of others, or refused for them. A new one must be decided: what has to be noted on a resource,
 // or undone when it goes, is refused until it is noted elsewhere.
 func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	done := []string{
-		"crd", "suspend", "namespaces", "selector", "commonLabels", "commonAnnotations", "serviceAccountRef", "workers", "resync", "failureThreshold",
+		"crd", "suspend", "namespaces", "selector", "annotationSelector", "commonLabels", "commonAnnotations", "serviceAccountRef", "workers", "resync", "failureThreshold",
 		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
 		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback",
 	}

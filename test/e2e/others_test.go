@@ -229,7 +229,7 @@ var _ = Describe("A box over objects of others", func() {
 		for _, selector := range []string{``, `, selector: {}`, `, selector: {matchLabels: {}}`} {
 			obj := w.boxObject(w.id, `{crd: {apiVersion: apps/v1, kind: Deployment}`+selector+`, `+makes+`}`)
 			err := kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"), client.ForceOwnership)
-			Expect(err).To(MatchError(ContainSubstring("with crd.kind, selector says which objects are served: give matchLabels or matchExpressions")))
+			Expect(err).To(MatchError(ContainSubstring("with crd.kind, selector or annotationSelector says which objects are served: give matchLabels, matchAnnotations or matchExpressions")))
 		}
 	})
 })

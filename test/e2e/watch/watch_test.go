@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -255,7 +256,11 @@ func TestNothingIsLeft(t *testing.T) {
 				if err := children.Acquire(ctx, user, configMapKind); err == nil { // the other worker may release it meanwhile
 					children.Owned(configMapKind, types.UID(w.owner))
 				}
-				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, watch.Selection{}, watch.ResourceEvents{})
+				selection := watch.Selection{}
+				if worker > 1 {
+					selection.Annotations = func(map[string]string) bool { return true }
+				}
+				r := watch.NewResources(w.config, configMaps, []string{w.namespace, "default"}, selection, watch.ResourceEvents{})
 				r.Start(ctx)
 				if worker%2 == 0 {
 					_ = r.WaitForSync(ctx) // it is stopped at any time

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -26,7 +25,7 @@ import (
 type world struct {
 	Gomega
 	t         *testing.T
-	client    dynamic.Interface
+	client    watch.Client
 	config    watch.Config
 	failures  atomic.Int32 // requests that failed, or were answered 404
 	namespace string
@@ -52,9 +51,9 @@ func newWorld(t *testing.T, name string) *world {
 	config := cluster.Config()
 	config.Wrap(w.count)
 	var err error
-	w.client, err = dynamic.NewForConfig(config)
+	w.client, err = watch.NewClient(config)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.config = watch.Config{Client: w.client, Mapper: mapper, Log: logr.Discard()}
+	w.config = watch.Config{Client: w.client, Metadata: w.client.Metadata, Mapper: mapper, Log: logr.Discard()}
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": w.namespace},
 	}}

@@ -142,7 +142,7 @@ type CRDReference struct {
 	Name string `json:"name,omitempty"`
 
 	// APIVersion of a kind of others: apps/v1, or v1. The box is not the operator of that kind: it serves the objects that spec.selector
-	// selects, and leaves them as they are.
+	// and spec.annotationSelector select, and leaves them as they are.
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

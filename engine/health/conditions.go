@@ -110,7 +110,7 @@ func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource)
 	case r.Monitored:
 		return "every resource is healthy"
 	case stalling[r.Reason]: // below
-	case r.Message != "":
+	case r.Reason == "" && r.Message != "":
 		return cut("the box works; "+r.Message, maxConditionMessage)
 	case r.Awaits != "":
 		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)

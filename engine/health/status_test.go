@@ -87,6 +87,10 @@ func TestConditions(t *testing.T) {
 			"+Healthy", "-Healthy", "-Healthy", "+Running", "+Healthy",
 			"the box works, but some resources fail; websites default/web: validation: replicas of web",
 		},
+		"healthy, and an object can't be read": {
+			Report{Phase: Running, Message: "serviceaccounts \"a/b\" can't be read"},
+			"+Healthy", "-Healthy", "-Healthy", "+Running", "+Healthy", "the box works; serviceaccounts \"a/b\" can't be read",
+		},
 		"degraded by the first failure": {
 			Report{Phase: Running, FailureThreshold: 1, Snapshot: Snapshot{Degraded: true}},
 			"-Degraded", "-Degraded", "+Degraded", "+Running", "-Degraded", "a reconcile failed",

@@ -167,7 +167,11 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		res.APIVersion, res.object = live.GetAPIVersion(), live
 	}
 	if !plan.Selection.Selects(live) {
-		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see namespaces and selector of OperatorBox %q", box.Name))
+		selectors := "namespaces and selector"
+		if plan.CRD.OfOthers {
+			selectors = "namespaces, selector and annotationSelector"
+		}
+		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see %s of OperatorBox %q", selectors, box.Name))
 	}
 	r := i.newReader(ctx, plan, live)
 	for _, s := range r.overview(i.begin(r, res)) {

@@ -97,12 +97,6 @@ func (a Annotations) Same(b Annotations) bool {
 	})
 }
 
-// LabelsAskForPresence is AsksForPresence of a label selector, which may be nil.
-func LabelsAskForPresence(s *metav1.LabelSelector) bool {
-	return s != nil && (len(s.MatchLabels) > 0 ||
-		slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool { return positive(e.Operator) }))
-}
-
 func positive(operator metav1.LabelSelectorOperator) bool {
 	return operator != metav1.LabelSelectorOpNotIn && operator != metav1.LabelSelectorOpDoesNotExist
 }

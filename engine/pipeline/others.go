@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -75,7 +74,7 @@ func (c *compiler) othersKind() {
 	if usual, _ := meta.UnsafeGuessKindToResource(kind); c.Spec.CRD.Plural != "" && c.Spec.CRD.Plural != usual.Resource && kinds.Schema(kind) != nil {
 		c.Fail(field.Invalid(at.Child("crd", "plural"), c.Spec.CRD.Plural, fmt.Sprintf("the plural of %s is %s; leave it out", kind.Kind, usual.Resource)))
 	}
-	c.Fail(selectsSome(c.Spec.Selector, c.Spec.AnnotationSelector, at)...)
+	c.Fail(boxspec.Some(c.Spec.Selector, c.Spec.AnnotationSelector, at)...)
 	for name, set := range map[string]bool{stage.StepNormalize: c.Spec.Normalize != nil, stage.StepMutation: c.Spec.Mutation != nil, partAdmission: c.Spec.Admission != nil} {
 		if set {
 			c.Fail(field.Forbidden(at.Child(name), "it is for resources of the box's own: the objects of others stay as they are; name values instead"))
@@ -84,22 +83,6 @@ func (c *compiler) othersKind() {
 	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !hasGeneration(kind) {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
-}
-
-// selectsSome refuses selectors that select all objects of a kind, or nearly all: those without what they have in common.
-func selectsSome(s *metav1.LabelSelector, annotated *v1alpha1.AnnotationSelector, at *field.Path) field.ErrorList {
-	annotations, _ := boxspec.AnnotationsOf(annotated, nil)
-	switch labeled := s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0; {
-	case !labeled && annotations.Empty():
-		return field.ErrorList{field.Required(at.Child("selector"), "with crd.kind, it says which objects are served: give matchLabels or matchExpressions, or an annotationSelector")}
-	case !boxspec.LabelsAskForPresence(s) && !annotations.AsksForPresence():
-		where := at.Child("selector")
-		if !labeled {
-			where = at.Child("annotationSelector")
-		}
-		return field.ErrorList{field.Invalid(where, "NotIn and DoesNotExist alone", "they select nearly all objects of the kind: add what an object must have, by matchLabels, matchAnnotations, or an expression with In or Exists")}
-	}
-	return nil
 }
 
 // withoutGeneration are kinds of Kubernetes with a spec whose objects have no metadata.generation.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -20,8 +19,7 @@ import (
 // Selection says which resources a box reconciles.
 type Selection struct {
 	include, exclude []string
-	labels           labels.Selector
-	annotations      boxspec.Annotations
+	objects          boxspec.Objects
 	elders           []Selection // what they select is theirs
 }
 
@@ -31,38 +29,25 @@ func (s Selection) Selects(resource *unstructured.Unstructured) bool {
 	if len(s.include) > 0 && !matchesAny(s.include, ns) || matchesAny(s.exclude, ns) {
 		return false
 	}
-	if s.labels != nil && !s.labels.Matches(labels.Set(resource.GetLabels())) {
-		return false
-	}
-	if !s.annotations.Empty() && !s.annotations.Matches(resource.GetAnnotations()) {
-		return false
-	}
-	return !slices.ContainsFunc(s.elders, func(elder Selection) bool { return elder.Selects(resource) })
+	return s.objects.Match(resource) && !slices.ContainsFunc(s.elders, func(elder Selection) bool { return elder.Selects(resource) })
 }
 
 // Watched says which objects of others are watched: those with the labels, which the API server evaluates, and the annotations, which the
 // manager does; nil: all. Of a box's own kind all are watched, since one that leaves the selection is let go.
 func (p *Plan) Watched() (labels.Selector, func(annotations map[string]string) bool) {
-	switch s := p.Selection; {
+	switch o := p.Selection.objects; {
 	case !p.CRD.OfOthers:
 		return nil, nil
-	case s.annotations.Empty():
-		return s.labels, nil
+	case o.Annotations.Empty():
+		return o.Labels, nil
 	default:
-		return s.labels, s.annotations.Matches
+		return o.Labels, o.Annotations.Matches
 	}
 }
 
 // WatchesSame says whether another plan watches the same objects of the kind.
 func (p *Plan) WatchesSame(other *Plan) bool {
-	return !p.CRD.OfOthers || p.Selection.annotations.Same(other.Selection.annotations) && labelsOf(p.Selection) == labelsOf(other.Selection)
-}
-
-func labelsOf(s Selection) string {
-	if s.labels == nil {
-		return ""
-	}
-	return s.labels.String()
+	return !p.CRD.OfOthers || p.Selection.objects.Same(other.Selection.objects)
 }
 
 // Namespaces are the only namespaces that hold selected resources, sorted; nil where a pattern, or no include at all, may select others.
@@ -105,32 +90,20 @@ func (c *compiler) selection() {
 	}
 	c.plan.Elders = c.Env.Elders
 	c.plan.Notes = append(c.plan.Notes, sel.leaveTo(c.Env.Elders)...)
-	wanted, mistakes := selecting(c.Spec.Selector, c.Spec.AnnotationSelector, at)
+	var mistakes field.ErrorList
+	sel.objects, mistakes = boxspec.ObjectsOf(c.Spec.Selector, c.Spec.AnnotationSelector, at)
 	c.Fail(mistakes...)
-	sel.labels, sel.annotations = wanted.labels, wanted.annotations
-}
-
-// selecting compiles what is asked of labels and annotations; nothing is asked where both are nil.
-func selecting(selector *metav1.LabelSelector, annotated *v1alpha1.AnnotationSelector, at *field.Path) (s Selection, errs field.ErrorList) {
-	s.annotations, errs = boxspec.AnnotationsOf(annotated, at.Child("annotationSelector"))
-	if selector == nil {
-		return s, errs
-	}
-	var err error
-	if s.labels, err = metav1.LabelSelectorAsSelector(selector); err != nil {
-		errs = append(errs, field.Invalid(at.Child("selector"), selector, err.Error()))
-	}
-	return s, errs
 }
 
 // leaveTo leaves to older boxes what they select, whether they run or not: it depends on their specs alone. One whose selectors are
 // refused selects nothing.
 func (s *Selection) leaveTo(elders []Elder) (notes []string) {
 	for _, elder := range elders {
-		theirs, mistakes := selecting(elder.Selector, elder.Annotations, nil)
-		if len(mistakes)+len(selectsSome(elder.Selector, elder.Annotations, nil)) > 0 {
+		objects, mistakes := boxspec.ObjectsOf(elder.Selector, elder.Annotations, nil)
+		if len(mistakes)+len(boxspec.Some(elder.Selector, elder.Annotations, nil)) > 0 {
 			continue
 		}
+		theirs := Selection{objects: objects}
 		for _, p := range elder.Namespaces.Include {
 			theirs.include = append(theirs.include, string(p))
 		}

@@ -12,12 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+func (i *informer) guard(f func()) { guard(i.panicked, f) }
+
 // guard runs f, and turns a panic into one that is logged and counted: it would end the process otherwise, and with it every
 // box.
-func (i *informer) guard(f func()) {
+func guard(panicked func(p any, stack []byte), f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			i.panicked(p, debug.Stack())
+			panicked(p, debug.Stack())
 		}
 	}()
 	f()

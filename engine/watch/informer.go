@@ -188,9 +188,11 @@ func (i *informer) wait(ctx context.Context) error {
 	}
 }
 
-func (i *informer) hasSynced() bool {
+func (i *informer) hasSynced() bool { return closed(i.synced) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-i.synced:
+	case <-c:
 		return true
 	default:
 		return false

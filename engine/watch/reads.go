@@ -30,7 +30,7 @@ func (w *wholes) read(ctx context.Context) {
 		if over {
 			return
 		}
-		w.guard(func() { w.readOne(ctx, key) })
+		guard(w.config.Panicked, func() { w.readOne(ctx, key) })
 		w.queue.Done(key)
 	}
 }
@@ -51,7 +51,7 @@ func (w *wholes) readOne(ctx context.Context, key string) {
 			w.answered(key, head, obj, err)
 			return
 		}
-		w.unanswered(key, head, try+1, err)
+		w.change(func() { w.problemLocked(key, head, try+1, err) })
 		select {
 		case <-ctx.Done():
 			return
@@ -74,20 +74,13 @@ func (w *wholes) unread(key string) *unstructured.Unstructured {
 func (w *wholes) request(ctx context.Context, head *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, longestRead)
 	defer cancel()
-	options := metav1.GetOptions{ResourceVersion: head.GetResourceVersion()}
-	obj, err := w.config.Client.Resource(w.resource).Namespace(head.GetNamespace()).Get(ctx, head.GetName(), options)
+	objects := w.config.Client.Resource(w.resource).Namespace(head.GetNamespace())
+	obj, err := objects.Get(ctx, head.GetName(), metav1.GetOptions{ResourceVersion: head.GetResourceVersion()})
 	if err != nil {
 		return nil, err
 	}
 	trimResource(obj)
 	return obj, nil
-}
-
-// unanswered notes that the API server was not there for a read, which is tried again.
-func (w *wholes) unanswered(key string, head *unstructured.Unstructured, tries int, err error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
-	w.change(func() { w.problemLocked(key, head, tries, err) })
 }
 
 // errBehind is the error of an answer that is older than what is known.

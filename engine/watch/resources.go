@@ -109,7 +109,7 @@ func (r *Resources) HasSynced() bool {
 			return false
 		}
 	}
-	return r.wholes == nil || r.wholes.isFilled()
+	return r.wholes == nil || closed(r.wholes.filled)
 }
 
 // Failing says which object can't be read although it is selected, and why; empty: all can. Only objects that are selected by annotations are

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,9 +38,8 @@ type wholes struct {
 	mu       sync.RWMutex // guards what follows; turn is taken before
 	all      map[string]*whole
 	byUID    map[types.UID]string
-	begun    bool          // all informers have told what was there at first
-	awaited  int           // how many of these have not been read yet
-	filled   chan struct{} // closed when all have
+	awaited  int           // those that were there at first and have not been read yet; and one, until the informers have told of all
+	filled   chan struct{} // closed when nothing is awaited
 	problems problems
 	cancel   context.CancelFunc // nil until it is started
 	halted   bool               // by stop
@@ -62,7 +60,7 @@ func newWholes(config Config, resource schema.GroupVersionResource, selection Se
 	config = config.withDefaults()
 	return &wholes{
 		config: config, resource: resource, selection: selection, events: events.complete(),
-		all: map[string]*whole{}, byUID: map[types.UID]string{}, filled: make(chan struct{}), stopped: make(chan struct{}),
+		all: map[string]*whole{}, byUID: map[types.UID]string{}, awaited: 1, filled: make(chan struct{}), stopped: make(chan struct{}),
 	}
 }
 
@@ -135,7 +133,7 @@ func withHead(obj, head *unstructured.Unstructured) *unstructured.Unstructured {
 	return last
 }
 
-// change changes what is guarded by mu, and says so to those who wait for all, and to those who show what can't be read.
+// change changes what is guarded by mu, and tells those who show what can't be read.
 func (w *wholes) change(f func()) {
 	if w.changed(f) {
 		w.events.Troubled()
@@ -147,20 +145,7 @@ func (w *wholes) changed(f func()) (troubled bool) {
 	defer w.mu.Unlock()
 	before := w.problems.first()
 	f()
-	if w.begun && w.awaited == 0 && !w.isFilled() {
-		close(w.filled)
-	}
 	return w.problems.first() != before
-}
-
-// isFilled says that all that was there at first has been read, as far as that can be.
-func (w *wholes) isFilled() bool {
-	select {
-	case <-w.filled:
-		return true
-	default:
-		return false
-	}
 }
 
 func (w *wholes) forgetLocked(key string, one *whole) {
@@ -173,7 +158,14 @@ func (w *wholes) forgetLocked(key string, one *whole) {
 func (w *wholes) answeredLocked(one *whole) {
 	if one.awaited {
 		one.awaited = false
-		w.awaited--
+		w.releaseLocked()
+	}
+}
+
+// releaseLocked ends the wait for one of those that are awaited.
+func (w *wholes) releaseLocked() {
+	if w.awaited--; w.awaited == 0 {
+		close(w.filled)
 	}
 }
 
@@ -210,7 +202,7 @@ func (w *wholes) start(ctx context.Context, group *sync.WaitGroup, begun []<-cha
 				return
 			}
 		}
-		w.change(func() { w.begun = true })
+		w.change(w.releaseLocked)
 	})
 }
 
@@ -229,7 +221,7 @@ func (w *wholes) stop() {
 
 // wait returns when all that was there at first has been read, as far as that can be.
 func (w *wholes) wait(ctx context.Context) error {
-	if w.isFilled() {
+	if closed(w.filled) {
 		return nil // though the context may have ended
 	}
 	select {
@@ -240,16 +232,6 @@ func (w *wholes) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("reading selected %s: %w", w.resource.GroupResource(), context.Cause(ctx))
 	}
-}
-
-// guard runs f, and turns a panic into one that is logged and counted.
-func (w *wholes) guard(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.config.Panicked(p, debug.Stack())
-		}
-	}()
-	f()
 }
 
 func (w *wholes) get(key string) *unstructured.Unstructured {

@@ -213,9 +213,10 @@ func TestAnObjectThatCanNotBeReadIsNamedAndDoesNotHoldTheOthersBack(t *testing.T
 		a := newAnnotated(t, append(objects, cup("good", "50", "yes"))...)
 		var broken atomic.Bool
 		broken.Store(true)
+		var port atomic.Int32
 		a.whole.PrependReactor("get", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			fails := broken.Load() && action.(clienttesting.GetAction).GetName() != "good"
-			return fails, nil, apierrors.NewInternalError(errors.New("conversion webhook: no"))
+			return fails, nil, apierrors.NewInternalError(fmt.Errorf("conversion webhook: port %d", port.Add(1)))
 		})
 		a.start()
 		defer a.Stop()
@@ -226,9 +227,9 @@ func TestAnObjectThatCanNotBeReadIsNamedAndDoesNotHoldTheOthersBack(t *testing.T
 		a.Expect(a.Keys()).To(Equal([]types.NamespacedName{key("ns", "good")}))
 
 		time.Sleep(time.Minute)
-		a.Expect(a.Failing()).To(MatchRegexp(`^cups.test.example.com "ns/bad-\d\d" is selected and can't be read, which is tried again: Internal error occurred: conversion webhook: no$`))
+		a.Expect(a.Failing()).To(MatchRegexp(`^cups.test.example.com "ns/bad-\d\d" is selected and can't be read, which is tried again: Internal error occurred: conversion webhook: port \d+$`))
 		synctest.Wait()
-		a.Expect(a.troubled.Load()).To(BeEquivalentTo(1), "told once")
+		a.Expect(a.troubled.Load()).To(BeEquivalentTo(1), "told once, whatever the words are")
 		a.whole.ClearActions()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -328,6 +329,33 @@ func TestWaitingForReadsEnds(t *testing.T) {
 		never.Stop()
 		never.Start(t.Context())
 		a.Expect(never.WaitForSync(t.Context())).To(MatchError(ErrStopped))
+	})
+}
+
+// A 404 that does not name the object is about its kind, or its namespace: the object may be there.
+func TestOnlyAnAnswerThatNamesAnObjectSaysThatItIsGone(t *testing.T) {
+	g := NewWithT(t)
+	head := headOf(metadataOf(cup("a", "1", "yes")))
+	g.Expect(saysGone(apierrors.NewNotFound(cups.GroupResource(), "a"), head)).To(BeTrue())
+	g.Expect(saysGone(apierrors.NewNotFound(cups.GroupResource(), ""), head)).To(BeFalse())
+	g.Expect(saysGone(apierrors.NewGenericServerResponse(404, "get", cups.GroupResource(), "", "404 page not found", 0, true), head)).To(BeFalse())
+	g.Expect(saysGone(apierrors.NewInternalError(errors.New("no")), head)).To(BeFalse())
+	g.Expect(saysGone(nil, head)).To(BeFalse())
+}
+
+// Where the store of heads is ahead of what was told, what is shown is not as new as that.
+func TestAnEndThatWasNotToldYetIsNotSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnnotated(t, cup("a", "1", "yes"), cup("b", "2", "yes"))
+		a.start()
+		defer a.Stop()
+		store := a.informers[""].shared.GetIndexer()
+		a.Expect(store.Delete(headOf(metadataOf(cup("a", "5", "yes"))))).To(Succeed())
+		a.Expect(store.Update(headOf(metadataOf(cup("b", "6", "yes"))))).To(Succeed())
+		a.Expect(a.Seen(key("ns", "a"), "1")).To(BeTrue())
+		a.Expect(a.Seen(key("ns", "a"), "4")).To(BeFalse(), "its end was not told")
+		a.Expect(a.Seen(key("ns", "b"), "6")).To(BeFalse(), "it was not read")
+		a.Expect(a.Seen(key("ns", "none"), "6")).To(BeTrue())
 	})
 }
 

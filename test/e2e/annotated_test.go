@@ -33,7 +33,7 @@ var _ = Describe("A box over annotated objects of others", func() {
 	// spec is that of a box over ServiceAccounts, of which a cluster has some that nobody selects.
 	spec := func(selectors string) string {
 		return fmt.Sprintf(`{crd: {apiVersion: v1, kind: ServiceAccount}, %s,
-			onReconcile: {configmaps: [{name: "{{ .metadata.name }}-of", data: {note: "{{ index .metadata.annotations %q }}", token: "{{ .automountServiceAccountToken | default false }}"}}]}}`, selectors, key)
+			onReconcile: {configmaps: [{name: "{{ .metadata.name }}-of", data: {note: '{{ index .metadata.annotations %q }}', token: "{{ .automountServiceAccountToken | default false }}"}}]}}`, selectors, key)
 	}
 	annotated := func(values string) string {
 		return fmt.Sprintf(`annotationSelector: {matchExpressions: [{key: %q, operator: In, values: [%s]}]}`, key, values)

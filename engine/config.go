@@ -15,6 +15,7 @@ import (
 
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/cycle"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -123,7 +124,7 @@ func withDefaults(c Config) Config {
 }
 
 // watch is what all informers of an engine share.
-func (c *Config) watch(client watch.Client, panicked func(p any, stack []byte)) watch.Config {
+func (c *Config) watch(client discovery.Client, panicked func(p any, stack []byte)) watch.Config {
 	return watch.Config{
 		Client: client, Metadata: client.Metadata, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Ages: c.Metrics, Panicked: panicked,
 	}

@@ -48,7 +48,7 @@ const maxInFlight = 128
 // Engine runs boxes. It is safe for concurrent use.
 type Engine struct {
 	config       Config
-	dynamic      watch.Client
+	dynamic      discovery.Client
 	children     *watch.Children
 	observed     *watch.Observed
 	comparer     *drift.Comparer
@@ -82,7 +82,7 @@ func New(config Config) (*Engine, error) {
 	// No client-side rate: lists and watches are few and long, and a list that waits behind writes would delay the start of a box.
 	// What writes has limits of its own, see newBox.
 	watching.QPS = -1
-	dyn, err := watch.NewClient(watching)
+	dyn, err := discovery.NewClient(watching)
 	if err != nil {
 		return nil, err
 	}

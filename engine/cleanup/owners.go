@@ -144,7 +144,7 @@ func (o *Owners) Deleted(resource *unstructured.Unstructured) {
 // before anything is deleted.
 func (o *Owners) Left(resource *unstructured.Unstructured) {
 	one := &owner{
-		resource: stub(resource.GroupVersionKind(), client.ObjectKeyFromObject(resource), resource.GetUID()), left: true, marked: o.Plan().Holds(resource),
+		resource: stub(o.Plan().CRD.Kind, client.ObjectKeyFromObject(resource), resource.GetUID()), left: true, marked: o.Plan().Holds(resource),
 		kept: o.Snapshots.Keeps(resource.GetUID()),
 	}
 	one.held = one.marked && resource.GetDeletionTimestamp() == nil && slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer)

@@ -13,9 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
+
+// Client reads objects whole, and the metadata of objects.
+type Client struct {
+	dynamic.Interface
+
+	// Metadata lists and watches the metadata of objects.
+	Metadata metadata.Interface
+}
+
+// NewClient gives a client of an API server. The error is one of the configuration.
+func NewClient(config *rest.Config) (Client, error) {
+	whole, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return Client{}, fmt.Errorf("making a dynamic client: %w", err)
+	}
+	metas, err := metadata.NewForConfig(config)
+	if err != nil {
+		return Client{}, fmt.Errorf("making a client of metadata: %w", err)
+	}
+	return Client{Interface: whole, Metadata: metas}, nil
+}
 
 // Kinds says how kinds are served, and keeps the schemas of custom kinds: templates are checked against the types of their fields, and
 // lists are compared by their list types. A schema is read when a box begins to watch a kind, and again after the API server refused a

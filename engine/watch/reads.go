@@ -120,14 +120,15 @@ func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructur
 	one.failures, one.known, one.obj = 0, obj.GetResourceVersion(), obj
 	switch {
 	case !w.selection.selects(obj):
-		one.obj = nil // the watch tells so, too, or that it is selected again
-		if last == nil {
+		open := one.open
+		one.obj, one.open = nil, false // the watch tells so, too, or that it is selected again
+		if !open {
 			return nil
 		}
 		return func() { w.events.Delete(obj) }
 	case last == nil:
 		initial := one.initial
-		one.initial = false
+		one.initial, one.open = false, true
 		return func() { w.events.Add(obj, initial) }
 	case last.GetResourceVersion() == obj.GetResourceVersion():
 		return nil
@@ -139,9 +140,9 @@ func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructur
 // endLocked ends what is shown of an object that is gone, and gives what is to be told. The watch tells its end, too; if it does not, the
 // object is read again.
 func (w *wholes) endLocked(key string, one *whole) (tell func()) {
-	last := one.obj
+	last := one.last()
 	w.problems.end(key)
-	one.obj = nil
+	one.obj, one.open = nil, false
 	w.queue.AddAfter(key, max(longestPause, readPause(one.failures)))
 	one.failures++
 	if last == nil {

@@ -23,7 +23,7 @@ type ResourceEvents struct {
 	Add func(obj *unstructured.Unstructured, initial bool)
 	// Update is called for a resource that has another resourceVersion than before.
 	Update func(old, obj *unstructured.Unstructured)
-	// Delete is called, with its last state, for a resource that is gone.
+	// Delete is called, with its last state, for a resource that is gone. One that was never read has its metadata alone, and no kind.
 	Delete func(obj *unstructured.Unstructured)
 	// Missed is called, with the newest state that is known, for a resource that was deleted while the watch was broken: anything may
 	// have happened to it after that state. If another one was created under its name meanwhile, Add is called after that. nil: Delete

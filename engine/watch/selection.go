@@ -2,37 +2,13 @@ package watch
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 )
-
-// Client reads objects whole, and the metadata of objects.
-type Client struct {
-	dynamic.Interface
-
-	// Metadata lists and watches the metadata of objects.
-	Metadata metadata.Interface
-}
-
-// NewClient gives a client of an API server. The error is one of the configuration.
-func NewClient(config *rest.Config) (Client, error) {
-	whole, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return Client{}, fmt.Errorf("making a dynamic client: %w", err)
-	}
-	metas, err := metadata.NewForConfig(config)
-	if err != nil {
-		return Client{}, fmt.Errorf("making a client of metadata: %w", err)
-	}
-	return Client{Interface: whole, Metadata: metas}, nil
-}
 
 // Selection says which resources of a kind are known.
 type Selection struct {

@@ -51,6 +51,7 @@ type whole struct {
 	head     *unstructured.Unstructured // the newest that the watch has told
 	obj      *unstructured.Unstructured // what is shown; nil: nothing yet, or it does not exist or is not selected
 	known    string                     // up to which version it is known how the object is; empty: not at all
+	open     bool                       // its end is to be told, also where it was never shown: a former process may have known it
 	initial  bool                       // it was there when the watch began
 	awaited  bool                       // and those who wait for all wait for it
 	failures int                        // in a row
@@ -83,12 +84,12 @@ func (w *wholes) saw(head *unstructured.Unstructured, initial bool) {
 	w.change(func() {
 		one := w.all[key]
 		if one != nil && one.head.GetUID() != head.GetUID() {
-			former = one.obj // a relist shows one that was deleted and made again as an update
+			former = one.last() // a relist shows one that was deleted and made again as an update
 			w.forgetLocked(key, one)
 			one = nil
 		}
 		if one == nil {
-			one = &whole{initial: initial, awaited: initial}
+			one = &whole{open: true, initial: initial, awaited: initial}
 			if initial {
 				w.awaited++
 			}
@@ -110,7 +111,7 @@ func (w *wholes) ended(head *unstructured.Unstructured, tell func(*unstructured.
 	var last *unstructured.Unstructured
 	w.change(func() {
 		if one := w.all[key]; one != nil {
-			last = withHead(one.obj, head)
+			last = withHead(one.last(), head)
 			w.forgetLocked(key, one)
 		}
 	})
@@ -166,6 +167,18 @@ func (w *wholes) answeredLocked(one *whole) {
 func (w *wholes) releaseLocked() {
 	if w.awaited--; w.awaited == 0 {
 		close(w.filled)
+	}
+}
+
+// last is what is told of its end: what is shown, or the head where it was never shown; nil: its end was told.
+func (o *whole) last() *unstructured.Unstructured {
+	switch {
+	case !o.open:
+		return nil
+	case o.obj == nil:
+		return o.head
+	default:
+		return o.obj
 	}
 }
 

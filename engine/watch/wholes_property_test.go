@@ -53,6 +53,8 @@ type apiServer struct {
 	queue   *keyQueue
 
 	shown map[string]*unstructured.Unstructured // by the events that were told
+	known map[types.UID]bool                    // the watch has told that it is there and selected
+	ended map[types.UID]bool                    // told, and not shown since
 	wrong []string
 }
 
@@ -67,13 +69,14 @@ type readInFlight struct {
 func newAPIServer(seed uint64) *apiServer {
 	s := &apiServer{
 		random: rand.New(rand.NewPCG(seed, 1)), objects: map[string]*unstructured.Unstructured{}, past: map[string][]*unstructured.Unstructured{},
-		version: 9, told: map[string]*unstructured.Unstructured{}, filter: heads{selects: served}, queue: &keyQueue{}, shown: map[string]*unstructured.Unstructured{},
+		version: 9, told: map[string]*unstructured.Unstructured{}, filter: heads{selects: served}, queue: &keyQueue{}, shown: map[string]*unstructured.Unstructured{}, ended: map[types.UID]bool{}, known: map[types.UID]bool{},
 	}
 	s.wholes = newWholes(Config{Log: logr.Discard()}, cups, Selection{Annotations: served}, ResourceEvents{
 		Add: func(obj *unstructured.Unstructured, _ bool) {
 			s.check(s.shown[keyOf(obj)] == nil, "added although it is shown", obj)
 			s.check(served(obj.GetAnnotations()), "added although it is not selected", obj)
 			s.shown[keyOf(obj)] = obj
+			delete(s.ended, obj.GetUID())
 		},
 		Update: func(old, obj *unstructured.Unstructured) {
 			s.check(s.shown[keyOf(obj)] == old && old != nil, "updated from a state that is not shown", obj)
@@ -90,7 +93,9 @@ func newAPIServer(seed uint64) *apiServer {
 
 func (s *apiServer) unshown(obj *unstructured.Unstructured) {
 	last := s.shown[keyOf(obj)]
-	s.check(last != nil && last.GetUID() == obj.GetUID(), "ended although it is not shown", obj)
+	s.check(last == nil || last.GetUID() == obj.GetUID(), "ended although another is shown", obj)
+	s.check(!s.ended[obj.GetUID()], "ended twice", obj)
+	s.ended[obj.GetUID()] = true
 	delete(s.shown, keyOf(obj))
 }
 
@@ -146,6 +151,9 @@ func (s *apiServer) deliver() {
 	}
 	head := event.Object.(*unstructured.Unstructured)
 	key := keyOf(head)
+	if s.told[key] != nil || event.Type != apiwatch.Deleted {
+		s.known[head.GetUID()] = true
+	}
 	if event.Type == apiwatch.Deleted {
 		delete(s.told, key)
 		s.wholes.handler().OnDelete(head)
@@ -157,6 +165,9 @@ func (s *apiServer) deliver() {
 func (s *apiServer) tell(key string, head *unstructured.Unstructured) {
 	old := s.told[key]
 	s.told[key] = head
+	if old == nil || old.GetUID() != head.GetUID() {
+		delete(s.ended, head.GetUID())
+	}
 	if old == nil {
 		s.wholes.handler().OnAdd(head, false)
 		return
@@ -274,6 +285,10 @@ func TestWhatIsShownOfSelectedObjectsNeverGoesBackwardsAndBecomesTheTruth(t *tes
 		g.Expect(s.wrong).To(BeEmpty(), "seed %d", seed)
 		g.Expect(versions(known)).To(Equal(versions(wanted)), "what is shown, seed %d", seed)
 		g.Expect(versions(s.shown)).To(Equal(versions(wanted)), "what was told, seed %d", seed)
+		for uid := range s.known {
+			there := slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(obj *unstructured.Unstructured) bool { return obj.GetUID() == uid })
+			g.Expect(s.ended[uid]).To(Equal(!there), "the end of all is told that a former process may have known: %s, seed %d", uid, seed)
+		}
 		g.Expect(s.wholes.byUID).To(HaveLen(len(s.told)), "nothing is kept of what is not selected, seed %d", seed)
 		g.Expect(s.wholes.failing()).To(BeEmpty(), "seed %d", seed)
 	}

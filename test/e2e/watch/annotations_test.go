@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
@@ -106,7 +107,7 @@ func (w *world) counting() (watch.Config, *traffic) {
 	c := &traffic{}
 	config := cluster.Config()
 	config.Wrap(c.wrap)
-	client, err := watch.NewClient(config)
+	client, err := discovery.NewClient(config)
 	w.Expect(err).NotTo(HaveOccurred())
 	counting := w.config
 	counting.Client, counting.Metadata = client, client.Metadata

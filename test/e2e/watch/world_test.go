@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
@@ -25,7 +26,7 @@ import (
 type world struct {
 	Gomega
 	t         *testing.T
-	client    watch.Client
+	client    discovery.Client
 	config    watch.Config
 	failures  atomic.Int32 // requests that failed, or were answered 404
 	namespace string
@@ -51,7 +52,7 @@ func newWorld(t *testing.T, name string) *world {
 	config := cluster.Config()
 	config.Wrap(w.count)
 	var err error
-	w.client, err = watch.NewClient(config)
+	w.client, err = discovery.NewClient(config)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.config = watch.Config{Client: w.client, Metadata: w.client.Metadata, Mapper: mapper, Log: logr.Discard()}
 	namespace := &unstructured.Unstructured{Object: map[string]any{

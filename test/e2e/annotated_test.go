@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,20 +31,20 @@ var _ = Describe("A box over annotated objects of others", func() {
 		w = newWorldWithoutCRD(ctx)
 		key = w.id + ".e2e.test/expose"
 	})
-	// spec is that of a box over ServiceAccounts, of which a cluster has some that nobody selects.
+	// spec is that of a box over NetworkPolicies, which nobody in the cluster of the suite acts on.
 	spec := func(selectors string) string {
-		return fmt.Sprintf(`{crd: {apiVersion: v1, kind: ServiceAccount}, %s,
-			onReconcile: {configmaps: [{name: "{{ .metadata.name }}-of", data: {note: '{{ index .metadata.annotations %q }}', token: "{{ .automountServiceAccountToken | default false }}"}}]}}`, selectors, key)
+		return fmt.Sprintf(`{crd: {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy}, %s,
+			onReconcile: {configmaps: [{name: "{{ .metadata.name }}-of", data: {note: '{{ index .metadata.annotations %q }}', app: "{{ .spec.podSelector.matchLabels.app }}"}}]}}`, selectors, key)
 	}
-	annotated := func(values string) string {
-		return fmt.Sprintf(`annotationSelector: {matchExpressions: [{key: %q, operator: In, values: [%s]}]}`, key, values)
+	annotated := func(values ...string) string {
+		return fmt.Sprintf(`annotationSelector: {matchExpressions: [{key: %q, operator: In, values: ["%s"]}]}`, key, strings.Join(values, `", "`))
 	}
-	account := func(ctx context.Context, name, value string) *corev1.ServiceAccount {
+	policy := func(ctx context.Context, name, value string) *networkingv1.NetworkPolicy {
 		GinkgoHelper()
-		a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Annotations: map[string]string{key: value}}}
-		a.AutomountServiceAccountToken = new(true)
-		Expect(kube.Create(ctx, a)).To(Succeed())
-		return a
+		p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Annotations: map[string]string{key: value}}}
+		p.Spec.PodSelector.MatchLabels = map[string]string{"app": name}
+		Expect(kube.Create(ctx, p)).To(Succeed())
+		return p
 	}
 	annotate := func(ctx context.Context, obj client.Object, value string) {
 		GinkgoHelper()
@@ -57,7 +58,7 @@ var _ = Describe("A box over annotated objects of others", func() {
 		Eventually(func(g Gomega) {
 			c := &corev1.ConfigMap{}
 			g.Expect(kube.Get(ctx, child(name), c)).To(Succeed())
-			g.Expect(c.Data).To(Equal(map[string]string{"note": note, "token": "true"}), "the object is read whole")
+			g.Expect(c.Data).To(Equal(map[string]string{"note": note, "app": name}), "the object is read whole")
 			g.Expect(c.Labels).To(HaveKeyWithValue(v1alpha1.LabelBox, box))
 		}).WithContext(ctx).Should(Succeed())
 	}
@@ -71,8 +72,8 @@ var _ = Describe("A box over annotated objects of others", func() {
 	}
 
 	It("makes children for those that are annotated, follows them, and cleans up after those that are not any more", func(ctx context.Context) {
-		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated(`"https://a.example.com/?b=c", second`))))
-		web, other := account(ctx, "web", "https://a.example.com/?b=c"), account(ctx, "other", "no")
+		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated("https://a.example.com/?b=c", "second"))))
+		web, other := policy(ctx, "web", "https://a.example.com/?b=c"), policy(ctx, "other", "no")
 		made(ctx, "web", "https://a.example.com/?b=c", w.id)
 		counts(ctx, w.id, 1)
 		annotate(ctx, web, "second")
@@ -103,12 +104,12 @@ var _ = Describe("A box over annotated objects of others", func() {
 	It("sends no request for a thousand that are not selected, and one for each change of one that is", func(ctx context.Context) {
 		const others = 1000
 		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated("yes"))))
-		account(ctx, "web", "yes")
+		policy(ctx, "web", "yes")
 		made(ctx, "web", "yes", w.id)
 		counts(ctx, w.id, 1)
 		mark := manager.requests.mark()
-		name := func(i int) *corev1.ServiceAccount {
-			return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("other-%d", i)}}
+		name := func(i int) *networkingv1.NetworkPolicy {
+			return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("other-%d", i)}}
 		}
 		for i := range others {
 			Expect(kube.Create(ctx, name(i))).To(Succeed())
@@ -116,16 +117,16 @@ var _ = Describe("A box over annotated objects of others", func() {
 		for i := range others / 10 {
 			annotate(ctx, name(i), "no")
 		}
-		last := account(ctx, "last", "yes") // the watch tells of it after all others
+		last := policy(ctx, "last", "yes") // the watch tells of it after all others
 		made(ctx, "last", "yes", w.id)
 		reads := func() []string {
 			var out []string
-			for _, r := range manager.requests.since(mark, "serviceaccounts") {
+			for _, r := range manager.requests.since(mark, "networkpolicies") {
 				out = append(out, r.String())
 			}
 			return out
 		}
-		Expect(reads()).To(ConsistOf(HavePrefix("GET /api/v1/namespaces/" + w.namespace + "/serviceaccounts/last?")))
+		Expect(reads()).To(ConsistOf(HavePrefix("GET /apis/networking.k8s.io/v1/namespaces/" + w.namespace + "/networkpolicies/last?")))
 		annotate(ctx, last, "no")
 		gone(ctx, "last")
 		Expect(reads()).To(HaveLen(2), "it was asked for before its child was deleted")
@@ -138,7 +139,7 @@ var _ = Describe("A box over annotated objects of others", func() {
 			GinkgoHelper()
 			w.merge(ctx, obj, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, label, value))
 		}
-		web, other := account(ctx, "web", "yes"), account(ctx, "other", "no")
+		web, other := policy(ctx, "web", "yes"), policy(ctx, "other", "no")
 		relabel(web, "a")
 		relabel(other, "a")
 		made(ctx, "web", "yes", w.id)
@@ -155,8 +156,8 @@ var _ = Describe("A box over annotated objects of others", func() {
 
 	It("cleans up after those that left while no manager ran", func(ctx context.Context) {
 		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated("yes"))))
-		web, second := account(ctx, "web", "yes"), account(ctx, "second", "yes")
-		account(ctx, "stays", "yes")
+		web, second := policy(ctx, "web", "yes"), policy(ctx, "second", "yes")
+		policy(ctx, "stays", "yes")
 		for _, name := range []string{"web", "second", "stays"} {
 			made(ctx, name, "yes", w.id)
 		}
@@ -185,10 +186,10 @@ var _ = Describe("A box over annotated objects of others", func() {
 
 	It("leaves to an older box what both select, by labels and annotations", func(ctx context.Context) {
 		elder, younger := w.id+"-a", w.id+"-b" // made in one second, the name decides
-		w.running(ctx, w.boxNamed(ctx, elder, spec(annotated("a, both"))))
-		w.running(ctx, w.boxNamed(ctx, younger, spec(annotated("b, both"))))
+		w.running(ctx, w.boxNamed(ctx, elder, spec(annotated("a", "both"))))
+		w.running(ctx, w.boxNamed(ctx, younger, spec(annotated("b", "both"))))
 		for _, name := range []string{"a", "b", "both"} {
-			account(ctx, name, name)
+			policy(ctx, name, name)
 		}
 		made(ctx, "a", "a", elder)
 		made(ctx, "b", "b", younger)
@@ -198,22 +199,22 @@ var _ = Describe("A box over annotated objects of others", func() {
 		counts(ctx, younger, 1)
 		w.boxNamed(ctx, elder, spec(annotated("a")))
 		made(ctx, "both", "both", younger)
-		w.boxNamed(ctx, elder, spec(annotated("a, both")))
+		w.boxNamed(ctx, elder, spec(annotated("a", "both")))
 		made(ctx, "both", "both", elder)
 		Expect(kube.Delete(ctx, &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: elder}})).To(Succeed())
 		made(ctx, "both", "both", younger)
 	})
 
 	It("finds what left while its watch was broken, and could not go on", func(ctx context.Context) {
-		broken := &brokenWatch{of: "/api/v1/serviceaccounts"}
+		broken := &brokenWatch{of: "/apis/networking.k8s.io/v1/networkpolicies"}
 		replaceManager(via(broken.wrap))
 		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated("yes"))))
-		web := account(ctx, "web", "yes")
+		web := policy(ctx, "web", "yes")
 		made(ctx, "web", "yes", w.id)
 		broken.away.Store(true)
 		broken.cut()
 		annotate(ctx, web, "no")
-		account(ctx, "new", "yes")
+		policy(ctx, "new", "yes")
 		broken.expired.Store(true)
 		broken.away.Store(false)
 		gone(ctx, "web")
@@ -223,17 +224,17 @@ var _ = Describe("A box over annotated objects of others", func() {
 
 	It("names an object that can't be read, goes on with the others, and reads it when it can", func(ctx context.Context) {
 		f := &fault{
-			match:  matching(http.MethodGet, "/namespaces/"+w.namespace+"/serviceaccounts/web?"),
+			match:  matching(http.MethodGet, "/namespaces/"+w.namespace+"/networkpolicies/web?"),
 			answer: refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no leader"),
 		}
 		replaceManager(via(f.wrap))
-		account(ctx, "web", "yes")
-		account(ctx, "other", "yes")
+		policy(ctx, "web", "yes")
+		policy(ctx, "other", "yes")
 		w.running(ctx, w.boxNamed(ctx, w.id, spec(annotated("yes"))))
 		made(ctx, "other", "yes", w.id)
-		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRunning, fmt.Sprintf(`serviceaccounts "%s/web" is selected and can't be read, which is tried again: no leader`, w.namespace))
+		boxShows(ctx, w.id, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRunning, fmt.Sprintf(`networkpolicies.networking.k8s.io "%s/web" is selected and can't be read, which is tried again: no leader`, w.namespace))
 		f.mend()
-		w.merge(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}, `{"metadata":{"labels":{"a":"b"}}}`)
+		w.merge(ctx, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}, `{"metadata":{"labels":{"a":"b"}}}`)
 		made(ctx, "web", "yes", w.id)
 		Eventually(func(g Gomega) {
 			g.Expect(boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady).Message).NotTo(ContainSubstring("can't be read"))

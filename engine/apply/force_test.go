@@ -46,6 +46,7 @@ type keeper struct {
 	sent   []string
 	before func(request string) // called before each write
 	clock  int64
+	fills  map[string]any // what the API server puts in where nothing is
 }
 
 func keeps(t *testing.T, gvk schema.GroupVersionKind, content string) (*keeper, Patcher) {
@@ -145,6 +146,11 @@ func (k *keeper) applied(manager, content string, force bool) bool {
 
 func (k *keeper) stored(answer runtime.Object) {
 	next, _ := answer.(*unstructured.Unstructured)
+	for name, value := range k.fills {
+		if data, ok := next.Object["data"].(map[string]any); ok && data[name] == nil {
+			data[name] = value
+		}
+	}
 	version, _ := strconv.Atoi(k.live.GetResourceVersion()) // it is ours
 	next.SetUID(k.live.GetUID())
 	next.SetResourceVersion(k.live.GetResourceVersion())
@@ -556,4 +562,16 @@ func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 	g.Expect(f.undo(g)).To(BeZero())
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "x", "o": "o"}))
 	g.Expect(k.owners("data.a")).To(Equal([]string{"maker Update"}))
+}
+
+// What the API server would answer with a default can't be taken back: it stays, with its manager, and is named.
+func TestAnUndoThatWouldPutInADefaultIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	k, p := keeps(t, configMaps, `{data: {a: x}}`)
+	f := forced(k, p, byUs, `{data: {a: p, n: p}}`, true)
+	f.set(g)
+	k.fills = map[string]any{"n": "default"}
+	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.n"}, Why: "without them the API server would put in values of its own"}))
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "p", "n": "p"}))
+	g.Expect(k.owners("data.n")).To(Equal([]string{byUs + " Apply"}))
 }

@@ -56,8 +56,8 @@ func TestEveryFieldsTypeHasAKind(t *testing.T) {
 var notInTheObject = map[string][]string{
 	"jobs": {nameFailurePolicy, RerunOn}, "services": {nameWorkload}, "networkpolicies": {nameWorkload}, "pdbs": {nameWorkload}, "hpas": {nameWorkload},
 	"ingresses": {nameService}, "statefulsets": {nameService},
-	"resources": {nameKinds},  // what a template may give is checked when it is rendered
-	"patches":   {nameTarget}, // the samples, which are those of autoscalers, name no apiVersion
+	"resources": {nameKinds},             // what a template may give is checked when it is rendered
+	"patches":   {nameTarget, nameForce}, // the samples of targets, which are those of autoscalers, name no apiVersion
 }
 
 // TestEveryFieldHasAnEffect fails while a short field, or a field of a type of ours in it, is accepted and ignored.

@@ -549,7 +549,7 @@ func TestAFieldThatWasGivenUpGoesWithThePatch(t *testing.T) {
 func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 	g := NewWithT(t)
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
-	f := forced(k, p, byUs, `{data: {a: p, n: p}}`, true)
+	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, true)
 	f.set(g)
 	k.before = func(request string) {
 		if request == "json-patch+json" {
@@ -568,10 +568,34 @@ func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 func TestAnUndoThatWouldPutInADefaultIsLeft(t *testing.T) {
 	g := NewWithT(t)
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
-	f := forced(k, p, byUs, `{data: {a: p, n: p}}`, true)
+	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, true)
 	f.set(g)
-	k.fills = map[string]any{"n": "default"}
-	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.n"}, Why: "without them the API server would put in values of its own"}))
-	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "p", "n": "p"}))
-	g.Expect(k.owners("data.n")).To(Equal([]string{byUs + " Apply"}))
+	k.fills = map[string]any{"m": "default"}
+	k.sent = nil
+	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.m"}, Why: "without them the API server would put in values of its own"}))
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "p", "m": "p"}))
+	g.Expect(k.owners("data.m")).To(Equal([]string{byUs + " Apply"}))
+}
+
+// An entry of a list that nobody but the patch names any more goes with the patch, and nothing of it is given back.
+func TestAnEntryThatIsGivenUpGoesWithThePatch(t *testing.T) {
+	g := NewWithT(t)
+	k, p := keeps(t, deployments, `{spec: {template: {spec: {containers: [{name: main, image: one}]}}}}`)
+	k.applied("applier", `{spec: {template: {spec: {containers: [{name: side, image: two}]}}}}`, false)
+	k.merged("editor", `{spec: {minReadySeconds: 5}}`)
+	k.update("editor", func(obj map[string]any) {
+		containers, _, _ := unstructured.NestedSlice(obj, "spec", "template", "spec", "containers")
+		for _, c := range containers {
+			if fields, _ := c.(map[string]any); fields["name"] == "side" {
+				fields["image"] = "edited"
+			}
+		}
+		g.Expect(unstructured.SetNestedSlice(obj, containers, "spec", "template", "spec", "containers")).To(Succeed())
+	})
+	f := forced(k, p, byUs, `{spec: {template: {spec: {containers: [{name: side, image: p}]}}}}`, true)
+	f.set(g)
+	g.Expect(k.applied("applier", `{spec: {paused: true}}`, true)).To(BeTrue())
+	g.Expect(f.undo(g)).To(BeZero())
+	containers, _, _ := unstructured.NestedSlice(k.live.Object, "spec", "template", "spec", "containers")
+	g.Expect(containers).To(HaveLen(1), "%v", containers)
 }

@@ -66,6 +66,19 @@ func Some(selector *metav1.LabelSelector, annotated *v1alpha1.AnnotationSelector
 	return nil
 }
 
+// ForCleanup gives the selectors of a box over objects of others that never compiled. Where they are refused, the box has served nothing, and
+// selects nothing: it can be deleted, and no more is watched than it may select.
+func ForCleanup(spec *v1alpha1.OperatorBoxSpec) (*metav1.LabelSelector, *v1alpha1.AnnotationSelector) {
+	_, mistakes := ObjectsOf(spec.Selector, spec.AnnotationSelector, nil)
+	if len(mistakes)+len(Some(spec.Selector, spec.AnnotationSelector, nil)) == 0 {
+		return spec.Selector, spec.AnnotationSelector
+	}
+	values := []string{"no-object-has-and-lacks-this"}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: v1alpha1.LabelBox, Operator: metav1.LabelSelectorOpIn, Values: values}, {Key: v1alpha1.LabelBox, Operator: metav1.LabelSelectorOpNotIn, Values: values},
+	}}, nil
+}
+
 func labelsAskForPresence(s *metav1.LabelSelector) bool {
 	return s != nil && (len(s.MatchLabels) > 0 ||
 		slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool { return positive(e.Operator) }))

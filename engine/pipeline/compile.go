@@ -117,7 +117,8 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	// listed in an annotation of the resource.
 	bare.Spec.CRD = box.Spec.CRD
 	if box.Spec.CRD.Kind != "" { // nor are more objects of others watched than it selects
-		bare.Spec.Namespaces, bare.Spec.Selector, bare.Spec.AnnotationSelector = box.Spec.Namespaces, box.Spec.Selector, box.Spec.AnnotationSelector
+		bare.Spec.Namespaces = box.Spec.Namespaces
+		bare.Spec.Selector, bare.Spec.AnnotationSelector = boxspec.ForCleanup(&box.Spec)
 	}
 	env.FormerPlaces = env.FormerPlaces.With(boxspec.PlacesOf(&box.Spec))
 	plan, errs := Compile(bare, env)

@@ -214,6 +214,31 @@ func TestObjectsOfOthersAreSelectedByLabelsAndAnnotations(t *testing.T) {
 	g.Expect(cleanup.WatchesSame(plan(noted))).To(gomega.BeTrue(), "a box that never compiled watches no more than it selects")
 }
 
+// A box whose selectors are refused has served nothing, and must not be kept from being deleted.
+func TestABoxWhoseSelectorsAreRefusedCanBeDeleted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	crd := func() CRD {
+		plan, errs := othersBox(t, ofDeployments, exposed)
+		g.Expect(errs).To(gomega.BeEmpty())
+		return plan.CRD
+	}()
+	for _, spec := range []string{
+		"selector: {matchExpressions: [{key: other, operator: DoesNotExist}]}",
+		"selector: {matchExpressions: [{key: other, operator: Nonsense}]}",
+		"annotationSelector: {matchExpressions: [{key: other, operator: DoesNotExist}]}",
+		"annotationSelector: {matchAnnotations: {'a b': c}}",
+	} {
+		box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "exposed", UID: "box"}}
+		g.Expect(yaml.UnmarshalStrict([]byte("{crd: "+ofDeployments+", "+spec+"}"), &box.Spec)).To(gomega.Succeed())
+		plan, err := CompileCleanup(box, Env{CRD: crd})
+		g.Expect(err).NotTo(gomega.HaveOccurred(), spec)
+		g.Expect(plan.Selection.Selects(deploymentOf("web"))).To(gomega.BeFalse(), spec)
+		watched, annotations := plan.Watched()
+		g.Expect(annotations).To(gomega.BeNil(), spec)
+		g.Expect(watched.String()).To(gomega.ContainSubstring(" in (no-object"), "the API server is asked for none: "+spec)
+	}
+}
+
 func TestResourcesOfTheBoxsOwnAreNotSelectedByAnnotations(t *testing.T) {
 	g := gomega.NewWithT(t)
 	_, mistakes := Compile(boxOf(t, "annotationSelector: {matchAnnotations: {a: b}}"), Env{CRD: websites(t)})

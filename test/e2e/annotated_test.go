@@ -262,7 +262,7 @@ type brokenWatch struct {
 	expired atomic.Bool // the next request to watch on from a version is answered with 410
 
 	mu   sync.Mutex
-	open []io.Closer
+	open []*endedWatch
 }
 
 func (b *brokenWatch) wrap(next http.RoundTripper) http.RoundTripper {
@@ -281,7 +281,8 @@ func (b *brokenWatch) wrap(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.open = append(b.open, response.Body)
+			watch := &endedWatch{ReadCloser: response.Body}
+			b.open, response.Body = append(b.open, watch), watch
 		}
 		return response, err
 	})
@@ -291,8 +292,24 @@ func (b *brokenWatch) wrap(next http.RoundTripper) http.RoundTripper {
 func (b *brokenWatch) cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, body := range b.open {
-		_ = body.Close() // it may have ended
+	for _, watch := range b.open {
+		watch.ended.Store(true)
+		_ = watch.Close() // it may have ended
 	}
 	b.open = nil
+}
+
+// endedWatch is the body of a watch that can be ended as the API server ends one: after an error a reflector would list again by itself.
+type endedWatch struct {
+	io.ReadCloser
+
+	ended atomic.Bool
+}
+
+func (e *endedWatch) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err != nil && e.ended.Load() {
+		err = io.EOF
+	}
+	return n, err
 }

@@ -35,7 +35,7 @@ type traffic struct {
 	refused         atomic.Int32 // how many requests to watch on from a version are answered with 410
 
 	mu      sync.Mutex
-	watches []io.Closer
+	watches []*counted
 	held    <-chan struct{} // requests wait for it; nil: they do not
 }
 
@@ -69,21 +69,23 @@ func (c *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		response.Body = counted{ReadCloser: response.Body, bytes: &c.bytes}
+		body := &counted{ReadCloser: response.Body, bytes: &c.bytes}
+		response.Body = body
 		if strings.Contains(query, "watch=true") {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.watches = append(c.watches, response.Body)
+			c.watches = append(c.watches, body)
 		}
 		return response, nil
 	})
 }
 
-// cut ends all watches that are open.
+// cut ends all watches that are open, as the API server does: after an error a reflector would list again by itself.
 func (c *traffic) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.watches {
+		w.ended.Store(true)
 		_ = w.Close() // it may have ended
 	}
 	c.watches = nil
@@ -93,11 +95,15 @@ type counted struct {
 	io.ReadCloser
 
 	bytes *atomic.Int64
+	ended atomic.Bool
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.bytes.Add(int64(n))
+	if err != nil && c.ended.Load() {
+		err = io.EOF
+	}
 	return n, err
 }
 
@@ -237,6 +243,7 @@ func TestWhatLeftWhileTheWatchWasBrokenIsMissed(t *testing.T) {
 		value, _, _ := unstructured.NestedString(got.Object, "data", "value")
 		return value
 	}).Should(Equal("2"))
+	w.Expect(sent.refused.Load()).To(BeZero(), "it was told that its version is too old")
 	w.Expect(r.Len()).To(Equal(2))
 	w.Expect(sent.requests.Load()-requests).To(BeNumerically("<=", 3), "requests: to list, and for the one that has changed")
 }

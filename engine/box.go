@@ -50,7 +50,6 @@ type box struct {
 	release   release.Everything
 	observer  *observe.Observer
 	rights    access.Holder // of as whom the box acts
-	found     atomic.Bool   // it is known which objects of others have marks and are not watched: see findMarked
 	// namespaces are those that are watched; nil: all. They hold the plan's, and those that a former plan has marked resources in.
 	namespaces []string
 
@@ -88,7 +87,6 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	// Snapshots are ControllerRevisions, whose informer is among those of children: reading one costs no request.
 	snapshots := &rollback.Store{Client: clients.manager, Cache: e.children, Namespace: e.config.Namespace, Keys: e.config.SnapshotKeys, Ours: watch.OursByFields}
 	b.plan.Store(plan)
-	b.found.Store(!plan.CRD.OfOthers)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
 	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Snapshots: snapshots, Writer: writer, Clock: e.config.Clock, Plan: b.plan.Load}
@@ -107,7 +105,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, watch.Selected(plan.Watched()), b.events())
 	b.release = release.Everything{
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
-		Cache:    b.resources, Found: b.found.Load, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
+		Finder:   &release.Finder{Namespaces: b.namespaces, Marker: apply.NewMarker(clients.manager), Lives: b.lives, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}, Cache: b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
 	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
 	return b, nil

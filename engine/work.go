@@ -22,9 +22,7 @@ func (b *box) work(ctx, work context.Context) {
 	b.engine.config.Notifier.BoxChanged(b.name)
 	b.startQueue()
 	b.turn.Begun()
-	if !b.found.Load() {
-		b.working.Go(func() { b.guard(func() { b.findMarked(ctx) }) })
-	}
+	b.working.Go(func() { b.guard(func() { b.release.Find(ctx, b.log, b.queue.Enqueue) }) })
 	b.pool.Run(ctx, work)
 	b.setStarted(time.Time{})
 	b.log.Info("Box stopped")
@@ -42,41 +40,6 @@ func (b *box) startQueue() {
 		b.queue.Enqueue(after, key)
 	}
 }
-
-// findMarked finds the objects of others that carry marks of the box and have left its selection while nobody looked: the watch does not show
-// them, and what was made for them need not tell, since it may be gone. It is one request in the life of a sub-controller, which the API server
-// answers by the label of the box. It is sent again only where it fails.
-func (b *box) findMarked(ctx context.Context) {
-	defer b.engine.config.Notifier.BoxChanged(b.name)
-	plan := b.plan.Load()
-	for {
-		listing, cancel := context.WithTimeout(ctx, listTimeout)
-		marked, err := b.clients.manager.ServedBy(listing, b.name, plan.CRD.Kind, plan.CRD.Resource, b.namespaces)
-		cancel()
-		if err == nil {
-			b.owners.FindMarked(marked, b.lives)
-			b.found.Store(true)
-			for _, key := range b.owners.Held() {
-				b.queue.Enqueue(0, key)
-			}
-			return
-		}
-		if ctx.Err() == nil {
-			b.log.Error(err, "Objects that have left the selection are not known yet")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.engine.config.Clock.After(listInterval):
-		}
-	}
-}
-
-// How long the list of findMarked may take, and how long after one that failed the next is sent.
-const (
-	listTimeout  = 30 * time.Second
-	listInterval = 5 * time.Second
-)
 
 // reportProblem notes why the box does not run, and has its status written.
 func (b *box) reportProblem(err error) {

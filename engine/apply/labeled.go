@@ -21,7 +21,7 @@ const listLimit = 500
 
 // ServedBy gives the metadata of the objects of others that have the label of a box, as the API server has them: in some namespaces, or, where
 // these are nil, in all of them.
-func (c *Client) ServedBy(ctx context.Context, box string, kind schema.GroupVersionKind, resource schema.GroupVersionResource, namespaces []string) ([]*unstructured.Unstructured, error) {
+func (m Marker) ServedBy(ctx context.Context, box string, kind schema.GroupVersionKind, resource schema.GroupVersionResource, namespaces []string) ([]*unstructured.Unstructured, error) {
 	prefix := path.Join("/apis", resource.Group, resource.Version)
 	if resource.Group == "" {
 		prefix = path.Join("/api", resource.Version)
@@ -35,7 +35,7 @@ func (c *Client) ServedBy(ctx context.Context, box string, kind schema.GroupVers
 	}
 	var all []*unstructured.Unstructured
 	for _, url := range urls {
-		some, err := c.labeled(ctx, url, v1alpha1.LabelServedBy+"="+box, kind)
+		some, err := m.labeled(ctx, url, v1alpha1.LabelServedBy+"="+box, kind)
 		if err != nil {
 			return nil, fmt.Errorf("listing the %ss with marks of OperatorBox %q: %w", kind.Kind, box, err)
 		}
@@ -45,9 +45,9 @@ func (c *Client) ServedBy(ctx context.Context, box string, kind schema.GroupVers
 }
 
 // labeled lists the objects below a path that a selector selects.
-func (c *Client) labeled(ctx context.Context, url, selector string, kind schema.GroupVersionKind) (all []*unstructured.Unstructured, err error) {
+func (m Marker) labeled(ctx context.Context, url, selector string, kind schema.GroupVersionKind) (all []*unstructured.Unstructured, err error) {
 	for options := (metav1.ListOptions{LabelSelector: selector, Limit: listLimit}); ; {
-		raw, err := read(c.rest.Get().AbsPath(url).SetHeader("Accept", metadataListOnly).
+		raw, err := read(m.requests.rest.Get().AbsPath(url).SetHeader("Accept", metadataListOnly).
 			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion).Do(ctx))
 		if err != nil {
 			return nil, err

@@ -37,12 +37,12 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 		logger.Error(err, "An object that left the selection could not be read")
 		return false
 	case live == nil || live.GetUID() != one.resource.GetUID():
-		o.vanished(one)
+		o.change(one, vanished)
 		return false
 	case o.Plan().Selection.Selects(live):
 		return true // it is back, and its event is on the way
 	}
-	if err := o.forgetSnapshots(ctx, one); err != nil {
+	if err := forgetSnapshots(ctx, o.Snapshots, one); err != nil {
 		logger.Error(err, "Snapshots of an object that left the selection could not be deleted")
 		return false
 	}
@@ -57,20 +57,27 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 	return err == nil && !left
 }
 
-// vanished turns an object that left the selection into one that is gone: the garbage collector has its time, and what our finalizer held is
-// cleaned up after as for a resource that was lost.
-func (o *Owners) vanished(one *owner) {
+// change notes what has become of an owner, and has it looked at at once.
+func (o *Owners) change(one *owner, what func(one *owner)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one.left, one.lost, one.found = false, one.held, false
+	what(one)
+	one.due = o.Clock.Now()
 }
 
+// vanished turns an object that left the selection into one that is gone: the garbage collector has its time, and what our finalizer held is
+// cleaned up after as for a resource that was lost.
+func vanished(one *owner) { one.left, one.lost, one.found = false, one.held, false }
+
+// unmarked says that an object that left the selection has no marks any more. Its children, if it has any, go as those of any object that left.
+func unmarked(one *owner) { one.marked, one.held = false, false }
+
 // forgetSnapshots deletes those of an object that is not selected any more.
-func (o *Owners) forgetSnapshots(ctx context.Context, one *owner) error {
+func forgetSnapshots(ctx context.Context, snapshots Snapshots, one *owner) error {
 	if !one.kept {
 		return nil
 	}
-	if err := o.Snapshots.Forget(ctx, one.resource.GetUID()); err != nil {
+	if err := snapshots.Forget(ctx, one.resource.GetUID()); err != nil {
 		return err
 	}
 	one.kept = false
@@ -93,14 +100,13 @@ func (o *Owners) Leaving(ctx context.Context, key types.NamespacedName, shown *u
 		case err != nil:
 			logger.Error(err, "An object that left the selection could not be read")
 		case live == nil || live.GetUID() != one.resource.GetUID():
-			o.vanished(one)
-			o.dueNow(one)
+			o.change(one, vanished)
 		case o.Plan().Selection.Selects(live):
 			o.done(one) // it is back, and its event is on the way
 		case !o.Plan().Holds(live):
-			o.unmarked(one) // its children, if it has any, go as those of any object that left
+			o.change(one, unmarked)
 		default:
-			if err := o.forgetSnapshots(ctx, one); err != nil {
+			if err := forgetSnapshots(ctx, o.Snapshots, one); err != nil {
 				logger.Error(err, "Snapshots of an object that left the selection could not be deleted")
 				continue
 			}
@@ -142,27 +148,4 @@ func (o *Owners) Held() []types.NamespacedName {
 		}
 	}
 	return names
-}
-
-// FindMarked remembers the objects of others that carry marks of the box and that its watch does not show: they have left the selection while
-// nobody looked, and only their marks tell. marked gives the objects with the label of the box; lives says whether the watch shows one.
-func (o *Owners) FindMarked(marked []*unstructured.Unstructured, lives func(types.UID) bool) {
-	for _, obj := range marked {
-		if !lives(obj.GetUID()) {
-			o.Left(obj)
-		}
-	}
-}
-
-func (o *Owners) unmarked(one *owner) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	one.marked, one.held = false, false
-	one.due = o.Clock.Now()
-}
-
-func (o *Owners) dueNow(one *owner) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	one.due = o.Clock.Now()
 }

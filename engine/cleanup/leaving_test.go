@@ -74,12 +74,12 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 	}
 }
 
-func TestWhatTheWatchDoesNotShowIsFoundByItsMarks(t *testing.T) {
+func TestWhatTheWatchShowsAgainIsNotAskedFor(t *testing.T) {
 	g := NewWithT(t)
 	o, c, _ := owners()
 	plan := selecting(t)
 	o.Plan = func() *pipeline.Plan { return plan }
-	o.FindMarked([]*unstructured.Unstructured{marked("first", "no", "website"), marked("second", "yes", "website")}, func(uid types.UID) bool { return uid == "second" })
+	o.Left(marked("first", "no", "website"))
 	g.Expect(o.Held()).To(ConsistOf(web))
 	c.live = marked("first", "no", "website")
 	live, _ := o.Leaving(t.Context(), web, nil)

@@ -171,7 +171,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	}
 	c.record.Began = r.Clock.Now()
 	if leaving != nil {
-		c.leave(ctx, leaving, since)
+		letGo(ctx, c, leaving, since)
 		return
 	}
 	if found {
@@ -280,9 +280,9 @@ func (c *cycle) retry(ctx context.Context) bool {
 	return true
 }
 
-// leave lets go of an object of others that left the selection: what its deletion would do to what was made for it is done, and then the marks on
+// letGo lets go of an object of others that left the selection: what its deletion would do to what was made for it is done, and then the marks on
 // it come off.
-func (c *cycle) leave(ctx context.Context, live *unstructured.Unstructured, since time.Time) {
+func letGo(ctx context.Context, c *cycle, live *unstructured.Unstructured, since time.Time) {
 	c.stored, c.st, c.record.Resource = live, c.states.of(c.record.Key, live.GetUID()), live
 	c.leavingSince = since
 	c.record.Decision = Decision{Action: Release, Why: "the object left the selection"}

@@ -80,7 +80,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	for _, name := range values.Unread(c.Box) {
 		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("spec.values: nothing reads %s", name))
 	}
-	c.plan.marks = c.marksObjects()
+	c.plan.marks = marksObjects(c.plan, &c.Spec)
 	(&rights{Box: c.Box, plan: c.plan}).derive()
 	if errs := c.Mistakes(); len(errs) > 0 {
 		return nil, errs

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/pipeline/deletion"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -80,26 +79,9 @@ func (c *compiler) othersKind() {
 			c.Fail(field.Forbidden(at.Child(name), "it is for resources of the box's own: the objects of others stay as they are; name values instead"))
 		}
 	}
-	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !hasGeneration(kind) {
+	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !check.HasGeneration(kind) {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
-}
-
-// withoutGeneration are kinds of Kubernetes with a spec whose objects have no metadata.generation.
-var withoutGeneration = map[schema.GroupKind]bool{
-	{Kind: "Service"}: true, {Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: podKind}: true, {Kind: "PersistentVolume"}: true,
-	{Kind: "PersistentVolumeClaim"}: true, {Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: true, {Group: "storage.k8s.io", Kind: "VolumeAttachment"}: true,
-}
-
-// hasGeneration says whether objects of a kind have a spec, and a generation that counts its changes: that is what snapshots are of.
-func hasGeneration(kind schema.GroupVersionKind) bool {
-	known := kinds.Schema(kind)
-	if known == nil {
-		return true // a CRD defines it, and the API server counts for all of these
-	}
-	_, has := known.Properties["spec"]
-	return has && !withoutGeneration[kind.GroupKind()]
 }
 
 // othersChildren checks what is made for objects of others, and says what has to be noted on these.
@@ -117,7 +99,7 @@ func (c *compiler) othersChildren() {
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: its controller takes those for its own that name it as their owner", served.Kind, kind.Kind)))
 		}
 	}
-	if c.leavesBehind() {
+	if leavesBehind(c.Box, c.declared) {
 		c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
 	}
 	c.plan.NotesActive = len(c.declared.OnCreate) > 0
@@ -125,46 +107,29 @@ func (c *compiler) othersChildren() {
 
 // leavesBehind says whether something would stay, or would not be done, if an object of others were simply gone: then our finalizer holds it until
 // that is done. Children in its own namespace are the garbage collector's, or their owner references would name nobody.
-func (c *compiler) leavesBehind() bool {
-	if len(c.Spec.Finalizers)+len(c.declared.OnDelete)+len(c.declared.Patches) > 0 || c.declared.Reverse {
+func leavesBehind(b *compile.Box, declared *declare.Set) bool {
+	if len(b.Spec.Finalizers)+len(declared.OnDelete)+len(declared.Patches) > 0 || declared.Reverse {
 		return true
 	}
-	for _, d := range boxspec.Declarations(c.OperatorBox) {
+	for _, d := range boxspec.Declarations(b.OperatorBox) {
 		if d.DeletionPolicy == v1alpha1.ChildOrphan {
 			return true
 		}
 	}
-	if !c.Env.CRD.Namespaced {
+	if !b.Env.CRD.Namespaced {
 		return false // the garbage collector deletes its children in all namespaces
 	}
-	places := boxspec.PlacesOf(&c.Spec)
-	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(c.plan.ChildKinds, func(kind schema.GroupVersionKind) bool {
-		return check.Scope(kind, c.Env.Mapper) == meta.RESTScopeNameRoot
+	places := boxspec.PlacesOf(&b.Spec)
+	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(declared.Kinds(), func(kind schema.GroupVersionKind) bool {
+		return check.Scope(kind, b.Env.Mapper) == meta.RESTScopeNameRoot
 	})
 }
 
 // marksObjects says whether something is written to the metadata of some resources of the box.
-func (c *compiler) marksObjects() bool {
-	return !c.Env.CRD.OfOthers || len(c.plan.Finalizers) > 0 || c.plan.NotesActive || c.plan.Rollback != nil ||
-		slices.ContainsFunc(c.plan.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
-		slices.ContainsFunc(c.Spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
-}
-
-// lighten takes our finalizer off an object of others that the plan has no need to hold, and a former one had: when nothing is left that the
-// garbage collector would not delete with the object. It comes after all stages, and only where each of them has come to its end.
-func (r *Run) lighten(ctx context.Context) error {
-	if !r.Plan.CRD.OfOthers || !r.StillHeld() || !r.Plan.Holds(r.Stored) || r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] != "" || deletion.LeavesBehind(r.Cycle) {
-		return nil
-	}
-	r.Marks.LetGo = true
-	if err := r.Mark(ctx); err != nil {
-		return stage.Classify(stage.StepMetadata, err)
-	}
-	// Somebody may have written the finalizer, too, by applying the whole object.
-	if err := r.Ports.Marker.Finish(ctx, r.Stored, r.Plan.Removable()); err != nil {
-		return stage.Classify(stage.StepMetadata, err)
-	}
-	return nil
+func marksObjects(p *Plan, spec *v1alpha1.OperatorBoxSpec) bool {
+	return !p.CRD.OfOthers || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil ||
+		slices.ContainsFunc(p.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
+		slices.ContainsFunc(spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
 }
 
 // awaitRelease holds an object of others that another box has not let go of yet. Its finalizer says that something is to be cleaned up first.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/deletion"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
@@ -38,7 +39,7 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 			return nil
 		}
 	}
-	return r.lighten(ctx)
+	return deletion.Lighten(ctx, r.Cycle)
 }
 
 // Result says what the resource shows after the cycle that ended with err (nil: success).

@@ -42,8 +42,8 @@ type Everything struct {
 
 	// Cache has the resources.
 	Cache Cache
-	// Found says whether it is known which resources carry marks of the box that the cache does not have.
-	Found func() bool
+	// Finder finds the objects of others that carry marks of the box and that the cache does not have.
+	Finder *Finder
 	// Inventory of the box.
 	Inventory *inventory.Inventory
 	// Owners delete children.
@@ -56,7 +56,7 @@ type Everything struct {
 // when BoxChanged tells that something has changed. Resources that are being deleted are left to their own cycles. All does not wait
 // for caches that are filling (ErrFilling): those of a CRD that is deleted at the same time would never be full.
 func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []types.NamespacedName, err error) {
-	if !e.Cache.HasSynced() || !e.Found() || how == Children && !e.Inventory.Known() {
+	if !e.Cache.HasSynced() || e.Plan().CRD.OfOthers && !e.Finder.found.Load() || how == Children && !e.Inventory.Known() {
 		return nil, ErrFilling
 	}
 	var errs []error

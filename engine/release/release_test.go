@@ -123,7 +123,7 @@ func box(t *testing.T, refusal *int, resources ...*unstructured.Unstructured) (*
 	return &Everything{
 		Releaser:  &Releaser{Box: "website", Plan: current, Client: client, Writer: writer, FormerFinalizers: func(context.Context) ([]string, error) { return nil, nil }, Clock: clk},
 		Cache:     &cache{all: resources},
-		Found:     func() bool { return true },
+		Finder:    &Finder{},
 		Inventory: inv, Owners: &cleanup.Owners{Box: "website", Inventory: inv, Snapshots: &rollback.Store{Cache: children}, Writer: writer, Clock: clk, Plan: current},
 	}, func() []string { mu.Lock(); defer mu.Unlock(); return written }
 }

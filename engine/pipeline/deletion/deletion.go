@@ -102,7 +102,7 @@ func finish(ctx context.Context, c *children.Cycle) error {
 	if c.LeavingSince.IsZero() {
 		return c.Ports.Marker.Finish(ctx, c.Stored, c.Marks.Finalizers)
 	}
-	return c.Unmark(ctx)
+	return stage.Unmark(ctx, c.Cycle)
 }
 
 // withdraw takes back what the resource has set of objects that others own. Where people have asked for the resource to go without its
@@ -225,13 +225,6 @@ func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstr
 	return left, nil
 }
 
-// LeavesBehind says whether a child would stay if the resource were simply gone, or would keep labels of a resource that is gone.
-func LeavesBehind(c *children.Cycle) bool {
-	return slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
-		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
-	})
-}
-
 // stays says whether a child outlives the resource. What only the clean-up made never does.
 func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
 	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
@@ -267,4 +260,28 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next [
 // the owner reference from before. Nor does it where the owner only left the selection.
 func collected(c *children.Cycle, child *unstructured.Unstructured) bool {
 	return c.LeavingSince.IsZero() && !c.Plan.CRD.Going && !c.Declared.Reverse && slices.ContainsFunc(child.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.Stored.GetUID() })
+}
+
+// Lighten takes our finalizer off an object of others that the plan has no need to hold, and a former one had: when nothing is left that the
+// garbage collector would not delete with the object. It comes after all stages, and only where each of them has come to its end.
+func Lighten(ctx context.Context, c *children.Cycle) error {
+	if !c.Plan.CRD.OfOthers || !c.Marks.Needless(c.Stored) || !c.Plan.Holds(c.Stored) || c.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] != "" || leavesBehind(c) {
+		return nil
+	}
+	c.Marks.LetGo = true
+	if err := c.Mark(ctx); err != nil {
+		return stage.Classify(stage.StepMetadata, err)
+	}
+	// Somebody may have written the finalizer, too, by applying the whole object.
+	if err := c.Ports.Marker.Finish(ctx, c.Stored, c.Plan.Removable()); err != nil {
+		return stage.Classify(stage.StepMetadata, err)
+	}
+	return nil
+}
+
+// leavesBehind says whether a child would stay if the resource were simply gone, or would keep labels of a resource that is gone.
+func leavesBehind(c *children.Cycle) bool {
+	return slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
+		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
+	})
 }

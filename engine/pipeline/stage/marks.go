@@ -107,7 +107,7 @@ func (c *Cycle) wanted() apply.Marks {
 func (c *Cycle) Mark(ctx context.Context) error {
 	marks := c.wanted()
 	if c.Plan.CRD.OfOthers {
-		if marks = c.ofOthers(marks); len(marks.Labels) == 0 && !c.Plan.Holds(c.Stored) {
+		if marks = c.Marks.ofOthers(c.Plan, c.Stored, marks); len(marks.Labels) == 0 && !c.Plan.Holds(c.Stored) {
 			return nil
 		}
 	}

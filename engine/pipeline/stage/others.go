@@ -72,37 +72,38 @@ func (p *Plan) withoutCopied(resource *unstructured.Unstructured) *unstructured.
 }
 
 // ofOthers gives those of the marks of a resource that an object of others must carry.
-func (c *Cycle) ofOthers(marks apply.Marks) apply.Marks {
-	stored, annotations := c.Stored, marks.Annotations
+func (m *Marks) ofOthers(p *Plan, stored *unstructured.Unstructured, marks apply.Marks) apply.Marks {
+	annotations := marks.Annotations
 	delete(annotations, v1alpha1.AnnotationManagedBy)
 	delete(annotations, v1alpha1.AnnotationManagedSince)
-	if !c.Plan.NotesActive {
+	if !p.NotesActive {
 		delete(annotations, v1alpha1.AnnotationActiveSince)
 	}
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" || value == "{}" })
-	if (c.Plan.Holds(stored) || c.Marks.Inherited) && c.StillHeld() && !c.Marks.LetGo {
-		marks.Finalizers = append(slices.Clone(marks.Finalizers), v1alpha1.Finalizer)
+	needless := m.Needless(stored)
+	if needless && (p.Holds(stored) || m.Inherited) && !m.LetGo {
+		marks.Finalizers = append(slices.Clone(marks.Finalizers), v1alpha1.Finalizer) // until nothing is left behind
 	}
 	marks.Labels = nil
 	if len(marks.Finalizers)+len(annotations) > 0 {
-		marks.Labels = c.Plan.servedBy()
+		marks.Labels = p.servedBy()
 	}
 	// What it has of ours and does not need goes.
 	for key := range stored.GetAnnotations() {
 		_, wanted := annotations[key]
 		marks.Fewer = marks.Fewer || IsOurMark(key) && !wanted
 	}
-	marks.Fewer = marks.Fewer || marks.Labels == nil || c.StillHeld() && !slices.Contains(marks.Finalizers, v1alpha1.Finalizer)
+	marks.Fewer = marks.Fewer || marks.Labels == nil || needless && m.LetGo
 	return marks
 }
 
-// StillHeld says whether the resource carries our finalizer, and the plan has no need for it.
-func (c *Cycle) StillHeld() bool {
-	return !slices.Contains(c.Marks.Finalizers, v1alpha1.Finalizer) && slices.Contains(c.Stored.GetFinalizers(), v1alpha1.Finalizer)
+// Needless says whether an object carries our finalizer, and nothing that the plan makes has a need for it.
+func (m *Marks) Needless(stored *unstructured.Unstructured) bool {
+	return !slices.Contains(m.Finalizers, v1alpha1.Finalizer) && slices.Contains(stored.GetFinalizers(), v1alpha1.Finalizer)
 }
 
 // Unmark takes all marks off an object of others that leaves the selection, and the finalizers of the box.
-func (c *Cycle) Unmark(ctx context.Context) error {
+func Unmark(ctx context.Context, c *Cycle) error {
 	stored := c.Stored
 	if c.Plan.AccountProblem.Reason == "" { // without its account, only what holds the object is taken off
 		answer, err := c.Ports.Marker.Mark(ctx, stored, apply.Marks{Fewer: true})

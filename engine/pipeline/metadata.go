@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/deletion"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -29,7 +30,7 @@ func (metadata) Name() string { return stage.StepMetadata }
 
 // Run implements Stage.
 func (s metadata) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
-	if r.awaitRelease() {
+	if deletion.AwaitsRelease(r.Cycle) {
 		return stage.Hold, nil
 	}
 	if s.activates && !r.Marks.Active && r.dependenciesMet() {

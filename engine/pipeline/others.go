@@ -131,18 +131,3 @@ func marksObjects(p *Plan, spec *v1alpha1.OperatorBoxSpec) bool {
 		slices.ContainsFunc(p.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
 		slices.ContainsFunc(spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
 }
-
-// awaitRelease holds an object of others that another box has not let go of yet. Its finalizer says that something is to be cleaned up first.
-func (r *Run) awaitRelease() bool {
-	other := r.Plan.HeldBy(r.Stored)
-	if other == "" {
-		return false
-	}
-	if !r.Ports.Observer.Dependency(other).OfBox {
-		r.Marks.Inherited = true // nobody else will ever take the finalizer off
-		return false
-	}
-	r.Wait("", v1alpha1.ReasonWaitingForRelease, fmt.Sprintf("OperatorBox %q has not let go of it yet: it cleans up first", other))
-	r.ReconcileAt(r.NextRead()) // its end comes as an event; that the box is gone does not
-	return true
-}

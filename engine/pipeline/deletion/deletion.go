@@ -285,3 +285,19 @@ func leavesBehind(c *children.Cycle) bool {
 		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
 	})
 }
+
+// AwaitsRelease says whether a resource waits because another box has not let go of it yet: its finalizer says that something is to be cleaned
+// up first.
+func AwaitsRelease(c *children.Cycle) bool {
+	other := c.Plan.HeldBy(c.Stored)
+	if other == "" {
+		return false
+	}
+	if !c.Ports.Observer.Dependency(other).OfBox {
+		c.Marks.Inherited = true // nobody else will ever take the finalizer off
+		return false
+	}
+	c.Wait("", v1alpha1.ReasonWaitingForRelease, fmt.Sprintf("OperatorBox %q has not let go of it yet: it cleans up first", other))
+	c.ReconcileAt(c.NextRead()) // its end comes as an event; that the box is gone does not
+	return true
+}

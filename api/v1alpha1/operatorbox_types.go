@@ -370,13 +370,17 @@ type AnnotationSelector struct {
 	// MatchAnnotations are annotations that an object must have, by name, each with exactly this value. A value may be any text.
 	// +kubebuilder:validation:MaxProperties=16
 	// +optional
-	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
+	MatchAnnotations map[string]AnnotationValue `json:"matchAnnotations,omitempty"`
 	// MatchExpressions that the annotations of an object must meet, besides matchAnnotations.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	MatchExpressions []AnnotationExpression `json:"matchExpressions,omitempty"`
 }
+
+// AnnotationValue is what an annotation must be: any text.
+// +kubebuilder:validation:MaxLength=1024
+type AnnotationValue string
 
 // AnnotationExpression says what an annotation must be.
 type AnnotationExpression struct {

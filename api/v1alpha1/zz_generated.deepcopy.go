@@ -146,7 +146,7 @@ func (in *AnnotationSelector) DeepCopyInto(out *AnnotationSelector) {
 	*out = *in
 	if in.MatchAnnotations != nil {
 		in, out := &in.MatchAnnotations, &out.MatchAnnotations
-		*out = make(map[string]string, len(*in))
+		*out = make(map[string]AnnotationValue, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val
 		}

@@ -27,7 +27,7 @@ func AnnotationsOf(s *v1alpha1.AnnotationSelector, at *field.Path) (a Annotation
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchAnnotations)) {
 		errs = append(errs, annotationKey(key, at.Child("matchAnnotations").Key(key))...)
-		a.all = append(a.all, v1alpha1.AnnotationExpression{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{s.MatchAnnotations[key]}})
+		a.all = append(a.all, v1alpha1.AnnotationExpression{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{string(s.MatchAnnotations[key])}})
 	}
 	for i, e := range s.MatchExpressions {
 		where := at.Child("matchExpressions").Index(i)

@@ -208,7 +208,7 @@ func TestObjectsOfOthersAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		g.Expect(plan(noted).WatchesSame(plan(other))).To(gomega.BeFalse(), other)
 	}
 	cleanup, err := CompileCleanup(&v1alpha1.OperatorBox{Spec: v1alpha1.OperatorBoxSpec{
-		CRD: v1alpha1.CRDReference{APIVersion: "apps/v1", Kind: "Deployment"}, AnnotationSelector: &v1alpha1.AnnotationSelector{MatchAnnotations: map[string]string{"note": "a"}},
+		CRD: v1alpha1.CRDReference{APIVersion: "apps/v1", Kind: "Deployment"}, AnnotationSelector: &v1alpha1.AnnotationSelector{MatchAnnotations: map[string]v1alpha1.AnnotationValue{"note": "a"}},
 	}}, Env{CRD: plan(noted).CRD})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(cleanup.WatchesSame(plan(noted))).To(gomega.BeTrue(), "a box that never compiled watches no more than it selects")

@@ -18,7 +18,9 @@ import (
 var actedOn = map[string][]string{
 	"OperatorBoxSpec": {
 		"crd.name", "crd.apiVersion", "crd.kind", "crd.plural", "crd.version", "crd.definition", "crd.adopt", "crd.deletionPolicy",
-		"suspend", "namespaces.include", "namespaces.exclude", "selector", "commonLabels", "commonAnnotations",
+		"suspend", "namespaces.include", "namespaces.exclude", "selector",
+		"annotationSelector.matchAnnotations", "annotationSelector.matchExpressions.key", "annotationSelector.matchExpressions.operator", "annotationSelector.matchExpressions.values",
+		"commonLabels", "commonAnnotations",
 		"workers", "resync", "queue.maxDepth", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
 		"serviceAccountRef.name", "serviceAccountRef.namespace", "serviceAccountRef.uid",
 		"normalize.spec",

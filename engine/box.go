@@ -291,8 +291,7 @@ func (b *box) events() watch.ResourceEvents {
 			b.owners.Lost(obj)
 			b.missed(obj)
 		},
-		Missed:   b.missed,
-		Troubled: func() { b.engine.config.Notifier.BoxChanged(b.name) },
+		Missed: b.missed, Troubled: func() { b.engine.config.Notifier.BoxChanged(b.name) },
 	}
 }
 

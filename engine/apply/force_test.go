@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,11 +11,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -154,9 +157,7 @@ func (k *keeper) stored(answer runtime.Object) {
 	version, _ := strconv.Atoi(k.live.GetResourceVersion()) // it is ours
 	next.SetUID(k.live.GetUID())
 	next.SetResourceVersion(k.live.GetResourceVersion())
-	was, _ := json.Marshal(k.live) // both can be encoded
-	is, _ := json.Marshal(next)
-	if string(was) != string(is) {
+	if !equality.Semantic.DeepEqual(k.live.Object, next.Object) {
 		next.SetResourceVersion(strconv.Itoa(version + 1))
 	}
 	k.live = next
@@ -181,15 +182,26 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := k.answer(r, query.Get("fieldManager"), query.Get("force") == "true", query.Get("dryRun") != "")
 	if err != nil {
 		status := apierrors.NewInternalError(err).Status()
-		if known, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // it is made here
+		if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 			status = known.Status()
 		}
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		w.WriteHeader(int(status.Code))
-		_ = json.NewEncoder(w).Encode(status) // the client notices
+		reply(w, status)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the client notices
+	reply(w, answer)
+}
+
+// reply writes an answer. Where that fails, the client notices.
+func reply(w http.ResponseWriter, answer any) {
+	text, err := json.Marshal(answer)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func (k *keeper) answer(r *http.Request, manager string, force, dry bool) (*unstructured.Unstructured, error) {
@@ -283,7 +295,10 @@ func forced(k *keeper, p Patcher, manager, content string, force bool) *forcing 
 		if f.full != nil {
 			return f.full
 		}
-		text, _ := json.Marshal(fields) // as the mark has it
+		text, err := json.Marshal(fields) // as the mark has it
+		if err != nil {
+			return err
+		}
 		f.patch.Taken = nil
 		f.notes++
 		return json.Unmarshal(text, &f.patch.Taken)
@@ -575,6 +590,24 @@ func TestAnUndoThatWouldPutInADefaultIsLeft(t *testing.T) {
 	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.m"}, Why: "without them the API server would put in values of its own"}))
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "p", "m": "p"}))
 	g.Expect(k.owners("data.m")).To(Equal([]string{byUs + " Apply"}))
+}
+
+// Somebody who sets a field while the patch is undone keeps it: that it is there is no default, and the rest goes.
+func TestAFieldThatIsSetDuringTheUndoIsTheirs(t *testing.T) {
+	g := NewWithT(t)
+	k, p := keeps(t, configMaps, `{data: {z: z}}`)
+	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
+	f.set(g)
+	k.before = func(request string) {
+		if strings.HasSuffix(request, " dry") {
+			k.before = func(string) {}
+			k.merged("editor", `{data: {m: theirs}}`)
+		}
+	}
+	out, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(BeZero())
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"z": "z", "m": "theirs"}))
 }
 
 // An entry of a list that nobody but the patch names any more goes with the patch, and nothing of it is given back.

@@ -154,7 +154,7 @@ func (p Patcher) Withdraw(ctx context.Context, manager string, of *unstructured.
 	case err != nil && !unasked(err):
 		return Withdrawn{}, p.withdrawing(ctx, live, err)
 	case err == nil:
-		if filled := stillThere(without, taken.Without(alone, held)); len(filled) > 0 {
+		if filled := leftUnmanaged(without, manager, taken.Without(alone, held)); len(filled) > 0 {
 			return Withdrawn{Left: filled, Why: "without them the API server would put in values of its own"}, nil
 		}
 	}
@@ -178,7 +178,20 @@ func (p Patcher) withdrawing(ctx context.Context, live *unstructured.Unstructure
 
 // ownedAlone gives the paths of the fields that a manager manages, and those that no other does.
 func ownedAlone(live *unstructured.Unstructured, manager string) (own []string, alone []fieldpath.Path) {
-	ours, others := fieldpath.NewSet(), fieldpath.NewSet()
+	ours, others := fieldsOf(live, manager)
+	ours.Leaves().Iterate(func(path fieldpath.Path) {
+		own = append(own, drift.ManagedPath(path))
+		if !others.Has(path) {
+			alone = append(alone, path.Copy())
+		}
+	})
+	slices.Sort(own)
+	return own, alone
+}
+
+// fieldsOf gives the fields that a manager has applied to an object, and those that others manage.
+func fieldsOf(live *unstructured.Unstructured, manager string) (ours, others *fieldpath.Set) {
+	ours, others = fieldpath.NewSet(), fieldpath.NewSet()
 	for _, e := range live.GetManagedFields() {
 		var set fieldpath.Set
 		if e.FieldsV1 == nil || set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
@@ -190,21 +203,16 @@ func ownedAlone(live *unstructured.Unstructured, manager string) (own []string, 
 			others = others.Union(&set)
 		}
 	}
-	ours.Leaves().Iterate(func(path fieldpath.Path) {
-		own = append(own, drift.ManagedPath(path))
-		if !others.Has(path) {
-			alone = append(alone, path.Copy())
-		}
-	})
-	slices.Sort(own)
-	return own, alone
+	return ours, others
 }
 
-// stillThere gives the paths that lead to something in an object, sorted.
-func stillThere(obj *unstructured.Unstructured, paths []fieldpath.Path) []string {
+// leftUnmanaged gives the paths that lead to something in an object that nobody but a manager manages, sorted: the API server has put it there.
+// What another one manages has been set between the reading of the object and the answer.
+func leftUnmanaged(answer *unstructured.Unstructured, manager string, paths []fieldpath.Path) []string {
 	var out []string
+	_, others := fieldsOf(answer, manager)
 	for _, path := range paths {
-		if v, found := drift.ValueAt(obj.Object, path); found && v != nil {
+		if v, found := drift.ValueAt(answer.Object, path); found && v != nil && !others.Has(path) {
 			out = append(out, drift.ManagedPath(path))
 		}
 	}

@@ -33,20 +33,30 @@ func Declarations(box *v1alpha1.OperatorBox) iter.Seq2[schema.GroupVersionKind, 
 				if kind.IsPatch() {
 					continue
 				}
-				for i := range declarations {
-					all := []schema.GroupVersionKind{kind.GVK}
-					if known && kind.GVK.Empty() {
-						all = manifestKinds(&declarations[i])
-					}
-					for _, gvk := range all {
-						if !yield(gvk, &declarations[i]) {
-							return
-						}
-					}
+				kindsOf := func(*v1alpha1.Declaration) []schema.GroupVersionKind { return []schema.GroupVersionKind{kind.GVK} }
+				if known && kind.GVK.Empty() {
+					kindsOf = manifestKinds
+				}
+				if !yieldAll(declarations, kindsOf, yield) {
+					return
 				}
 			}
 		}
 	}
+}
+
+// yieldAll gives each declaration of a list with each of its kinds; false: no more are wanted.
+func yieldAll(
+	list v1alpha1.DeclarationList, kindsOf func(*v1alpha1.Declaration) []schema.GroupVersionKind, yield func(schema.GroupVersionKind, *v1alpha1.Declaration) bool,
+) bool {
+	for i := range list {
+		for _, gvk := range kindsOf(&list[i]) {
+			if !yield(gvk, &list[i]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // manifestKinds are the kinds of a manifest as written: its own, or those that are listed where one template gives it; an empty one where

@@ -57,7 +57,7 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 	return err == nil && !left
 }
 
-// change notes what has become of an owner, and has it looked at at once.
+// change notes what has become of an owner, and has it looked at without delay.
 func (o *Owners) change(one *owner, what func(one *owner)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

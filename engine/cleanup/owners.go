@@ -50,18 +50,23 @@ type Inventory interface {
 	Made(kind schema.GroupVersionKind) []*unstructured.Unstructured
 }
 
-// Writer deletes children. apply.Writer does.
-type Writer interface {
-	// Delete deletes a child, unless it changed since it was read.
-	Delete(ctx context.Context, child *unstructured.Unstructured) error
-	// Orphan takes labels and owner references off a child and leaves it.
-	Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
+// Reader reads resources from the API server, past every cache.
+type Reader interface {
 	// Gone asks the API server, past every cache, whether a resource no longer exists.
 	Gone(ctx context.Context, resource *unstructured.Unstructured) (bool, error)
 	// Metadata reads that of a resource from the API server, past every cache; nil: it no longer exists.
 	Metadata(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Read reads a resource from the API server, past every cache; nil: it no longer exists.
 	Read(ctx context.Context, resource *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// Writer deletes children, and reads the resources that they belong to. apply.Writer does.
+type Writer interface {
+	// Delete deletes a child, unless it changed since it was read.
+	Delete(ctx context.Context, child *unstructured.Unstructured) error
+	// Orphan takes labels and owner references off a child and leaves it.
+	Orphan(ctx context.Context, owner apply.Owner, child *unstructured.Unstructured) error
+	Reader
 	// ResolveUnconfirmed finds the children of an owner of which it is not known whether they were made.
 	ResolveUnconfirmed(ctx context.Context, owner types.UID) error
 }

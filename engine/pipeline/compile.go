@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -175,8 +176,8 @@ func unsupportedCode(b *compile.Box, r *v1alpha1.ReconcilerSpec, at *field.Path)
 
 // served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.
 func (c *compiler) served() {
-	if c.Env.CRD.Kind.Group == v1alpha1.GroupName {
-		c.Fail(field.Invalid(field.NewPath("spec", "crd"), c.Env.CRD.Name, "a box can't serve Orkestra's own kinds"))
+	if c.Env.CRD.Kind.Group == v1alpha1.GroupName || strings.HasPrefix(c.Spec.CRD.APIVersion, v1alpha1.GroupName+"/") {
+		c.Fail(field.Invalid(field.NewPath("spec", "crd"), cmp.Or(c.Env.CRD.Name, c.Spec.CRD.Kind), "a box can't serve Orkestra's own kinds"))
 	}
 }
 
@@ -220,16 +221,7 @@ func (c *compiler) declarations() {
 	c.plan.OnCreateIDs = c.declared.OnceIDs()
 	c.plan.ChildKinds = c.declared.Kinds()
 	c.Fail(patches.Rivals(c.declared)...)
-	for _, d := range c.declared.Every() {
-		if d.Loop == nil {
-			continue
-		}
-		if err := items.Known(d.Loop); err != nil {
-			written := d.Loop.Written()
-			why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "forEach: "), written+": ")
-			c.Fail(field.Invalid(field.NewPath(d.Where).Child("forEach"), written, why))
-		}
-	}
+	c.Fail(items.Mistakes(c.declared)...)
 	if !c.Env.AllKinds {
 		return
 	}

@@ -64,9 +64,6 @@ func (c *compiler) othersKind() {
 	if why := noParents[kind.GroupKind()]; why != "" {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a box can't serve %ss: %s", kind.Kind, why)))
 	}
-	if kind.Group == v1alpha1.GroupName && c.Env.CRD.Kind.Empty() {
-		c.Fail(field.Invalid(at.Child("crd"), kind.Kind, "a box can't serve Orkestra's own kinds"))
-	}
 	if hint, unknown := kinds.Unknown(kind); unknown {
 		c.Fail(field.Invalid(at.Child("crd", "kind"), kind.Kind, fmt.Sprintf("%s has no such kind%s", kind.GroupVersion(), hint)))
 	}

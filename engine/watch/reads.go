@@ -51,7 +51,7 @@ func (w *wholes) readOne(ctx context.Context, key string) {
 			w.answered(key, head, obj, err)
 			return
 		}
-		w.change(func() { w.problemLocked(key, head, try+1, err) })
+		w.change(func() { w.problemLocked(key, try+1, err) })
 		select {
 		case <-ctx.Done():
 			return
@@ -155,11 +155,11 @@ func (w *wholes) endLocked(key string, one *whole) (tell func()) {
 func (w *wholes) againLocked(key string, one *whole, err error) {
 	w.queue.AddAfter(key, readPause(one.failures))
 	one.failures++
-	w.problemLocked(key, one.head, one.failures, err)
+	w.problemLocked(key, one.failures, err)
 }
 
 // problemLocked names an object that can't be read, once that is likely to last.
-func (w *wholes) problemLocked(key string, head *unstructured.Unstructured, tries int, err error) {
+func (w *wholes) problemLocked(key string, tries int, err error) {
 	w.config.Log.V(1).Info("Object could not be read", "resource", w.resource.String(), "object", key, "reason", err.Error())
 	if tries >= namedTries && w.all[key] != nil {
 		text := fmt.Sprintf("%s %q is selected and can't be read, which is tried again: %s", w.resource.GroupResource(), key, err)

@@ -75,10 +75,11 @@ func (h heads) pass(event apiwatch.Event) (apiwatch.Event, bool) {
 	if !ok {
 		return event, true // an error
 	}
-	event.Object = headOf(whole)
+	head := headOf(whole)
+	event.Object = head
 	switch {
 	case event.Type == apiwatch.Bookmark:
-		event.Object.(*unstructured.Unstructured).SetAnnotations(whole.Annotations) // they say where the first objects end
+		head.SetAnnotations(whole.Annotations) // they say where the first objects end
 	case h.selects(whole.Annotations):
 	case event.Type == apiwatch.Added:
 		return event, false

@@ -69,7 +69,7 @@ var _ = Describe("forEach.rollout", func() {
 
 		By("restarting the manager in the middle")
 		manager.stop()
-		manager = startManager(cluster.Config())
+		manager = startManager(cluster.Config()) //nolint:contextcheck // a manager has a context of its own
 		w.running(ctx, w.id)
 		w.looksAgain(ctx, "web")
 		stuck()

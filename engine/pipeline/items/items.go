@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/roots"
@@ -53,15 +55,28 @@ func Of(ctx context.Context, loop *declare.Loop, data expr.Data) ([]Item, error)
 	return p.items, nil
 }
 
-// Known says what is wrong with a forEach that goes over the same items for every resource, because it reads nothing of them; nil: nothing is, or
-// it depends on the resource.
-func Known(loop *declare.Loop) error {
-	mistaken := func(o declare.Over) bool { return o.Field == nil } // which is said elsewhere
-	if len(loop.Over) == 0 || slices.ContainsFunc(loop.Over, mistaken) || len(loop.Paths()) > 0 {
-		return nil
+// Mistakes says what is wrong with loops that go over the same items for every resource, because they read nothing of them.
+//
+//nolint:contextcheck,nolintlint // a box is compiled without one, and the limits of templates hold; what the callers are told is not counted as a use
+func Mistakes(declared *declare.Set) (out field.ErrorList) {
+	for _, d := range declared.Every() {
+		if d.Loop == nil || !constant(d.Loop) {
+			continue
+		}
+		_, err := Of(context.Background(), &declare.Loop{Over: d.Loop.Over}, expr.Data{}) //nolint:forbidigo // see above
+		if err != nil {
+			written := d.Loop.Written()
+			why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "forEach: "), written+": ")
+			out = append(out, field.Invalid(field.NewPath(d.Where).Child("forEach"), written, why))
+		}
 	}
-	_, err := Of(context.Background(), &declare.Loop{Over: loop.Over}, expr.Data{})
-	return err
+	return out
+}
+
+// constant says whether a loop reads nothing of a resource. One with a mistake in a field does not count: that is said elsewhere.
+func constant(loop *declare.Loop) bool {
+	mistaken := func(o declare.Over) bool { return o.Field == nil }
+	return len(loop.Over) > 0 && !slices.ContainsFunc(loop.Over, mistaken) && len(loop.Paths()) == 0
 }
 
 // Give puts the item where the templates of its forEach find it.

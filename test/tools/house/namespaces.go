@@ -20,6 +20,7 @@ var namers = map[string]string{
 	"engine/pipeline/deletion/cleanup.go": "names a namespace in an event",
 	"engine/pipeline/patches/note.go":     "notes objects, to find them again",
 	"engine/pipeline/patches/patches.go":  "reads and names objects that Render has asked MayReach for",
+	"engine/pipeline/patches/undo.go":     "names objects that were patched, in messages",
 	"engine/pipeline/selection.go":        "selects resources, by spec.namespaces",
 }
 

@@ -41,15 +41,13 @@ var noParents = map[schema.GroupKind]string{
 // would count them, or let them go.
 var controls = map[string][]string{
 	"Deployment.apps":       {"ReplicaSet"},
-	"ReplicaSet.apps":       {podKind},
-	"StatefulSet.apps":      {podKind, "ControllerRevision"},
-	"DaemonSet.apps":        {podKind, "ControllerRevision"},
-	"Job.batch":             {podKind},
+	"ReplicaSet.apps":       {"Pod"},
+	"StatefulSet.apps":      {"Pod", "ControllerRevision"},
+	"DaemonSet.apps":        {"Pod", "ControllerRevision"},
+	"Job.batch":             {"Pod"},
 	"CronJob.batch":         {"Job"},
-	"ReplicationController": {podKind},
+	"ReplicationController": {"Pod"},
 }
-
-const podKind = "Pod"
 
 // othersKind checks a box that serves objects of others: it selects some, and has nothing that would change what they say.
 func (c *compiler) othersKind() {

@@ -29,26 +29,6 @@ func ofOthers(crd CRD, spec *v1alpha1.OperatorBoxSpec) CRD {
 	return crd
 }
 
-// noParents are kinds of Kubernetes that no box serves, and why.
-var noParents = map[schema.GroupKind]string{
-	compile.SecretKind.GroupKind():                "templates would read what Secrets hold as if it were no secret",
-	{Kind: "Event"}:                               "events come and go by the thousand, and Orkestra itself makes some",
-	{Group: "events.k8s.io", Kind: "Event"}:       "events come and go by the thousand, and Orkestra itself makes some",
-	{Group: "coordination.k8s.io", Kind: "Lease"}: "Leases change every few seconds, and one of them is Orkestra's own",
-}
-
-// controls are the kinds whose objects a controller of Kubernetes takes for its own where they name an object of a kind as their controller: it
-// would count them, or let them go.
-var controls = map[string][]string{
-	"Deployment.apps":       {"ReplicaSet"},
-	"ReplicaSet.apps":       {"Pod"},
-	"StatefulSet.apps":      {"Pod", "ControllerRevision"},
-	"DaemonSet.apps":        {"Pod", "ControllerRevision"},
-	"Job.batch":             {"Pod"},
-	"CronJob.batch":         {"Job"},
-	"ReplicationController": {"Pod"},
-}
-
 // othersKind checks a box that serves objects of others: it selects some, and has nothing that would change what they say.
 func (c *compiler) othersKind() {
 	at := field.NewPath("spec")
@@ -59,7 +39,7 @@ func (c *compiler) othersKind() {
 		return
 	}
 	kind := schema.FromAPIVersionAndKind(c.Spec.CRD.APIVersion, c.Spec.CRD.Kind)
-	if why := noParents[kind.GroupKind()]; why != "" {
+	if why := check.NoParent(kind.GroupKind()); why != "" {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a box can't serve %ss: %s", kind.Kind, why)))
 	}
 	if hint, unknown := kinds.Unknown(kind); unknown {
@@ -90,7 +70,7 @@ func (c *compiler) othersChildren() {
 		switch {
 		case kind.GroupKind() == served:
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: they could be selected in their turn, without end", served.Kind, served.Kind)))
-		case slices.Contains(controls[served.String()], kind.Kind):
+		case check.Controls(served, kind.Kind):
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: its controller takes those for its own that name it as their owner", served.Kind, kind.Kind)))
 		}
 	}

@@ -69,7 +69,7 @@ var _ = Describe("forEach.rollout", func() {
 
 		By("restarting the manager in the middle")
 		manager.stop()
-		manager = startManager(cluster.Config()) //nolint:contextcheck // a manager has a context of its own
+		manager = startManager(cluster.Config())
 		w.running(ctx, w.id)
 		w.looksAgain(ctx, "web")
 		stuck()
@@ -208,7 +208,7 @@ func (h *rolloutHistory) happens(ctx context.Context) {
 		h.declares(ctx, h.random.Perm(8)[:h.random.IntN(9)]...)
 	case dice == 2:
 		manager.stop()
-		manager = startManager(cluster.Config())
+		manager = startManager(cluster.Config()) //nolint:contextcheck // a manager has a context of its own
 	default:
 		h.moves(ctx, out[h.random.IntN(len(out))])
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr"
-	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -104,21 +103,4 @@ func Texts(v any) map[string]string {
 		out[key] = text
 	}
 	return out
-}
-
-// withoutGeneration are kinds of Kubernetes with a spec whose objects have no metadata.generation.
-var withoutGeneration = map[schema.GroupKind]bool{
-	{Kind: "Service"}: true, {Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "Pod"}: true, {Kind: "PersistentVolume"}: true,
-	{Kind: "PersistentVolumeClaim"}: true, {Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: true, {Group: "storage.k8s.io", Kind: "VolumeAttachment"}: true,
-}
-
-// HasGeneration says whether objects of a kind have a spec, and a generation that counts its changes: that is what snapshots are of.
-func HasGeneration(kind schema.GroupVersionKind) bool {
-	known := kinds.Schema(kind)
-	if known == nil {
-		return true // a CRD defines it, and the API server counts for all of these
-	}
-	_, has := known.Properties["spec"]
-	return has && !withoutGeneration[kind.GroupKind()]
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds"
 )
@@ -215,4 +217,37 @@ func TestGrantsRights(t *testing.T) {
 			gomega.NewWithT(t).Expect(why).To(gomega.And(gomega.ContainSubstring(tc.want), gomega.ContainSubstring("--allow-granting-kinds")))
 		})
 	}
+}
+
+// TestMarksAreFoundWhereTheyAreRefused: whether there is one is asked of every child in every cycle, by a walk of its own.
+func TestMarksAreFoundWhereTheyAreRefused(t *testing.T) {
+	found := 0
+	for seed := range uint64(3000) {
+		tree := randomTree(rand.New(rand.NewPCG(seed, 1)), 4)
+		refused := marksOf(tree, nil)
+		if len(refused) > 0 {
+			found++
+		}
+		gomega.NewWithT(t).Expect(holdsMark(tree)).To(gomega.Equal(len(refused) > 0), "seed %d: %v", seed, tree)
+	}
+	gomega.NewWithT(t).Expect(found).To(gomega.And(gomega.BeNumerically(">", 100), gomega.BeNumerically("<", 2700)))
+}
+
+func randomTree(random *rand.Rand, depth int) map[string]any {
+	names := []string{"metadata", "labels", "annotations", "podLabels", "podAnnotations", "template", "items", v1alpha1.GroupName + "/owner", v1alpha1.GroupName + "/paused"}
+	out := map[string]any{}
+	for range random.IntN(4) {
+		var v any = "x"
+		if depth > 0 {
+			switch random.IntN(4) {
+			case 0:
+				v = []any{randomTree(random, depth-1), "x"}
+			case 1:
+			default:
+				v = randomTree(random, depth-1)
+			}
+		}
+		out[names[random.IntN(len(names))]] = v
+	}
+	return out
 }

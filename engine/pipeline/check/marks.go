@@ -82,8 +82,51 @@ func notWritten(key string) string {
 	return "this is a mark of Orkestra, which no box writes; remove it"
 }
 
+// holdsMark says whether marksOf has something to refuse. It is asked of each child in each cycle, so it names no places.
+func holdsMark(tree map[string]any) bool {
+	for name, v := range tree {
+		switch v := v.(type) {
+		case map[string]any:
+			switch name {
+			case "metadata":
+				labels, _ := v["labels"].(map[string]any)
+				annotations, _ := v["annotations"].(map[string]any)
+				if hasMark(labels) || hasMark(annotations) {
+					return true
+				}
+			case "podLabels", "podAnnotations":
+				if hasMark(v) {
+					return true
+				}
+			default:
+				if holdsMark(v) {
+					return true
+				}
+			}
+		case []any:
+			holds := func(item any) bool { m, _ := item.(map[string]any); return holdsMark(m) }
+			if slices.ContainsFunc(v, holds) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasMark(written map[string]any) bool {
+	for key := range written {
+		if isMark(key) {
+			return true
+		}
+	}
+	return false
+}
+
 // RenderedMarks refuses marks that templates have led to.
 func RenderedMarks(obj *unstructured.Unstructured) error {
+	if !holdsMark(obj.Object) {
+		return nil
+	}
 	if errs := marksOf(obj.Object, nil); len(errs) > 0 {
 		return fmt.Errorf("%s: %s", errs[0].Field, errs[0].Detail)
 	}

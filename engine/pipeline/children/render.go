@@ -213,7 +213,7 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 	if err != nil {
 		return "", err
 	}
-	if in.Namespace == nil || !namespaced {
+	if in.whole != nil && (in.Namespace == nil || !namespaced) {
 		if err := in.whole.GoesInto(c.Home(), namespaced, in.MayShowAt("manifest")); err != nil {
 			return "", err //nolint:wrapcheck // it says where
 		}

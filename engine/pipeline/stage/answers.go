@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,8 +109,9 @@ func WithoutValues(err error, child string) error {
 	// A webhook may write what it likes there, too.
 	if details := answer.Status().Details; details != nil && !strings.HasPrefix(answer.Status().Message, webhookPrefix) {
 		for _, cause := range details.Causes {
-			if cause.Field != "" {
-				places = append(places, fmt.Sprintf("%s (%s)", withoutKeys(cause.Field, details.Group), wordsOf(cause)))
+			// Several causes differ only in words that are not shown, as of each label with a wrong value.
+			if place := fmt.Sprintf("%s (%s)", withoutKeys(cause.Field, details.Group), wordsOf(cause)); cause.Field != "" && !slices.Contains(places, place) {
+				places = append(places, place)
 			}
 		}
 	}

@@ -1,6 +1,12 @@
 package stage
 
-import "testing"
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // The API server names the keys of maps where it names places, and a template may have made them of a Secret.
 func TestPlacesAreNamedWithoutKeys(t *testing.T) {
@@ -20,5 +26,17 @@ func TestPlacesAreNamedWithoutKeys(t *testing.T) {
 				t.Errorf("got %q, expected %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAPlaceIsNamedOnce(t *testing.T) {
+	labels := field.NewPath("metadata", "labels")
+	refused := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", field.ErrorList{
+		field.Invalid(labels, "a b", "one"), field.Invalid(labels, "c d", "another"), field.Required(field.NewPath("data"), "some"),
+	})
+	want := `ConfigMap "a": the API server refuses it: metadata.labels (FieldValueInvalid), data (FieldValueRequired); ` +
+		"its words are not shown, because they may quote what is not the resource's own"
+	if got := WithoutValues(refused, `ConfigMap "a"`).Error(); got != want {
+		t.Errorf("got %s, expected %s", got, want)
 	}
 }

@@ -51,6 +51,8 @@ func TestCheckOfEachKind(t *testing.T) {
 			[]string{`x.resources.limits[memory]: Invalid value: "12GB": want quantity, such as 500m, 12G or 12Gi, got string`}},
 		"a probe of a container": {"deployments", `{image: a, readinessProbe: {}}`, bare,
 			[]string{`x.readinessProbe: Forbidden: unknown field; write probes: {readiness: …}`}},
+		"kro's name of a gate": {"deployments", `{image: a, includeWhen: []}`, bare,
+			[]string{`x.includeWhen: Forbidden: unknown field; write when: [{cel: …}]`}},
 		"a Service's port in a container": {"deployments", `{image: a, ports: [{port: 80, targetPort: 80}]}`, bare, []string{
 			`x.ports[0].port: Forbidden: unknown field; write containerPort: the port that the container listens on`,
 			`x.ports[0].targetPort: Forbidden: unknown field; write containerPort: the port that the container listens on`,

@@ -154,8 +154,8 @@ onReconcile: {configmaps: [{name: config}, {id: twice, name: a}], services: [{id
 		"explicit id that is the name of a kind": {
 			`onReconcile: {configmaps: [{id: deployment}, {id: configmaps, name: other}]}`,
 			[]string{
-				`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`,
-				`spec.onReconcile.configmaps[1].id: Invalid value: "configmaps": the name of a kind can't be an id: templates would mistake one for the other`,
+				`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
+				`spec.onReconcile.configmaps[1].id: Invalid value: "configmaps": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
 			},
 		},
 		"bad patterns of namespaces": {
@@ -394,9 +394,9 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`onReconcile: {configmaps: [{id: pod, name: a}, {id: cat, name: b}], resources: [{id: pods, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}},
 				{manifest: {apiVersion: example.com/v1, kind: Cat, metadata: {name: a}}}]}`,
 			[]string{
-				`spec.onReconcile.configmaps[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`,
-				`spec.onReconcile.configmaps[1].id: Invalid value: "cat": templates know children of kind Cat by this name (spec.onReconcile.resources[1]); give it another id`,
-				`spec.onReconcile.resources[0].id: Invalid value: "pods": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`,
+				`spec.onReconcile.configmaps[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id, or none`,
+				`spec.onReconcile.configmaps[1].id: Invalid value: "cat": templates know children of kind Cat by this name (spec.onReconcile.resources[1]); give it another id, or none`,
+				`spec.onReconcile.resources[0].id: Invalid value: "pods": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id, or none`,
 			},
 		},
 		"a gate that waits for its own child": {

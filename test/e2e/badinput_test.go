@@ -114,10 +114,10 @@ var badSpecs = map[string]mistake{
 		"spec.onReconcile.configmaps[1]: Duplicate value: \"configmaps\": spec.onReconcile.configmaps[0] has the same id; give each an `id`, or names that differ"},
 	"id that is the name of a kind": {
 		`{onReconcile: {configmaps: [{id: deployment, data: {a: b}}]}}`,
-		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other`},
+		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`},
 	"id that is the name of the manifest's kind": {
 		`{onReconcile: {resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}}`,
-		`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id`},
+		`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id, or none`},
 	"text of several actions for a list of the resource": {
 		`{mutation: {rules: [{field: spec.tags, default: "{{ .spec.image }}{{ .spec.image }}"}]}}`,
 		`spec.mutation.rules[0].default: Invalid value: "{{ .spec.image }}{{ .spec.image }}": wanted array, got a text; what is more than one action is a text, which is never read as YAML: ` +

@@ -117,12 +117,13 @@ func unknownField(name string, known []string) *FieldError {
 // place is a hint for an unknown field. It is given where the object has the field beside, which tells short forms and containers apart.
 type place struct{ beside, text string }
 
-// places are the hints for fields that people know from Kubernetes, and that a short form has elsewhere or under another name.
+// places are the hints for fields that people know from Kubernetes or kro, and that a declaration has elsewhere or under another name.
 var places = map[string][]place{
 	"livenessProbe":  {{"probes", "write probes: {liveness: …}"}},
 	"readinessProbe": {{"probes", "write probes: {readiness: …}"}},
 	"startupProbe":   {{"probes", "write probes: {startup: …}"}},
-	"template":       {{"image", "a pod template goes under spec, as spec: {template: …}"}},
+	"template":       {{"image", "a pod template goes under spec, as spec: {template: …}"}, {"manifest", "write manifest for the object"}},
+	"includeWhen":    {{"manifest", "write when: [{cel: …}]"}, {"image", "write when: [{cel: …}]"}},
 	"containers":     {{"image", "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"}},
 	"port":           {{"containerPort", inContainer}},
 	"targetPort":     {{"containerPort", inContainer}},

@@ -136,7 +136,7 @@ func (c *compiler) idsOfKinds(all []*Declaration) {
 		}
 		if at := slices.IndexFunc(all, same); at >= 0 && d.Explicit && !kinds.IsName(d.ID) {
 			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,
-				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id", all[at].Kinds, all[at].Where)))
+				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id, or none", all[at].Kinds, all[at].Where)))
 		}
 	}
 }

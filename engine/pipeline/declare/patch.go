@@ -96,7 +96,7 @@ func (e patchEntry) templates() {
 	if d.ID, d.Explicit = e.ID, e.ID != ""; !d.Explicit {
 		d.ID = d.Kind.Key + "/" + d.Kinds.Only().Kind + "/" + e.name
 	} else if kinds.IsName(d.ID) {
-		e.c.Fail(field.Invalid(at.Child("id"), d.ID, "the name of a kind can't be an id: templates would mistake one for the other"))
+		e.c.Fail(field.Invalid(at.Child("id"), d.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
 	}
 	d.Short = e.c.Tree(scope, only(e.short, "patch"), at)
 	own, errs := when.CompileGate(e.Gate, scope, at)

@@ -78,6 +78,18 @@ onReconcile: {configmaps: [{name: "{{ .item.metadata.name }}", forEach: {field: 
 	}))
 }
 
+// TestLabelsThatAreAllLeftOut would select every object, which nobody has asked for.
+func TestLabelsThatAreAllLeftOut(t *testing.T) {
+	g := gomega.NewWithT(t)
+	const box = `cross: [{name: dbs, box: database, selector: {matchLabels: {a: null, app: "{{ coalesce .spec.host }}"}}}]`
+	p := withDatabase(database("team-a", "web", "web", map[string]string{"app": "web"}))
+	_, err := p.run(planOf(t, box), website(t, `{image: x}`))
+	expectStep(g, err, "cross", Permanent, v1alpha1.ReasonTemplateError)
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("dbs: selector.matchLabels: each entry is null")))
+	_, err = p.run(planOf(t, box), website(t, `{host: web}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+}
+
 func TestCrossByExpressions(t *testing.T) {
 	g := gomega.NewWithT(t)
 	of := func(name string, labels map[string]string) *unstructured.Unstructured {

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +57,24 @@ func labelExpressions(b *compile.Box, all []v1alpha1.LabelExpression, scope *exp
 	return out
 }
 
+// matchLabels gives the labels that the objects must have. An entry that is null is left out; where none is left of several, what was meant to be a
+// few objects would be all of them.
+func (s *crossSource) matchLabels(ctx context.Context, data expr.Data) (map[string]string, error) {
+	written, err := stage.Tree(ctx, "selector.matchLabels", s.labels, data)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := stage.Texts(ctx, "selector.matchLabels", s.labels, data)
+	if err == nil && len(written) > 0 && len(wanted) == 0 && len(s.expressions) == 0 {
+		err = stage.NewPermanent(v1alpha1.ReasonTemplateError, errors.New(
+			"selector.matchLabels: each entry is null, which leaves it out, and without any label every object would be selected; give one of them a value"))
+	}
+	return wanted, err
+}
+
 // selector gives what the labels of the objects must be.
 func (s *crossSource) selector(ctx context.Context, data expr.Data) (labels.Selector, error) {
-	wanted, err := stage.Texts(ctx, "selector.matchLabels", s.labels, data)
+	wanted, err := s.matchLabels(ctx, data)
 	if err != nil {
 		return nil, err
 	}

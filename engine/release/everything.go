@@ -32,6 +32,8 @@ type Cache interface {
 	HasSynced() bool
 	// Keys gives the keys of all resources.
 	Keys() []types.NamespacedName
+	// Unread gives the metadata of resources that are there and have not been read yet. Keys has them when they are.
+	Unread() []*unstructured.Unstructured
 	// Get gives a resource.
 	Get(key types.NamespacedName) (*unstructured.Unstructured, bool)
 }
@@ -59,6 +61,11 @@ func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []typ
 	if !e.Cache.HasSynced() || e.Plan().CRD.OfOthers && !e.Finder.found.Load() || how == Children && !e.Inventory.Known() {
 		return nil, ErrFilling
 	}
+	for _, obj := range e.Cache.Unread() { // before Keys: one that is read now is among those
+		if e.Plan().Holds(obj) || e.cleansUp(how) {
+			left = append(left, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		}
+	}
 	var errs []error
 	var spent time.Duration
 	for _, key := range e.Cache.Keys() {
@@ -83,7 +90,7 @@ func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []typ
 	}
 	left = append(left, e.Owners.Held()...) // they have left the selection, and cycles let them go
 	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
-	return left, errors.Join(errs...)
+	return slices.Compact(left), errors.Join(errs...)
 }
 
 // one says whether a resource is let go.
@@ -132,8 +139,11 @@ func Narrow(plan *pipeline.Plan, watched []string, cache Cache) bool {
 		return false
 	}
 	selected := plan.Selection.Namespaces()
-	return !slices.ContainsFunc(cache.Keys(), func(key types.NamespacedName) bool {
+	held := func(obj *unstructured.Unstructured) bool {
+		return plan.Holds(obj) && !slices.Contains(selected, obj.GetNamespace())
+	}
+	return !slices.ContainsFunc(cache.Unread(), held) && !slices.ContainsFunc(cache.Keys(), func(key types.NamespacedName) bool {
 		obj, ok := cache.Get(key)
-		return ok && plan.Holds(obj) && !slices.Contains(selected, key.Namespace)
+		return ok && held(obj)
 	})
 }

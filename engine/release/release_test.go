@@ -36,9 +36,11 @@ var websites = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1",
 
 // cache has the resources of a box.
 type cache struct {
-	filling bool
-	all     []*unstructured.Unstructured
+	filling     bool
+	all, unread []*unstructured.Unstructured
 }
+
+func (c *cache) Unread() []*unstructured.Unstructured { return c.unread }
 
 func (c *cache) HasSynced() bool { return !c.filling }
 
@@ -172,6 +174,10 @@ func TestWhatIsLeftIsSaid(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`Website "shop"`)))
 	g.Expect(left).To(Equal([]types.NamespacedName{{Namespace: "team-a", Name: "going"}, {Namespace: "team-a", Name: "shop"}}))
 	g.Expect(written()).NotTo(ContainElement(ContainSubstring("going")), "its own events bring it to its end")
+	e.Cache = &cache{unread: []*unstructured.Unstructured{website("unread", true), website("free", false)}}
+	left, err = e.All(t.Context(), Marks, Drained())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(Equal([]types.NamespacedName{{Namespace: "team-a", Name: "unread"}}), "it is let go when it can be read")
 	e.Cache = &cache{filling: true}
 	_, err = e.All(t.Context(), Marks, Drained())
 	g.Expect(err).To(MatchError(ErrFilling))
@@ -214,5 +220,6 @@ func TestABoxMayWatchMoreThanItSelects(t *testing.T) {
 	g.Expect(Wide(plan, nil)).To(BeTrue())
 	g.Expect(Narrow(plan, nil, &cache{all: []*unstructured.Unstructured{website("shop", true)}})).To(BeFalse(), "it is held there")
 	g.Expect(Narrow(plan, nil, &cache{all: []*unstructured.Unstructured{website("shop", false)}})).To(BeTrue())
+	g.Expect(Narrow(plan, nil, &cache{unread: []*unstructured.Unstructured{website("shop", true)}})).To(BeFalse(), "it can't be read, and is held")
 	g.Expect(Narrow(plan, []string{"team-b"}, &cache{})).To(BeFalse(), "there is nothing to let go of")
 }

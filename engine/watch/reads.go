@@ -140,7 +140,7 @@ func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructur
 // endLocked ends what is shown of an object that is gone, and gives what is to be told. The watch tells its end, too; if it does not, the
 // object is read again.
 func (w *wholes) endLocked(key string, one *whole) (tell func()) {
-	last := one.last()
+	last := withHead(one.last(), one.head)
 	w.problems.end(key)
 	one.obj, one.open = nil, false
 	w.queue.AddAfter(key, max(longestPause, readPause(one.failures)))

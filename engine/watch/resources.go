@@ -145,7 +145,7 @@ func (r *Resources) Get(key types.NamespacedName) (*unstructured.Unstructured, b
 	return obj, obj != nil
 }
 
-// ByUID gives the resource with a UID. One that was not read yet has its name, namespace and UID alone.
+// ByUID gives the resource with a UID. One that was not read yet has its metadata alone.
 func (r *Resources) ByUID(uid types.UID) (*unstructured.Unstructured, bool) {
 	if r.wholes != nil {
 		obj := r.wholes.withUID(uid)
@@ -172,6 +172,20 @@ func (r *Resources) Keys() []types.NamespacedName {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return keys
+}
+
+// Unread gives the metadata of those that are selected and have not been read yet, which Keys and Get do not give, in no order.
+func (r *Resources) Unread() (heads []*unstructured.Unstructured) {
+	if w := r.wholes; w != nil {
+		w.mu.RLock()
+		defer w.mu.RUnlock()
+		for _, one := range w.all {
+			if one.obj == nil && one.open {
+				heads = append(heads, one.head)
+			}
+		}
+	}
+	return heads
 }
 
 // Len gives the number of resources.

@@ -97,8 +97,7 @@ func headOf(m *metav1.PartialObjectMetadata) *unstructured.Unstructured {
 	head.SetUID(m.UID)
 	head.SetResourceVersion(m.ResourceVersion)
 	head.SetDeletionTimestamp(m.DeletionTimestamp)
-	if len(m.Finalizers) > 0 {
-		head.SetFinalizers(m.Finalizers)
-	}
+	head.SetFinalizers(m.Finalizers)
+	head.SetLabels(m.Labels) // one of them says whose marks it carries
 	return head
 }

@@ -84,7 +84,7 @@ func (w *wholes) saw(head *unstructured.Unstructured, initial bool) {
 	w.change(func() {
 		one := w.all[key]
 		if one != nil && one.head.GetUID() != head.GetUID() {
-			former = one.last() // a relist shows one that was deleted and made again as an update
+			former = withHead(one.last(), one.head) // a relist shows one that was deleted and made again as an update
 			w.forgetLocked(key, one)
 			one = nil
 		}
@@ -120,7 +120,7 @@ func (w *wholes) ended(head *unstructured.Unstructured, tell func(*unstructured.
 	}
 }
 
-// withHead gives an object as it was when it went: what is shown may be older, and whether it was being deleted and held is read of it.
+// withHead gives an object as it was when it went: what is shown may be older, and whether it was being deleted, held and marked is read of it.
 func withHead(obj, head *unstructured.Unstructured) *unstructured.Unstructured {
 	if obj == nil || obj.GetUID() != head.GetUID() || !newer(head.GetResourceVersion(), obj.GetResourceVersion()) {
 		return obj
@@ -131,6 +131,7 @@ func withHead(obj, head *unstructured.Unstructured) *unstructured.Unstructured {
 	last.SetResourceVersion(head.GetResourceVersion())
 	last.SetDeletionTimestamp(head.GetDeletionTimestamp())
 	last.SetFinalizers(head.GetFinalizers())
+	last.SetLabels(head.GetLabels())
 	return last
 }
 
@@ -256,19 +257,14 @@ func (w *wholes) get(key string) *unstructured.Unstructured {
 	return nil
 }
 
-// withUID gives the object with a UID; its head where it has not been read yet.
+// withUID gives the object with a UID; its head where it has not been read yet. One whose end was told is not there, though the watch shows it.
 func (w *wholes) withUID(uid types.UID) *unstructured.Unstructured {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	one := w.all[w.byUID[uid]]
-	switch {
-	case one == nil || one.head.GetUID() != uid:
-		return nil
-	case one.obj == nil:
-		return one.head
-	default:
-		return one.obj
+	if one := w.all[w.byUID[uid]]; one != nil {
+		return one.last()
 	}
+	return nil
 }
 
 // keys gives those of the objects that are shown, in no order.

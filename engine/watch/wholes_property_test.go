@@ -136,6 +136,7 @@ func (s *apiServer) write() {
 func metadataOf(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Annotations: obj.GetAnnotations(),
+		Labels: obj.GetLabels(), Finalizers: obj.GetFinalizers(),
 	}}
 }
 

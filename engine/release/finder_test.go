@@ -57,4 +57,14 @@ func TestABoxOverObjectsOfOthersIsNotLetGoBeforeItsMarksAreFound(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waits).To(ConsistOf(left), "a cycle finishes it")
 	g.Expect(written()).To(BeEmpty())
+
+	unread := marked("unread")
+	unread.SetLabels(nil)
+	e.Cache = &cache{unread: []*unstructured.Unstructured{unread}}
+	waits, err = e.All(t.Context(), Marks, BoxDeleted("website", Marks))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ConsistOf(left), "one without marks is not waited for")
+	waits, err = e.All(t.Context(), Children, BoxDeleted("website", Children))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waits).To(ConsistOf(left, types.NamespacedName{Namespace: "team-a", Name: "unread"}), "it may have children, which are deleted")
 }

@@ -549,6 +549,35 @@ func TestAPatchGivesBackWhatItDoesNotSetAnyMore(t *testing.T) {
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "x"}), "nothing is given to another object of the name")
 }
 
+// What was noted for a write that failed is noted once, however often it is tried: else the mark would grow until it is full.
+func TestAPatchThatIsTriedAgainNotesAFieldOnce(t *testing.T) {
+	for operation, take := range map[string]func(k *keeper){
+		"Apply":  func(k *keeper) { k.applied("owner", `{data: {a: x}}`, true) },
+		"Update": func(k *keeper) { k.merged("owner", `{data: {a: x}}`) },
+	} {
+		t.Run(operation, func(t *testing.T) {
+			g := NewWithT(t)
+			k, p := keeps(t, configMaps, `{data: {z: z}}`)
+			take(k)
+			f := forced(k, p, byUs, `{data: {a: p}}`, true)
+			k.before = func(request string) {
+				if request == "apply-patch+yaml force" {
+					k.merged("busy", fmt.Sprintf(`{data: {o: "%d"}}`, len(k.sent)))
+				}
+			}
+			for range 3 {
+				g.Expect(apierrors.IsConflict(f.try())).To(BeTrue())
+			}
+			k.before = func(string) {}
+			f.set(g)
+			g.Expect(f.patch.Taken.Fields).To(HaveLen(1))
+			g.Expect(f.undo(g)).To(BeZero())
+			g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("a", "x"))
+			g.Expect(k.owners("data.a")).To(Equal([]string{"owner " + operation}))
+		})
+	}
+}
+
 func TestAFieldThatWasGivenUpGoesWithThePatch(t *testing.T) {
 	g := NewWithT(t)
 	k, p := keeps(t, configMaps, `{data: {z: z}}`)

@@ -203,16 +203,18 @@ func (f Field) stands(live *unstructured.Unstructured) bool {
 }
 
 // Together gives what is held and what is taken now. Who has updated a field to the value that it had before it was taken would have changed nothing
-// without the patch, and so would not manage it.
+// without the patch, and so would not manage it. What one holder has of a field is there once: a write that failed after it was noted is tried again.
 func Together(held, now []Field) []Field {
 	all := slices.Clone(held)
 	for _, f := range now {
 		again := f.Operation == metav1.ManagedFieldsOperationUpdate && slices.ContainsFunc(held, func(h Field) bool {
 			return slices.Equal(h.Path, f.Path) && bytes.Equal(h.Value, f.Value)
 		})
-		if !again {
-			all = append(all, f)
+		if again {
+			continue
 		}
+		all = slices.DeleteFunc(all, func(h Field) bool { return h.Holder == f.Holder && slices.Equal(h.Path, f.Path) })
+		all = append(all, f)
 	}
 	return all
 }

@@ -352,6 +352,8 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 	for _, other := range others {
 		if obj, ok := other.resources.ByUID(owner); ok {
 			other.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
+		} else if key, left := other.owners.ByUID(owner); left {
+			other.queue.Enqueue(0, key) // it is let go when what onDelete has made is done, and its children are gone
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,6 +71,21 @@ func TestAFollowerKeepsNothingOfWhatIsGone(t *testing.T) {
 
 	b.startQueue()
 	g.Expect(b.queue.Len()).To(Equal(len(b.owners.Pending())))
+}
+
+// The watch does not show an object of others that has left the selection: what becomes of its children is told to it nevertheless.
+func TestAChildWakesAnOwnerThatHasLeft(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
+	t.Cleanup(func() { e.stopAll(e.boxes) })
+	b.queue.Open()
+	b.owners.Left(last("left", false, v1alpha1.Finalizer))
+	jobs := schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	e.childChanged("other", "former", jobs)
+	g.Expect(b.queue.Len()).To(BeZero())
+	e.childChanged("left", "former", jobs)
+	g.Expect(b.queue.Len()).To(Equal(1))
 }
 
 func TestClamp(t *testing.T) {

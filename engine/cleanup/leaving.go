@@ -137,6 +137,14 @@ func (o *Owners) Let(resource *unstructured.Unstructured) {
 	}
 }
 
+// ByUID gives the name of an object of others that left the selection and is not let go yet.
+func (o *Owners) ByUID(uid types.UID) (key types.NamespacedName, found bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key, found = o.names[uid]
+	return key, found
+}
+
 // Held gives the names of the objects that have left the selection and carry marks of the box still.
 func (o *Owners) Held() []types.NamespacedName {
 	o.mu.Lock()

@@ -51,6 +51,8 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			}
 			o.Lost(marked("first", "yes", "website"))
 			o.Left(marked("first", "yes", "website"))
+			_, known := o.ByUID("first")
+			g.Expect(known).To(BeTrue())
 			live, since := o.Leaving(t.Context(), web, nil)
 			if tc.leaves {
 				g.Expect(live).To(Equal(tc.live))
@@ -69,6 +71,8 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			if tc.leaves {
 				o.Let(live)
 				g.Expect(o.Pending()).To(BeEmpty())
+				_, known = o.ByUID("first")
+				g.Expect(known).To(BeFalse())
 			}
 		})
 	}

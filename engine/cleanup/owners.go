@@ -96,6 +96,8 @@ type Owners struct {
 
 	mu  sync.Mutex
 	all map[types.NamespacedName][]*owner // guarded by mu, and so are the times of each
+	// names of those that have left, by UID; guarded by mu.
+	names map[types.UID]types.NamespacedName
 }
 
 // owner is one resource that is gone.
@@ -172,9 +174,12 @@ func (o *Owners) add(one *owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.all == nil {
-		o.all = map[types.NamespacedName][]*owner{}
+		o.all, o.names = map[types.NamespacedName][]*owner{}, map[types.UID]types.NamespacedName{}
 	}
 	key := client.ObjectKeyFromObject(one.resource)
+	if one.left {
+		o.names[one.resource.GetUID()] = key
+	}
 	if at := slices.IndexFunc(o.all[key], func(known *owner) bool {
 		return known.left && one.left && known.resource.GetUID() == one.resource.GetUID()
 	}); at >= 0 {
@@ -197,7 +202,13 @@ func (o *Owners) Expire() {
 
 // keepLocked drops those owners of a name that are not to be kept.
 func (o *Owners) keepLocked(key types.NamespacedName, keep func(*owner) bool) {
-	o.all[key] = slices.DeleteFunc(o.all[key], func(one *owner) bool { return !keep(one) })
+	o.all[key] = slices.DeleteFunc(o.all[key], func(one *owner) bool {
+		if keep(one) {
+			return false
+		}
+		delete(o.names, one.resource.GetUID())
+		return true
+	})
 	if len(o.all[key]) == 0 {
 		delete(o.all, key)
 	}

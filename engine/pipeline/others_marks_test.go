@@ -98,6 +98,21 @@ func TestAnnotationsThatWereCopiedAreNotRead(t *testing.T) {
 	g.Expect(plan.NewRun(obj, now, newPorts().ports()).Marks.Active).To(gomega.BeTrue())
 }
 
+// TestWhatPatchesHaveTakenIsKnownAfterTheBox: a box that is deleted leaves its patches, with the note of what they have taken. The one that comes
+// after it reads the note, and not one that was copied from another object.
+func TestWhatPatchesHaveTakenIsKnownAfterTheBox(t *testing.T) {
+	g := gomega.NewWithT(t)
+	plan, errs := othersBox(t, ofDeployments, exposed+", onReconcile: {patches: [{id: v, force: true, target: {apiVersion: v1, kind: ConfigMap, name: a}, patch: {data: {a: p}}}]}")
+	g.Expect(errs).To(gomega.BeEmpty())
+	for of, kept := range map[string]bool{string(deploymentOf("web").GetUID()): true, "another-uid": false} {
+		obj := deploymentOf("web")
+		note := `[{"id":"v","apiVersion":"v1","kind":"ConfigMap","name":"a","taken":{"uid":"x"},"of":"` + of + `"}]`
+		obj.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: note})
+		read := plan.NewRun(obj, now, newPorts().ports()).Stored.GetAnnotations()[v1alpha1.AnnotationPatches]
+		g.Expect(read == note).To(gomega.Equal(kept), of)
+	}
+}
+
 // Objects of kinds without metadata.generation are told apart by what they hold.
 func TestAnObjectWithoutAGenerationIsKnownByItsContent(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -250,7 +250,7 @@ func TestWhatAForcedPatchTakesIsKept(t *testing.T) {
 	g.Expect(p.forced).To(gomega.BeTrue())
 	g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).To(gomega.Equal(
 		`[{"id":"one","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"one","taken":{"uid":"t1","fields":[` +
-			`{"manager":"helm","operation":"Update","apiVersion":"v1","path":["f:data","f:a"],"value":"former"}]}}]`))
+			`{"manager":"helm","operation":"Update","apiVersion":"v1","path":["f:data","f:a"],"value":"former"}]},"of":"u1"}]`))
 	marked := r.Stored.DeepCopy()
 	p.returned = nil
 	_, err = p.run(planOf(t, `{}`), r.Stored)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply/taken"
@@ -35,6 +36,9 @@ type noted struct {
 
 	// Taken is what a forced patch has taken from others; nil: nothing.
 	Taken *taken.Fields `json:"taken,omitempty"`
+	// Of is the resource that has taken it. By it the note is known on an object of others that was let go, and is not taken for one that a
+	// controller has copied there; empty: nothing was taken.
+	Of types.UID `json:"of,omitempty"`
 }
 
 func placeOf(id string, obj *unstructured.Unstructured) place {
@@ -74,11 +78,19 @@ func read(resource *unstructured.Unstructured) []noted {
 	return slices.DeleteFunc(all, func(n noted) bool { return n.Kind == "" || n.Name == "" || n.APIVersion == "" })
 }
 
+// owner is the resource that has taken fields; empty where none are taken.
+func owner(resource *unstructured.Unstructured, fields *taken.Fields) types.UID {
+	if fields == nil {
+		return ""
+	}
+	return resource.GetUID()
+}
+
 // keep notes what one patch has taken, in place of what was noted of it before. Where former values would make the mark too large, nothing is noted,
 // and so nothing is taken.
 func keep(ctx context.Context, c *children.Cycle, of place, fields *taken.Fields) error {
 	all := slices.DeleteFunc(read(c.Stored), func(n noted) bool { return n.place == of })
-	text, err := encode(append(all, noted{place: of, Taken: fields}))
+	text, err := encode(append(all, noted{place: of, Taken: fields, Of: owner(c.Stored, fields)}))
 	if err != nil {
 		return err
 	}

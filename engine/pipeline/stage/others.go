@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -66,9 +67,15 @@ func (p *Plan) withoutCopied(resource *unstructured.Unstructured) *unstructured.
 	metadata, _ := seen.Object["metadata"].(map[string]any)
 	seen.Object["metadata"] = maps.Clone(metadata)
 	annotations := resource.GetAnnotations() // a copy
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return IsOurMark(key) })
+	maps.DeleteFunc(annotations, func(key, value string) bool { return IsOurMark(key) && !notesTaken(resource, key, value) })
 	seen.SetAnnotations(annotations)
 	return seen
+}
+
+// notesTaken says whether an annotation notes what patches of this very object have taken of others. It outlives the box, and the one that comes
+// after it gives that back: the note names the object by its UID.
+func notesTaken(resource *unstructured.Unstructured, key, value string) bool {
+	return key == v1alpha1.AnnotationPatches && resource.GetUID() != "" && strings.Contains(value, string(resource.GetUID()))
 }
 
 // ofOthers gives those of the marks of a resource that an object of others must carry.

@@ -70,7 +70,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	c.st.writes.Begin(c.stored, now)
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
-		Marker: c.Writer, Patcher: c.Patcher, Kinds: c.Kinds, Observer: reading, Access: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot},
+		Marker: c.Writer, Patcher: c.Patcher, Kinds: c.Kinds, Observer: reading, Access: reading, Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Client: c.Code,
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()

@@ -168,9 +168,9 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
 	}
 	refused := []string{
-		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback", "normalize", "mutation", "admission",
+		"finalizers", "onCreate", "onDelete", "deletion", "external", "providers", "dependsOn", "rollBackOnError", "rollback", "normalize", "mutation", "admission",
 	}
-	unsupported := []string{"autoscale", "apiTypes", "providers", "reconciler"} // for any box
+	unsupported := []string{"autoscale", "apiTypes", "reconciler"} // for any box
 	var names func(of reflect.Type) []string
 	names = func(of reflect.Type) (all []string) {
 		for f := range of.Fields() {

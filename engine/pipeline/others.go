@@ -78,7 +78,7 @@ func (c *compiler) othersKind() {
 	}
 	for name, set := range map[string]bool{
 		"finalizers": len(c.Spec.Finalizers) > 0, stage.StepOnCreate: len(c.Spec.OnCreate) > 0, "onDelete": len(c.Spec.OnDelete) > 0, stage.StepDeletion: c.Spec.Deletion != nil,
-		"external": len(c.Spec.External) > 0, "reconciler": c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil, "providers": len(c.Spec.Providers) > 0, "dependsOn": len(c.Spec.DependsOn) > 0,
+		"external": len(c.Spec.External) > 0, "reconciler": c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil, stage.StepProviders: len(c.Spec.Providers) > 0, "dependsOn": len(c.Spec.DependsOn) > 0,
 		"rollBackOnError": c.Spec.RollBackOnError, "rollback": c.Spec.Rollback != nil,
 	} {
 		if set {

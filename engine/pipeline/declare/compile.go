@@ -131,10 +131,13 @@ func (c *compiler) uniqueIDs(group []*Declaration) {
 // box; others, such as Pods, are known by their manifests.
 func (c *compiler) idsOfKinds(all []*Declaration) {
 	for _, d := range all {
+		if !d.Explicit || kinds.IsName(d.ID) {
+			continue
+		}
 		same := func(other *Declaration) bool {
 			return slices.Contains(other.Kinds.ChildNames(), d.ID)
 		}
-		if at := slices.IndexFunc(all, same); at >= 0 && d.Explicit && !kinds.IsName(d.ID) {
+		if at := slices.IndexFunc(all, same); at >= 0 {
 			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,
 				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id, or none", all[at].Kinds, all[at].Where)))
 		}

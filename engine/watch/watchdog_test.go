@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,32 +42,43 @@ func (a *ages) of(resource string) time.Duration {
 }
 
 // stuck is a client whose watches can be made to swallow what they should tell.
+// Its counts are guarded: a test that sleeps until the next list has no other order with the reflector.
 type stuck struct {
 	requester
 
+	mu      sync.Mutex
 	watches []*swallowing
-	lists   int
+	lists   atomic.Int64
 }
 
 type swallowing struct {
 	apiwatch.Interface
 
 	events chan apiwatch.Event
-	ended  bool
+	ended  atomic.Bool
 }
 
 func (s *swallowing) ResultChan() <-chan apiwatch.Event { return s.events }
-func (s *swallowing) Stop()                             { s.ended = true }
+func (s *swallowing) Stop()                             { s.ended.Store(true) }
 
 func (s *stuck) Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
 	w := &swallowing{events: make(chan apiwatch.Event)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.watches = append(s.watches, w)
 	return w, nil
 }
 
 func (s *stuck) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	s.lists++
+	s.lists.Add(1)
 	return s.requester.List(ctx, options)
+}
+
+// latest is the watch that was opened last.
+func (s *stuck) latest() *swallowing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches[len(s.watches)-1]
 }
 
 // watching gives an informer whose watches tell what the test makes them tell.
@@ -93,7 +105,7 @@ func TestAQuietWatchIsListedAgain(t *testing.T) {
 		g := NewWithT(t)
 		i, client, tracked, stop := watching(t, ResourceEvents{})
 		g.Expect(i.get("a/one")).NotTo(BeNil())
-		lists, first := client.lists, client.watches[len(client.watches)-1]
+		lists, first := client.lists.Load(), client.latest()
 		bookmark := object(cupKind, "", "", "2")
 		for range 10 {
 			time.Sleep(50 * time.Second)
@@ -102,14 +114,14 @@ func TestAQuietWatchIsListedAgain(t *testing.T) {
 			synctest.Wait()
 			g.Expect(tracked.of("cups.test.example.com")).To(BeZero())
 		}
-		g.Expect(client.lists).To(Equal(lists), "bookmarks are signs of life")
+		g.Expect(client.lists.Load()).To(Equal(lists), "bookmarks are signs of life")
 
 		time.Sleep(59 * time.Second)
-		g.Expect(client.lists).To(Equal(lists))
+		g.Expect(client.lists.Load()).To(Equal(lists))
 		time.Sleep(31 * time.Second) // the reflector makes a pause before it lists
 		synctest.Wait()
-		g.Expect(client.lists).To(BeNumerically(">", lists))
-		g.Expect(first.ended).To(BeTrue())
+		g.Expect(client.lists.Load()).To(BeNumerically(">", lists))
+		g.Expect(first.ended.Load()).To(BeTrue())
 		g.Expect(tracked.of("cups.test.example.com")).To(BeNumerically("<", time.Minute))
 		stop()
 		g.Expect(maps.Keys(tracked.all)).To(BeEmpty(), "a watch that is gone has no age")
@@ -184,7 +196,7 @@ func TestPanicsAreCaught(t *testing.T) {
 			{apiwatch.Added, child("a", "three", "4", "u")},
 			{apiwatch.Deleted, child("a", "two", "5", "u")},
 		} {
-			client.watches[len(client.watches)-1].events <- apiwatch.Event{Type: e.kind, Object: e.obj}
+			client.latest().events <- apiwatch.Event{Type: e.kind, Object: e.obj}
 			synctest.Wait()
 		}
 		g.Expect(seen).To(Equal([]string{"add one", "add two", "update two", "add three", "delete two"}), "the others come all the same")

@@ -1,0 +1,112 @@
+// Package provider is the contract by which a box makes what is not in the cluster: a bucket, a queue, a database. A provider is Go code that
+// is compiled into the manager and registered by name; a box declares its resources under spec.providers.
+//
+// The package knows nothing of boxes, templates, Secrets or the cluster. It says what a provider is asked, and what it answers.
+package provider
+
+import (
+	"context"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Provider makes the resources of one service. It is safe for concurrent use, and initialises nothing before it is first asked.
+type Provider interface {
+	// Kinds are the kinds of resources, by the name under which a box declares them, such as "s3bucket".
+	Kinds() map[string]Kind
+}
+
+// Kind is one kind of resource of a provider.
+type Kind struct {
+	// Summary says in one sentence what the resource is.
+	Summary string
+	// Schema is that of what a box declares. It is structural, as that of a CRD, and closed: what it does not name is refused when the
+	// box is compiled.
+	Schema apiextensionsv1.JSONSchemaProps
+	// Identity names the fields of what is declared that tell the resource from others, such as name and region. They can't be changed:
+	// with other values it is another resource, and the former one is deleted.
+	Identity []string
+	// Outputs is the schema of what templates read below .providers.<id>.
+	Outputs apiextensionsv1.JSONSchemaProps
+	// Credentials are the keys that the Secret of the credentials has. Empty: the kind takes none.
+	Credentials []Key
+	// SecretOutputs names the outputs that are secrets. They are readable where the data of Secrets is, and nowhere else.
+	SecretOutputs []string
+	// Driver makes, reads and deletes the resources.
+	Driver Driver
+}
+
+// Key is a key of a Secret.
+type Key struct {
+	// Name of the key.
+	Name string
+	// Optional says that it may be left out.
+	Optional bool
+}
+
+// Driver makes, reads and deletes resources of one kind. It must be idempotent: the process may end between a call and its answer, and the
+// call is then made again with the same Token. It is safe for concurrent use, starts no goroutine that outlives a call, and obeys the
+// deadline of its context. Its errors are an *Error, or those of the context.
+type Driver interface {
+	// Ensure makes the resource, or changes it to what is declared. It sends nothing that changes anything where nothing differs. It takes
+	// no resource that Owner has not made, unless Adopt says so and nobody owns it: NotOwned otherwise.
+	Ensure(ctx context.Context, r *Request) (*Observed, error)
+	// Observe reads the resource and changes nothing. Differs says where it is not as declared. One that is not there is a NotFound.
+	Observe(ctx context.Context, r *Request) (*Observed, error)
+	// Delete deletes the resource where Owner has made it, and says whether it is gone. One that is not there, or that somebody else
+	// owns, is gone. One that must not be deleted, since it is not empty, is an InUse.
+	Delete(ctx context.Context, r *Request) (gone bool, err error)
+}
+
+// Request says which resource is asked for.
+type Request struct {
+	// Owner is the custom resource for which it is made. The mark that a driver leaves in the service holds the UID.
+	Owner Owner
+	// Token is drawn before the resource is made and kept for as long as it lives: the idempotency token of what makes it.
+	Token string
+	// Declared is what the box declares, which fits the schema. For Delete, only the fields of Identity are sure to be there, with those
+	// that the driver has put into Observed.Noted.
+	Declared map[string]any
+	// Endpoint is the base URL of the service; empty: the public one.
+	Endpoint string
+	// Credentials are the values of the Secret, by key; nil: none are given, or a token is.
+	Credentials map[string]string
+	// WebIdentity is a token with which credentials are asked for; nil: none is given.
+	WebIdentity *WebIdentity
+	// Adopt says that a resource without an owner is taken over.
+	Adopt bool
+	// HTTP sends the requests. It refuses addresses that boxes may not reach, and bounds the answers.
+	HTTP HTTPClient
+}
+
+// Owner is a custom resource.
+type Owner struct {
+	// Box that makes the resource.
+	Box string
+	// UID of the custom resource.
+	UID string
+	// Namespace and Name of the custom resource, for people who find the mark. Namespace is empty for cluster-scoped ones.
+	Namespace, Name string
+}
+
+// WebIdentity is a token of a ServiceAccount, with which a service gives credentials.
+type WebIdentity struct {
+	// Token is a JSON web token.
+	Token string
+	// RoleARN is the role that is assumed with it.
+	RoleARN string
+}
+
+// Observed is what a driver found, or made.
+type Observed struct {
+	// Outputs are what templates read. They fit the schema of the kind.
+	Outputs map[string]any
+	// Waiting says why the resource can't be used yet, such as "the bucket is being created"; empty: it can.
+	Waiting string
+	// Differs are the fields in which the resource is not as declared, sorted. Of Ensure: those that it has changed.
+	Differs []string
+	// Created says that Ensure has made the resource.
+	Created bool
+	// Noted is kept beside the token, for Delete; nil: nothing more than Identity is needed.
+	Noted map[string]string
+}

@@ -1,0 +1,113 @@
+package hook
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Environment is what a constructor is given.
+type Environment struct {
+	// Client reads from the caches of the box (its resources, and the kinds of spec.reconciler.constructor.resources) and writes with the
+	// identity of the box.
+	Client client.Client
+	// Scheme has the types of the registry.
+	Scheme *runtime.Scheme
+	// Recorder sends events with the identity of the box.
+	Recorder events.EventRecorder
+	// Log has the name of the box.
+	Log logr.Logger
+	// Args are those of the box.
+	Args Args
+}
+
+// Constructor makes the reconciler of a box. It is called once, before the workers of the box start; its context ends with the box.
+type Constructor func(Environment) (reconcile.Reconciler, error)
+
+// AddConstructor registers a function that makes a reconciler. Beside a Constructor, it may be any function whose parameters are of what an
+// Environment has, such as func(client.Client) *DatabaseReconciler: reconcilers of controller-runtime run as they are. name is
+// "<location>.<function>".
+func AddConstructor(r *Registry, name string, function any) error {
+	if _, taken := r.constructors[name]; taken {
+		return fmt.Errorf("constructor %q is registered twice", name)
+	}
+	c, err := constructorOf(function)
+	if err != nil {
+		return fmt.Errorf("constructor %q: %w", name, err)
+	}
+	r.constructors[name] = c
+	return nil
+}
+
+// Constructor gives the constructor of a name; nil where there is none. A nil registry has none.
+func (r *Registry) Constructor(name string) Constructor {
+	if r == nil {
+		return nil
+	}
+	return r.constructors[name]
+}
+
+// constructorOf makes a Constructor of a function.
+func constructorOf(function any) (Constructor, error) {
+	f := reflect.ValueOf(function)
+	t := f.Type()
+	if t.Kind() != reflect.Func || t.IsVariadic() || t.NumOut() < 1 || t.NumOut() > 2 {
+		return nil, fmt.Errorf("%w; found %s", errNoReconciler, t)
+	}
+	fails := t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
+	if !t.Out(0).Implements(reflect.TypeFor[reconcile.Reconciler]()) || t.NumOut() == 2 && !fails {
+		return nil, fmt.Errorf("%w; found %s", errNoReconciler, t)
+	}
+	for i := range t.NumIn() {
+		if _, known := argumentOf(t.In(i), &Environment{}); !known {
+			return nil, fmt.Errorf("%w; found %s", errNoReconciler, t)
+		}
+	}
+	return func(env Environment) (reconcile.Reconciler, error) {
+		in := make([]reflect.Value, t.NumIn())
+		for i := range in {
+			in[i], _ = argumentOf(t.In(i), &env) // asked above
+		}
+		out := f.Call(in)
+		if fails && !out[1].IsNil() {
+			err, _ := out[1].Interface().(error)
+			return nil, err
+		}
+		made, _ := out[0].Interface().(reconcile.Reconciler)
+		if made == nil {
+			return nil, fmt.Errorf("%s gives no reconciler", t)
+		}
+		return made, nil
+	}, nil
+}
+
+// argumentOf gives what an environment has of a type.
+func argumentOf(t reflect.Type, env *Environment) (v reflect.Value, known bool) {
+	switch t {
+	case reflect.TypeFor[Environment]():
+		return reflect.ValueOf(*env), true
+	case reflect.TypeFor[*runtime.Scheme]():
+		return reflect.ValueOf(env.Scheme), true
+	case reflect.TypeFor[logr.Logger]():
+		return reflect.ValueOf(env.Log), true
+	case reflect.TypeFor[client.Client](), reflect.TypeFor[client.Reader](), reflect.TypeFor[client.Writer]():
+		v = reflect.New(t).Elem()
+		if env.Client != nil {
+			v.Set(reflect.ValueOf(env.Client))
+		}
+		return v, true
+	case reflect.TypeFor[events.EventRecorder]():
+		v = reflect.New(t).Elem()
+		if env.Recorder != nil {
+			v.Set(reflect.ValueOf(env.Recorder))
+		}
+		return v, true
+	default:
+		return v, false
+	}
+}

@@ -1,0 +1,154 @@
+package hook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Cycle is what a hook reads of the cycle in which it is called, and what it says there: what does not depend on the type of the resource.
+type Cycle struct {
+	// Args are those of the box, rendered for the resource.
+	Args Args
+	// Children are the children that the resource has.
+	Children Children
+	// Cross and External are what templates read under these names. They are shared: read only.
+	Cross, External map[string]any
+	// Log has the keys of the resource. What comes from Secrets must not be logged.
+	Log logr.Logger
+	// Now is the time of the cycle.
+	Now time.Time
+
+	reader  Reader
+	scheme  *runtime.Scheme
+	outcome *Outcome
+}
+
+// Apply declares a child: it is made, put back when others change it, and deleted when a later call does not declare it any more. What is
+// declared is what the object holds; fields of other managers stay. Typed objects need no apiVersion and kind. The kind must be one of
+// spec.reconciler.hooks.resources. Without a namespace, that of the resource is meant. An object without a name is an error.
+func (c *Cycle) Apply(obj client.Object, options ...ApplyOption) error {
+	declared, err := c.declared(obj)
+	if err != nil {
+		return err
+	}
+	child := Child{Object: declared}
+	for _, o := range options {
+		o(&child)
+	}
+	child.ID = cmp.Or(child.ID, declared.GetKind()+"/"+declared.GetName())
+	if ns := declared.GetNamespace(); ns != "" && child.ID == declared.GetKind()+"/"+declared.GetName() {
+		child.ID = declared.GetKind() + "/" + ns + "/" + declared.GetName()
+	}
+	for _, other := range c.outcome.Children {
+		if other.ID == child.ID {
+			return fmt.Errorf("child %q is declared twice in one call", child.ID)
+		}
+	}
+	c.outcome.Children = append(c.outcome.Children, child)
+	return nil
+}
+
+// Get reads an object from the caches of the manager, into a typed object or an *unstructured.Unstructured with apiVersion and kind. Its kind
+// must be one of spec.reconciler.hooks.resources. What was read is an input: a change of it has the resource reconciled again. An object
+// that is not there is an error for which apierrors.IsNotFound holds. Secrets are read by Secret.
+func (c *Cycle) Get(ctx context.Context, key client.ObjectKey, into client.Object) error {
+	gvk, err := apiutil.GVKForObject(into, c.scheme)
+	if err != nil {
+		return fmt.Errorf("kind of %T: %w", into, err)
+	}
+	found, err := c.reader.Get(ctx, gvk, key)
+	if err != nil {
+		return err
+	}
+	return fill(found, into)
+}
+
+// List reads objects of a kind from the caches of the manager, as Get does: those that the options select by namespace and labels.
+func (c *Cycle) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	gvk, err := apiutil.GVKForObject(into, c.scheme)
+	if err != nil {
+		return fmt.Errorf("kind of %T: %w", into, err)
+	}
+	gvk.Kind = itemKind(gvk.Kind)
+	selected := (&client.ListOptions{}).ApplyOptions(options)
+	if selected.FieldSelector != nil && !selected.FieldSelector.Empty() {
+		return errors.New("objects of the caches are selected by namespace and labels, not by fields")
+	}
+	found, err := c.reader.List(ctx, gvk, selected)
+	if err != nil {
+		return err
+	}
+	return fillList(found, into)
+}
+
+// Secret reads a key of a Secret in the namespace of the resource. The value must not be shown: where it stands in what the hook says later
+// (errors, status, conditions, events), it is masked, and a status field that holds it is refused.
+func (c *Cycle) Secret(ctx context.Context, name, key string) (string, error) {
+	v, err := c.reader.Secret(ctx, name, key)
+	if err == nil && v != "" {
+		c.outcome.Secrets = append(c.outcome.Secrets, v)
+	}
+	return v, err
+}
+
+// SetStatus sets a field of the resource's status, such as "endpoint" or "database.users". It wins over spec.status.fields of the box. The
+// value is anything that encodes as JSON and fits the schema of the CRD. The conditions Ready, Reconciling and Stalled are Orkestra's.
+func (c *Cycle) SetStatus(path string, value any) error {
+	if path == "" {
+		return errors.New("a status field needs a path, such as endpoint")
+	}
+	plain, err := plainValue(value)
+	if err != nil {
+		return fmt.Errorf("status.%s: %w", path, err)
+	}
+	c.outcome.Status = append(c.outcome.Status, StatusField{Path: path, Value: plain})
+	return nil
+}
+
+// SetCondition sets a condition of the resource's status. Its type must not be one of Orkestra's: Ready, Reconciling, Stalled.
+func (c *Cycle) SetCondition(condition metav1.Condition) error {
+	if owned(condition.Type) {
+		return fmt.Errorf("condition %q is set by Orkestra; give yours another type", condition.Type)
+	}
+	if condition.Type == "" || condition.Status == "" {
+		return errors.New("a condition needs a type and a status")
+	}
+	c.outcome.Conditions = append(c.outcome.Conditions, condition)
+	return nil
+}
+
+// Wait says what the resource waits for. The reason is one word, such as Importing. What the hook has declared is written, and what it made
+// before and has not declared this time stays.
+func (c *Cycle) Wait(reason, message string) {
+	c.outcome.Waits = append(c.outcome.Waits, Wait{Reason: reason, Message: message})
+}
+
+// RequeueAfter has the resource reconciled again after a time, if nothing else does before. The shortest time counts.
+func (c *Cycle) RequeueAfter(d time.Duration) {
+	if d > 0 && (c.outcome.RequeueAfter == 0 || d < c.outcome.RequeueAfter) {
+		c.outcome.RequeueAfter = d
+	}
+}
+
+// Event sends an event about the resource when the cycle is over: for something that has happened, and not in each cycle.
+func (c *Cycle) Event(reason, message string) {
+	c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message})
+}
+
+// Warn is Event with the type Warning.
+func (c *Cycle) Warn(reason, message string) {
+	c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message, Warning: true})
+}
+
+// Client gives a client that reads from the API server and writes to it, with the identity of the box. It is the way out: what is written by
+// it is not a child, is not put back and not pruned, and what is read by it is no input. A hook that uses it is not pure.
+func (c *Cycle) Client() client.Client { return c.reader.Client() }

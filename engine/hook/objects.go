@@ -1,0 +1,168 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	kjson "sigs.k8s.io/json"
+)
+
+// declared gives an object as it is declared: without its status, and without what a typed object says of fields that nobody set.
+func (c *Cycle) declared(obj client.Object) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("kind of %T: %w", obj, err)
+	}
+	if obj.GetName() == "" {
+		return nil, fmt.Errorf("a %s is declared without a name", gvk.Kind)
+	}
+	out := &unstructured.Unstructured{}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		out = u.DeepCopy()
+	} else if out.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+		return nil, fmt.Errorf("converting %s %q: %w", gvk.Kind, obj.GetName(), err)
+	}
+	out.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(out.Object, "status")
+	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	return out, nil
+}
+
+// fill copies an object that was read into one of the hook's.
+func fill(found *unstructured.Unstructured, into client.Object) error {
+	if u, ok := into.(*unstructured.Unstructured); ok {
+		u.Object = found.DeepCopy().Object
+		return nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
+		return fmt.Errorf("decoding %s %q into %T: %w", found.GetKind(), found.GetName(), into, err)
+	}
+	return nil
+}
+
+// fillList copies objects that were read into a list of the hook's.
+func fillList(found []*unstructured.Unstructured, into client.ObjectList) error {
+	if u, ok := into.(*unstructured.UnstructuredList); ok {
+		u.Items = make([]unstructured.Unstructured, 0, len(found))
+		for _, obj := range found {
+			u.Items = append(u.Items, *obj.DeepCopy())
+		}
+		return nil
+	}
+	items := make([]any, 0, len(found))
+	for _, obj := range found {
+		items = append(items, obj.Object)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"items": items}, into); err != nil {
+		return fmt.Errorf("decoding %d objects into %T: %w", len(found), into, err)
+	}
+	return nil
+}
+
+// itemKind is the kind of the items of a list.
+func itemKind(list string) string { return strings.TrimSuffix(list, "List") }
+
+// decodeResource decodes a resource strictly into its Go type: a field that the type does not have, or that it has with another type, is an
+// error that names it.
+func decodeResource(resource map[string]any, into client.Object) error {
+	if u, ok := into.(*unstructured.Unstructured); ok {
+		u.Object = runtime.DeepCopyJSON(resource)
+		return nil
+	}
+	text, err := json.Marshal(resource)
+	if err != nil {
+		return fmt.Errorf("encoding the resource: %w", err)
+	}
+	strict, err := kjson.UnmarshalStrict(text, into)
+	if err == nil {
+		err = errors.Join(strict...)
+	}
+	if err != nil {
+		return fmt.Errorf("the resource does not fit %T: %s", into, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return nil
+}
+
+// plainValue gives a value as JSON has it.
+func plainValue(v any) (any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the value: %w", err)
+	}
+	var out any
+	if err := utiljson.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("decoding the value: %w", err)
+	}
+	return out, nil
+}
+
+// owned says whether a condition is Orkestra's.
+func owned(condition string) bool {
+	return condition == "Ready" || condition == "Reconciling" || condition == "Stalled"
+}
+
+// Args are the arguments of a hook, as JSON.
+type Args struct{ values map[string]any }
+
+// NewArgs gives arguments.
+func NewArgs(values map[string]any) Args { return Args{values: values} }
+
+// Decode decodes the arguments into a struct. A name that the struct does not have is an error.
+func (a Args) Decode(into any) error {
+	text, err := json.Marshal(a.values)
+	if err != nil {
+		return fmt.Errorf("encoding args: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("args: %w", err)
+	}
+	return nil
+}
+
+// Get gives one argument as JSON; nil where there is none of that name.
+func (a Args) Get(name string) any { return a.values[name] }
+
+// Children are the children of a resource, as they are in the caches of the manager.
+type Children struct {
+	objects map[string]*unstructured.Unstructured
+	tree    func() map[string]any
+}
+
+// NewChildren gives children by their ids, and what templates read of them.
+func NewChildren(objects map[string]*unstructured.Unstructured, tree func() map[string]any) Children {
+	return Children{objects: objects, tree: tree}
+}
+
+// Get copies a child into a typed object, or an *unstructured.Unstructured, and says whether there is one: by the id that Apply was given, or by
+// the id of a declaration of the box.
+func (c Children) Get(id string, into client.Object) (found bool, err error) {
+	obj := c.objects[id]
+	if obj == nil {
+		return false, nil
+	}
+	return true, fill(obj, into)
+}
+
+// Has says whether there is a child with an id.
+func (c Children) Has(id string) bool { return c.objects[id] != nil }
+
+// Tree gives what templates read as .children. It is shared: read only.
+func (c Children) Tree() map[string]any {
+	if c.tree == nil {
+		return nil
+	}
+	return c.tree()
+}
+

@@ -1,0 +1,80 @@
+package hook
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Outcome is what a hook said while it was called, whether it is Go code or a webhook.
+type Outcome struct {
+	// Children that it declared, in order.
+	Children []Child
+	// Status are the fields that it set. Of two with one path, the later one counts.
+	Status []StatusField
+	// Conditions that it set.
+	Conditions []metav1.Condition
+	// Waits are what it waits for.
+	Waits []Wait
+	// RequeueAfter has the resource reconciled again after that time; zero: nothing does.
+	RequeueAfter time.Duration
+	// Events to be sent.
+	Events []Event
+	// Secrets are the values that it read. They are not shown.
+	Secrets []string
+}
+
+// Child is an object that a hook declared.
+type Child struct {
+	// ID tells it from the other children of the hook. Default: its kind and name.
+	ID string
+	// Object as it is declared.
+	Object *unstructured.Unstructured
+	// Once, Adopt, Orphan and Replace are the fields of these names of a declaration: once, adopt: IfUnowned, deletionPolicy: Orphan, replace.
+	Once, Adopt, Orphan, Replace bool
+}
+
+// StatusField is a field of a status.
+type StatusField struct {
+	// Path below status, such as "database.users".
+	Path string
+	// Value as JSON.
+	Value any
+}
+
+// Wait is what a resource waits for.
+type Wait struct {
+	// Reason is one word in CamelCase. Default: WaitingForHook.
+	Reason string
+	// Message for people.
+	Message string
+}
+
+// Event is something that has happened.
+type Event struct {
+	// Reason is one word in CamelCase.
+	Reason string
+	// Message for people.
+	Message string
+	// Warning says that it is of the type Warning.
+	Warning bool
+}
+
+// ApplyOption says how a child is made.
+type ApplyOption func(*Child)
+
+// WithID names the child: templates read it as .children.hook.<id>, and a child whose name changes is replaced by the one with the same id.
+func WithID(id string) ApplyOption { return func(c *Child) { c.ID = id } }
+
+// Once makes the child once and does not put it back.
+func Once() ApplyOption { return func(c *Child) { c.Once = true } }
+
+// Adopt takes over an object that is there and has no owner.
+func Adopt() ApplyOption { return func(c *Child) { c.Adopt = true } }
+
+// Orphan leaves the child when it is declared no more, or when the resource is deleted.
+func Orphan() ApplyOption { return func(c *Child) { c.Orphan = true } }
+
+// Replace deletes the child and makes it again where it can't be changed.
+func Replace() ApplyOption { return func(c *Child) { c.Replace = true } }

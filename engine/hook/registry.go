@@ -1,0 +1,160 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Phase is the moment of a resource's life at which a hook is called.
+type Phase string
+
+// The phases.
+const (
+	Create    Phase = "Create"
+	Update    Phase = "Update"
+	Reconcile Phase = "Reconcile"
+	Delete    Phase = "Delete"
+)
+
+// Reader reads for a hook what it does not own. The engine gives it.
+type Reader interface {
+	// Get gives an object, or an error for which apierrors.IsNotFound holds.
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
+	// List gives the objects that options select.
+	List(ctx context.Context, gvk schema.GroupVersionKind, options *client.ListOptions) ([]*unstructured.Unstructured, error)
+	// Secret gives what a Secret of the resource's namespace holds under a key.
+	Secret(ctx context.Context, name, key string) (string, error)
+	// Client gives a client with the identity of the box.
+	Client() client.Client
+}
+
+// Function is a hook that is compiled in, without the type of its resource.
+type Function struct {
+	// Pure is that of the Hooks.
+	Pure bool
+
+	calls map[Phase]func(ctx context.Context, resource map[string]any, c Cycle) error
+	typed bool
+}
+
+// Has says whether the hook is called in a phase.
+func (f *Function) Has(p Phase) bool { return f.calls[p] != nil }
+
+// Typed says whether the hook wants the resource as a Go type, not as *unstructured.Unstructured.
+func (f *Function) Typed() bool { return f.typed }
+
+// Call calls the hook in a phase and gives what it said. The error is the hook's, and holds no value of a Secret that it read.
+func (f *Function) Call(ctx context.Context, p Phase, resource map[string]any, c Cycle, scheme *runtime.Scheme, reader Reader) (*Outcome, error) {
+	call := f.calls[p]
+	if call == nil {
+		return &Outcome{}, nil
+	}
+	c.reader, c.scheme, c.outcome = reader, scheme, &Outcome{}
+	return c.outcome, call(ctx, resource, c)
+}
+
+// Registry has the functions that are compiled into a manager, by "<location>.<function>", as boxes name them. It is filled before the manager
+// starts and only read from then on.
+type Registry struct {
+	scheme       *runtime.Scheme
+	hooks        map[string]*Function
+	constructors map[string]Constructor
+}
+
+// NewRegistry gives an empty registry, whose scheme knows the kinds of Kubernetes.
+func NewRegistry() (*Registry, error) {
+	r := &Registry{scheme: runtime.NewScheme(), hooks: map[string]*Function{}, constructors: map[string]Constructor{}}
+	if err := clientgoscheme.AddToScheme(r.scheme); err != nil {
+		return nil, fmt.Errorf("adding the kinds of Kubernetes: %w", err)
+	}
+	return r, nil
+}
+
+// AddToScheme adds types by the functions that API packages have, such as v1.AddToScheme.
+func (r *Registry) AddToScheme(add ...func(*runtime.Scheme) error) error {
+	for _, f := range add {
+		if err := f(r.scheme); err != nil {
+			return fmt.Errorf("adding types to the scheme: %w", err)
+		}
+	}
+	return nil
+}
+
+// Scheme has the types that are registered. A nil registry has none.
+func (r *Registry) Scheme() *runtime.Scheme {
+	if r == nil {
+		return nil
+	}
+	return r.scheme
+}
+
+// AddHooks registers the function that gives the hooks of a box. name is "<location>.<function>", such as
+// "github.com/acme/operator.DatabaseHooks".
+func AddHooks[T client.Object](r *Registry, name string, function func() Hooks[T]) error {
+	if _, taken := r.hooks[name]; taken {
+		return fmt.Errorf("hooks %q are registered twice", name)
+	}
+	resourceType := reflect.TypeFor[T]()
+	if resourceType.Kind() != reflect.Pointer {
+		return fmt.Errorf("hooks %q: %s is no pointer to an API type, such as *v1.Database", name, resourceType)
+	}
+	h := function()
+	f := &Function{Pure: h.Pure, typed: resourceType != reflect.TypeFor[*unstructured.Unstructured](), calls: map[Phase]func(context.Context, map[string]any, Cycle) error{}}
+	for phase, call := range map[Phase]func(context.Context, *Call[T]) error{Create: h.OnCreate, Update: h.OnUpdate, Reconcile: h.OnReconcile, Delete: h.OnDelete} {
+		if call == nil {
+			continue
+		}
+		f.calls[phase] = func(ctx context.Context, resource map[string]any, c Cycle) error {
+			into, ok := reflect.New(resourceType.Elem()).Interface().(T)
+			if !ok {
+				return fmt.Errorf("%s can't be made", resourceType)
+			}
+			if err := decodeResource(resource, into); err != nil {
+				return err
+			}
+			return call(ctx, &Call[T]{Resource: into, Cycle: c})
+		}
+	}
+	if len(f.calls) == 0 {
+		return fmt.Errorf("hooks %q: none of OnCreate, OnUpdate, OnReconcile, OnDelete is set", name)
+	}
+	r.hooks[name] = f
+	return nil
+}
+
+// Hooks gives the hooks of a name; nil where there are none. A nil registry has none.
+func (r *Registry) Hooks(name string) *Function {
+	if r == nil {
+		return nil
+	}
+	return r.hooks[name]
+}
+
+// HookNames are the names of all hooks, sorted.
+func (r *Registry) HookNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.hooks))
+}
+
+// ConstructorNames are the names of all constructors, sorted.
+func (r *Registry) ConstructorNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.constructors))
+}
+
+// errNoReconciler says what a constructor must be.
+var errNoReconciler = errors.New("wanted a function of hook.Environment, client.Client, *runtime.Scheme, events.EventRecorder or logr.Logger that gives a reconcile.Reconciler, and maybe an error")

@@ -33,6 +33,7 @@ import (
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/revision"
@@ -71,6 +72,8 @@ type Options struct {
 	RequirePolicies []string
 	// EgressRules add to both for certain boxes and accounts. Default: none.
 	EgressRules external.EgressRules
+	// Code has the Go functions that boxes may name. Default: none.
+	Code *hook.Registry
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
 	// Registry is where series are registered. Default: none are.
@@ -80,7 +83,14 @@ type Options struct {
 // defaultNamespace is where the chart's documentation and config/default install Orkestra.
 const defaultNamespace = "orkestra-system"
 
-func withDefaults(o Options) Options {
+func withDefaults(o Options) (Options, error) {
+	if o.Code == nil {
+		none, err := hook.NewRegistry()
+		if err != nil {
+			return o, err //nolint:wrapcheck // it says what it did
+		}
+		o.Code = none
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -88,7 +98,7 @@ func withDefaults(o Options) Options {
 	if len(o.BoxNamespaces) == 0 {
 		o.BoxNamespaces = []string{o.Namespace}
 	}
-	return o
+	return o, nil
 }
 
 // newRecorder gives what records series; nil where nothing is registered.
@@ -101,7 +111,10 @@ func newRecorder(registry prometheus.Registerer) (*metrics.Recorder, error) {
 
 // Setup adds Orkestra's controllers and its engine to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
-	o = withDefaults(o)
+	o, err := withDefaults(o)
+	if err != nil {
+		return err
+	}
 	recorder, err := newRecorder(o.Registry)
 	if err != nil {
 		return err
@@ -117,8 +130,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
 	compiling := &compiler.Compiler{
 		Client: c, CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds,
-		Restricted:         func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
+		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code,
+		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
 	plans := revision.NewPlans(revisions, compiling)
 	keys := rollback.NewKeys(c, mgr.GetAPIReader(), o.Namespace)
@@ -211,7 +224,7 @@ func newEngine(
 		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
-		ReconcileTimeout: o.ReconcileTimeout, Egress: egress, Namespace: o.Namespace, Plans: plans, SnapshotKeys: keys,
+		ReconcileTimeout: o.ReconcileTimeout, Egress: egress, Code: o.Code, Namespace: o.Namespace, Plans: plans, SnapshotKeys: keys,
 		Rights: rights, Notifier: notifier{marks: marked},
 	})
 }

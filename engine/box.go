@@ -116,7 +116,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 	e := b.engine
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
+		Releaser: b.release.Releaser, Client: client, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller:   e.calls,
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
@@ -152,7 +152,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	old := b.plan.Load()
 	// The managed kinds may have changed although the plan is the same: a kind whose last child is gone need not be watched.
 	b.inventory.Set(plan, options.ManagedKinds)
-	b.observer.Retain(plan.ObservedKinds, plan.CrossBoxes)
+	b.observer.Retain(plan.Retained(), plan.CrossBoxes)
 	if options.Health != nil && !b.engine.Leading() {
 		b.known.Store(options.Health)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/discovery"
@@ -19,6 +20,7 @@ type clients struct {
 	manager *apply.Client        // as the manager: what Orkestra keeps for itself
 	events  events.EventRecorder // about resources, as the account; nil: none are sent
 	stop    func()               // ends the events
+	code    client.Client        // as the account, for code of the user's own; nil: there is none
 }
 
 // connections are what the requests of all boxes share.
@@ -39,6 +41,11 @@ func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.C
 	}
 	if c.account, err = apply.NewClient(sending, as(plan.Account), mapper); err != nil {
 		return c, err
+	}
+	if len(engine.Code.HookNames()) > 0 && plan.AccountProblem.Reason == "" {
+		if c.code, err = client.New(sending, client.Options{HTTPClient: as(plan.Account), Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
+			return c, err
+		}
 	}
 	switch problem := plan.AccountProblem; {
 	case problem.Reason != "":

@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -62,6 +63,8 @@ type Config struct {
 	Namespace string
 	// SnapshotKeys has the key that signs them. nil: none can be kept.
 	SnapshotKeys *rollback.Keys
+	// Code has the functions that are compiled in. Default: there are none.
+	Code *hook.Registry
 	// Plans are those of kept revisions. Default: none are kept.
 	Plans Plans
 	// Notifier hears what the engine has to tell. Default: nobody does.

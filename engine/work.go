@@ -3,13 +3,16 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // work runs the workers until ctx ends, and returns when the reconciles that are under way have ended. Their context is work, which
@@ -103,6 +106,32 @@ func (b *box) report() health.Report {
 	return r
 }
 
+// inherit gives a new sub-controller the health and the backoff of the resources from the one that it replaces. Another version of
+// the CRD, or another set of namespaces, is no reason to retry at once what has failed for an hour. former has stopped; nil: there
+// was none.
+func (b *box) inherit(former *box) {
+	if former == nil || !b.engine.Leading() {
+		return // a follower counts nothing: what the leader has written to CRDHealth is newer, and comes with Options.Health
+	}
+	was, plan := former.plan.Load(), b.plan.Load()
+	if was.UID != plan.UID || was.CRD.UID != plan.CRD.UID {
+		return // another box of this name, or another CRD: its resources are others
+	}
+	b.cycles.Inherit(former.cycles)
+	known := former.known.Load()
+	if known == nil {
+		known = &v1alpha1.CRDHealthStatus{}
+	}
+	report := former.report()
+	// This is the status that CRDHealth would have got next. The tracker takes it as after a restart of the process.
+	last := health.Status(*known, 0, report, b.engine.config.Clock.Now())
+	if good := report.Snapshot.GoodRevision; good != "" {
+		last.LastKnownGood = &v1alpha1.KnownGood{Revision: good}
+	}
+	b.known.Store(&last)
+	b.tracker.Restore(last)
+}
+
 // Judge counts the resources that a box selects, and those of them that a test finds to break a rule. Deleted ones are not asked. ok is
 // false until the box works: its cache may not be full.
 func (e *Engine) Judge(name string, breaks func(*unstructured.Unstructured) bool) (total, breaking int32, ok bool) {
@@ -128,4 +157,27 @@ func (e *Engine) Judge(name string, breaks func(*unstructured.Unstructured) bool
 func clamp(n int) int32 {
 	const most = 1<<31 - 1
 	return int32(min(n, most)) //nolint:gosec // bounded on the line above
+}
+
+// A panic on a goroutine that does not recover ends the process, and with it every box. So each goroutine of the engine runs under
+// worker.Guard with one of the handlers below; engine/watch and engine/pipeline guard their own.
+
+// panicked handles a panic in what all boxes share: it is logged and counted under no box.
+func (e *Engine) panicked(p any, stack []byte) {
+	e.config.Metrics.Panicked("")
+	e.config.Log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
+}
+
+// guard runs f and turns a panic into a logged, counted problem of this box alone.
+func (b *box) guard(f func()) {
+	worker.Guard(f, func(p any, stack []byte) {
+		b.panicked(p, stack)
+		b.reportProblem(fmt.Errorf("panic: %v", p))
+	})
+}
+
+// panicked handles a panic of this box: it is logged and counted under its name.
+func (b *box) panicked(p any, stack []byte) {
+	b.engine.config.Metrics.Panicked(b.name)
+	b.log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
 }

@@ -50,6 +50,8 @@ const (
 	ReasonWaitingForCross      = "WaitingForCross"      // a required cross target is absent
 	ReasonWaitingForTarget     = "WaitingForTarget"     // the object that a patch is for is absent
 	ReasonWaitingForRelease    = "WaitingForRelease"    // another box still holds an object of others
+	ReasonWaitingForHook       = "WaitingForHook"       // a hook waits for something
+	ReasonHookFailed           = "HookFailed"           // a hook says that trying again does not help
 	ReasonNamespaceWithdrawn   = "NamespaceWithdrawn"   // a namespace no longer lets the resource in; what is there stays as it is
 	ReasonWaitingForGate       = "WaitingForGate"       // a wait gate is false
 	ReasonChildrenNotCurrent   = "ChildrenNotCurrent"   // a child has not settled
@@ -113,6 +115,7 @@ const (
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
 	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
+	ReasonHookEvent      = "HookEvent"      // a hook tells something, without a reason of its own
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
 	ReasonAccountPinned  = "AccountPinned"  // a box acts as an account from now on
 	ReasonLeaderElection = "LeaderElection" // another manager leads (on the Lease)
@@ -132,6 +135,7 @@ const (
 	ReasonStopped             = "Stopped"             // the sub-controller is stopped
 	ReasonCompiled            = "Compiled"            // the spec compiles
 	ReasonCompileFailed       = "CompileFailed"       // the spec has mistakes
+	ReasonUnknownFunction     = "UnknownFunction"     // the spec names Go code that the manager does not have
 	ReasonCRDMissing          = "CRDMissing"          // the CRD does not exist
 	ReasonCRDNotEstablished   = "CRDNotEstablished"   // the CRD exists, but is not served yet
 	ReasonCRDVersionNotServed = "CRDVersionNotServed" // spec.crd.version is not served

@@ -57,6 +57,8 @@ const (
 	// AnnotationNamespaces lists, separated by commas, the other namespaces that templates have led to and in which a resource may have
 	// children.
 	AnnotationNamespaces = GroupName + "/namespaces"
+	// AnnotationHookGeneration is the generation of a resource at which a cycle with its hook has last succeeded.
+	AnnotationHookGeneration = GroupName + "/hook-generation"
 	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch, and what a forced one has taken.
 	AnnotationPatches = GroupName + "/patches"
 	// AnnotationDeclaration is the id of the declaration that a child stands for.

@@ -88,11 +88,11 @@ type OperatorBoxSpec struct {
 
 	RuntimeSpec `json:",inline"`
 
-	// Reconciler says which Go code takes part, for boxes that are compiled in. Not supported yet, but for default: true.
+	// Reconciler says which Go code takes part. It is compiled into the manager. Default: none does.
 	// +optional
 	Reconciler *ReconcilerSpec `json:"reconciler,omitempty"`
 
-	// APITypes names the Go types of the resource, for typed Go hooks. Not supported yet: this version refuses it.
+	// APITypes names the Go type of the resource that the function of reconciler.hooks takes. Default: it takes *unstructured.Unstructured.
 	// +optional
 	APITypes *APITypes `json:"apiTypes,omitempty"`
 

@@ -111,7 +111,7 @@ type ReconcilerSpec struct {
 	// +kubebuilder:default=true
 	// +optional
 	Default *bool `json:"default,omitempty"`
-	// Hooks is Go code that runs beside the templates. Not supported yet: this version refuses it.
+	// Hooks is Go code that runs beside the templates. It is compiled into the manager.
 	// +optional
 	Hooks *HookSpec `json:"hooks,omitempty"`
 	// Constructor is Go code that replaces the pipeline. Not supported yet: this version refuses it.
@@ -122,22 +122,23 @@ type ReconcilerSpec struct {
 // HookSpec names a Go hook and its place in the cycle.
 type HookSpec struct {
 	GoFunction `json:",inline"`
-	// RunHooksFirst runs the hook before the templates.
+	// RunHooksFirst runs the hook before the templates, which then see its children in .children.hook and what it sets in .status. Default: it
+	// runs behind them.
 	// +optional
 	RunHooksFirst bool `json:"runHooksFirst,omitempty"`
 }
 
 // GoFunction names a Go function that is compiled in.
 type GoFunction struct {
-	// Location is the Go import path.
+	// Location is the Go import path of the package that has the function. It must be given.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Location string `json:"location,omitempty"`
-	// Function is the name of the exported function.
+	// Function is the name of the exported function. It must be given. The manager knows the function as location.function.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Function string `json:"function,omitempty"`
-	// Alias is the import alias. Default: derived from the location.
+	// Alias is the name under which a generated main.go imports the package. Default: derived from the location.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Alias string `json:"alias,omitempty"`
@@ -146,14 +147,14 @@ type GoFunction struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Args *apiextensionsv1.JSON `json:"args,omitempty"`
-	// Resources lists the kinds that the code makes: for rights and watches.
+	// Resources lists the kinds that the code makes or reads. Rights and watches are derived from it, and any other kind is refused.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Resources []HookResource `json:"resources,omitempty"`
 }
 
-// HookResource is a kind that Go code makes.
+// HookResource is a kind that Go code makes or reads.
 type HookResource struct {
 	// APIVersion is the kind's group and version. Default: the built-in kind of that name.
 	// +kubebuilder:validation:MaxLength=253
@@ -168,19 +169,19 @@ type HookResource struct {
 
 // APITypes names the Go types of the resource.
 type APITypes struct {
-	// Location is the Go import path.
+	// Location is the Go import path of the package that has the types. It must be given.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Location string `json:"location,omitempty"`
-	// Object is the name of the Go type.
+	// Object is the name of the Go type, such as Database. It must be given, and be the type that the function takes.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Object string `json:"object,omitempty"`
-	// ObjectList is the name of the Go list type.
+	// ObjectList is the name of the Go list type. Default: that of the object, with List behind it.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ObjectList string `json:"objectList,omitempty"`
-	// Alias is the import alias. Default: derived from the location.
+	// Alias is the name under which a generated main.go imports the package. Default: derived from the location.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Alias string `json:"alias,omitempty"`

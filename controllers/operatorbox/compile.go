@@ -2,12 +2,14 @@ package operatorbox
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/words"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -32,13 +34,22 @@ func (p *planner) compile(ctx context.Context, s *scope) (stop bool, err error) 
 	if len(errs) > 0 {
 		if !s.refused { // else the definition is what is to be mended first
 			s.errors = append(s.errors, errs...)
-			s.notReady(health.Pending, v1alpha1.ReasonCompileFailed, words.Mistakes(errs))
+			s.notReady(health.Pending, reasonOf(errs), words.Mistakes(errs))
 		}
 		return true, p.run.serveDeletions(ctx, s)
 	}
 	p.noteAdded(s.box, plan)
 	s.plan = plan
 	return false, nil
+}
+
+// reasonOf is the reason of mistakes: where all there is to mend is a function that the manager does not have, the spec may be right, and
+// another manager may run it.
+func reasonOf(errs field.ErrorList) string {
+	if slices.ContainsFunc(errs, func(e *field.Error) bool { return !hook.IsUnknown(e) }) {
+		return v1alpha1.ReasonCompileFailed
+	}
+	return v1alpha1.ReasonUnknownFunction
 }
 
 // plan gives the plan of a box; the one that runs, where neither the spec nor the CRD has changed: most reconciles compile nothing.

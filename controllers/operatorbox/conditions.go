@@ -56,7 +56,7 @@ func (s *scope) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.C
 	c := metav1.Condition{Type: v1alpha1.ConditionCompiled}
 	switch {
 	case len(s.errors) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, words.Mistakes(s.errors)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonOf(s.errors), words.Mistakes(s.errors)
 	case s.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCompiled, strings.Join(append([]string{specIsValid}, s.plan.Notes...), noteSeparator)
 	default:
@@ -108,6 +108,7 @@ func statusWritable(plan *pipeline.Plan) metav1.Condition {
 // keeps the name of that revision meanwhile: nothing else says after a restart which one it was.
 var couldGoOn = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
+	v1alpha1.ReasonUnknownFunction: true,
 }
 
 // stalling are the reasons that only an edit mends.
@@ -115,7 +116,7 @@ var stalling = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonCRDClaimed: true, v1alpha1.ReasonCRDNotOwned: true,
 	v1alpha1.ReasonCRDRefused: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
 	v1alpha1.ReasonAccountRequired: true, v1alpha1.ReasonAccountNotAllowed: true, v1alpha1.ReasonAccountMissing: true,
-	v1alpha1.ReasonAccountChanged: true,
+	v1alpha1.ReasonAccountChanged: true, v1alpha1.ReasonUnknownFunction: true,
 }
 
 // summary is Ready, Reconciling and Stalled, by kstatus.

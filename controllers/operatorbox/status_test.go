@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/words"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -50,6 +52,7 @@ func TestConditions(t *testing.T) {
 	box := &v1alpha1.OperatorBox{}
 	box.Status.Revision = "website-1"
 	mistake := field.ErrorList{field.Required(field.NewPath("spec", "a"), "say it")}
+	unknownFunction := &field.Error{Type: field.ErrorTypeNotFound, Field: "spec.reconciler.hooks.function", BadValue: "a.F", Detail: hook.NotCompiledIn}
 	lost := access.Missing{Rights: []access.Right{{Verb: "get", Resource: "pods"}}}
 	cases := map[string]struct {
 		got    metav1.Condition
@@ -57,19 +60,21 @@ func TestConditions(t *testing.T) {
 		reason string
 		text   string
 	}{
-		"CRD: not looked at":    {(&scope{}).crdCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "not looked at"},
-		"CRD: missing":          {(&scope{located: located{crdReason: "CRDMissing", crdMessage: "m"}}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
-		"CRD: there":            {(&scope{located: located{crd: &pipeline.CRD{}, crdReason: "Established"}}).crdCondition(), metav1.ConditionTrue, "Established", ""},
-		"compiled: no CRD":      {(&scope{reason: "CRDMissing"}).compiledCondition(box, false), metav1.ConditionUnknown, "CRDMissing", "the spec is checked against the CRD's schema when the CRD is there"},
-		"compiled: yes":         {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
-		"compiled: with notes":  {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}, Notes: []string{"n"}}, notes: []string{"m"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n; m"},
-		"compiled: may not run": {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-2"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; revision website-1 goes on"},
-		"compiled: refused":     {(&scope{errors: mistake, notes: []string{"why"}}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; why"},
-		"compiled: no":          {(&scope{errors: mistake}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it"},
-		"compiled: no, it runs": {(&scope{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},
-		"rights: all":           {(&scope{plan: &pipeline.Plan{}}).permissionsCondition(), metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"},
-		"rights: not asked":     {(&scope{}).permissionsCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "rights are checked when the spec compiles"},
-		"rights: missing":       {(&scope{plan: &pipeline.Plan{}, missing: []access.Missing{lost}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(lost)},
+		"CRD: not looked at":                   {(&scope{}).crdCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "not looked at"},
+		"CRD: missing":                         {(&scope{located: located{crdReason: "CRDMissing", crdMessage: "m"}}).crdCondition(), metav1.ConditionFalse, "CRDMissing", "m"},
+		"CRD: there":                           {(&scope{located: located{crd: &pipeline.CRD{}, crdReason: "Established"}}).crdCondition(), metav1.ConditionTrue, "Established", ""},
+		"compiled: no CRD":                     {(&scope{reason: "CRDMissing"}).compiledCondition(box, false), metav1.ConditionUnknown, "CRDMissing", "the spec is checked against the CRD's schema when the CRD is there"},
+		"compiled: yes":                        {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid"},
+		"compiled: with notes":                 {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-1"}, Notes: []string{"n"}}, notes: []string{"m"}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; n; m"},
+		"compiled: may not run":                {(&scope{plan: &pipeline.Plan{Plan: stage.Plan{Revision: "website-2"}}}).compiledCondition(box, true), metav1.ConditionTrue, v1alpha1.ReasonCompiled, "the spec is valid; revision website-1 goes on"},
+		"compiled: refused":                    {(&scope{errors: mistake, notes: []string{"why"}}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; why"},
+		"compiled: no":                         {(&scope{errors: mistake}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it"},
+		"compiled: no function":                {(&scope{errors: field.ErrorList{unknownFunction}}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonUnknownFunction, unknownFunction.Error()},
+		"compiled: no function, and a mistake": {(&scope{errors: append(field.ErrorList{unknownFunction}, mistake...)}).compiledCondition(box, false), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, words.Mistakes(append(field.ErrorList{unknownFunction}, mistake...))},
+		"compiled: no, it runs":                {(&scope{errors: mistake}).compiledCondition(box, true), metav1.ConditionFalse, v1alpha1.ReasonCompileFailed, "spec.a: Required value: say it; revision website-1 goes on"},
+		"rights: all":                          {(&scope{plan: &pipeline.Plan{}}).permissionsCondition(), metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"},
+		"rights: not asked":                    {(&scope{}).permissionsCondition(), metav1.ConditionUnknown, v1alpha1.ReasonStopped, "rights are checked when the spec compiles"},
+		"rights: missing":                      {(&scope{plan: &pipeline.Plan{}, missing: []access.Missing{lost}}).permissionsCondition(), metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(lost)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,9 @@ type Places struct {
 // PlacesOf gives the places of a spec as it is written: kept revisions need not compile any more.
 func PlacesOf(spec *v1alpha1.OperatorBoxSpec) Places {
 	var p Places
+	if r := spec.Reconciler; r != nil && r.Hooks != nil && len(r.Hooks.Resources) > 0 {
+		p.Templated = true // code says where its objects go
+	}
 	for _, d := range Declarations(&v1alpha1.OperatorBox{Spec: *spec}) {
 		switch namespace := NamespaceOf(d); {
 		case expr.IsTemplate(namespace):

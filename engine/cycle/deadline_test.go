@@ -10,8 +10,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -73,3 +77,54 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 		g.Expect(panics).To(Equal(2))
 	})
 }
+
+// A hook that ignores its context is overdue as any other stage is: its worker is kept, and its slot is not.
+func TestAHookThatDoesNotComeBackIsOverdue(t *testing.T) {
+	g := NewWithT(t)
+	back := make(chan struct{})
+	code, err := hook.NewRegistry()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hook.AddHooks(code, "a.F", func() hook.Hooks[*unstructured.Unstructured] {
+		return hook.Hooks[*unstructured.Unstructured]{OnReconcile: func(context.Context, *hook.Call[*unstructured.Unstructured]) error {
+			<-back
+			return nil
+		}}
+	})).To(Succeed())
+	box := &v1alpha1.OperatorBox{}
+	box.Spec.Reconciler = &v1alpha1.ReconcilerSpec{Hooks: &v1alpha1.HookSpec{GoFunction: v1alpha1.GoFunction{Location: "a", Function: "F"}}}
+	plan, errs := pipeline.Compile(box, pipeline.Env{Code: code})
+	g.Expect(errs).To(BeEmpty())
+	r, resource := serving(t, v1alpha1.OperatorBoxSpec{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	r.Timeout = 10 * time.Millisecond
+	patient := patience(t)
+	c := of(t, r, resource, &state{})
+	ended := make(chan error)
+	go func() {
+		ended <- c.within(t.Context(), func(ctx context.Context) error {
+			run := plan.NewRun(resource, time.Now(), pipeline.Ports{Inventory: none{}, Marker: none{}})
+			return plan.Execute(ctx, run)
+		})
+	}()
+	g.Eventually(r.Overdue.Count).WithContext(patient).Should(Equal(1))
+	g.Expect(r.Overdue.Stuck(1, r.Timeout)).To(ContainSubstring("do not end"))
+	close(back)
+	g.Eventually(ended).WithContext(patient).Should(Receive())
+	g.Expect(r.Overdue.Count()).To(BeZero())
+}
+
+// none has no children, and marks nothing.
+type none struct{}
+
+func (none) Kinds() []schema.GroupVersionKind { return nil }
+
+func (none) Owned(schema.GroupVersionKind, *unstructured.Unstructured) []*unstructured.Unstructured {
+	return nil
+}
+
+func (none) Mark(_ context.Context, resource *unstructured.Unstructured, _ apply.Marks) (*unstructured.Unstructured, error) {
+	return resource, nil
+}
+
+func (none) Finish(context.Context, *unstructured.Unstructured, []string) error { return nil }
+
+func (none) Gone(context.Context, *unstructured.Unstructured) (bool, error) { return false, nil }

@@ -75,6 +75,8 @@ type Config struct {
 	// Client writes the status of resources, and Writer their children and marks.
 	Client *apply.Client
 	Writer *apply.Writer
+	// Code is the client of code of the user's own; nil: there is none.
+	Code client.Client
 	// Patcher sets fields of objects that others own.
 	Patcher apply.Patcher
 	// Snapshots of the resources.

@@ -74,7 +74,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
-		Caller: yieldingCaller{next: c.Caller, slot: c.slot},
+		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Client: c.Code,
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()

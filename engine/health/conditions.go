@@ -17,6 +17,7 @@ const maxConditionMessage = 1024 // characters; a compiler's list of mistakes is
 // stalling lists the reasons that a retry can't mend: somebody must change something.
 var stalling = map[string]bool{
 	v1alpha1.ReasonCompileFailed:       true,
+	v1alpha1.ReasonUnknownFunction:     true,
 	v1alpha1.ReasonCRDClaimed:          true,
 	v1alpha1.ReasonCRDNotOwned:         true,
 	v1alpha1.ReasonCRDRefused:          true,

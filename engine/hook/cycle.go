@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,26 +34,29 @@ type Cycle struct {
 }
 
 // Apply declares a child: it is made, put back when others change it, and deleted when a later call does not declare it any more. What is
-// declared is what the object holds; fields of other managers stay. Typed objects need no apiVersion and kind. The kind must be one of
-// spec.reconciler.hooks.resources. Without a namespace, that of the resource is meant. An object without a name is an error.
+// declared is what the object holds; fields of other managers stay. Typed objects need no apiVersion and kind, if their types are registered.
+// The kind must be one of spec.reconciler.hooks.resources. Without a namespace, that of the resource is meant; into another one the object may
+// go where that namespace lets the resource in (docs/how-to/tenants.md). An object without a name, a second one with the same id, and more than
+// MaxChildren are errors.
 func (c *Cycle) Apply(obj client.Object, options ...ApplyOption) error {
 	declared, err := c.declared(obj)
 	if err != nil {
-		return err
+		return c.outcome.mistake(err)
 	}
 	child := Child{Object: declared}
 	for _, o := range options {
 		o(&child)
 	}
-	child.ID = cmp.Or(child.ID, declared.GetKind()+"/"+declared.GetName())
-	if ns := declared.GetNamespace(); ns != "" && child.ID == declared.GetKind()+"/"+declared.GetName() {
-		child.ID = declared.GetKind() + "/" + ns + "/" + declared.GetName()
+	child.ID = cmp.Or(child.ID, path.Join(declared.GetKind(), declared.GetNamespace(), declared.GetName()))
+	switch {
+	case len(child.ID) > maxID:
+		return c.outcome.mistake(fmt.Errorf("child %q: an id has at most %d characters", child.ID[:maxID], maxID))
+	case c.outcome.ids[child.ID]:
+		return c.outcome.mistake(fmt.Errorf("child %q is declared twice", child.ID))
+	case len(c.outcome.Children) >= MaxChildren:
+		return c.outcome.mistake(fmt.Errorf("child %q: a resource may have at most %d children", child.ID, MaxChildren))
 	}
-	for _, other := range c.outcome.Children {
-		if other.ID == child.ID {
-			return fmt.Errorf("child %q is declared twice in one call", child.ID)
-		}
-	}
+	c.outcome.ids[child.ID] = true
 	c.outcome.Children = append(c.outcome.Children, child)
 	return nil
 }
@@ -91,7 +95,8 @@ func (c *Cycle) List(ctx context.Context, into client.ObjectList, options ...cli
 }
 
 // Secret reads a key of a Secret in the namespace of the resource. The value must not be shown: where it stands in what the hook says later
-// (errors, status, conditions, events), it is masked, and a status field that holds it is refused.
+// (errors, waits, conditions, events), it is masked, and a status field that holds it is refused. So it is with what Children gives of a
+// Secret. Values of fewer than four characters are not looked for, and none is once it was encoded or changed.
 func (c *Cycle) Secret(ctx context.Context, name, key string) (string, error) {
 	v, err := c.reader.Secret(ctx, name, key)
 	if err == nil && v != "" {
@@ -100,27 +105,33 @@ func (c *Cycle) Secret(ctx context.Context, name, key string) (string, error) {
 	return v, err
 }
 
-// SetStatus sets a field of the resource's status, such as "endpoint" or "database.users". It wins over spec.status.fields of the box. The
-// value is anything that encodes as JSON and fits the schema of the CRD. The conditions Ready, Reconciling and Stalled are Orkestra's.
-func (c *Cycle) SetStatus(path string, value any) error {
-	if path == "" {
-		return errors.New("a status field needs a path, such as endpoint")
+// SetStatus sets a field of the resource's status, such as "endpoint" or "database.users"; nil removes it. A field that a later call does
+// not set stays as it is. It wins over spec.status.fields of the box. The value is anything that encodes as JSON and fits the schema of the CRD.
+// observedGeneration and conditions are Orkestra's. All fields together have at most MaxStatus bytes.
+func (c *Cycle) SetStatus(field string, value any) error {
+	if field == "" {
+		return c.outcome.mistake(errors.New("a status field needs a path, such as endpoint"))
 	}
-	plain, err := plainValue(value)
+	plain, size, err := plainValue(value)
 	if err != nil {
-		return fmt.Errorf("status.%s: %w", path, err)
+		return c.outcome.mistake(fmt.Errorf("status.%s: %w", field, err))
 	}
-	c.outcome.Status = append(c.outcome.Status, StatusField{Path: path, Value: plain})
+	if c.outcome.statusSize += size; c.outcome.statusSize > MaxStatus {
+		return c.outcome.mistake(fmt.Errorf("status.%s: a hook may set at most %d bytes of the status, and this field makes it %d", field, MaxStatus, c.outcome.statusSize))
+	}
+	c.outcome.Status = append(c.outcome.Status, StatusField{Path: field, Value: plain})
 	return nil
 }
 
 // SetCondition sets a condition of the resource's status. Its type must not be one of Orkestra's: Ready, Reconciling, Stalled.
 func (c *Cycle) SetCondition(condition metav1.Condition) error {
-	if owned(condition.Type) {
-		return fmt.Errorf("condition %q is set by Orkestra; give yours another type", condition.Type)
-	}
-	if condition.Type == "" || condition.Status == "" {
-		return errors.New("a condition needs a type and a status")
+	switch {
+	case owned(condition.Type):
+		return c.outcome.mistake(fmt.Errorf("condition %q is set by Orkestra; give yours another type", condition.Type))
+	case condition.Type == "" || condition.Status == "":
+		return c.outcome.mistake(errors.New("a condition needs a type and a status"))
+	case len(c.outcome.Conditions) >= maxSaid:
+		return c.outcome.mistake(fmt.Errorf("condition %q: a hook may set at most %d conditions in one call", condition.Type, maxSaid))
 	}
 	c.outcome.Conditions = append(c.outcome.Conditions, condition)
 	return nil
@@ -129,7 +140,9 @@ func (c *Cycle) SetCondition(condition metav1.Condition) error {
 // Wait says what the resource waits for. The reason is one word, such as Importing. What the hook has declared is written, and what it made
 // before and has not declared this time stays.
 func (c *Cycle) Wait(reason, message string) {
-	c.outcome.Waits = append(c.outcome.Waits, Wait{Reason: reason, Message: message})
+	if c.outcome.says("Wait", reason, len(c.outcome.Waits)) {
+		c.outcome.Waits = append(c.outcome.Waits, Wait{Reason: reason, Message: message})
+	}
 }
 
 // RequeueAfter has the resource reconciled again after a time, if nothing else does before. The shortest time counts.
@@ -139,14 +152,19 @@ func (c *Cycle) RequeueAfter(d time.Duration) {
 	}
 }
 
-// Event sends an event about the resource when the cycle is over: for something that has happened, and not in each cycle.
+// Event sends an event about the resource when the cycle is over, also after an error: for something that has happened, and not in each cycle.
+// The reason is one word, such as Imported.
 func (c *Cycle) Event(reason, message string) {
-	c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message})
+	if c.outcome.says("Event", reason, len(c.outcome.Events)) {
+		c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message})
+	}
 }
 
 // Warn is Event with the type Warning.
 func (c *Cycle) Warn(reason, message string) {
-	c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message, Warning: true})
+	if c.outcome.says("Warn", reason, len(c.outcome.Events)) {
+		c.outcome.Events = append(c.outcome.Events, Event{Reason: reason, Message: message, Warning: true})
+	}
 }
 
 // Client gives a client that reads from the API server and writes to it, with the identity of the box. It is the way out: what is written by

@@ -21,8 +21,13 @@ var ErrWait = errors.New("waiting")
 // Hooks are what a function gives that spec.reconciler.hooks names. T is an API type of the user's own module, such as *v1.Database, or
 // *unstructured.Unstructured. Each function may be nil. They are called by several goroutines at the same time, for different resources.
 //
-// An error ends the cycle of that resource, shows in its status, and has it tried again with growing pauses; nothing of what the hook
-// declared is written then. A panic is such an error, too.
+// An error ends the cycle of that resource and shows in its status; nothing of what the hook declared is written then, and what it has made
+// before stays. Any error is tried again with growing pauses, but for two kinds: one of the API server counts as it does for templates (a
+// missing right waits for the right), and a reconcile.TerminalError is not tried again until something changes that the hook has read. A
+// panic is an error, too. An error of Apply, SetStatus, SetCondition, Wait or Event is that of the hook, also where the hook ignores it.
+//
+// A hook must return when its context ends. One that does not keeps a worker of its box until it does, and the box shows that it is stuck when
+// all of its workers are kept so. Goroutines that a hook starts and leaves behind are nobody's: they are neither ended nor counted.
 type Hooks[T client.Object] struct {
 	// OnCreate is called until the resource is Active: until a cycle has first succeeded with nothing left to wait for. It comes before
 	// OnReconcile.
@@ -30,13 +35,13 @@ type Hooks[T client.Object] struct {
 	// OnUpdate is called in the cycles of an Active resource until one has succeeded at its generation: after each change of its spec. It
 	// comes before OnReconcile.
 	OnUpdate func(context.Context, *Call[T]) error
-	// OnReconcile is called in every cycle.
+	// OnReconcile is called in every cycle: when something has changed of the resource, its children, or what was read, and at each resync.
 	OnReconcile func(context.Context, *Call[T]) error
 	// OnDelete is called while the resource is being deleted, after the box's onDelete and before its children and finalizers go. It is
-	// called again until it returns nil.
+	// called again until it returns nil, and must stand being called again after that. It declares no children.
 	OnDelete func(context.Context, *Call[T]) error
 	// Pure says that what the hooks do depends on nothing but what they read through the Call, which includes Now only where they ask for
-	// RequeueAfter. They are not called then while none of it has changed. Default: they are called at every event and every resync.
+	// RequeueAfter. They are not called then while none of it has changed. Default: they are called at every resync, too.
 	Pure bool
 }
 

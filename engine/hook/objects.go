@@ -2,13 +2,16 @@ package hook
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -29,6 +32,8 @@ func (c *Cycle) declared(obj client.Object) (*unstructured.Unstructured, error) 
 		out = u.DeepCopy()
 	} else if out.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
 		return nil, fmt.Errorf("converting %s %q: %w", gvk.Kind, obj.GetName(), err)
+	} else {
+		withoutNulls(out.Object)
 	}
 	out.SetGroupVersionKind(gvk)
 	unstructured.RemoveNestedField(out.Object, "status")
@@ -44,7 +49,7 @@ func fill(found *unstructured.Unstructured, into client.Object) error {
 		u.Object = found.DeepCopy().Object
 		return nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, into); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.DeepCopy().Object, into); err != nil {
 		return fmt.Errorf("decoding %s %q into %T: %w", found.GetKind(), found.GetName(), into, err)
 	}
 	return nil
@@ -61,7 +66,7 @@ func fillList(found []*unstructured.Unstructured, into client.ObjectList) error 
 	}
 	items := make([]any, 0, len(found))
 	for _, obj := range found {
-		items = append(items, obj.Object)
+		items = append(items, obj.DeepCopy().Object)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"items": items}, into); err != nil {
 		return fmt.Errorf("decoding %d objects into %T: %w", len(found), into, err)
@@ -72,8 +77,8 @@ func fillList(found []*unstructured.Unstructured, into client.ObjectList) error 
 // itemKind is the kind of the items of a list.
 func itemKind(list string) string { return strings.TrimSuffix(list, "List") }
 
-// decodeResource decodes a resource strictly into its Go type: a field that the type does not have, or that it has with another type, is an
-// error that names it.
+// decodeResource decodes a resource strictly into its Go type: a field that the type does not have, but for those of the status, or that it has
+// with another type, is an error that names it.
 func decodeResource(resource map[string]any, into client.Object) error {
 	if u, ok := into.(*unstructured.Unstructured); ok {
 		u.Object = runtime.DeepCopyJSON(resource)
@@ -85,7 +90,8 @@ func decodeResource(resource map[string]any, into client.Object) error {
 	}
 	strict, err := kjson.UnmarshalStrict(text, into)
 	if err == nil {
-		err = errors.Join(strict...)
+		// What stands in a status is not the author's doing, and the box may write more there than the type knows.
+		err = errors.Join(slices.DeleteFunc(strict, func(e error) bool { return strings.HasPrefix(e.Error(), `unknown field "status.`) })...)
 	}
 	if err != nil {
 		return fmt.Errorf("the resource does not fit %T: %s", into, strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -93,17 +99,34 @@ func decodeResource(resource map[string]any, into client.Object) error {
 	return nil
 }
 
-// plainValue gives a value as JSON has it.
-func plainValue(v any) (any, error) {
+// plainValue gives a value as JSON has it, and how many bytes that takes.
+func plainValue(v any) (plain any, size int, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the value: %w", err)
+		return nil, 0, fmt.Errorf("encoding the value: %w", err)
 	}
-	var out any
-	if err := utiljson.Unmarshal(text, &out); err != nil {
-		return nil, fmt.Errorf("decoding the value: %w", err)
+	if err := utiljson.Unmarshal(text, &plain); err != nil {
+		return nil, 0, fmt.Errorf("decoding the value: %w", err)
 	}
-	return out, nil
+	return plain, len(text), nil
+}
+
+// withoutNulls removes what a typed object says of fields that nobody set.
+func withoutNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if below == nil {
+				delete(v, key)
+				continue
+			}
+			withoutNulls(below)
+		}
+	case []any:
+		for _, below := range v {
+			withoutNulls(below)
+		}
+	}
 }
 
 // owned says whether a condition is Orkestra's.
@@ -138,6 +161,7 @@ func (a Args) Get(name string) any { return a.values[name] }
 type Children struct {
 	objects map[string]*unstructured.Unstructured
 	tree    func() map[string]any
+	outcome *Outcome
 }
 
 // NewChildren gives children by their ids, and what templates read of them.
@@ -152,17 +176,34 @@ func (c Children) Get(id string, into client.Object) (found bool, err error) {
 	if obj == nil {
 		return false, nil
 	}
+	if obj.GroupVersionKind().GroupKind() == secretKind && c.outcome != nil {
+		c.outcome.Secrets = append(c.outcome.Secrets, valuesOf(obj)...)
+	}
 	return true, fill(obj, into)
+}
+
+var secretKind = schema.GroupKind{Kind: "Secret"}
+
+// valuesOf are the values that a Secret holds.
+func valuesOf(secret *unstructured.Unstructured) []string {
+	var out []string
+	data, _, _ := unstructured.NestedMap(secret.Object, "data") // another type is no value
+	for _, v := range data {
+		encoded, _ := v.(string)
+		if plain, err := base64.StdEncoding.DecodeString(encoded); err == nil && len(plain) > 0 {
+			out = append(out, string(plain))
+		}
+	}
+	return out
 }
 
 // Has says whether there is a child with an id.
 func (c Children) Has(id string) bool { return c.objects[id] != nil }
 
-// Tree gives what templates read as .children. It is shared: read only.
+// Tree gives what templates read as .children, without what Secrets hold. It is shared: read only.
 func (c Children) Tree() map[string]any {
 	if c.tree == nil {
 		return nil
 	}
 	return c.tree()
 }
-

@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"fmt"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +25,46 @@ type Outcome struct {
 	Events []Event
 	// Secrets are the values that it read. They are not shown.
 	Secrets []string
+
+	ids        map[string]bool // of the children
+	statusSize int             // of the fields, in bytes
+	wrong      error           // the first thing that it said and that can't be
+}
+
+// The limits of what one call may say.
+const (
+	// MaxChildren is how many children a hook may declare, which is how many a resource may have.
+	MaxChildren = 1000
+	// MaxStatus is how many bytes the fields may have that a hook sets of the status, as JSON.
+	MaxStatus = 256 << 10
+
+	maxID   = 253 // characters of a child's id
+	maxSaid = 32  // conditions, waits or events
+)
+
+// word is a reason: one word, as Kubernetes wants it of conditions.
+var word = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9_]{0,62}[A-Za-z0-9])?)?$`)
+
+// mistake notes something that can't be, so that it counts also where the hook ignores it: a child that is not declared by mistake would be
+// deleted.
+func (o *Outcome) mistake(err error) error {
+	if o.wrong == nil {
+		o.wrong = err
+	}
+	return err
+}
+
+// says notes what is wrong with the reason of a wait or an event, and with their number.
+func (o *Outcome) says(what, reason string, before int) bool {
+	switch {
+	case !word.MatchString(reason):
+		_ = o.mistake(fmt.Errorf("%s: the reason %q is not one word in CamelCase, such as Importing", what, reason)) // it is noted
+	case before >= maxSaid:
+		_ = o.mistake(fmt.Errorf("%s %s: at most %d in one call", what, reason, maxSaid)) // it is noted
+	default:
+		return true
+	}
+	return false
 }
 
 // Child is an object that a hook declared.

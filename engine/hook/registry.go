@@ -7,13 +7,23 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// NotCompiledIn begins what is said of a function that a box names and the manager does not have.
+const NotCompiledIn = "the manager has no such function"
+
+// IsUnknown says whether a mistake of a box is that the manager does not have a function.
+func IsUnknown(e *field.Error) bool {
+	return e.Type == field.ErrorTypeNotFound && strings.HasPrefix(e.Detail, NotCompiledIn)
+}
 
 // Phase is the moment of a resource's life at which a hook is called.
 type Phase string
@@ -42,25 +52,44 @@ type Reader interface {
 type Function struct {
 	// Pure is that of the Hooks.
 	Pure bool
+	// Type of the resource that it takes; nil: it takes *unstructured.Unstructured.
+	Type reflect.Type
 
-	calls map[Phase]func(ctx context.Context, resource map[string]any, c Cycle) error
-	typed bool
+	calls  map[Phase]func(ctx context.Context, resource map[string]any, c Cycle) error
+	scheme *runtime.Scheme
 }
 
 // Has says whether the hook is called in a phase.
 func (f *Function) Has(p Phase) bool { return f.calls[p] != nil }
 
-// Typed says whether the hook wants the resource as a Go type, not as *unstructured.Unstructured.
-func (f *Function) Typed() bool { return f.typed }
+// Kind is the kind of the resource that the hook takes; empty where its type is not in the scheme of the registry.
+func (f *Function) Kind() schema.GroupVersionKind {
+	if f.Type == nil {
+		return schema.GroupVersionKind{}
+	}
+	obj, isObject := reflect.New(f.Type).Interface().(runtime.Object)
+	if !isObject {
+		return schema.GroupVersionKind{}
+	}
+	known, _, err := f.scheme.ObjectKinds(obj)
+	if err != nil || len(known) == 0 {
+		return schema.GroupVersionKind{}
+	}
+	return known[0]
+}
 
-// Call calls the hook in a phase and gives what it said. The error is the hook's, and holds no value of a Secret that it read.
-func (f *Function) Call(ctx context.Context, p Phase, resource map[string]any, c Cycle, scheme *runtime.Scheme, reader Reader) (*Outcome, error) {
+// Call calls the hook in a phase. What it says is in out, whatever becomes of the call. The error is the hook's, or what it has said and can't be.
+func (f *Function) Call(ctx context.Context, p Phase, resource map[string]any, c Cycle, reader Reader, out *Outcome) error {
 	call := f.calls[p]
 	if call == nil {
-		return &Outcome{}, nil
+		return nil
 	}
-	c.reader, c.scheme, c.outcome = reader, scheme, &Outcome{}
-	return c.outcome, call(ctx, resource, c)
+	out.ids = map[string]bool{}
+	c.reader, c.scheme, c.outcome, c.Children.outcome = reader, f.scheme, out, out
+	if err := call(ctx, resource, c); err != nil {
+		return err
+	}
+	return out.wrong
 }
 
 // Registry has the functions that are compiled into a manager, by "<location>.<function>", as boxes name them. It is filled before the manager
@@ -90,7 +119,7 @@ func (r *Registry) AddToScheme(add ...func(*runtime.Scheme) error) error {
 	return nil
 }
 
-// Scheme has the types that are registered. A nil registry has none.
+// Scheme has the types that are registered. A nil registry has none. It must not be changed once the manager runs.
 func (r *Registry) Scheme() *runtime.Scheme {
 	if r == nil {
 		return nil
@@ -99,7 +128,8 @@ func (r *Registry) Scheme() *runtime.Scheme {
 }
 
 // AddHooks registers the function that gives the hooks of a box. name is "<location>.<function>", such as
-// "github.com/acme/operator.DatabaseHooks".
+// "github.com/acme/operator.DatabaseHooks". A name that is taken, a T that is no pointer, and Hooks without a function are errors: mistakes of the
+// program. function is called once, here.
 func AddHooks[T client.Object](r *Registry, name string, function func() Hooks[T]) error {
 	if _, taken := r.hooks[name]; taken {
 		return fmt.Errorf("hooks %q are registered twice", name)
@@ -109,7 +139,10 @@ func AddHooks[T client.Object](r *Registry, name string, function func() Hooks[T
 		return fmt.Errorf("hooks %q: %s is no pointer to an API type, such as *v1.Database", name, resourceType)
 	}
 	h := function()
-	f := &Function{Pure: h.Pure, typed: resourceType != reflect.TypeFor[*unstructured.Unstructured](), calls: map[Phase]func(context.Context, map[string]any, Cycle) error{}}
+	f := &Function{Pure: h.Pure, scheme: r.scheme, calls: map[Phase]func(context.Context, map[string]any, Cycle) error{}}
+	if resourceType != reflect.TypeFor[*unstructured.Unstructured]() {
+		f.Type = resourceType.Elem()
+	}
 	for phase, call := range map[Phase]func(context.Context, *Call[T]) error{Create: h.OnCreate, Update: h.OnUpdate, Reconcile: h.OnReconcile, Delete: h.OnDelete} {
 		if call == nil {
 			continue

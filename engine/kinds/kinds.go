@@ -141,6 +141,19 @@ func Lookup(key string) (Kind, bool) {
 	return k, ok
 }
 
+// Manifests is what stands for objects that are given whole, of whatever kind.
+func Manifests() Kind { return table[keyResources] }
+
+// Named gives the kind of Kubernetes that a key stands for by its name, such as StatefulSet.
+func Named(kind string) (schema.GroupVersionKind, bool) {
+	for _, k := range table {
+		if k.GVK.Kind == kind && kind != "" {
+			return k.GVK, true
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
 // IsName says whether a name is that of a kind, as templates say it: its key or its singular.
 func IsName(name string) bool {
 	for _, k := range table {

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 	"github.com/orkspace/orkestra/engine/pipeline/items"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
@@ -44,6 +45,7 @@ type Elder = compile.Elder
 type compiler struct {
 	*compile.Box
 
+	code            *hooks.Code
 	cross, external stage.Stage[*stage.Cycle] // what is read from outside; nil: nothing is
 	plan            *Plan
 	declared        *declare.Set
@@ -51,6 +53,11 @@ type compiler struct {
 
 // Compile checks a box and freezes it. It says everything that is wrong, each with its field path; the plan is nil then.
 func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
+	return compileWith(box, env, nil)
+}
+
+// compileWith is Compile with code that stands for that of the box; nil: its own.
+func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, field.ErrorList) {
 	env, box = withDefaults(env), boxspec.Canonical(box)
 	env.CRD = ofOthers(env.CRD, &box.Spec)
 	c := &compiler{Box: &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}}
@@ -70,6 +77,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 	c.othersKind()
 	c.commonMarks()
 	c.declarations()
+	c.code = cmp.Or(code, hooks.Compile(c.Box, c.declared))
 	c.othersChildren()
 	c.plan.outcome = outcome.Compile(c.Box)
 	c.plan.Status = c.plan.outcome.Writer
@@ -82,6 +90,7 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 		c.plan.Notes = append(c.plan.Notes, fmt.Sprintf("spec.values: nothing reads %s", name))
 	}
 	c.plan.marks = marksObjects(c.plan, &c.Spec)
+	c.plan.Notes = append(c.plan.Notes, c.Notes...)
 	(&rights{Box: c.Box, plan: c.plan}).derive()
 	if errs := c.Mistakes(); len(errs) > 0 {
 		return nil, errs
@@ -122,7 +131,7 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 		bare.Spec.Selector, bare.Spec.AnnotationSelector = boxspec.ForCleanup(&box.Spec)
 	}
 	env.FormerPlaces = env.FormerPlaces.With(boxspec.PlacesOf(&box.Spec))
-	plan, errs := Compile(bare, env)
+	plan, errs := compileWith(bare, env, hooks.Absent(&box.Spec, env.Code))
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
@@ -149,7 +158,6 @@ func (c *compiler) unsupported() {
 	s, at := &c.Spec, field.NewPath("spec")
 	for name, set := range map[string]bool{
 		"autoscale": s.Autoscale != nil,
-		"apiTypes":  s.APITypes != nil,
 		"providers": s.Providers != nil,
 	} {
 		if set {
@@ -162,9 +170,6 @@ func (c *compiler) unsupported() {
 func unsupportedCode(b *compile.Box, r *v1alpha1.ReconcilerSpec, at *field.Path) {
 	if r == nil {
 		return
-	}
-	if r.Hooks != nil {
-		b.NotYet(at.Child("hooks"))
 	}
 	if r.Constructor != nil {
 		b.NotYet(at.Child("constructor"))

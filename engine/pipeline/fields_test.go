@@ -39,6 +39,9 @@ var actedOn = map[string][]string{
 		"rollBackOnError", "rollback.trigger.consecutiveFailures", "rollback.trigger.within", "rollback.onRollback",
 		"deletion.children", "deletion.ordered", "deletion.timeout", "deletion.childrenFirst", "revisionHistoryLimit",
 		"status.fields.path", "status.fields.value", "status.ready", "status.readyWhen",
+		"reconciler.hooks.location", "reconciler.hooks.function", "reconciler.hooks.alias", "reconciler.hooks.args", "reconciler.hooks.runHooksFirst",
+		"reconciler.hooks.resources.apiVersion", "reconciler.hooks.resources.kind",
+		"apiTypes.location", "apiTypes.object", "apiTypes.objectList", "apiTypes.alias",
 	},
 	"CommonFields": {
 		"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt", "deletionPolicy", "spec",
@@ -56,10 +59,8 @@ var actedOn = map[string][]string{
 var notYetSupported = map[string]map[string]string{
 	"OperatorBoxSpec": {
 		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
-		"reconciler.hooks":       "reconciler: {hooks: {function: A}}",
 		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
 		"reconciler.default":     "reconciler: {default: false}",
-		"apiTypes":               "apiTypes: {object: Website}",
 		"providers":              "providers: {aws: []}",
 	},
 	"CommonFields": {},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/deletion"
+	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -18,11 +19,11 @@ type metadata struct {
 
 func compileMetadata(c *compiler) Stage { return metadata{activates: !c.completesOnce()} }
 
-// completesOnce says whether the first cycles of a resource are others than those that follow: they make what onCreate declares, or wait
-// as a whole for what cross requires.
+// completesOnce says whether the first cycles of a resource are others than those that follow: they make what onCreate declares, run
+// the hook's OnCreate, or wait as a whole for what cross requires.
 func (c *compiler) completesOnce() bool {
 	required := func(s v1alpha1.CrossSource) bool { return !s.Optional }
-	return len(c.declared.OnCreate) > 0 || slices.ContainsFunc(c.Spec.Cross, required)
+	return len(c.declared.OnCreate) > 0 || c.code.Notes() || slices.ContainsFunc(c.Spec.Cross, required)
 }
 
 // Name implements Stage.
@@ -40,24 +41,27 @@ func (s metadata) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 }
 
 // active marks a resource whose onCreate is complete, so that neither a restart nor a new process repeats it.
-type active struct{}
+type active struct{ code *hooks.Code }
 
 func compileActive(c *compiler) Stage {
 	if !c.completesOnce() {
 		return nil // metadata marks it
 	}
-	return active{}
+	return active{code: c.code}
 }
 
 // Name implements Stage.
 func (active) Name() string { return stage.StepActive }
 
 // Run implements Stage.
-func (active) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
-	if r.Marks.Active || r.Incomplete {
+func (s active) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
+	noted := s.code.Succeeded(r.Cycle)
+	if !noted && (r.Marks.Active || r.Incomplete) {
 		return stage.Next, nil
 	}
-	r.Marks.Activate(r.Now)
-	r.Inputs.ForgetDependencies()
+	if !r.Marks.Active && !r.Incomplete {
+		r.Marks.Activate(r.Now)
+		r.Inputs.ForgetDependencies()
+	}
 	return stage.Next, r.Mark(ctx)
 }

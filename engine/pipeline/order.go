@@ -24,7 +24,9 @@ type stageEntry struct {
 func order() []stageEntry {
 	const restores = true
 	return []stageEntry{
-		{stage.StepDeletion, !restores, func(c *compiler) Stage { return onGroups(deletion.Compile(c.Box, c.declared, patches.TakeBack)) }},
+		{stage.StepDeletion, !restores, func(c *compiler) Stage {
+			return onGroups(deletion.Compile(c.Box, c.declared, c.code, patches.TakeBack))
+		}},
 		{stage.StepMetadata, !restores, compileMetadata},
 		{stage.StepDependencies, !restores, compileDependencies},
 		{stage.StepNormalize, restores, compileNormalize},
@@ -32,9 +34,11 @@ func order() []stageEntry {
 		{stage.StepValidation, !restores, compileValidation},
 		{stage.StepCross, restores, func(c *compiler) Stage { return onCycle(c.cross) }},
 		{stage.StepExternal, restores, func(c *compiler) Stage { return onCycle(c.external) }},
+		{stage.StepHook, restores, func(c *compiler) Stage { return onGroups(c.code.Stage(true)) }},
 		{stage.StepDryRun, !restores, compileDryRun},
 		{stage.StepOnCreate, restores, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
 		{stage.StepOnReconcile, restores, func(c *compiler) Stage { return onGroups(children.OnReconcile(c.declared)) }},
+		{stage.StepHook, restores, func(c *compiler) Stage { return onGroups(c.code.Stage(false)) }},
 		{stage.StepPrune, restores, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
 		{stage.StepPatches, restores, func(c *compiler) Stage { return onGroups(patches.Compile(c.declared)) }},
 		{stage.StepSettle, !restores, compileSettle},

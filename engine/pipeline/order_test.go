@@ -22,9 +22,11 @@ var goldenOrder = []string{
 	"validation",
 	"cross",
 	"external",
+	"hook",
 	"dryRun",
 	"onCreate",
 	"onReconcile",
+	"hook",
 	"prune",
 	"patches",
 	"settle",
@@ -61,9 +63,11 @@ func TestPlansKeepTheOrder(t *testing.T) {
 		box  string
 		want []string
 	}{
-		"a box that uses all": {fullBox, goldenOrder},
-		"an empty box":        {"{}", always},
-		"empty sections":      {"{normalize: {}, mutation: {rules: []}, validation: {}, onCreate: {}, onReconcile: {configmaps: []}}", always},
+		"a box that uses all but a hook": {fullBox, slices.DeleteFunc(slices.Clone(goldenOrder), func(name string) bool { return name == "hook" })},
+		"a hook":                         {`{reconciler: {hooks: {location: a, function: F}}}`, []string{"deletion", "metadata", "hook", "prune", "patches", "active"}},
+		"a hook that runs first":         {`{reconciler: {hooks: {location: a, function: F, runHooksFirst: true}}, onReconcile: {configmaps: [{name: a}]}}`, []string{"deletion", "metadata", "hook", "onReconcile", "prune", "patches", "active"}},
+		"an empty box":                   {"{}", always},
+		"empty sections":                 {"{normalize: {}, mutation: {rules: []}, validation: {}, onCreate: {}, onReconcile: {configmaps: []}}", always},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

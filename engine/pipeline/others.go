@@ -57,6 +57,9 @@ func (c *compiler) othersKind() {
 	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !check.HasGeneration(kind) {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
+	if c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil {
+		c.Fail(field.Forbidden(at.Child("reconciler", "hooks"), "not supported yet for objects of others"))
+	}
 }
 
 // othersChildren checks what is made for objects of others, and says what has to be noted on these.

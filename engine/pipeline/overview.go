@@ -102,7 +102,12 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 		}
 	}
 	for _, child := range r.Living.All() {
-		if !o.shown[child] {
+		d := r.Declared.Of(children.IDOf(child))
+		switch {
+		case o.shown[child]:
+		case !going && d != nil && d.Coded:
+			o.coded(ctx, d, child)
+		default:
 			o.stray(ctx, child, going)
 		}
 	}

@@ -61,11 +61,21 @@ func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *u
 		return StateFailed, why
 	case why != "":
 		return StateProgressing, why
-	case d.IsJob():
+	case settle.IsJob(child):
 		return StateCompleted, ""
 	default:
 		return StateReady, ""
 	}
+}
+
+// coded adds a child that a hook has made. Whether it would declare it now is known to the hook alone.
+func (o *overview) coded(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) {
+	s := DeclarationStatus{
+		Declaration: children.IDOf(child), Group: stage.StepHook, Path: d.Where, Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child,
+		Gate: GateStatus{Open: true, Known: true},
+	}
+	s.State, s.Reason = o.stateOf(ctx, d, child)
+	o.out = append(o.out, s)
 }
 
 // stray adds a child that no declaration stands for: that of a declaration or an item that is gone, or of a resource that is being deleted.

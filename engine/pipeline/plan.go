@@ -13,12 +13,15 @@
 package pipeline
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/admission"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -59,6 +62,14 @@ type Plan struct {
 	restoring  []Stage // the stages of a cycle that makes the children of a snapshot: see stageEntry.restores
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
+}
+
+// Retained are the kinds whose objects the plan reads without owning them, and those that a hook may read when it likes.
+func (p *Plan) Retained() []schema.GroupVersionKind {
+	if hook := p.declared.Hook; hook != nil {
+		return append(slices.Concat(p.ObservedKinds, hook.Kinds), compile.SecretKind)
+	}
+	return p.ObservedKinds
 }
 
 // NextToGo gives those of the children that are to go that may be deleted now.

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
@@ -38,12 +38,17 @@ func (r *rights) accountRules() {
 	for _, read := range r.OutsideReads {
 		r.readRules(read)
 	}
+	if hook := r.plan.declared.Hook; hook != nil {
+		for _, gvk := range hook.Kinds { // whether the code reads others is not known
+			r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: may(gvk.Group, r.Resource(gvk), watching...), Namespaces: served})
+		}
+	}
 	for _, patch := range r.Patches {
 		r.outsideRules(patch, verbGet, verbPatch)
 	}
-	r.plan.rules.account = merged(r.plan.rules.account)
-	r.plan.rules.later = slices.DeleteFunc(merged(r.plan.rules.later), func(rule v1alpha1.RequiredRule) bool {
-		return coveredBy(r.plan.rules.account, &rule)
+	r.plan.rules.account = access.Merged(r.plan.rules.account)
+	r.plan.rules.later = slices.DeleteFunc(access.Merged(r.plan.rules.later), func(rule v1alpha1.RequiredRule) bool {
+		return access.Covers(r.plan.rules.account, &rule)
 	})
 }
 
@@ -89,6 +94,10 @@ func (r *rights) childRules(gvk schema.GroupVersionKind) {
 			in = nil // a ClusterRoleBinding gives what it gives in all of them
 		}
 		r.grantRules(gvk, d, in)
+	}
+	if hook := r.plan.declared.Hook; hook != nil && slices.Contains(hook.Kinds, gvk) && !root {
+		in, everywhere := r.placeOf("") // where the code leads to besides is not known
+		namespaces, all = append(namespaces, in...), all || everywhere
 	}
 	if all {
 		namespaces = nil
@@ -202,51 +211,5 @@ func named(rule rbacv1.PolicyRule, name string) rbacv1.PolicyRule {
 	return rule
 }
 
-// merged gives rules that are equal but for their namespaces, or but for their names, as one, and leaves out those that others cover.
-func merged(rules []v1alpha1.RequiredRule) []v1alpha1.RequiredRule {
-	var out []v1alpha1.RequiredRule
-	for i := range rules {
-		rule := *rules[i].DeepCopy()
-		at := slices.IndexFunc(out, func(known v1alpha1.RequiredRule) bool {
-			return about(&known) == about(&rule) && (slices.Equal(known.Namespaces, rule.Namespaces) && len(known.ResourceNames) > 0 && len(rule.ResourceNames) > 0 ||
-				slices.Equal(known.ResourceNames, rule.ResourceNames) && len(known.Namespaces) > 0 && len(rule.Namespaces) > 0 ||
-				slices.Equal(known.ResourceNames, rule.ResourceNames) && slices.Equal(known.Namespaces, rule.Namespaces))
-		})
-		if at < 0 {
-			out = append(out, rule)
-			continue
-		}
-		out[at].Namespaces = sorted(slices.Concat(out[at].Namespaces, rule.Namespaces))
-		out[at].ResourceNames = sorted(slices.Concat(out[at].ResourceNames, rule.ResourceNames))
-	}
-	for i := len(out) - 1; i >= 0; i-- {
-		if others := slices.Delete(slices.Clone(out), i, i+1); coveredBy(others, &out[i]) {
-			out = others
-		}
-	}
-	return out
-}
-
-// coveredBy says whether one of the rules gives all that another does: nothing would be missed without that.
-func coveredBy(rules []v1alpha1.RequiredRule, rule *v1alpha1.RequiredRule) bool {
-	return slices.ContainsFunc(rules, func(wide v1alpha1.RequiredRule) bool {
-		return slices.Equal(wide.APIGroups, rule.APIGroups) && slices.Equal(wide.Resources, rule.Resources) && within(rule.Verbs, wide.Verbs) &&
-			(len(wide.Namespaces) == 0 || len(rule.Namespaces) > 0 && within(rule.Namespaces, wide.Namespaces)) &&
-			(len(wide.ResourceNames) == 0 || len(rule.ResourceNames) > 0 && within(rule.ResourceNames, wide.ResourceNames))
-	})
-}
-
-// within says whether all names are among others.
-func within(names, others []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(others, name) })
-}
-
-// about is what a rule is about, but for the places and names.
-func about(rule *v1alpha1.RequiredRule) string {
-	return strings.Join(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), " ")
-}
-
 // sorted gives names in their order, each once; nil for none.
-func sorted(names []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(names)))
-}
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,9 +223,12 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 		return "", nil
 	}
 	if in.Namespace == nil {
-		own := c.Home()
+		own := cmp.Or(in.whole.Namespace(), c.Home())
 		if own == "" {
 			return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("namespace: a cluster-scoped resource has none; say in which one the %s goes", in.GVK.Kind))
+		}
+		if err := check.RenderedNamespace(own, true); err != nil {
+			return "", stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
 		}
 		return own, nil
 	}
@@ -241,7 +245,7 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 // MayReachNamespace asks whether the object may go into a namespace.
 func (in Instance) MayReachNamespace(ctx context.Context, c *Cycle, namespace string) error {
 	if in.Namespace == nil {
-		return nil // it is the resource's own, or none
+		return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Show: true}) // the resource's own, none, or one that code says
 	}
 	_, literal := in.Namespace.Literal()
 	return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Literal: literal, Show: in.MayShow(in.Namespace.Paths())})

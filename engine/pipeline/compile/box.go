@@ -40,6 +40,8 @@ type Box struct {
 	OutsideReads []OutsideRead
 	// Patches are the objects of others that are patched, as they are written.
 	Patches []OutsideRead
+	// Notes are things to know that are no mistakes.
+	Notes []string
 	// ReachesNamespaces says whether a template may lead into another namespace than the resource's.
 	ReachesNamespaces bool
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/hook"
 )
 
 // Env is what a box is compiled against.
@@ -38,6 +39,8 @@ type Env struct {
 	FormerPlaces boxspec.Places
 	// AllowGrantingKinds lets boxes make kinds that grant rights.
 	AllowGrantingKinds bool
+	// Code has the functions that are compiled into the manager. nil: it is not known which.
+	Code *hook.Registry
 	// Elders are the older boxes over the same kind of others: what they select is theirs.
 	Elders []Elder
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.

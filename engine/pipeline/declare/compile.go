@@ -33,14 +33,18 @@ func Compile(b *compile.Box) *Set {
 	if b.Spec.Rollback != nil {
 		s.OnRollback = c.group(b.Spec.Rollback.OnRollback, OnRollback, at.Child("rollback", "onRollback"))
 	}
-	s.Patches = c.patched
+	s.Patches, s.Hook = c.patched, c.byHook()
 	s.index()
 	c.idsOfKinds(s.all())
 	for _, group := range [][]*Declaration{s.Live, s.OnDelete, s.OnRollback} {
 		c.uniqueIDs(group)
 		c.after(group)
 	}
-	c.uniqueIDs(slices.Concat(s.Live, s.Patches))
+	living := slices.Concat(s.Live, s.Patches)
+	if s.Hook != nil {
+		living = append(living, s.Hook)
+	}
+	c.uniqueIDs(living)
 	c.runForThemselves(s.Live)
 	all := s.all()
 	c.defaultSources(s.Live, all)

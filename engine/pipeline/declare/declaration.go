@@ -75,6 +75,8 @@ type Content struct {
 
 // Mode says how an object is written, and what becomes of it.
 type Mode struct {
+	// Coded says that code says the objects, with how each is made.
+	Coded bool
 	// Once says that the object is made once, and not corrected.
 	Once bool
 	// Optional says that nothing waits for the object.

@@ -22,7 +22,7 @@ type Disclosure struct {
 
 // Disclosure of the object of a declaration.
 func (d *Declaration) Disclosure() Disclosure {
-	return Disclosure{content: d.MayShowContent(), known: !d.Kind.GVK.Empty(), secret: d.IsSecret()}
+	return Disclosure{content: d.MayShowContent() && (d.Quoted || !d.Coded), known: !d.Kind.GVK.Empty(), secret: d.IsSecret()}
 }
 
 // FromTo gives the values of a field that can't be changed, where people may read them.

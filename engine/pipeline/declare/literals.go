@@ -65,7 +65,10 @@ func (e *entry) grants() {
 	leave := check.Leave{Account: e.c.Spec.ServiceAccountRef != nil, Flag: d.MayGrant}
 	for i, gvk := range d.Kinds {
 		at, root := e.at, check.Scope(gvk, e.c.Env.Mapper) == meta.RESTScopeNameRoot
-		if d.Whole {
+		switch {
+		case d.Coded:
+			at = e.at.Child("resources").Index(i)
+		case d.Whole:
 			at = e.at.Child("kinds").Index(i)
 		}
 		if why := check.GrantsRights(e.asWritten(gvk), root, leave); why != "" {

@@ -39,7 +39,7 @@ func (d *Declaration) ShowsName() bool { return d.MayShow(d.namePaths()) }
 // namePaths is what the name of the object is made of: of nothing where it is the resource's, and of all that a template reads which gives
 // the whole object.
 func (d *Declaration) namePaths() []expr.Path {
-	if d.Name == nil && d.Whole {
+	if d.Name == nil && d.Whole && !d.Coded {
 		return d.Short.PathsAt(value.Path{"manifest"})
 	}
 	return templatePaths(d.Name)

@@ -82,6 +82,8 @@ func (c *compiler) after(group []*Declaration) {
 		for i, id := range written {
 			other := byID[string(id)]
 			switch where := at.Index(i); {
+			case other == nil && id == HookID && c.hooked():
+				c.Fail(field.Forbidden(where, "the hook runs before all declarations, or behind all of them (reconciler.hooks.runHooksFirst); with the first, wait for its children by a gate on children.hook"))
 			case other == nil:
 				c.Fail(field.Invalid(where, string(id), "no declaration that runs with this one has this id"+suggest.DidYouMean(string(id), ids)+"; give the one that is meant an `id`"))
 			case d.Phase == OnCreate && other.Phase == OnReconcile:

@@ -36,6 +36,9 @@ func childNames(box *v1alpha1.OperatorBox) map[string]childName {
 			add(d.ID, childName{kind: gvk, many: d.ForEach != nil})
 		}
 	}
+	if r := box.Spec.Reconciler; r != nil && r.Hooks != nil {
+		add(HookID, childName{}) // whatever the code declares
+	}
 	return out
 }
 

@@ -22,6 +22,8 @@ type Set struct {
 	Live []*Declaration
 	// Patches are those that set fields of objects that others own. They make no children.
 	Patches []*Declaration
+	// Hook is the declaration whose objects a hook says; nil: the box has none. It stands in no group.
+	Hook *Declaration
 	// Scalers are those of HorizontalPodAutoscalers among them.
 	Scalers []*Declaration
 	// Reverse says that children are deleted in the reverse order of what they read.
@@ -44,6 +46,10 @@ func (s *Set) index() {
 			s.Scalers = append(s.Scalers, d)
 		}
 	}
+	if s.Hook != nil {
+		s.Hook.Order = len(s.Live)
+		s.byID[s.Hook.ID] = s.Hook
+	}
 	only := func(group []*Declaration) map[string]*Declaration {
 		out := map[string]*Declaration{}
 		for _, d := range group {
@@ -57,7 +63,13 @@ func (s *Set) index() {
 }
 
 // all are the declarations of all groups.
-func (s *Set) all() []*Declaration { return slices.Concat(s.Live, s.OnRollback, s.OnDelete) }
+func (s *Set) all() []*Declaration {
+	all := slices.Concat(s.Live, s.OnRollback, s.OnDelete)
+	if s.Hook != nil {
+		all = append(all, s.Hook)
+	}
+	return all
+}
 
 // Every gives the declarations of all groups, and the patches.
 func (s *Set) Every() []*Declaration { return slices.Concat(s.all(), s.Patches) }

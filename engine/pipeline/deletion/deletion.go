@@ -34,13 +34,22 @@ type deletion struct {
 	cleanup []*declare.Declaration
 	ordered bool
 	timeout time.Duration
+	code    Code
 	// takeBack takes back what the resource has set of objects of others.
 	takeBack func(ctx context.Context, c *children.Cycle) error
 }
 
+// Code is code of the user's own.
+type Code interface {
+	// Cleans says whether it has something to do for a resource that goes.
+	Cleans() bool
+	// Delete does that, and says whether it is done.
+	Delete(ctx context.Context, c *children.Cycle) (done bool, err error)
+}
+
 // Compile compiles spec.deletion and the clean-up that onDelete declares. takeBack takes back what a resource has set of objects of others.
-func Compile(b *compile.Box, declared *declare.Set, takeBack func(context.Context, *children.Cycle) error) stage.Stage[*children.Cycle] {
-	d := &deletion{takeBack: takeBack, cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
+func Compile(b *compile.Box, declared *declare.Set, code Code, takeBack func(context.Context, *children.Cycle) error) stage.Stage[*children.Cycle] {
+	d := &deletion{code: code, takeBack: takeBack, cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
 	if spec := b.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {
@@ -79,9 +88,12 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	if err := d.withoutAccount(c); err != nil {
 		return stage.Hold, err
 	}
-	if !skipsCleanUp(c) {
+	if _, cleaned := children.DoneMarks(c.Stored)[allDone]; !cleaned && !skipsCleanUp(c) {
 		if finished, err := d.cleanUp(ctx, c); err != nil || !finished {
 			return stage.Hold, err
+		}
+		if done, err := d.code.Delete(ctx, c); err != nil || !done {
+			return stage.Hold, stage.Within(stage.StepHook, err)
 		}
 	}
 	if err := d.withdraw(ctx, c); err != nil {
@@ -165,7 +177,7 @@ func (d *deletion) cleanUp(ctx context.Context, c *children.Cycle) (bool, error)
 	finished := children.DoneMarks(c.Stored)
 	// The resource's author can write marks, too.
 	maps.DeleteFunc(finished, func(id, _ string) bool { return !marks(c.Declared, id) })
-	if _, all := finished[allDone]; all || len(d.cleanup) == 0 {
+	if len(d.cleanup) == 0 {
 		return true, nil
 	}
 	// Jobs that end are what is waited for: they must be among the inputs, in the versions from before the first write.
@@ -235,7 +247,7 @@ func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
 
 // deleteChildren deletes children, the last one first.
 func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next []*unstructured.Unstructured) error {
-	if len(d.cleanup) > 0 && c.Plan.AccountProblem.Reason == "" {
+	if (len(d.cleanup) > 0 || d.code.Cleans()) && c.Plan.AccountProblem.Reason == "" {
 		// The clean-up must not run again when what it reads of the children is gone.
 		finished := children.DoneMarks(c.Stored)
 		finished[allDone] = c.Plan.Revision

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (p *Plan) field(b *compile.Box, in *v1alpha1.StatusField, at *field.Path) (
 	if kind, is := ownCondition(in.Path); is {
 		f.condition, err = kind, p.checkCondition(kind)
 	} else {
-		f.path, err = statusPath(b, in.Path)
+		f.path, err = statusPath(b.Scope, in.Path)
 	}
 	if err != nil {
 		b.Fail(field.Invalid(at.Child("path"), in.Path, err.Error()))
@@ -128,7 +129,7 @@ func shownSchema(b *compile.Box, path expr.Path) *roots.Schema {
 }
 
 // statusPath reads the path of a field, below status.
-func statusPath(b *compile.Box, written string) (expr.Path, error) {
+func statusPath(scope *expr.Scope, written string) (expr.Path, error) {
 	p, err := value.ParsePath("status." + written)
 	if err != nil {
 		return nil, err
@@ -140,14 +141,14 @@ func statusPath(b *compile.Box, written string) (expr.Path, error) {
 		}
 		return nil, errors.New("Orkestra writes this field itself" + hint)
 	}
-	if _, err = b.Scope.SchemaAt(p); err != nil {
+	if _, err = scope.SchemaAt(p); err != nil {
 		if rest, twice := strings.CutPrefix(written, "status."); twice {
 			return nil, fmt.Errorf("the path is below status already: leave out \"status.\", and write %q", rest)
 		}
 		return nil, err
 	}
 	for i := 2; i < len(p); i++ {
-		if node, err := b.Scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
+		if node, err := scope.SchemaAt(p[:i]); err == nil && node != nil && node.Items != nil {
 			return nil, fmt.Errorf("%s is a list, which is written as a whole", p[:i])
 		}
 	}
@@ -182,7 +183,45 @@ func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle, shown expr.Data) (f
 		}
 		fields = append(fields, status.Field{Path: f.path, Value: value, Remove: !found})
 	}
+	more, own, err := p.ofCode(c)
+	return append(fields, more...), append(conditions, own...), cmp.Or(first, err)
+}
+
+// ofCode gives the fields and conditions that code has set.
+func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []status.Own, first error) {
+	for _, f := range c.Shown.Fields {
+		path, err := statusPath(p.scope, f.Path)
+		var fitted any
+		if err == nil {
+			fitted, err = p.Writer.Fit(path, f.Value)
+		}
+		if err != nil {
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("hook: status.%s: %w", f.Path, err)))
+			continue
+		}
+		fields = append(fields, status.Field{Path: path, Value: fitted, Remove: fitted == nil})
+	}
+	for _, condition := range c.Shown.Conditions {
+		err := status.CheckType(condition.Type)
+		own, wrong := status.Own{}, err
+		if err == nil {
+			own, wrong = status.NewOwn(condition.Type, map[string]any{"status": string(condition.Status), "reason": textOrNil(condition.Reason), "message": textOrNil(condition.Message)})
+		}
+		if wrong != nil {
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("hook: %w", wrong)))
+			continue
+		}
+		conditions = append(conditions, own)
+	}
 	return fields, conditions, first
+}
+
+// textOrNil gives a text, or nil where it is empty: that is filled in then.
+func textOrNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // evaluate gives the value of the first candidate whose gate holds. A value that reads something absent is left out. The error is

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
@@ -21,6 +22,7 @@ type Plan struct {
 	// Ready says when a resource is Ready.
 	Ready v1alpha1.ReadyPolicy
 
+	scope         *expr.Scope // knows the schema of the status, for what code sets
 	fields        []*statusField
 	readyWhen     *when.Gate // nil: nothing but the ready policy
 	readsChildren bool       // readyWhen does
@@ -28,7 +30,7 @@ type Plan struct {
 
 // Compile compiles spec.status.
 func Compile(b *compile.Box) *Plan {
-	p := &Plan{Ready: v1alpha1.ReadyReconciled}
+	p := &Plan{Ready: v1alpha1.ReadyReconciled, scope: b.Scope}
 	var err error
 	if p.Writer, err = status.NewWriter(b.Env.CRD.Schema, b.Env.CRD.HasStatus); err != nil {
 		b.Fail(field.Invalid(field.NewPath("spec", "crd"), b.Env.CRD.Name, err.Error()))

@@ -48,7 +48,7 @@ func Why(d *declare.Declaration, child *unstructured.Unstructured) (stage.Weight
 		return stage.ChildOnItsWay, "its status can't be read: " + stage.OneLine(err.Error())
 	case child.GetDeletionTimestamp() != nil:
 		return stage.ChildOnItsWay, res.Message + HeldBy(child)
-	case res.Status == status.CurrentStatus && (!d.IsJob() || JobState(child) != ""):
+	case res.Status == status.CurrentStatus && (!IsJob(child) || JobState(child) != ""):
 		// To kstatus, a Job is as it should be as soon as it has begun.
 		return stage.ChildOnItsWay, ""
 	}
@@ -127,6 +127,11 @@ func Stale(child *unstructured.Unstructured) bool {
 	// A status of another shape tells nothing of generations.
 	observed, found, err := unstructured.NestedInt64(child.Object, "status", "observedGeneration")
 	return child.GetDeletionTimestamp() != nil || found && err == nil && observed != child.GetGeneration()
+}
+
+// IsJob says whether an object is a Job. Of a hook's declaration that is not known.
+func IsJob(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 }
 
 // JobState is the condition that ended a Job, or "".

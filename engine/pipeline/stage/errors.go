@@ -67,6 +67,14 @@ type PanicError struct {
 // Error gives the value.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
+// Within gives the error of a step that runs inside of another one; nil where there is none.
+func Within(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Classify(step, err)
+}
+
 // AsStepError gives err as a StepError; an error that names no step is classified and counted to the step "reconcile".
 func AsStepError(err error) *StepError {
 	if step, ok := errors.AsType[*StepError](err); ok {

@@ -13,19 +13,20 @@ import (
 
 // ourMarks are labels and annotations that Orkestra itself writes to a resource.
 var ourMarks = map[string]bool{
-	v1alpha1.LabelManaged:           true,
-	v1alpha1.LabelServedBy:          true,
-	v1alpha1.AnnotationManagedBy:    true,
-	v1alpha1.AnnotationManagedSince: true,
-	v1alpha1.AnnotationActiveSince:  true,
-	v1alpha1.AnnotationDone:         true,
-	v1alpha1.AnnotationCalled:       true,
-	v1alpha1.AnnotationFinalizers:   true,
-	v1alpha1.AnnotationOrphan:       true,
-	v1alpha1.AnnotationNamespaces:   true,
-	v1alpha1.AnnotationRolledBack:   true,
-	v1alpha1.AnnotationSnapshots:    true,
-	v1alpha1.AnnotationPatches:      true,
+	v1alpha1.LabelManaged:             true,
+	v1alpha1.LabelServedBy:            true,
+	v1alpha1.AnnotationManagedBy:      true,
+	v1alpha1.AnnotationManagedSince:   true,
+	v1alpha1.AnnotationActiveSince:    true,
+	v1alpha1.AnnotationDone:           true,
+	v1alpha1.AnnotationCalled:         true,
+	v1alpha1.AnnotationFinalizers:     true,
+	v1alpha1.AnnotationOrphan:         true,
+	v1alpha1.AnnotationNamespaces:     true,
+	v1alpha1.AnnotationRolledBack:     true,
+	v1alpha1.AnnotationSnapshots:      true,
+	v1alpha1.AnnotationPatches:        true,
+	v1alpha1.AnnotationHookGeneration: true,
 }
 
 // IsOurMark says whether Orkestra itself writes a label or annotation to resources.
@@ -72,7 +73,7 @@ func (c *Cycle) wanted() apply.Marks {
 	annotations := map[string]string{v1alpha1.AnnotationManagedBy: c.Plan.Box}
 	for _, k := range []string{
 		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
-		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches,
+		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookGeneration,
 	} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v

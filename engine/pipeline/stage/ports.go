@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
@@ -129,6 +130,8 @@ type Ports struct {
 	// it does not exist.
 	Unread string
 	Caller Caller
+	// Client is for code of the user's own; nil: there is none.
+	Client client.Client
 	// FormerFinalizers gives the finalizers that the kept revisions of the box name; nil: none are kept.
 	FormerFinalizers apply.FormerFinalizers
 	// DryRun is asked before anything is changed; nil: nobody is.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -17,6 +18,8 @@ type Report struct {
 	Events []Event
 	// Writes that were made.
 	Writes []Written
+	// Shown is what code has set of the status.
+	Shown Shown
 	// Notes are what people should know of a cycle that succeeds.
 	Notes []string
 	// LeftBehind counts children of former boxes that no declaration stands for.
@@ -33,6 +36,22 @@ type Report struct {
 	Completed bool
 	// SnapshotError says why the snapshot of a resource that has succeeded could not be kept; nil: it was, or none was taken.
 	SnapshotError error
+}
+
+// Shown is what code sets of the status of its resource.
+type Shown struct {
+	// Fields by their paths below status, such as database.users. They win over those that the box declares.
+	Fields []ShownField
+	// Conditions, which are none of Orkestra's own.
+	Conditions []metav1.Condition
+}
+
+// ShownField is one field of the status that code sets.
+type ShownField struct {
+	// Path below status.
+	Path string
+	// Value as JSON.
+	Value any
 }
 
 // Wait is one thing that a resource waits for.

@@ -37,6 +37,7 @@ const (
 	StepExternal     = "external"
 	StepOnCreate     = "onCreate"
 	StepOnReconcile  = "onReconcile"
+	StepHook         = "hook"
 	StepPrune        = "prune"
 	StepPatches      = "patches"
 	StepDryRun       = "dryRun"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -30,6 +31,22 @@ type Object struct {
 
 	metadata map[string]any
 	secret   bool // the template may read a Secret
+	coded    bool // code says the object, and the namespace into which it goes
+}
+
+// Coded is an object that code says.
+func Coded(obj *unstructured.Unstructured) *Object {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	return &Object{Kind: obj.GroupVersionKind(), Short: map[string]any{"manifest": obj.Object}, metadata: metadata, coded: true}
+}
+
+// Namespace is the one that code says; "" where it says none, and for all other objects.
+func (o *Object) Namespace() string {
+	if o == nil || !o.coded {
+		return ""
+	}
+	namespace, _ := o.metadata["namespace"].(string)
+	return namespace
 }
 
 // Of evaluates the template of a declaration that gives the whole object. Its errors hold nothing that a Secret holds.
@@ -79,7 +96,7 @@ func (o *Object) Name(anyway string) (string, error) {
 // GoesInto refuses an object that says another namespace than that of the resource, or one although its kind has none. Where objects go is
 // derived from the box, as rights are: from namespace beside the manifest. show says whether the message may quote what the object says.
 func (o *Object) GoesInto(home string, namespaced, show bool) error {
-	if o == nil || o.metadata["namespace"] == nil || namespaced && o.metadata["namespace"] == home {
+	if o == nil || o.metadata["namespace"] == nil || namespaced && (o.coded || o.metadata["namespace"] == home) {
 		return nil
 	}
 	if !namespaced {

@@ -1,0 +1,128 @@
+package hooks
+
+import (
+	"fmt"
+	"go/token"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/suggest"
+)
+
+// Compile compiles spec.reconciler.hooks; nil where the box has none.
+func Compile(b *compile.Box, declared *declare.Set) *Code {
+	r := b.Spec.Reconciler
+	if t := b.Spec.APITypes; t != nil {
+		apiTypes(b, t)
+	}
+	if r == nil || r.Hooks == nil {
+		return nil
+	}
+	at := field.NewPath("spec", "reconciler", "hooks")
+	identifier(b, r.Hooks.Alias, at.Child("alias"))
+	h := &Code{first: r.Hooks.RunHooksFirst, declared: declared.Hook}
+	h.function = function(b, &r.Hooks.GoFunction, at)
+	if h.function != nil {
+		h.typed(b, r.Hooks.Function)
+	}
+	args, ok := b.JSON(r.Hooks.Args, at.Child("args"))
+	tree, isObject := args.(map[string]any)
+	if ok && args != nil && !isObject {
+		b.Fail(field.Invalid(at.Child("args"), string(r.Hooks.Args.Raw), "wanted an object"))
+	}
+	h.args = b.Tree(b.Scope, tree, at.Child("args"))
+	b.ReadsStatus = true // it is handed to the hook
+	b.ReachesNamespaces = b.ReachesNamespaces || len(r.Hooks.Resources) > 0
+	return h
+}
+
+// function finds the function that a box names; nil where the manager does not have it, or where that is not known.
+func function(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) *hook.Function {
+	switch {
+	case in.Location == "":
+		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the function"))
+	case in.Function == "":
+		b.Fail(field.Required(at.Child("function"), "say which function of the package gives the hooks"))
+	case b.Env.Code == nil:
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and the hook is not run", at.Child("function")))
+	default:
+		name := in.Location + "." + in.Function
+		if f := b.Env.Code.Hooks(name); f != nil {
+			return f
+		}
+		b.Fail(unknown(at.Child("function"), name, b.Env.Code.HookNames()))
+	}
+	return nil
+}
+
+// unknown says that the manager has no function of a name.
+func unknown(at *field.Path, name string, known []string) *field.Error {
+	hint := "; it has none: run a manager that was built with it (docs/how-to/hooks.md)"
+	if len(known) > 0 {
+		hint = suggest.DidYouMean(name, known) + fmt.Sprintf("; it has %d: orkestra manager --list-functions", len(known))
+	}
+	return &field.Error{Type: field.ErrorTypeNotFound, Field: at.String(), BadValue: name, Detail: hook.NotCompiledIn + hint}
+}
+
+// Absent gives the code of a box that does not compile, for its deletions: where the manager does not have the function, nobody can say whether
+// that has something to clean up, so that nothing is let go. nil: there is nothing to wait for.
+func Absent(spec *v1alpha1.OperatorBoxSpec, known *hook.Registry) *Code {
+	if spec.Reconciler == nil || spec.Reconciler.Hooks == nil || known == nil {
+		return nil
+	}
+	name := spec.Reconciler.Hooks.Location + "." + spec.Reconciler.Hooks.Function
+	if known.Hooks(name) != nil {
+		return nil
+	}
+	return &Code{absent: fmt.Errorf("the manager has no function %q, which may have something to clean up: run a manager that has it, or set the annotation %s: \"true\" to go without", name, v1alpha1.AnnotationSkipCleanup)}
+}
+
+// typed checks that the Go type which a function takes is that of the box.
+func (h *Code) typed(b *compile.Box, name string) {
+	of, at, t := h.function.Type, field.NewPath("spec", "apiTypes"), b.Spec.APITypes
+	if of == nil {
+		return
+	}
+	switch kind, served := h.function.Kind(), b.Env.CRD.Kind; {
+	case t == nil:
+		b.Fail(field.Required(at, fmt.Sprintf("%s takes the resource as %s: name that type, or take *unstructured.Unstructured", name, of)))
+	case t.Object != "" && t.Object != of.Name():
+		b.Fail(field.Invalid(at.Child("object"), t.Object, fmt.Sprintf("%s takes %s", name, of.Name())))
+	case t.Location != "" && t.Location != of.PkgPath():
+		b.Fail(field.Invalid(at.Child("location"), t.Location, fmt.Sprintf("%s takes %s of %s", name, of.Name(), of.PkgPath())))
+	case !kind.Empty() && !served.Empty() && kind != served:
+		b.Fail(field.Invalid(at.Child("object"), t.Object, fmt.Sprintf("it is the Go type of %s %s, and the box serves %s %s", kind.GroupVersion(), kind.Kind, served.GroupVersion(), served.Kind)))
+	}
+}
+
+// apiTypes checks spec.apiTypes by itself.
+func apiTypes(b *compile.Box, t *v1alpha1.APITypes) {
+	at := field.NewPath("spec", "apiTypes")
+	if r := b.Spec.Reconciler; r == nil || r.Hooks == nil && r.Constructor == nil {
+		b.Fail(field.Forbidden(at, "it names the Go type that a hook takes, and the box has none; remove it, or name a function in spec.reconciler.hooks"))
+		return
+	}
+	if t.Location == "" {
+		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the type"))
+	}
+	if t.Object == "" {
+		b.Fail(field.Required(at.Child("object"), "say the name of the Go type, such as Database"))
+	}
+	for name, value := range map[string]string{"object": t.Object, "objectList": t.ObjectList} {
+		if value != "" && (!token.IsIdentifier(value) || !token.IsExported(value)) {
+			b.Fail(field.Invalid(at.Child(name), value, "wanted the name of an exported Go type, such as Database"))
+		}
+	}
+	identifier(b, t.Alias, at.Child("alias"))
+}
+
+// identifier checks a name under which a package is imported.
+func identifier(b *compile.Box, alias string, at *field.Path) {
+	if alias != "" && !token.IsIdentifier(alias) {
+		b.Fail(field.Invalid(at, alias, "wanted a Go identifier, such as databasev1"))
+	}
+}

@@ -1,0 +1,178 @@
+// Package hooks runs code that takes part in the cycles of a box: Go functions that are compiled in. What the code declares is one declaration,
+// whose objects it says; it is written as those of a group are.
+package hooks
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
+	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// Code is what a box has of code, compiled.
+type Code struct {
+	first    bool           // it runs before the groups
+	function *hook.Function // nil: it can't be called here
+	absent   error          // says why, where the function may have something to clean up
+	args     *expr.Value
+	declared *declare.Declaration
+}
+
+// stageOf is the code as a stage, before or after the groups.
+type stageOf struct{ code *Code }
+
+// Stage gives the stage that runs the code; nil where it runs at another place, or where there is none.
+func (h *Code) Stage(first bool) stage.Stage[*children.Cycle] {
+	if h == nil || h.absent != nil || h.first != first {
+		return nil
+	}
+	return stageOf{h}
+}
+
+// Name implements Stage.
+func (stageOf) Name() string { return stage.StepHook }
+
+// Run implements Stage.
+func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
+	h := s.code
+	made := children.Code{Declaration: h.declared, Cycle: c}
+	if h.function == nil {
+		made.Hold()
+		c.Wait(declare.HookID, v1alpha1.ReasonWaitingForHook, "the hook is compiled into the manager, and can't be called here")
+		return stage.Next, nil
+	}
+	if open, err := made.Open(ctx); err != nil || !open {
+		return stage.Next, err
+	}
+	args, err := h.argsOf(ctx, c)
+	if err != nil {
+		return stage.Hold, err
+	}
+	if args == nil {
+		made.Hold()
+		return stage.Next, nil
+	}
+	said := &said{c: c}
+	for _, phase := range h.phases(c) {
+		if err := said.add(h.call(ctx, c, phase, *args)); err != nil {
+			return stage.Hold, err
+		}
+	}
+	said.show()
+	if said.waits || !h.function.Has(hook.Reconcile) {
+		made.Hold()
+	}
+	c.Incomplete = c.Incomplete || said.waits
+	return stage.Next, made.Write(ctx, said.children)
+}
+
+// phases are those in which the code is called now. A resource that goes back to a former spec is neither new nor edited.
+func (h *Code) phases(c *children.Cycle) []hook.Phase {
+	switch {
+	case c.Restoring:
+		return []hook.Phase{hook.Reconcile}
+	case !c.Marks.Active:
+		return []hook.Phase{hook.Create, hook.Reconcile}
+	case !h.updated(c):
+		return []hook.Phase{hook.Update, hook.Reconcile}
+	default:
+		return []hook.Phase{hook.Reconcile}
+	}
+}
+
+// Notes says whether the code has functions whose success is noted on the resource.
+func (h *Code) Notes() bool {
+	return h != nil && h.absent == nil && (h.function == nil || h.function.Has(hook.Create) || h.function.Has(hook.Update))
+}
+
+// updated says whether OnUpdate need not be called: it has succeeded at this generation of the resource, or there is none.
+func (h *Code) updated(c *children.Cycle) bool {
+	return !h.function.Has(hook.Update) ||
+		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == strconv.FormatInt(c.Began.GetGeneration(), 10)
+}
+
+// Succeeded has the next mark note that a cycle has come to its end at the generation of the resource, and says whether there is anything to
+// note. Where the code waits, it has not succeeded yet.
+func (h *Code) Succeeded(c *children.Cycle) (noted bool) {
+	waits := func(w stage.Wait) bool { return w.Of == declare.HookID }
+	if h == nil || h.function == nil || h.updated(c) || slices.ContainsFunc(c.Waits, waits) {
+		return false
+	}
+	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, strconv.FormatInt(c.Began.GetGeneration(), 10))
+	return true
+}
+
+// argsOf evaluates the arguments; nil where they read what is not there yet, which the resource then waits for.
+func (h *Code) argsOf(ctx context.Context, c *children.Cycle) (*hook.Args, error) {
+	values, err := stage.Tree(ctx, "args", h.args, c.Data(true))
+	if reason, what, lacks := children.Lacks(err); lacks {
+		c.Wait(declare.HookID, reason, "hook: "+what+" is not there yet")
+		c.Incomplete = true
+		return nil, nil //nolint:nilnil // it is waited for
+	}
+	args := hook.NewArgs(values)
+	return &args, err //nolint:wrapcheck // it says which argument
+}
+
+// call calls the code in one phase. A panic is an error of this resource alone.
+func (h *Code) call(ctx context.Context, c *children.Cycle, phase hook.Phase, args hook.Args) (out *hook.Outcome, err error) {
+	out = &hook.Outcome{}
+	if !h.function.Has(phase) {
+		return out, nil
+	}
+	if !h.function.Pure {
+		c.ReconcileAt(c.NextRead())
+	}
+	resource := runtime.DeepCopyJSON(c.Object)
+	if phase == hook.Delete {
+		resource = runtime.DeepCopyJSON(c.Stored.Object)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	err = h.function.Call(ctx, phase, resource, hook.Cycle{
+		Args: args, Children: hook.NewChildren(children.Code{Declaration: h.declared, Cycle: c}.Children(), c.Living.View),
+		Cross: c.Outside.Cross, External: c.Outside.External, Log: log.FromContext(ctx).WithValues("hook", string(phase)), Now: c.Now,
+	}, &reader{c: c, kinds: h.declared.Kinds}, out)
+	return out, err
+}
+
+// Cleans says whether the code has something to do for a resource that goes.
+func (h *Code) Cleans() bool {
+	return h != nil && (h.absent != nil || h.function != nil && h.function.Has(hook.Delete))
+}
+
+// Delete calls the code while the resource is being deleted, and says whether it is done.
+func (h *Code) Delete(ctx context.Context, c *children.Cycle) (done bool, err error) {
+	if !h.Cleans() {
+		return true, nil
+	}
+	if h.absent != nil {
+		return false, stage.NewPermanent(v1alpha1.ReasonUnknownFunction, h.absent)
+	}
+	args, err := h.argsOf(ctx, c)
+	if err != nil || args == nil {
+		return false, err
+	}
+	said := &said{c: c}
+	if err := said.add(h.call(ctx, c, hook.Delete, *args)); err != nil {
+		return false, err
+	}
+	if len(said.children) > 0 {
+		return false, stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New("OnDelete declares children, and the resource goes; use the client that the call gives"))
+	}
+	return !said.waits, nil
+}

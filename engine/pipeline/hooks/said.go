@@ -1,0 +1,102 @@
+package hooks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
+)
+
+// said is what the code said in all phases of a cycle.
+type said struct {
+	c        *children.Cycle
+	children []children.Coded
+	shown    stage.Shown
+	waits    bool
+}
+
+// add takes over what the code said in one phase that ended with an error, or without one. Where it failed, only its events count: they tell
+// what has happened.
+func (s *said) add(out *hook.Outcome, err error) error {
+	hidden := mask(out.Secrets)
+	for _, e := range out.Events {
+		s.c.Events = append(s.c.Events, stage.Event{Warning: e.Warning, Reason: cmp.Or(e.Reason, v1alpha1.ReasonHookEvent), Message: hidden.text(e.Message)})
+	}
+	waits := out.Waits
+	switch {
+	case errors.Is(err, hook.ErrWait):
+		waits = append(waits, hook.Wait{Message: waitMessage(err)})
+	case errors.Is(err, reconcile.TerminalError(nil)):
+		return stage.NewPermanent(v1alpha1.ReasonHookFailed, hidden.err(err))
+	case err != nil:
+		return hidden.err(err)
+	}
+	for _, w := range waits {
+		s.waits = true
+		s.c.Wait(declare.HookID, cmp.Or(w.Reason, v1alpha1.ReasonWaitingForHook), "hook: "+hidden.text(w.Message))
+	}
+	if out.RequeueAfter > 0 {
+		s.c.ReconcileAt(s.c.Now.Add(out.RequeueAfter))
+	}
+	for _, child := range out.Children {
+		if hidden.in(child.ID) || hidden.in(child.Object.Object["metadata"]) {
+			return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New("the metadata of a child holds what a Secret holds, and people read it"))
+		}
+		s.declare(child, len(out.Secrets) > 0)
+	}
+	return s.note(out, hidden)
+}
+
+// declare takes over a child. What a later phase says of one counts.
+func (s *said) declare(child hook.Child, secret bool) {
+	s.children = slices.DeleteFunc(s.children, func(other children.Coded) bool { return other.ID == child.ID })
+	s.children = append(s.children, children.Coded{
+		ID: child.ID, Object: child.Object, Once: child.Once, Adopt: child.Adopt, Orphan: child.Orphan, Replace: child.Replace, Secret: secret,
+	})
+}
+
+// note takes over the fields and conditions that the code set.
+func (s *said) note(out *hook.Outcome, hidden masked) error {
+	for _, f := range out.Status {
+		if hidden.in(f.Value) {
+			return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", f.Path))
+		}
+		s.shown.Fields = append(s.shown.Fields, stage.ShownField{Path: f.Path, Value: f.Value})
+	}
+	for _, condition := range out.Conditions {
+		condition.Message = hidden.text(condition.Message)
+		s.shown.Conditions = append(s.shown.Conditions, condition)
+	}
+	return nil
+}
+
+// show shows the fields and conditions: on the resource when the cycle is over, and the fields in .status to what comes after the code. What does
+// not fit the schema is said when the status is put together.
+func (s *said) show() {
+	s.c.Shown = s.shown
+	if len(s.shown.Fields) == 0 {
+		return
+	}
+	for _, f := range s.shown.Fields {
+		fields, err := value.ParsePath(compile.RootStatus + "." + f.Path)
+		switch {
+		case err != nil: // said later
+		case f.Value == nil:
+			unstructured.RemoveNestedField(s.c.Object, fields...)
+		default:
+			_ = unstructured.SetNestedField(s.c.Object, f.Value, fields...) // a path through what is no object
+		}
+	}
+	s.c.Edited()
+}

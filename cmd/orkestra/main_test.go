@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/orkspace/orkestra/cmd/orkestra/app"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
@@ -14,7 +15,7 @@ import (
 // orkestra runs the binary's commands. Files are those of their tests.
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return shared.Run(t, newRoot(), stdin, args...)
+	return shared.Run(t, app.NewCommand(app.Options{}), stdin, args...)
 }
 
 func TestUnknownCommandsAreGuessed(t *testing.T) {

@@ -106,7 +106,7 @@ func TestTargets(t *testing.T) {
 
 // TestMapNamesEveryCommand checks that the map in the README has every command of the binary.
 func TestMapNamesEveryCommand(t *testing.T) {
-	commands := regexp.MustCompile(`(\w+)\.NewCommand\(`).FindAllStringSubmatch(read(t, "cmd/orkestra/main.go"), -1)
+	commands := regexp.MustCompile(`(\w+)\.NewCommand\(`).FindAllStringSubmatch(read(t, "cmd/orkestra/app/app.go"), -1)
 	row := regexp.MustCompile("(?m)^\\| `cmd/orkestra` .*$").FindString(read(t, "README.md"))
 	if len(commands) < 6 || row == "" {
 		t.Fatalf("found %d commands and the row %q", len(commands), row)

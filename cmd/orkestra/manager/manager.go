@@ -4,9 +4,11 @@ package manager
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,6 +27,7 @@ import (
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/drain"
 	"github.com/orkspace/orkestra/engine"
+	"github.com/orkspace/orkestra/engine/hook"
 	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
 )
 
@@ -43,17 +46,23 @@ type flags struct {
 	qps             float32
 	burst           int
 	shutdownTimeout time.Duration
+	listFunctions   bool
+
+	code *hook.Registry
 }
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	f := &flags{}
+// NewCommand makes the command of a manager that has some functions compiled in; nil: none.
+func NewCommand(code *hook.Registry) *cobra.Command {
+	f := &flags{code: code}
 	cmd := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the controllers",
 		Long:  "Run the controllers until the process is told to stop. This is the image's entry point.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.listFunctions {
+				return printFunctions(cmd.OutOrStdout(), f.code)
+			}
 			return f.run(cmd.Context())
 		},
 	}
@@ -76,7 +85,24 @@ func (f *flags) bind(cmd *cobra.Command) {
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
 	fs.Float32Var(&f.qps, "kube-api-qps", 0, "requests per second of each box; default: no limit, the API server says who waits")
 	fs.IntVar(&f.burst, "kube-api-burst", 0, "requests of each box that may come at once, with --kube-api-qps; default: those of a second, at least 10")
+	fs.BoolVar(&f.listFunctions, "list-functions", false, "print the Go functions that are compiled in, as boxes name them in spec.reconciler, and end")
 	fs.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 30*time.Second, "how long workers may take to finish")
+}
+
+// printFunctions prints one function in a line, with what it is.
+func printFunctions(w io.Writer, code *hook.Registry) error {
+	var out strings.Builder
+	for _, name := range code.HookNames() {
+		fmt.Fprintf(&out, "hooks        %s\n", name)
+	}
+	for _, name := range code.ConstructorNames() {
+		fmt.Fprintf(&out, "constructor  %s\n", name)
+	}
+	if out.Len() == 0 {
+		out.WriteString("none: boxes can't name Go functions with this manager\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err //nolint:wrapcheck // the standard output is closed
 }
 
 func (f *flags) run(ctx context.Context) error {
@@ -143,7 +169,7 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 func (f *flags) setup(mgr ctrl.Manager) error {
 	o := controllers.Options{
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
-		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Registry: metrics.Registry,
+		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Registry: metrics.Registry,
 	}
 	o.ExternalAllow, o.ExternalOnly = f.egress.Allow, f.egress.Only
 	var err error

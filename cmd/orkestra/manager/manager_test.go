@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"math"
 	"path/filepath"
@@ -11,11 +12,13 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/controllers/drain"
+	"github.com/orkspace/orkestra/engine/hook"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -32,7 +35,7 @@ func TestNoRateByDefault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			f, cmd := &flags{}, NewCommand()
+			f, cmd := &flags{}, NewCommand(nil)
 			cmd.ResetFlags()
 			f.bind(cmd)
 			g.Expect(cmd.ParseFlags(append(tc.args, "--kubeconfig="+shared.Kubeconfig(t, "https://127.0.0.1:1"), "--context=test"))).To(Succeed())
@@ -67,7 +70,7 @@ func TestTheManagerRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := shared.Run(t, NewCommand(), "", append([]string{"manager"}, tc.args...)...)
+			stdout, stderr, code := shared.Run(t, NewCommand(nil), "", append([]string{"manager"}, tc.args...)...)
 			g.Expect(code).To(Equal(tc.code), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(ContainSubstring(tc.want))
@@ -137,4 +140,20 @@ func TestTheMemoryLimitIsTheProcess(t *testing.T) {
 	g.Expect(memoryLimit()).To(BeZero(), "none is set")
 	debug.SetMemoryLimit(1 << 40)
 	g.Expect(memoryLimit()).To(BeEquivalentTo(1 << 40))
+}
+
+// TestListFunctions prints what boxes may name, and runs nothing.
+func TestListFunctions(t *testing.T) {
+	g := NewWithT(t)
+	r, err := hook.NewRegistry()
+	g.Expect(err).NotTo(HaveOccurred())
+	stdout, _, code := shared.Run(t, NewCommand(r), "", "manager", "--list-functions")
+	g.Expect(code).To(BeZero())
+	g.Expect(stdout).To(Equal("none: boxes can't name Go functions with this manager\n"))
+	g.Expect(hook.AddHooks(r, "example.com/op.Hooks", func() hook.Hooks[*corev1.ConfigMap] {
+		return hook.Hooks[*corev1.ConfigMap]{OnReconcile: func(context.Context, *hook.Call[*corev1.ConfigMap]) error { return nil }}
+	})).To(Succeed())
+	stdout, _, code = shared.Run(t, NewCommand(r), "", "manager", "--list-functions")
+	g.Expect(code).To(BeZero())
+	g.Expect(stdout).To(Equal("hooks        example.com/op.Hooks\n"))
 }

@@ -1,0 +1,60 @@
+// Package app is the orkestra binary as a library: a main.go of one's own is a few lines, and links what the boxes of its managers name.
+package app
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/audit"
+	"github.com/orkspace/orkestra/cmd/orkestra/drain"
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/explain"
+	"github.com/orkspace/orkestra/cmd/orkestra/manager"
+	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
+	"github.com/orkspace/orkestra/cmd/orkestra/render"
+	"github.com/orkspace/orkestra/cmd/orkestra/status"
+	"github.com/orkspace/orkestra/cmd/orkestra/tree"
+	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/cmd/orkestra/version"
+	"github.com/orkspace/orkestra/cmd/orkestra/webhook"
+	"github.com/orkspace/orkestra/engine/hook"
+)
+
+// Options are what is compiled in.
+type Options struct {
+	// Code has the Go functions that boxes may name in spec.reconciler. Default: none.
+	Code *hook.Registry
+}
+
+// Main runs the command that the arguments of the process name, until it ends or the process is told to stop, and ends the process with its
+// code: 0, 1 for a failure, 2 for wrong use.
+func Main(o Options) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := exit.Run(ctx, NewCommand(o), os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// NewCommand makes the command with all that are below it.
+func NewCommand(o Options) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "orkestra",
+		Short:         "Turn YAML into Kubernetes operators",
+		Long:          "Orkestra turns an OperatorBox, a YAML object, into a running Kubernetes operator for a CRD.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version.Get().Version,
+		// No Args: cobra then says of an unknown command what was meant, before it stumbles over that command's flags.
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(), manager.NewCommand(o.Code), rbac.NewCommand(), render.NewCommand(),
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand(), webhook.NewCommand())
+	return root
+}

@@ -295,6 +295,9 @@ func TestPlaces(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(p.children).To(gomega.HaveLen(1))
 			g.Expect(plan.MayHaveMade(r.Stored, p.children[0])).To(gomega.BeTrue(), "it is found again after a restart")
+			unnoted := r.Stored.DeepCopy()
+			unnoted.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedSince: "2026-01-01T00:00:00Z"})
+			g.Expect(plan.MayHaveMade(unnoted, p.children[0])).To(gomega.BeTrue(), "also where an older version has noted nothing")
 		})
 	}
 }
@@ -412,9 +415,14 @@ func TestGoingBackCallsOnReconcileAlone(t *testing.T) {
 		},
 	}, listed, `rollBackOnError: true`)
 	p := newPorts()
-	r := plan.NewRunTo(snapshotOf(website(t, "image: good")), website(t, "image: bad"), now, p.ports())
-	g.Expect(plan.GoBack(t.Context(), r)).To(gomega.Succeed())
-	g.Expect(called).To(gomega.Equal([]string{"good"}))
+	active := website(t, "image: bad")
+	active.SetAnnotations(map[string]string{v1alpha1.AnnotationActiveSince: "2026-01-01T00:00:00Z"})
+	for _, stored := range []*unstructured.Unstructured{website(t, "image: bad"), active} {
+		called = nil
+		r := plan.NewRunTo(snapshotOf(website(t, "image: good")), stored, now, p.ports())
+		g.Expect(plan.GoBack(t.Context(), r)).To(gomega.Succeed())
+		g.Expect(called).To(gomega.Equal([]string{"good"}))
+	}
 	g.Expect(p.children[0].Object["data"]).To(gomega.Equal(map[string]any{"image": "good"}))
 }
 

@@ -368,6 +368,22 @@ func TestOnDeleteComesAfterTheCleanUpOfTheBox(t *testing.T) {
 	g.Expect(called).To(gomega.Equal(before), "it is not called again while the children go")
 }
 
+// TestOnDeleteIsCalledOnce also where the box has no onDelete: its children go, and it would not find them.
+func TestOnDeleteIsCalledOnce(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	called := 0
+	plan := hooked(t, untyped{OnDelete: func(context.Context, *call) error { called++; return nil }}, listed, `workers: 1`)
+	p.put(configMapKind, "a", "hook#a")
+	p.delete = p.holdChild
+	r, err := p.run(plan, deleted(t, v1alpha1.Finalizer))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.ContainElement("delete ConfigMap/a"))
+	_, err = p.run(plan, r.Stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(called).To(gomega.Equal(1))
+}
+
 // TestSkipCleanupSkipsOnDelete.
 func TestSkipCleanupSkipsOnDelete(t *testing.T) {
 	g := gomega.NewWithT(t)

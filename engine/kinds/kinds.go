@@ -141,9 +141,6 @@ func Lookup(key string) (Kind, bool) {
 	return k, ok
 }
 
-// Manifests is what stands for objects that are given whole, of whatever kind.
-func Manifests() Kind { return table[keyResources] }
-
 // Named gives the kind of Kubernetes that a key stands for by its name, such as StatefulSet.
 func Named(kind string) (schema.GroupVersionKind, bool) {
 	for _, k := range table {

@@ -22,7 +22,8 @@ func (c *compiler) byHook() *Declaration {
 		return nil
 	}
 	at := field.NewPath("spec", "reconciler", "hooks")
-	d := &Declaration{ID: HookID, Explicit: true, Where: at.String(), Phase: OnReconcile, Kind: kinds.Manifests(), Loop: &Loop{}}
+	manifests, _ := kinds.Lookup("resources") // it is always there
+	d := &Declaration{ID: HookID, Explicit: true, Where: at.String(), Phase: OnReconcile, Kind: manifests, Loop: &Loop{}}
 	d.Coded, d.Whole, d.UsesChildren = true, true, true
 	d.Gate = c.gate
 	for i, in := range c.Spec.Reconciler.Hooks.Resources {

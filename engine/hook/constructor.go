@@ -63,8 +63,8 @@ func constructorOf(function any) (Constructor, error) {
 	if !t.Out(0).Implements(reflect.TypeFor[reconcile.Reconciler]()) || t.NumOut() == 2 && !fails {
 		return nil, fmt.Errorf("%w; found %s", errNoReconciler, t)
 	}
-	for i := range t.NumIn() {
-		if _, known := argumentOf(t.In(i), &Environment{}); !known {
+	for in := range t.Ins() {
+		if _, known := argumentOf(in, &Environment{}); !known {
 			return nil, fmt.Errorf("%w; found %s", errNoReconciler, t)
 		}
 	}
@@ -75,10 +75,10 @@ func constructorOf(function any) (Constructor, error) {
 		}
 		out := f.Call(in)
 		if fails && !out[1].IsNil() {
-			err, _ := out[1].Interface().(error)
+			err, _ := reflect.TypeAssert[error](out[1])
 			return nil, err
 		}
-		made, _ := out[0].Interface().(reconcile.Reconciler)
+		made, _ := reflect.TypeAssert[reconcile.Reconciler](out[0])
 		if made == nil {
 			return nil, fmt.Errorf("%s gives no reconciler", t)
 		}

@@ -67,7 +67,7 @@ func (f *Function) Kind() schema.GroupVersionKind {
 	if f.Type == nil {
 		return schema.GroupVersionKind{}
 	}
-	obj, isObject := reflect.New(f.Type).Interface().(runtime.Object)
+	obj, isObject := reflect.TypeAssert[runtime.Object](reflect.New(f.Type))
 	if !isObject {
 		return schema.GroupVersionKind{}
 	}
@@ -148,7 +148,7 @@ func AddHooks[T client.Object](r *Registry, name string, function func() Hooks[T
 			continue
 		}
 		f.calls[phase] = func(ctx context.Context, resource map[string]any, c Cycle) error {
-			into, ok := reflect.New(resourceType.Elem()).Interface().(T)
+			into, ok := reflect.TypeAssert[T](reflect.New(resourceType.Elem()))
 			if !ok {
 				return fmt.Errorf("%s can't be made", resourceType)
 			}

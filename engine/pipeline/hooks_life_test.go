@@ -458,7 +458,7 @@ func TestAThousandAndOneChildren(t *testing.T) {
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("at most 1000 children")))
 }
 
-// TestAJobOfAHookIsWaitedFor, and its neighbours of other kinds are as they should be at once.
+// TestAJobOfAHookIsWaitedFor, and its neighbors of other kinds are as they should be at once.
 func TestAJobOfAHookIsWaitedFor(t *testing.T) {
 	g := gomega.NewWithT(t)
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "j"}, "spec": map[string]any{}}}

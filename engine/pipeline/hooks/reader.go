@@ -51,7 +51,7 @@ func (r *reader) List(ctx context.Context, gvk schema.GroupVersionKind, options 
 func (r *reader) Secret(ctx context.Context, name, key string) (string, error) {
 	namespace := r.c.Home()
 	if namespace == "" {
-		return "", fmt.Errorf("Secret %q: a cluster-scoped resource has no namespace to read it from", name) //nolint:staticcheck // a kind is a name
+		return "", fmt.Errorf("Secret %q: a cluster-scoped resource has no namespace to read it from", name)
 	}
 	if err := r.watch(ctx, compile.SecretKind, namespace, name); err != nil {
 		return "", err
@@ -62,11 +62,11 @@ func (r *reader) Secret(ctx context.Context, name, key string) (string, error) {
 	}
 	encoded, found, _ := unstructured.NestedString(secret.Object, "data", key) // another type is no value
 	if !found {
-		return "", fmt.Errorf("Secret %q has nothing under the key %q", namespace+"/"+name, key) //nolint:staticcheck // a kind is a name
+		return "", fmt.Errorf("Secret %q has nothing under the key %q", namespace+"/"+name, key)
 	}
 	value, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return "", fmt.Errorf("Secret %q: the value of the key %q is not in base64", namespace+"/"+name, key) //nolint:staticcheck // a kind is a name
+		return "", fmt.Errorf("Secret %q: the value of the key %q is not in base64", namespace+"/"+name, key)
 	}
 	return string(value), nil
 }

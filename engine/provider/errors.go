@@ -20,7 +20,7 @@ const (
 	Invalid Class = "Invalid"
 	// NotOwned says that the resource is somebody else's.
 	NotOwned Class = "NotOwned"
-	// NotFound says that the resource is not there.
+	// NotFound says that the resource is not there, or what it is part of, such as a hosted zone: the message says which.
 	NotFound Class = "NotFound"
 	// InUse says that the resource can't be deleted now, such as a bucket that is not empty.
 	InUse Class = "InUse"

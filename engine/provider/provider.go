@@ -6,6 +6,7 @@ package provider
 
 import (
 	"context"
+	"net"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -30,6 +31,17 @@ type Kind struct {
 	Outputs apiextensionsv1.JSONSchemaProps
 	// Credentials are the keys that the Secret of the credentials has. Empty: the kind takes none.
 	Credentials []Key
+	// WebIdentity says that the kind takes a token of a ServiceAccount in place of a Secret.
+	WebIdentity bool
+	// Audience is for whom such a token is, such as sts.amazonaws.com. A kind that takes a token has one: without it, the token would be one
+	// for the API server.
+	Audience string
+	// NeedsEndpoint says that the service has no public address: a box has to name the endpoint.
+	NeedsEndpoint bool
+	// Secrets are the fields of what is declared that name a key of a Secret, such as passwordSecretRef. What such a field holds is
+	// {name, key}, and its schema says so. The caller reads the Secret in the resource's namespace and hands the value over in
+	// Request.Secrets. Until it is there, the driver is not asked, but for deletion, which needs no value.
+	Secrets []string
 	// SecretOutputs names the outputs that are secrets. They are readable where the data of Secrets is, and nowhere else.
 	SecretOutputs []string
 	// Driver makes, reads and deletes the resources.
@@ -47,14 +59,19 @@ type Key struct {
 // Driver makes, reads and deletes resources of one kind. It must be idempotent: the process may end between a call and its answer, and the
 // call is then made again with the same Token. It is safe for concurrent use, starts no goroutine that outlives a call, and obeys the
 // deadline of its context. Its errors are an *Error, or those of the context.
+//
+// Observe is asked first, before there is a Token. Where it says NotFound, the Token is drawn and kept together with the fact that nothing
+// was there (Absent), and only then Ensure is called. Where it finds the resource, the Token is kept without Absent.
 type Driver interface {
 	// Ensure makes the resource, or changes it to what is declared. It sends nothing that changes anything where nothing differs. It takes
 	// no resource that Owner has not made, unless Adopt says so and nobody owns it: NotOwned otherwise.
 	Ensure(ctx context.Context, r *Request) (*Observed, error)
-	// Observe reads the resource and changes nothing. Differs says where it is not as declared. One that is not there is a NotFound.
+	// Observe reads the resource and changes nothing. Differs says where it is not as declared. One that is not there is a NotFound, one
+	// that Owner has not made a NotOwned, unless Adopt says that it may be taken over.
 	Observe(ctx context.Context, r *Request) (*Observed, error)
 	// Delete deletes the resource where Owner has made it, and says whether it is gone. One that is not there, or that somebody else
-	// owns, is gone. One that must not be deleted, since it is not empty, is an InUse.
+	// owns, is gone. One that must not be deleted, since it is not empty, is an InUse. What takes many requests is done in parts: not gone,
+	// without an error, means that the call has deleted something and is to be made again.
 	Delete(ctx context.Context, r *Request) (gone bool, err error)
 }
 
@@ -64,9 +81,17 @@ type Request struct {
 	Owner Owner
 	// Token is drawn before the resource is made and kept for as long as it lives: the idempotency token of what makes it.
 	Token string
-	// Declared is what the box declares, which fits the schema. For Delete, only the fields of Identity are sure to be there, with those
-	// that the driver has put into Observed.Noted.
+	// Absent says that the resource was not there when the Token was drawn. What is there later without the mark of an owner has been made
+	// in between: by a call of ours whose answer was lost, most likely. Drivers use it where a service can't make and mark at once.
+	Absent bool
+	// Declared is what the box declares, which fits the schema, as JSON is decoded: map[string]any, []any, string, bool, int64, float64.
+	// Fields that are not declared are absent; defaults of the schema are filled in. For Delete, only the fields of Identity are sure to be
+	// there: what else it needs, the driver has put into Observed.Noted.
 	Declared map[string]any
+	// Secrets are what the fields named by Kind.Secrets stand for, by field.
+	Secrets map[string]Secret
+	// Noted is what the last Ensure that succeeded has put into Observed.Noted; nil: none did, or it has put nothing there.
+	Noted map[string]string
 	// Endpoint is the base URL of the service; empty: the public one.
 	Endpoint string
 	// Credentials are the values of the Secret, by key; nil: none are given, or a token is.
@@ -77,6 +102,17 @@ type Request struct {
 	Adopt bool
 	// HTTP sends the requests. It refuses addresses that boxes may not reach, and bounds the answers.
 	HTTP HTTPClient
+	// Dial connects a driver whose service does not speak HTTP. It refuses addresses that boxes may not reach. A driver has no other way out.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Secret is a value of a Secret.
+type Secret struct {
+	// Value of the key.
+	Value string
+	// Version is another one whenever the value may be, such as UID and resource version of the Secret. A driver that can't read back what it
+	// has set compares it with the one that it has noted in the service, so that a rotated password is set again. It tells nothing of Value.
+	Version string
 }
 
 // Owner is a custom resource.
@@ -107,6 +143,7 @@ type Observed struct {
 	Differs []string
 	// Created says that Ensure has made the resource.
 	Created bool
-	// Noted is kept beside the token, for Delete; nil: nothing more than Identity is needed.
+	// Noted is kept beside the token, for the next calls, in place of what was kept before; it is short, and holds no secret. Only that of
+	// Ensure counts; nil: there is nothing to note.
 	Noted map[string]string
 }

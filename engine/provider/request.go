@@ -1,0 +1,64 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxMessage bounds what a service can put into a status.
+const maxMessage = 500
+
+// Decode writes what is declared into a struct with JSON tags. A field that the struct lacks, or a value of another type, is an Invalid.
+func (r *Request) Decode(into any) error {
+	text, err := json.Marshal(r.Declared)
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(into)
+	}
+	if err != nil {
+		return &Error{Class: Invalid, Operation: "Declared", Message: fmt.Sprintf("what is declared can't be read: %v", err)}
+	}
+	return nil
+}
+
+// Has says whether a field is declared.
+func (r *Request) Has(field string) bool {
+	_, ok := r.Declared[field]
+	return ok
+}
+
+// Line makes one short line of what a service says, without the values of credentials and secrets: services repeat what they were sent.
+func (r *Request) Line(text string) string {
+	hidden := slices.Collect(maps.Values(r.Credentials))
+	for _, secret := range r.Secrets {
+		hidden = append(hidden, secret.Value)
+	}
+	if r.WebIdentity != nil {
+		hidden = append(hidden, r.WebIdentity.Token)
+	}
+	// The longest first: one may be part of another.
+	slices.SortFunc(hidden, func(a, b string) int { return len(b) - len(a) })
+	for _, value := range hidden {
+		if value != "" {
+			text = strings.ReplaceAll(text, value, "[hidden]")
+		}
+	}
+	line := strings.Join(strings.Fields(text), " ")
+	if len(line) <= maxMessage {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxMessage], "") + "…"
+}
+
+// String names the owner as people know it: the box, and the custom resource.
+func (o Owner) String() string {
+	if o.Namespace == "" {
+		return fmt.Sprintf("%s of the box %s", o.Name, o.Box)
+	}
+	return fmt.Sprintf("%s/%s of the box %s", o.Namespace, o.Name, o.Box)
+}

@@ -48,6 +48,7 @@ const (
 const (
 	ReasonWaitingForDependency = "WaitingForDependency" // a box in dependsOn is not there yet
 	ReasonWaitingForCross      = "WaitingForCross"      // a required cross target is absent
+	ReasonWaitingForProvider   = "WaitingForProvider"   // what a provider makes is not there yet, or its service asks to wait
 	ReasonWaitingForTarget     = "WaitingForTarget"     // the object that a patch is for is absent
 	ReasonWaitingForRelease    = "WaitingForRelease"    // another box still holds an object of others
 	ReasonWaitingForHook       = "WaitingForHook"       // a hook waits for something
@@ -80,6 +81,8 @@ const (
 	ReasonCleanupFailed    = "CleanupFailed"    // a clean-up Job failed
 	ReasonChildFailed      = "ChildFailed"      // a child has failed, and does not mend itself
 	ReasonHeld             = "Held"             // rolled back and held
+	ReasonProviderRefused  = "ProviderRefused"  // the service of a provider refuses what is declared
+	ReasonProviderDenied   = "ProviderDenied"   // the service of a provider does not take the credentials
 	ReasonExternalFailed   = "ExternalFailed"   // an external call fails in a way that a retry can't mend
 )
 
@@ -114,6 +117,9 @@ const (
 	ReasonRecovered      = "Recovered"      // a box or a resource that failed succeeds again
 	ReasonRolledBack     = "RolledBack"     // the children of a resource are those of its last good spec again
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
+	ReasonProviderMade   = "ProviderMade"   // a provider has made, or changed, a resource
+	ReasonProviderGone   = "ProviderGone"   // a provider has deleted a resource
+	ReasonProviderLeft   = "ProviderLeft"   // what a provider has made was left where it is
 	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
 	ReasonHookEvent      = "HookEvent"      // a hook tells something, without a reason of its own
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again

@@ -225,27 +225,38 @@ const (
 
 // UnmarshalJSON reads the common fields into their types and keeps all others in Short.
 func (d *Declaration) UnmarshalJSON(b []byte) error {
-	var common CommonFields
+	common, short, err := readShort[CommonFields](b)
+	if err != nil {
+		return err
+	}
+	d.CommonFields, d.Short = common, short
+	return nil
+}
+
+// MarshalJSON writes the common and the short fields side by side.
+func (d Declaration) MarshalJSON() ([]byte, error) { return writeShort(d.CommonFields, d.Short) }
+
+// readShort reads the fields of a type, and gives all others as they are written.
+func readShort[T any](b []byte) (common T, rest map[string]apiextensionsv1.JSON, err error) {
 	if err := json.Unmarshal(b, &common); err != nil {
-		return fmt.Errorf("reading a declaration: %w", err)
+		return common, nil, fmt.Errorf("reading a declaration: %w", err)
 	}
 	var all map[string]apiextensionsv1.JSON
 	if err := json.Unmarshal(b, &all); err != nil {
-		return fmt.Errorf("reading a declaration: %w", err)
+		return common, nil, fmt.Errorf("reading a declaration: %w", err)
 	}
-	for _, name := range commonFieldNames(reflect.TypeFor[CommonFields]()) {
+	for _, name := range commonFieldNames(reflect.TypeFor[T]()) {
 		delete(all, name)
 	}
 	if len(all) == 0 {
 		all = nil
 	}
-	d.CommonFields, d.Short = common, all
-	return nil
+	return common, all, nil
 }
 
-// MarshalJSON writes the common and the short fields side by side.
-func (d Declaration) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(d.CommonFields)
+// writeShort writes the fields of a type, and others beside them.
+func writeShort(common any, rest map[string]apiextensionsv1.JSON) ([]byte, error) {
+	b, err := json.Marshal(common)
 	if err != nil {
 		return nil, fmt.Errorf("writing a declaration: %w", err)
 	}
@@ -253,7 +264,7 @@ func (d Declaration) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, fmt.Errorf("writing a declaration: %w", err)
 	}
-	for name, v := range d.Short {
+	for name, v := range rest {
 		all[name] = v.Raw
 	}
 	return json.Marshal(all)

@@ -61,6 +61,8 @@ const (
 	AnnotationHookGeneration = GroupName + "/hook-generation"
 	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch, and what a forced one has taken.
 	AnnotationPatches = GroupName + "/patches"
+	// AnnotationProviders lists, as JSON, what a resource has made by providers, each with the token that the service keeps as well.
+	AnnotationProviders = GroupName + "/providers"
 	// AnnotationDeclaration is the id of the declaration that a child stands for.
 	AnnotationDeclaration = GroupName + "/declaration"
 	// AnnotationApplied is the hash of the rendered object that was last applied to a child.

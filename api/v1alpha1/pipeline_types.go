@@ -63,11 +63,9 @@ type PipelineSpec struct {
 	// +optional
 	Deletion *DeletionSpec `json:"deletion,omitempty"`
 
-	// Providers holds resources of compiled-in providers, by provider name. Not supported yet: this version refuses it.
-	// +kubebuilder:validation:Type=object
-	// +kubebuilder:pruning:PreserveUnknownFields
+	// Providers makes what is not in the cluster, such as buckets and databases, by the providers that are compiled into the manager.
 	// +optional
-	Providers *apiextensionsv1.JSON `json:"providers,omitempty"`
+	Providers ProviderResources `json:"providers,omitempty"`
 
 	// Status says what is written to the status of a resource.
 	// +optional

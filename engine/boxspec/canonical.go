@@ -3,6 +3,7 @@ package boxspec
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,8 @@ func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	s := &out.Spec
 	s.Namespaces, s.AnnotationSelector = orZero(s.Namespaces), orNil(s.AnnotationSelector)
 	s.Selector, s.Normalize, s.Mutation, s.Validation = orNil(s.Selector), orNil(s.Normalize), orNil(s.Mutation), orNil(s.Validation)
-	s.Providers, s.APITypes = orAbsent(s.Providers, "[]"), orNil(s.APITypes)
+	maps.DeleteFunc(s.Providers, func(_ string, all v1alpha1.ProviderResourceList) bool { return len(all) == 0 })
+	s.Providers, s.APITypes = orZero(s.Providers), orNil(s.APITypes)
 	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})
 	if s.Deletion != nil && s.Deletion.Children == v1alpha1.DeletedByCollector {
 		s.Deletion.Children = "" // to write a default and to leave it out is one box

@@ -1,7 +1,9 @@
 package boxspec
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -14,6 +16,43 @@ type Places struct {
 	Literal []string
 	// Templated says that a template may lead to others.
 	Templated bool
+	// Accesses are the ways in which providers are asked.
+	Accesses []Access
+}
+
+// Access is how a provider is asked: where, and with which credentials, as they are written.
+type Access struct {
+	// Provider that is asked, at the Endpoint.
+	Provider, Endpoint string
+	// Secret of the credentials, and where it is; empty: none is read.
+	Secret, SecretNamespace string
+	// ServiceAccount whose token is sent, and the role that it stands for; empty: none is.
+	ServiceAccount, RoleARN string
+}
+
+// Sends says whether anything is sent that is not known to all, or to another place than the usual one.
+func (a Access) Sends() bool { return a.Endpoint != "" || a.Secret != "" || a.ServiceAccount != "" }
+
+// accessOf gives how a resource of a provider is asked for.
+func accessOf(name string, in *v1alpha1.ProviderResource) Access {
+	a := Access{Provider: name, Endpoint: in.Endpoint}
+	if c := in.Credentials; c != nil && c.SecretRef != nil {
+		a.Secret, a.SecretNamespace = c.SecretRef.Name, c.SecretRef.Namespace
+	}
+	if c := in.Credentials; c != nil && c.WebIdentity != nil {
+		a.ServiceAccount, a.RoleARN = c.WebIdentity.ServiceAccountName, c.WebIdentity.RoleARN
+	}
+	return a
+}
+
+// Allows says whether one of the specs asks a provider in a way. The name of a Secret that a template makes may be any.
+func (p Places) Allows(wanted Access) bool {
+	return slices.ContainsFunc(p.Accesses, func(known Access) bool {
+		if expr.IsTemplate(known.Secret) && wanted.Secret != "" {
+			known.Secret = wanted.Secret
+		}
+		return known == wanted
+	})
 }
 
 // PlacesOf gives the places of a spec as it is written: kept revisions need not compile any more.
@@ -30,14 +69,21 @@ func PlacesOf(spec *v1alpha1.OperatorBoxSpec) Places {
 			p.Literal = append(p.Literal, namespace)
 		}
 	}
-	return p
+	for name, list := range spec.Providers {
+		for i := range list {
+			p.Accesses = append(p.Accesses, accessOf(name, &list[i]))
+		}
+	}
+	return p.With(Places{})
 }
 
 // With gives the places of both.
 func (p Places) With(other Places) Places {
 	literal := slices.Concat(p.Literal, other.Literal)
 	slices.Sort(literal)
-	return Places{Literal: slices.Compact(literal), Templated: p.Templated || other.Templated}
+	accesses := slices.Concat(p.Accesses, other.Accesses)
+	slices.SortFunc(accesses, func(a, b Access) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return Places{Literal: slices.Compact(literal), Templated: p.Templated || other.Templated, Accesses: slices.Compact(accesses)}
 }
 
 // NamespaceOf is the namespace of a declaration, or of its manifest, as written; empty for the resource's own.

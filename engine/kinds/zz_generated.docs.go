@@ -238,6 +238,26 @@ var apiDocs = map[string]typeDoc{
 			"startup":   {text: "The other two wait until it succeeds.", standard: "", example: "startup: {exec: {command: [/app/ready]}, failureThreshold: 30}"},
 		},
 	},
+	"ProviderCredentials": {
+		text: "ProviderCredentials say with which credentials a provider is asked: those of a Secret, or a token of a ServiceAccount.",
+		fields: map[string]fieldDoc{
+			"secretRef":   {text: "Names the Secret that holds them. The kind of the resource says under which keys.", standard: "", example: ""},
+			"webIdentity": {text: "Has the service give credentials for a token of a ServiceAccount.", standard: "", example: ""},
+		},
+	},
+	"ProviderFields": {
+		text: "ProviderFields are the fields that the resources of every provider have.",
+		fields: map[string]fieldDoc{
+			"id":             {text: "Names the resource: templates read its outputs below .providers.<id>.", standard: "", example: ""},
+			"credentials":    {text: "With which the provider is asked.", standard: "none are sent", example: ""},
+			"endpoint":       {text: "The base URL of the service, without a template. It must be reachable by the rules for external calls.", standard: "the public one", example: ""},
+			"whenFalse":      {text: "What happens to what is there while the gate is false: Keep or Delete.", standard: "Keep for gates that wait, else Delete", example: ""},
+			"optional":       {text: "Resources hold nothing back while their gate waits.", standard: "false", example: ""},
+			"forEach":        {text: "Makes one resource for each item.", standard: "", example: ""},
+			"deletionPolicy": {text: "What happens when no declaration stands for it any more, or the custom resource is deleted: Delete or Orphan.", standard: "Delete", example: ""},
+			"adopt":          {text: "Whether one that is there, and that nobody owns, is taken over: Never or IfUnowned.", standard: "Never", example: ""},
+		},
+	},
 	"ResourceQuotaFields": {
 		text: "Makes `v1` ResourceQuotas.",
 		fields: map[string]fieldDoc{
@@ -292,6 +312,13 @@ var apiDocs = map[string]typeDoc{
 			"type":      {text: "Type of the Secret, which can't be changed any more. Kubernetes asks for certain keys in the types that it knows.", standard: "Opaque, Kubernetes' own", example: "type: kubernetes.io/basic-auth"},
 			"data":      {text: "Text by key, as it is: base64 is not for you to make. Numbers and booleans become text; bytes come from `b64dec`.", standard: "", example: "data: {username: app, dsn: \"postgres://app@{{ .spec.host }}/app\"}"},
 			"immutable": {text: "The content can't be changed any more; to change it, give the Secret another name.", standard: "false, Kubernetes' own", example: "immutable: true"},
+		},
+	},
+	"SecretReference": {
+		text: "SecretReference names a Secret.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "Name of the Secret; may be a template.", standard: "", example: ""},
+			"namespace": {text: "Namespace of the Secret, without a template.", standard: "the resource's", example: ""},
 		},
 	},
 	"ServiceAccountFields": {
@@ -358,6 +385,13 @@ var apiDocs = map[string]typeDoc{
 			"valueType": {text: "The type both sides are converted to.", standard: "the field's own type", example: ""},
 			"negate":    {text: "Turns the result round.", standard: "", example: ""},
 			"cel":       {text: "An expression that yields a bool.", standard: "", example: ""},
+		},
+	},
+	"WebIdentity": {
+		text: "WebIdentity is a ServiceAccount in the namespace of the resource, and the role that its token stands for. The token is made as the account of the box, or as the manager, which counts as granting rights.",
+		fields: map[string]fieldDoc{
+			"serviceAccountName": {text: "Names the ServiceAccount, without a template.", standard: "", example: ""},
+			"roleARN":            {text: "The role that is assumed, without a template.", standard: "", example: ""},
 		},
 	},
 }

@@ -52,6 +52,8 @@ type Recorder struct {
 
 	loads            *loads
 	watches          *watches
+	providerCalls    *prometheus.CounterVec
+	providerTimes    *prometheus.HistogramVec
 	externalRequests *prometheus.CounterVec
 	externalTimes    *prometheus.HistogramVec
 }
@@ -78,11 +80,13 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		states: gauge("orkestra_health_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
 		children: counter("orkestra_children_total",
 			"Writes of children by action: created, changed, corrected, adopted, replaced or pruned", labelBox, "action"),
-		panics:    counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
-		rollbacks: counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
-		policies:  gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
-		loads:     newLoads(),
-		watches:   newWatches(),
+		panics:        counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
+		rollbacks:     counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
+		policies:      gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
+		loads:         newLoads(),
+		watches:       newWatches(),
+		providerCalls: newProviderCalls(),
+		providerTimes: newProviderTimes(),
 		externalRequests: counter("orkestra_external_requests_total",
 			"External requests of a box by the status code of the answer: also cached, held (not sent) or none (no answer)", labelBox, "code"),
 		externalTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -194,6 +198,42 @@ func (r *Recorder) ExternalRequested(box, code string, took time.Duration) {
 	}
 }
 
+// ProviderCall is one call of a driver of a provider.
+type ProviderCall struct {
+	// Box that it was made for; Provider and Kind that were called; Operation is ensure, observe or delete.
+	Box, Provider, Kind, Operation string
+	// Result is success, waiting, held, none, or the class of the error in small letters.
+	Result string
+	// Took is the time that it took.
+	Took time.Duration
+}
+
+// newProviderCalls counts calls of drivers. Its labels are bounded by what boxes declare.
+func newProviderCalls() *prometheus.CounterVec {
+	return counter("orkestra_provider_calls_total",
+		"Calls of a provider's drivers by operation and result: success, waiting, held (not sent), none (no answer) or a class of failure",
+		labelBox, "provider", "kind", "operation", labelResult)
+}
+
+func newProviderTimes() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "orkestra_provider_call_duration_seconds",
+		Help:    "Time that calls of a provider's drivers took that were sent",
+		Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 60},
+	}, []string{labelBox, "provider"})
+}
+
+// ProviderCalled counts one call.
+func (r *Recorder) ProviderCalled(c ProviderCall) {
+	if r == nil {
+		return
+	}
+	r.providerCalls.WithLabelValues(c.Box, c.Provider, c.Kind, c.Operation, c.Result).Inc()
+	if c.Result != CodeHeld {
+		r.providerTimes.WithLabelValues(c.Box, c.Provider).Observe(c.Took.Seconds())
+	}
+}
+
 // Policy notes whether an admission policy is in force that the manager relies on.
 func (r *Recorder) Policy(name string, installed bool) {
 	if r == nil {
@@ -231,7 +271,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
-		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads,
+		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.providerCalls, r.providerTimes,
 	}
 }
 

@@ -26,6 +26,7 @@ func recordAll(r *Recorder, box string) {
 	r.Panicked(box)
 	r.ExternalRequested(box, "200", time.Second)
 	r.ExternalRequested(box, CodeHeld, time.Second)
+	r.ProviderCalled(ProviderCall{Box: box, Provider: "p", Kind: "k", Operation: "ensure", Result: ResultSuccess, Took: time.Second})
 }
 
 // boxes counts the series of each box.

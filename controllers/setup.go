@@ -36,6 +36,7 @@ import (
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
@@ -68,6 +69,8 @@ type Options struct {
 	ExternalAllow []string
 	// ExternalOnly names the only hosts, or host:port, that external calls may reach. Default: all may.
 	ExternalOnly []string
+	// Providers make what boxes declare outside of the cluster. Default: there are none.
+	Providers *provider.Registry
 	// RequirePolicies names the admission policies that the manager relies on, as package config/policies does. Default: none.
 	RequirePolicies []string
 	// EgressRules add to both for certain boxes and accounts. Default: none.
@@ -95,6 +98,9 @@ func withDefaults(o Options) (Options, error) {
 		o.Clock = clock.RealClock{}
 	}
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
+	if o.Providers == nil {
+		o.Providers = provider.NewRegistry()
+	}
 	if len(o.BoxNamespaces) == 0 {
 		o.BoxNamespaces = []string{o.Namespace}
 	}
@@ -130,7 +136,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
 	compiling := &compiler.Compiler{
 		Client: c, CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code,
+		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers,
 		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
 	plans := revision.NewPlans(revisions, compiling)

@@ -108,6 +108,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		Finder:   &release.Finder{Namespaces: b.namespaces, Marker: apply.NewMarker(clients.manager), Lives: b.lives, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}, Cache: b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
 	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
+	b.release.Provided = b.cycles
 	return b, nil
 }
 

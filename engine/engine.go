@@ -28,7 +28,6 @@ import (
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/expr/budget"
-	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/lifecycle"
 	"github.com/orkspace/orkestra/engine/monitor"
@@ -103,7 +102,7 @@ func New(config Config) (*Engine, error) {
 	}
 	e.mapper = discovery.NewMapper(config.Mapper, config.Clock, config.Discover, e.kindsChanged)
 	e.config.Mapper = e.mapper
-	e.calls = &cycle.Calls{Client: external.New(config.Egress, config.Clock), Clock: config.Clock, Metrics: config.Metrics}
+	e.calls = cycle.NewCalls(config.Egress, config.Clock, config.Metrics)
 	e.kinds = discovery.NewKinds(dyn, e.mapper)
 	e.comparer = drift.NewComparer(e.kinds.Schema)
 	e.children = watch.NewChildren(e.config.watch(e.dynamic, e.panicked), e.childChanged)
@@ -266,7 +265,7 @@ func (e *Engine) Remove(name string) {
 	e.mu.Unlock()
 	if b != nil {
 		b.stop(e.config.Clock.After(e.config.ShutdownTimeout))
-		e.calls.Client.Forget(name)
+		e.calls.Forget(name)
 		e.config.Metrics.Forget(name)
 		e.boxChanged(name)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/revision"
 )
 
@@ -35,6 +36,8 @@ type Compiler struct {
 	AllowGrantingKinds bool
 	// Code has the functions that are compiled into the manager. nil: it is not known which.
 	Code *hook.Registry
+	// Providers are those that the manager has. nil: that is not known.
+	Providers *provider.Registry
 	// Restricted says whether the operator names the only hosts that the external calls of a box may reach. nil: of none.
 	Restricted func(box *v1alpha1.OperatorBox) bool
 }
@@ -43,7 +46,7 @@ type Compiler struct {
 func (c *Compiler) Env(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD) pipeline.Env {
 	return pipeline.Env{
 		FormerPlaces: c.formerPlaces(ctx, box.Name), Elders: c.Elders(ctx, box),
-		CRD: crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, Code: c.Code, ExternalOnly: c.Restricted != nil && c.Restricted(box),
+		CRD: crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, Code: c.Code, Providers: c.Providers, ExternalOnly: c.Restricted != nil && c.Restricted(box),
 		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps {
 			if crd := c.crdOf(ctx, name); crd != nil {
 				return crd.Schema

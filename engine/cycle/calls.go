@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -18,10 +21,17 @@ import (
 type Calls struct {
 	// Client sends the calls.
 	Client *external.Client
+	// Providers are called through it.
+	Providers *provision.Client
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+}
+
+// NewCalls makes what calls whatever the rules let through. A nil recorder records nothing.
+func NewCalls(egress *external.Egress, clk clock.PassiveClock, recorder *metrics.Recorder) *Calls {
+	return &Calls{Client: external.New(egress, clk), Providers: provision.NewClient(egress, clk), Clock: clk, Metrics: recorder}
 }
 
 // Call implements pipeline.Caller.
@@ -33,6 +43,75 @@ func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer
 		c.Metrics.ExternalRequested(r.Box, codeOf(answer, err), c.Clock.Since(began))
 	}
 	return answer, err
+}
+
+// CallProvider calls a driver, and measures it.
+func (c *Calls) CallProvider(ctx context.Context, call *provision.Call) (provision.Answer, error) {
+	began := c.Clock.Now()
+	answer, err := c.Providers.Call(ctx, call)
+	if ctx.Err() == nil || err == nil {
+		c.Metrics.ProviderCalled(metrics.ProviderCall{
+			Box: call.Box, Provider: call.Provider, Kind: call.Kind, Operation: string(call.Operation), Result: resultOf(answer, err), Took: c.Clock.Since(began),
+		})
+	}
+	return answer, err
+}
+
+// Forget drops what is known for a box that does not run any more.
+func (c *Calls) Forget(box string) {
+	c.Client.Forget(box)
+	c.Providers.Forget(box)
+}
+
+// resultOf gives the metrics label "result" of a call to a driver: a word of a fixed list.
+func resultOf(answer provision.Answer, err error) string {
+	failure, ok := errors.AsType[*provider.Error](err)
+	switch {
+	case errors.As(err, new(*provision.HeldError)):
+		return metrics.CodeHeld
+	case ok:
+		return strings.ToLower(string(failure.Class))
+	case err != nil:
+		return metrics.CodeNone
+	case answer.Observed != nil && answer.Observed.Waiting != "":
+		return metrics.ResultWaiting
+	default:
+		return metrics.ResultSuccess
+	}
+}
+
+// Callers make the calls of the cycles.
+type Callers interface {
+	pipeline.Caller
+	// CallProvider calls a driver.
+	CallProvider(ctx context.Context, call *provision.Call) (provision.Answer, error)
+}
+
+// yieldingProviders is yieldingCaller for the drivers of providers, with what is remembered for the resource.
+type yieldingProviders struct {
+	next   Callers
+	slot   *worker.Slot
+	memory *provision.Memory
+}
+
+var _ pipeline.Providers = yieldingProviders{}
+
+// Call implements pipeline.Providers.
+func (y yieldingProviders) Call(ctx context.Context, call *provision.Call) (provision.Answer, error) {
+	y.slot.Leave()
+	answer, err := y.next.CallProvider(ctx, call)
+	if !y.slot.Take(ctx) && err == nil {
+		return provision.Answer{}, lateAnswer(ctx, y.slot)
+	}
+	return answer, err
+}
+
+// Memory implements pipeline.Providers.
+func (y yieldingProviders) Memory() *provision.Memory { return y.memory }
+
+// lateAnswer is the error of an answer that can't be worked on any more.
+func lateAnswer(ctx context.Context, slot *worker.Slot) error {
+	return fmt.Errorf("the answer came, but none of the %d reconciles that may run at the same time ended: %w", slot.Most(), ctx.Err())
 }
 
 // codeOf gives the metrics label "code" of a call: the HTTP status of its answer, or a word where there was none.
@@ -67,8 +146,7 @@ func (y yieldingCaller) Call(ctx context.Context, r *external.Request) (*externa
 	y.slot.Leave()
 	answer, err := y.next.Call(ctx, r)
 	if !y.slot.Take(ctx) && err == nil {
-		return nil, fmt.Errorf("the answer came, but none of the %d reconciles that may run at the same time ended: %w",
-			y.slot.Most(), ctx.Err())
+		return nil, lateAnswer(ctx, y.slot)
 	}
 	return answer, err
 }

@@ -90,8 +90,8 @@ type Config struct {
 	// Kinds resolves kinds, and ForgetSchemas has their schemas learned anew.
 	Kinds         pipeline.Kinds
 	ForgetSchemas func(kinds []schema.GroupVersionKind)
-	// Caller calls HTTP services. A cycle leaves its slot to others meanwhile.
-	Caller pipeline.Caller
+	// Caller calls HTTP services and providers. A cycle leaves its slot to others meanwhile.
+	Caller Callers
 	// Observer reads what the box does not own.
 	Observer *observe.Observer
 	// Rights of as whom the box acts.

@@ -16,8 +16,10 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -75,6 +77,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Client: c.Code,
+		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: apply.Tokens{Client: c.Client},
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()
@@ -241,8 +244,8 @@ func confirmDenial(ctx context.Context, rights Rights, err error) (missing *acce
 	if step.Class != pipeline.Permission {
 		return nil, err
 	}
-	if errors.As(err, new(*pipeline.WithheldError)) {
-		return nil, step // a review has said so
+	if errors.As(err, new(*pipeline.WithheldError)) || errors.As(err, new(*provider.Error)) {
+		return nil, step // a review has said so, or another service
 	}
 	missing = pipeline.Denial(step.Err)
 	if missing != nil && !rights.Granted(ctx, *missing) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -20,6 +21,10 @@ func (h hanging) Call(ctx context.Context, _ *external.Request) (*external.Answe
 	h.arrived <- struct{}{}
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+func (hanging) CallProvider(context.Context, *provision.Call) (provision.Answer, error) {
+	panic("no provider is declared")
 }
 
 func TestAReconcileWhoseHostHangsLeavesItsSlotToOthers(t *testing.T) {

@@ -177,7 +177,7 @@ type Memo struct {
 func NewMemo() *Memo { return &Memo{known: map[memoKey]memoEntry{}} }
 
 // changing are the roots whose content changes while a cycle runs. They are replaced then, and never changed.
-var changing = [...]string{roots.Children, roots.Cross, roots.External}
+var changing = [...]string{roots.Children, roots.Cross, roots.External, roots.Providers}
 
 // memoKey is a value, and by their addresses the maps that it has read.
 type memoKey struct {

@@ -136,7 +136,7 @@ func TestRevisionsOfBoxesWithoutEmptyFieldsStay(t *testing.T) {
 // TestObjectsThatSayNothingWithTheirDefaults: what the API server fills in says no more than what is left out.
 func TestObjectsThatSayNothingWithTheirDefaults(t *testing.T) {
 	for name, same := range map[string][]string{
-		"nothing":    {`{status: {ready: Reconciled}}`, `{deletion: {timeout: 300s, ordered: false}}`, `{deletion: {children: GarbageCollector}}`, `{reconciler: {default: true, hooks: {}}}`, `{apiTypes: {location: ""}}`, `{providers: []}`, `{}`},
+		"nothing":    {`{status: {ready: Reconciled}}`, `{deletion: {timeout: 300s, ordered: false}}`, `{deletion: {children: GarbageCollector}}`, `{reconciler: {default: true, hooks: {}}}`, `{apiTypes: {location: ""}}`, `{providers: {}}`, `{providers: {aws: []}}`, `{}`},
 		"ready":      {`{status: {ready: Current}}`, `{status: {ready: Current, fields: []}}`},
 		"a deadline": {`{deletion: {timeout: 1m}}`, `{deletion: {timeout: 1m, childrenFirst: false}}`},
 		"an order":   {`{deletion: {ordered: true}}`},

@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/patches"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/pipeline/values"
 )
@@ -84,6 +85,10 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)
+	var unchecked string
+	if c.plan.providers, unchecked = providers.Compile(c.Box, c.declared); unchecked != "" {
+		c.plan.Notes = append(c.plan.Notes, unchecked)
+	}
 	c.stages()
 	c.admission()
 	for _, name := range values.Unread(c.Box) {
@@ -102,12 +107,13 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 // boxScope is what the templates of a box may read, but for what a forEach adds.
 func boxScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
 	return expr.NewScope(env.CRD.Schema).WithNames(compile.RootChildren, declare.ChildSchemas(box, false)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, false)).
-		WithNames(compile.RootExternal, outside.CallSchemas(box))
+		WithNames(compile.RootExternal, outside.CallSchemas(box)).WithNames(compile.RootProviders, compile.ProvidedSchemas(box, env.Providers, false))
 }
 
 // secretScope is what the content of children may read besides: children and objects of cross with what Secrets hold.
 func secretScope(box *v1alpha1.OperatorBox, env Env) *expr.Scope {
-	return expr.NewScope(nil).WithNames(compile.RootChildren, declare.ChildSchemas(box, true)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, true))
+	return expr.NewScope(nil).WithNames(compile.RootChildren, declare.ChildSchemas(box, true)).WithNames(compile.RootCross, outside.CrossSchemas(box, env, true)).
+		WithNames(compile.RootProviders, compile.ProvidedSchemas(box, env.Providers, true))
 }
 
 func withDefaults(env Env) Env {
@@ -158,7 +164,6 @@ func (c *compiler) unsupported() {
 	s, at := &c.Spec, field.NewPath("spec")
 	for name, set := range map[string]bool{
 		"autoscale": s.Autoscale != nil,
-		"providers": s.Providers != nil,
 	} {
 		if set {
 			c.NotYet(at.Child(name))

@@ -39,6 +39,8 @@ type (
 	WithheldError = stage.WithheldError
 	// Caller calls HTTP services.
 	Caller = stage.Caller
+	// Providers calls the drivers of providers.
+	Providers = stage.Providers
 	// DryRun asks the API server what it would say to writes.
 	DryRun = stage.DryRun
 	// Inputs are what a cycle read.

@@ -6,6 +6,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/deletion"
 	"github.com/orkspace/orkestra/engine/pipeline/patches"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -25,7 +26,7 @@ func order() []stageEntry {
 	const restores = true
 	return []stageEntry{
 		{stage.StepDeletion, !restores, func(c *compiler) Stage {
-			return onGroups(deletion.Compile(c.Box, c.declared, c.code, patches.TakeBack))
+			return onGroups(deletion.Compile(c.Box, c.declared, c.code, takeBack(c.plan.providers)))
 		}},
 		{stage.StepMetadata, !restores, compileMetadata},
 		{stage.StepDependencies, !restores, compileDependencies},
@@ -34,6 +35,7 @@ func order() []stageEntry {
 		{stage.StepValidation, !restores, compileValidation},
 		{stage.StepCross, restores, func(c *compiler) Stage { return onCycle(c.cross) }},
 		{stage.StepExternal, restores, func(c *compiler) Stage { return onCycle(c.external) }},
+		{stage.StepOutputs, restores, func(c *compiler) Stage { return onGroups(c.plan.providers.Outputs()) }},
 		{stage.StepHook, restores, func(c *compiler) Stage { return onGroups(c.code.Stage(true)) }},
 		{stage.StepDryRun, !restores, compileDryRun},
 		{stage.StepOnCreate, restores, func(c *compiler) Stage { return onGroups(children.OnCreate(c.declared)) }},
@@ -41,6 +43,7 @@ func order() []stageEntry {
 		{stage.StepHook, restores, func(c *compiler) Stage { return onGroups(c.code.Stage(false)) }},
 		{stage.StepPrune, restores, func(c *compiler) Stage { return onGroups(children.NewPrune(c.plan.outcome)) }},
 		{stage.StepPatches, restores, func(c *compiler) Stage { return onGroups(patches.Compile(c.declared)) }},
+		{stage.StepProviders, restores, func(c *compiler) Stage { return onGroups(c.plan.providers.Stage()) }},
 		{stage.StepSettle, !restores, compileSettle},
 		{stage.StepActive, !restores, compileActive},
 	}
@@ -93,6 +96,11 @@ func onGroups(s stage.Stage[*children.Cycle]) Stage {
 // Run implements Stage.
 func (s groupStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	return s.Stage.Run(ctx, r.Cycle)
+}
+
+// takeBack gives what a deleted resource has to take back of what is no child, the last that is made first.
+func takeBack(made *providers.Plan) []deletion.Taker {
+	return []deletion.Taker{made, patches.Taker{}}
 }
 
 // compileDryRun gives a box with rollback a dry run: what it refuses ends the cycle before anything is changed.

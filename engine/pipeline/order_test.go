@@ -22,6 +22,7 @@ var goldenOrder = []string{
 	"validation",
 	"cross",
 	"external",
+	"outputs",
 	"hook",
 	"dryRun",
 	"onCreate",
@@ -29,12 +30,13 @@ var goldenOrder = []string{
 	"hook",
 	"prune",
 	"patches",
+	"providers",
 	"settle",
 	"active",
 }
 
 // always are the stages that every box has.
-var always = []string{"deletion", "metadata", "prune", "patches"}
+var always = []string{"deletion", "metadata", "prune", "patches", "providers"}
 
 const fullBox = `
 dependsOn: [{name: other}]
@@ -43,6 +45,7 @@ mutation: {rules: [{field: spec.replicas, default: 1}]}
 validation: {rules: [{field: spec.replicas, operator: lte, value: 10}]}
 cross: [{name: other, box: other}]
 external: [{name: other, url: "https://example.com"}]
+providers: {any: [{id: made, thing: {name: a}}]}
 onCreate: {configmaps: [{name: first}]}
 onReconcile: {configmaps: [{name: second}]}
 onDelete: {configmaps: [{name: last}]}

@@ -60,6 +60,9 @@ func (c *compiler) othersKind() {
 	if c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil {
 		c.Fail(field.Forbidden(at.Child("reconciler", "hooks"), "not supported yet for objects of others"))
 	}
+	if len(c.Spec.Providers) > 0 {
+		c.Fail(field.Forbidden(at.Child("providers"), "not supported yet for objects of others"))
+	}
 }
 
 // othersChildren checks what is made for objects of others, and says what has to be noted on these.

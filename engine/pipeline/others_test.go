@@ -255,8 +255,8 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
 		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback",
 	}
-	refused := []string{"normalize", "mutation", "admission"}
-	unsupported := []string{"autoscale", "apiTypes", "providers", "reconciler"} // for any box
+	refused := []string{"normalize", "mutation", "admission", "providers"}
+	unsupported := []string{"autoscale", "apiTypes", "reconciler"} // for any box
 	var names func(of reflect.Type) []string
 	names = func(of reflect.Type) (all []string) {
 		for f := range of.Fields() {

@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -62,6 +63,7 @@ type Plan struct {
 	restoring  []Stage // the stages of a cycle that makes the children of a snapshot: see stageEntry.restores
 	onRollback Stage   // the groups of onRollback; nil: there are none
 	outcome    *outcome.Plan
+	providers  *providers.Plan
 }
 
 // Retained are the kinds whose objects the plan reads without owning them, and those that a hook may read when it likes.

@@ -10,6 +10,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
@@ -95,7 +96,7 @@ func (r *rights) managerRules() []rbacv1.PolicyRule {
 	for _, gvk := range r.plan.ChildKinds {
 		rules = append(rules, may(gvk.Group, r.Resource(gvk), append(slices.Clone(reading), verbCreate, verbPatch, verbDelete)...))
 	}
-	return rules
+	return append(rules, providers.Rights(r.Box)...)
 }
 
 // servedRules are the rights over the resources of the box.

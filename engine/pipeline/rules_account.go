@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
 // accountRules derives what the account of the box must be allowed to do: what is done in the name of the box, and what it is shown of the
@@ -45,6 +46,9 @@ func (r *rights) accountRules() {
 	}
 	for _, patch := range r.Patches {
 		r.outsideRules(patch, verbGet, verbPatch)
+	}
+	for _, rule := range providers.Rights(r.Box) {
+		r.needs(rule, served...)
 	}
 	r.plan.rules.account = access.Merged(r.plan.rules.account)
 	r.plan.rules.later = slices.DeleteFunc(access.Merged(r.plan.rules.later), func(rule v1alpha1.RequiredRule) bool {

@@ -42,6 +42,11 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 	return deletion.Lighten(ctx, r.Cycle)
 }
 
+// Undo deletes what providers have made for the resource of a run whose box goes, and says whether nothing is left to do.
+func (r *Run) Undo(ctx context.Context) (done bool, err error) {
+	return r.Plan.providers.Undo(ctx, r.Cycle)
+}
+
 // Result says what the resource shows after the cycle that ended with err (nil: success).
 func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 	return r.Plan.outcome.Result(ctx, r.Cycle.Cycle, r.Living, err)

@@ -50,8 +50,16 @@ type Everything struct {
 	Inventory *inventory.Inventory
 	// Owners delete children.
 	Owners *cleanup.Owners
+	// Provided deletes what providers have made for resources.
+	Provided Provided
 	// Patcher takes back what resources have set of objects of others.
 	Patcher apply.Patcher
+}
+
+// Provided deletes what providers have made for resources whose box goes.
+type Provided interface {
+	// TakeBack deletes what was made for a resource, and says whether nothing is left to do.
+	TakeBack(ctx context.Context, resource *unstructured.Unstructured) (done bool, err error)
 }
 
 // All lets go of every resource, or of as many as there is time for, and gives those that are left, sorted. The caller calls it again
@@ -101,6 +109,9 @@ func (e *Everything) one(ctx context.Context, obj *unstructured.Unstructured, ho
 	case how == Resources:
 		return false, e.Client.DeleteResource(ctx, obj)
 	case how == Children:
+		if done, err := e.Provided.TakeBack(ctx, obj); err != nil || !done {
+			return false, err
+		}
 		left, err := e.Owners.DeleteChildren(ctx, obj)
 		if _, refused := errors.AsType[*apply.RefusedError](err); refused && obj.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] == v1alpha1.True {
 			err = nil // what could not be let go stays as it is

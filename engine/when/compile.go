@@ -194,5 +194,5 @@ func addPaths(paths, more []expr.Path) []expr.Path {
 
 // waitsFor says whether a path leads to other objects or answers, which may appear later. An empty path is all the data.
 func waitsFor(p expr.Path) bool {
-	return len(p) == 0 || p[0] == rootChildren || p[0] == rootCross || p[0] == rootExternal
+	return len(p) == 0 || p[0] == rootChildren || p[0] == rootCross || p[0] == rootExternal || p[0] == rootProviders
 }

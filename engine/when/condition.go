@@ -16,9 +16,10 @@ import (
 
 // The roots below which other objects and answers are. A condition that reads one of them is a wait.
 const (
-	rootChildren = "children"
-	rootCross    = "cross"
-	rootExternal = "external"
+	rootChildren  = "children"
+	rootCross     = "cross"
+	rootExternal  = "external"
+	rootProviders = "providers"
 )
 
 // rootObject is the child itself, in the readyWhen of its declaration.

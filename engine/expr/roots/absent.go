@@ -63,6 +63,8 @@ func (e *AbsentError) Error() string {
 		b.WriteString(place + ": no such child or field yet")
 	case e.Path[0] == Cross:
 		b.WriteString(place + ": no such object or field yet")
+	case e.Path[0] == Providers:
+		b.WriteString(place + ": not made yet, or no such output")
 	case e.Path[0] == External:
 		b.WriteString(place + ": no such field in the answer")
 	case e.Path[0] == Values:

@@ -23,8 +23,9 @@ const (
 	Children   = "children"
 	Cross      = "cross"
 	External   = "external"
-	Values     = "values" // what the box has given names to
-	Item       = "item"   // in a forEach, as are the next two
+	Providers  = "providers" // what was made outside of the cluster
+	Values     = "values"    // what the box has given names to
+	Item       = "item"      // in a forEach, as are the next two
 	Index      = "index"
 	Key        = "key"
 	Previous   = "previous" // in onRollback

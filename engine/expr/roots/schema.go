@@ -107,7 +107,7 @@ func unknownName(at value.Path) string {
 		return "this box declares no such external call"
 	case here == Values:
 		return "this box has no such value"
-	case at[0] == Children || at[0] == Cross || at[0] == External || at[0] == Object || at[0] == Values:
+	case at[0] == Children || at[0] == Cross || at[0] == External || at[0] == Providers || at[0] == Object || at[0] == Values:
 		return "there is no such field"
 	default:
 		return "no such field in the CRD's schema"

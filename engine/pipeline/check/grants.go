@@ -107,6 +107,14 @@ func GrantsRights(obj *unstructured.Unstructured, clusterScoped bool, leave Leav
 	}
 }
 
+// TokenGrants says why a box may not ask for the token of a ServiceAccount: the token gives the rights of that.
+func TokenGrants(leave Leave) string {
+	if leave.Account || leave.Flag {
+		return ""
+	}
+	return "a token of a ServiceAccount grants its rights; " + grantingFlag
+}
+
 // DefinitionGrants says what of a box's definition needs the operator's leave: a webhook through which every object of the kind goes,
 // and the change of a CRD that the box did not make.
 func DefinitionGrants(box *v1alpha1.OperatorBox, crd *apiextensionsv1.CustomResourceDefinition) *field.Error {

@@ -41,7 +41,7 @@ func (c *Cycle) keyed(ctx context.Context, d *declare.Declaration, found []items
 		seen[it.Key] = it.Index
 		in := instanceOf(d, d.ID+declare.KeyMark+it.Key)
 		in.item = it
-		if it.KeyIsIndex && d.Phase != declare.OnDelete { // a clean-up must go on when what names are made of is gone
+		if it.KeyIsIndex && d.Phase != declare.OnDelete && len(d.Kinds) > 0 { // a clean-up must go on when what names are made of is gone; what a provider makes is told apart by its identity
 			c.recognize(ctx, &in)
 		}
 		out = append(out, in)

@@ -134,6 +134,8 @@ func Lacks(err error) (reason, what string, lacks bool) {
 		return "", "", false
 	case absent.Below(compile.RootChildren):
 		return v1alpha1.ReasonWaitingForGate, absent.Place(), true
+	case absent.Below(compile.RootProviders):
+		return v1alpha1.ReasonWaitingForProvider, absent.Place(), true
 	case absent.Below(compile.RootCross):
 		return v1alpha1.ReasonWaitingForCross, absent.Place(), true
 	default:

@@ -36,7 +36,7 @@ func Known(ctx context.Context, c *Cycle, in Instance) (Instance, error) {
 	if !in.Whole || in.whole != nil {
 		return in, nil
 	}
-	object, err := whole.Of(ctx, in.Declaration, in.allData(c))
+	object, err := whole.Of(ctx, in.Declaration, in.AllData(c))
 	if err == nil {
 		in.GVK, in.whole = object.Kind, object
 	}
@@ -71,14 +71,17 @@ func (in Instance) Data(c *Cycle) expr.Data {
 	return data
 }
 
-// allData is Data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
-func (in Instance) allData(c *Cycle) expr.Data {
+// AllData is Data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
+func (in Instance) AllData(c *Cycle) expr.Data {
 	data := in.Data(c)
 	if !in.UsesSecrets {
 		return data
 	}
 	if c.Outside.CrossWithSecrets != nil {
 		data[compile.RootCross] = c.Outside.CrossWithSecrets
+	}
+	if c.Outside.ProvidedWithSecrets != nil {
+		data[compile.RootProviders] = c.Outside.ProvidedWithSecrets
 	}
 	if in.UsesChildren {
 		data[compile.RootChildren] = c.Living.viewWithSecrets()

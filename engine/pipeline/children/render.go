@@ -37,7 +37,7 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	data := in.allData(c)
+	data := in.AllData(c)
 	object := kinds.Declared{Instance: c.Owner.Label}
 	if object.Name, err = in.objectName(ctx, c, data); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (in Instance) referenced(ctx context.Context, c *Cycle, of *declare.Declara
 	if of.Loop != nil {
 		other.item = in.item // the compiler has seen that both go over the same items
 	}
-	data := other.allData(c)
+	data := other.AllData(c)
 	if name, err = other.objectName(ctx, c, data); err != nil {
 		return "", nil, err
 	}

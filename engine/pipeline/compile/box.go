@@ -42,6 +42,8 @@ type Box struct {
 	Patches []OutsideRead
 	// Notes are things to know that are no mistakes.
 	Notes []string
+	// TokensOf are the ServiceAccounts, in the namespaces of the resources, of which tokens are asked for.
+	TokensOf []string
 	// ReachesNamespaces says whether a template may lead into another namespace than the resource's.
 	ReachesNamespaces bool
 

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // Env is what a box is compiled against.
@@ -43,6 +44,8 @@ type Env struct {
 	Code *hook.Registry
 	// Elders are the older boxes over the same kind of others: what they select is theirs.
 	Elders []Elder
+	// Providers are those that are compiled in. nil: that is not known, and the resources of providers are not checked.
+	Providers *provider.Registry
 	// ExternalOnly says that the operator names the only hosts that may be called, so that a URL's host may come from a resource.
 	ExternalOnly bool
 }

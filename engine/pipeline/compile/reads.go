@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,9 +80,9 @@ func (b *Box) LeadsTo(namespace *expr.Template) {
 	}
 }
 
-// Outside names what is read from outside the resource and its children: a source of cross, or an external call.
+// Outside names what is read from outside the resource and its children: a source of cross, an external call, or what a provider has made.
 type Outside struct {
-	// Root is RootCross or RootExternal.
+	// Root is RootCross, RootExternal or RootProviders.
 	Root string
 	// Name of the source, or of the call.
 	Name string
@@ -94,7 +95,7 @@ func (o Outside) ID() string { return "." + o.Root + "." + o.Name }
 func (b *Box) Outside(paths []expr.Path) []Outside {
 	var out []Outside
 	for _, p := range paths {
-		if len(p) > 0 && p[0] != RootCross && p[0] != RootExternal {
+		if len(p) > 0 && p[0] != RootCross && p[0] != RootExternal && p[0] != RootProviders {
 			continue
 		}
 		for _, name := range b.allOutside() {
@@ -115,6 +116,11 @@ func (b *Box) allOutside() []Outside {
 	for i := range b.Spec.External {
 		out = append(out, Outside{RootExternal, b.Spec.External[i].Name})
 	}
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Providers)) {
+		for i := range b.Spec.Providers[name] {
+			out = append(out, Outside{RootProviders, b.Spec.Providers[name][i].ID})
+		}
+	}
 	return out
 }
 
@@ -129,6 +135,8 @@ func (b *Box) LeadsToSecret(p expr.Path) bool {
 		return slices.ContainsFunc(b.Spec.Cross, func(s v1alpha1.CrossSource) bool {
 			return (all || s.Name == p[1]) && s.Kind == SecretKind.Kind && s.APIVersion == SecretKind.Version
 		})
+	case RootProviders:
+		return leadsToSecretOutput(b.Env.Providers, b.Spec.Providers, p)
 	case RootChildren:
 		return all || p[1] == kinds.SingularOf(SecretKind) || p[1] == kinds.PluralOf(SecretKind) || b.isSecretID(p[1])
 	default:

@@ -18,6 +18,8 @@ const (
 	RootChildren = "children"
 	RootCross    = "cross"
 	RootExternal = "external"
+	// RootProviders are the outputs of what providers have made.
+	RootProviders = "providers"
 	// RootValues is what the box has given names to.
 	RootValues = "values"
 	// RootPrevious is the snapshot, for the templates of onRollback.
@@ -58,7 +60,7 @@ func ObjectSchema(kind schema.GroupVersionKind, withSecrets bool) *apiextensions
 
 // ResourceScope is what templates may read before anything else than the resource is read.
 func (b *Box) ResourceScope() *expr.Scope {
-	return b.Scope.WithoutRoots(RootChildren, RootCross, RootExternal)
+	return b.Scope.WithoutRoots(RootChildren, RootCross, RootExternal, RootProviders)
 }
 
 // ContentScope is a scope in which these roots also hold what Secrets hold: that of the content of children, and of nothing else.

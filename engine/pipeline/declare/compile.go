@@ -33,7 +33,7 @@ func Compile(b *compile.Box) *Set {
 	if b.Spec.Rollback != nil {
 		s.OnRollback = c.group(b.Spec.Rollback.OnRollback, OnRollback, at.Child("rollback", "onRollback"))
 	}
-	s.Patches, s.Hook = c.patched, c.byHook()
+	s.Patches, s.Hook, s.Provided = c.patched, c.byHook(), c.provided()
 	s.index()
 	c.idsOfKinds(s.all())
 	for _, group := range [][]*Declaration{s.Live, s.OnDelete, s.OnRollback} {
@@ -48,12 +48,12 @@ func Compile(b *compile.Box) *Set {
 	c.runForThemselves(s.Live)
 	all := s.all()
 	c.defaultSources(s.Live, all)
-	for _, d := range s.Every() {
+	for _, d := range slices.Concat(s.Every(), s.Provided) {
 		d.Outside = b.Outside(d.outsidePaths())
 	}
 	c.childDeletion(s)
 	quotable(all)
-	quotablePatches(s.Patches)
+	quotablePatches(slices.Concat(s.Patches, s.Provided))
 	for _, group := range [][]*Declaration{s.Live, s.OnRollback} {
 		noteReads(group)
 		c.rings(group)

@@ -113,16 +113,16 @@ func quotable(all []*Declaration) {
 	}
 }
 
-// quotablePatches is quotable for patches, which nothing is made of.
+// quotablePatches is quotable for patches and for resources of providers, which no object is made of.
 func quotablePatches(patches []*Declaration) {
 	for _, d := range patches {
-		d.Quoted = !d.IsSecret() && !slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return leadsToOthers(p) || p[0] == compile.RootChildren })
+		d.Quoted = !d.IsSecret() && !d.UsesSecrets && !slices.ContainsFunc(d.contentPaths(), func(p expr.Path) bool { return leadsToOthers(p) || p[0] == compile.RootChildren })
 	}
 }
 
 // leadsToOthers says whether a path leads to what neither the resource nor its children hold: another object, or an answer.
 func leadsToOthers(p expr.Path) bool {
-	return len(p) == 0 || p[0] == compile.RootCross || p[0] == compile.RootExternal
+	return len(p) == 0 || p[0] == compile.RootCross || p[0] == compile.RootExternal || p[0] == compile.RootProviders
 }
 
 // holdersOf gives, for each declaration, those whose objects may be made of its own: they take a default from it, or read it by what it

@@ -32,7 +32,7 @@ func noteNeeds(all []*Declaration) {
 	children := childrenByName(all)
 	for _, d := range all {
 		for _, path := range d.paths() {
-			if len(path) > 1 && path[0] == compile.RootCross {
+			if len(path) > 1 && (path[0] == compile.RootCross || path[0] == compile.RootProviders) {
 				d.Needs = append(d.Needs, compile.Outside{Root: path[0], Name: path[1]}.ID())
 			}
 		}

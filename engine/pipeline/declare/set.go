@@ -14,6 +14,11 @@ import (
 // KeyMark stands between a declaration's id and an item's key in the id of a child.
 const KeyMark = "#"
 
+// IsInstance says whether an id is that of a declaration, or of one of its items.
+func IsInstance(id, declaration string) bool {
+	return id == declaration || strings.HasPrefix(id, declaration+KeyMark)
+}
+
 // Set are all declarations of a box.
 type Set struct {
 	// OnCreate, OnReconcile, OnDelete and OnRollback are the groups, as declared.
@@ -24,6 +29,8 @@ type Set struct {
 	Patches []*Declaration
 	// Hook is the declaration whose objects a hook says; nil: the box has none. It stands in no group.
 	Hook *Declaration
+	// Provided are the resources of providers. They are no children.
+	Provided []*Declaration
 	// Scalers are those of HorizontalPodAutoscalers among them.
 	Scalers []*Declaration
 	// Reverse says that children are deleted in the reverse order of what they read.

@@ -109,9 +109,9 @@ func (e *entry) manifestIdentity(scope *expr.Scope) {
 func (c *compiler) groupScope(phase Phase) *expr.Scope {
 	switch phase {
 	case OnDelete:
-		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal)
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal, compile.RootProviders)
 	case OnRollback:
-		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
+		return c.Scope.WithoutRoots(compile.RootCross, compile.RootExternal, compile.RootProviders).WithRoot(compile.RootPrevious, previousSchema(c.Env.CRD.Schema))
 	default:
 		return c.Scope
 	}
@@ -122,7 +122,7 @@ func (c *compiler) contentScope(scope *expr.Scope, phase Phase) *expr.Scope {
 	if phase == OnDelete || phase == OnRollback {
 		return c.ContentScope(scope, compile.RootChildren) // it reads no other objects
 	}
-	return c.ContentScope(scope, compile.RootChildren, compile.RootCross)
+	return c.ContentScope(scope, compile.RootChildren, compile.RootCross, compile.RootProviders)
 }
 
 // previousSchema says what there is of a snapshot.

@@ -25,8 +25,10 @@ func (d *deletion) withoutAccount(c *children.Cycle) error {
 	if _, all := children.DoneMarks(c.Stored)[allDone]; !all && len(d.cleanup) > 0 {
 		waiting = append(waiting, "onDelete")
 	}
-	if c.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] != "" {
-		waiting = append(waiting, "taking back what it has patched")
+	for _, taker := range d.takers {
+		if what := taker.Waits(c); what != "" {
+			waiting = append(waiting, what)
+		}
 	}
 	for _, child := range c.Living.All() {
 		if stays(c, child) {

@@ -5,6 +5,7 @@ package deletion
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -35,8 +36,17 @@ type deletion struct {
 	ordered bool
 	timeout time.Duration
 	code    Code
-	// takeBack takes back what the resource has set of objects of others.
-	takeBack func(ctx context.Context, c *children.Cycle) error
+	takers  []Taker
+}
+
+// Taker takes back what a resource has made that is no child.
+type Taker interface {
+	// TakeBack takes it back, and says whether that is done.
+	TakeBack(ctx context.Context, c *children.Cycle) (done bool, err error)
+	// Leave says what is left, and why it could not be taken back, when people have asked for the resource to go all the same.
+	Leave(c *children.Cycle, why error)
+	// Waits names what has to wait where nothing may be written; empty: nothing.
+	Waits(c *children.Cycle) string
 }
 
 // Code is code of the user's own.
@@ -47,9 +57,9 @@ type Code interface {
 	Delete(ctx context.Context, c *children.Cycle) (done bool, err error)
 }
 
-// Compile compiles spec.deletion and the clean-up that onDelete declares. takeBack takes back what a resource has set of objects of others.
-func Compile(b *compile.Box, declared *declare.Set, code Code, takeBack func(context.Context, *children.Cycle) error) stage.Stage[*children.Cycle] {
-	d := &deletion{code: code, takeBack: takeBack, cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
+// Compile compiles spec.deletion and the clean-up that onDelete declares. takers take back, in their order, what is no child.
+func Compile(b *compile.Box, declared *declare.Set, code Code, takers []Taker) stage.Stage[*children.Cycle] {
+	d := &deletion{code: code, takers: takers, cleanup: slices.Concat(declare.Waves(declared.OnDelete)...), timeout: boxspec.DefaultDeletionTimeout}
 	if spec := b.Spec.Deletion; spec != nil {
 		d.ordered = spec.Ordered
 		if spec.Timeout != nil {
@@ -96,7 +106,7 @@ func (d *deletion) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 			return stage.Hold, stage.Within(stage.StepHook, err)
 		}
 	}
-	if err := d.withdraw(ctx, c); err != nil {
+	if done, err := d.withdraw(ctx, c); err != nil || !done {
 		return stage.Hold, err
 	}
 	if gone, err := d.deleteAll(ctx, c); err != nil || !gone {
@@ -117,18 +127,33 @@ func finish(ctx context.Context, c *children.Cycle) error {
 	return stage.Unmark(ctx, c.Cycle)
 }
 
-// withdraw takes back what the resource has set of objects that others own. Where people have asked for the resource to go without its
-// clean-up, what can't be taken back stays.
-func (d *deletion) withdraw(ctx context.Context, c *children.Cycle) error {
-	if skipsCleanUp(c) && c.Plan.AccountProblem.Reason != "" {
-		return nil // nothing may be written
+// withdraw takes back what the resource has made that is no child, and says whether that is done. Where people have asked for the resource to
+// go without its clean-up, what can't be taken back stays.
+func (d *deletion) withdraw(ctx context.Context, c *children.Cycle) (done bool, err error) {
+	for _, taker := range d.takers {
+		if skipsCleanUp(c) && c.Plan.AccountProblem.Reason != "" {
+			if what := taker.Waits(c); what != "" { // nothing may be written
+				taker.Leave(c, errors.New(c.Plan.AccountProblem.Message))
+			}
+			continue
+		}
+		if taker.Waits(c) == "" {
+			continue
+		}
+		if err := d.markDone(ctx, c); err != nil {
+			return false, err
+		}
+		done, err := taker.TakeBack(ctx, c)
+		switch {
+		case skipsCleanUp(c) && err != nil:
+			taker.Leave(c, err)
+		case skipsCleanUp(c) && !done:
+			taker.Leave(c, errors.New("it is being deleted, which nobody waits for"))
+		case err != nil || !done:
+			return false, err
+		}
 	}
-	err := d.takeBack(ctx, c)
-	if err != nil && skipsCleanUp(c) {
-		c.Warn(v1alpha1.ReasonPatchLeft, err.Error())
-		return nil
-	}
-	return err
+	return true, nil
 }
 
 // deleteAll deletes the children that the garbage collector will not delete. Those that come next follow when the ones before them are
@@ -247,15 +272,8 @@ func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
 
 // deleteChildren deletes children, the last one first.
 func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next []*unstructured.Unstructured) error {
-	if (len(d.cleanup) > 0 || d.code.Cleans()) && c.Plan.AccountProblem.Reason == "" {
-		// The clean-up must not run again when what it reads of the children is gone.
-		finished := children.DoneMarks(c.Stored)
-		finished[allDone] = c.Plan.Revision
-		if _, marked := children.DoneMarks(c.Stored)[allDone]; !marked {
-			if err := c.Remember(ctx, finished); err != nil {
-				return err
-			}
-		}
+	if err := d.markDone(ctx, c); err != nil {
+		return err
 	}
 	for _, child := range slices.Backward(next) {
 		if child.GetDeletionTimestamp() != nil {
@@ -266,6 +284,19 @@ func (d *deletion) deleteChildren(ctx context.Context, c *children.Cycle, next [
 		}
 	}
 	return nil
+}
+
+// markDone marks that the clean-up is over: it must not run again when what it reads is gone.
+func (d *deletion) markDone(ctx context.Context, c *children.Cycle) error {
+	if len(d.cleanup) == 0 && !d.code.Cleans() || c.Plan.AccountProblem.Reason != "" {
+		return nil
+	}
+	finished := children.DoneMarks(c.Stored)
+	if _, marked := finished[allDone]; marked {
+		return nil
+	}
+	finished[allDone] = c.Plan.Revision
+	return c.Remember(ctx, finished)
 }
 
 // collected says whether the garbage collector deletes a child with its owner. In reverse it does not have to, also where a child still has

@@ -155,7 +155,7 @@ func (e *externalCall) send(ctx context.Context, c *stage.Cycle, request *extern
 // afterFailure gives the error that ends the cycle, or what templates see of the failure where onError says Continue.
 func (e *externalCall) afterFailure(request *external.Request, err error) (map[string]any, error) {
 	failure, ofHost := errors.AsType[*external.Error](err)
-	missing, ofSecret := errors.AsType[*secretError](err)
+	missing, ofSecret := errors.AsType[*SecretError](err)
 	switch {
 	case ofHost:
 		err = fmt.Errorf("%s %s: %w", e.method, origin(request.URL), err)

@@ -58,7 +58,7 @@ func callScope(b *compile.Box, index int) *expr.Scope {
 	for i := index; i < len(b.Spec.External); i++ {
 		names[b.Spec.External[i].Name] = roots.Hidden("calls are made in their order, and this one is not made yet")
 	}
-	return b.Scope.WithNames(compile.RootExternal, names)
+	return b.Scope.WithoutRoots(compile.RootProviders).WithNames(compile.RootExternal, names)
 }
 
 // CallSchemas are the names below .external, with what is known of what is there.
@@ -241,10 +241,10 @@ func (e *externalCall) paths() []expr.Path {
 		}
 	}
 	if e.ca != nil {
-		add(e.ca.name)
+		add(e.ca.Name)
 	}
 	if e.auth != nil {
-		add(e.auth.secret.name)
+		add(e.auth.secret.Name)
 	}
 	return append(out, e.gate.Paths()...)
 }

@@ -41,17 +41,26 @@ type externalAuth struct {
 
 // secretKey names a key of a Secret.
 type secretKey struct {
-	what      string // for messages
-	name      *expr.Template
-	namespace string // empty: the resource's
-	key       string // empty: username and password
+	*Secret
+
+	key string // empty: username and password
 }
 
-// secretError says that a Secret, or what is wanted of it, is not there. Its arrival queues the resource.
-type secretError struct{ text string }
+// Secret names a Secret that credentials are read from.
+type Secret struct {
+	// What it is called in messages.
+	What string
+	// Name of the Secret.
+	Name *expr.Template
+	// Namespace of the Secret; empty: the resource's.
+	Namespace string
+}
+
+// SecretError says that a Secret, or what is wanted of it, is not there. Its arrival queues the resource.
+type SecretError struct{ text string }
 
 // Error gives one line without any value.
-func (e *secretError) Error() string { return e.text }
+func (e *SecretError) Error() string { return e.text }
 
 // secrets puts credentials and CA bundle into a request.
 func (e *externalCall) secrets(ctx context.Context, c *stage.Cycle, q *external.Request) error {
@@ -90,7 +99,7 @@ func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr
 		if len(values) > 1 {
 			value += ":" + strings.TrimSpace(values[1])
 		} else if !strings.Contains(value, ":") {
-			return nil, &secretError{fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.what, a.secret.key)}
+			return nil, &SecretError{fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.What, a.secret.key)}
 		}
 		return &external.Credential{Header: external.HeaderAuthorization, Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(value))}, nil
 	default:
@@ -100,27 +109,33 @@ func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr
 
 // read gives the values of keys of the Secret, as it is now in the watch cache. A change of it is an input.
 func (s *secretKey) read(ctx context.Context, c *stage.Cycle, data expr.Data, keys ...string) ([]string, error) {
-	name, err := stage.Text(ctx, s.what+".name", s.name, data)
+	name, err := stage.Text(ctx, s.What+".name", s.Name, data)
 	if err != nil {
 		return nil, err
 	}
-	namespace := cmp.Or(s.namespace, c.Home())
-	if err := c.MayReach(ctx, stage.Way{What: s.what + ".namespace", Namespace: namespace, Literal: true, Show: true}); err != nil {
+	return s.Read(ctx, c, name, keys...)
+}
+
+// Read gives the values of keys of the Secret, whose name is rendered, as it is now in the watch cache. A change of it is an input. The error
+// is a *SecretError where there is no such Secret, or nothing under a key.
+func (s *Secret) Read(ctx context.Context, c *stage.Cycle, name string, keys ...string) ([]string, error) {
+	namespace := cmp.Or(s.Namespace, c.Home())
+	if err := c.MayReach(ctx, stage.Way{What: s.What + ".namespace", Namespace: namespace, Literal: true, Show: true}); err != nil {
 		return nil, err // a template there is refused when the box is compiled
 	}
 	if err := c.MayRead(ctx, compile.SecretKind, namespace, name); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.what, err)
+		return nil, fmt.Errorf("%s: %w", s.What, err)
 	}
 	if err := c.Ports.Observer.Observe(ctx, compile.SecretKind); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.what, err)
+		return nil, fmt.Errorf("%s: %w", s.What, err)
 	}
 	secret := c.Inputs.Get(c.Ports.Observer, compile.SecretKind, namespace, name)
 	if secret == nil {
 		described := stage.Describe(compile.SecretKind, namespace, name)
-		if !expr.MayShow(s.name.Paths()) {
+		if s.Name != nil && !expr.MayShow(s.Name.Paths()) {
 			described = "the Secret that its name yields"
 		}
-		return nil, &secretError{fmt.Sprintf("%s: %s", s.what, c.Absent(described))}
+		return nil, &SecretError{fmt.Sprintf("%s: %s", s.What, c.Absent(described))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -128,7 +143,7 @@ func (s *secretKey) read(ctx context.Context, c *stage.Cycle, data expr.Data, ke
 		encoded, _, _ := unstructured.NestedString(secret.Object, "data", key)
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || strings.TrimSpace(string(value)) == "" {
-			return nil, &secretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.what, stage.Describe(compile.SecretKind, namespace, name), key)}
+			return nil, &SecretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.What, stage.Describe(compile.SecretKind, namespace, name), key)}
 		}
 		values = append(values, string(value))
 	}
@@ -173,10 +188,16 @@ func compileAuth(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, sco
 
 // secretOf compiles a reference to a key of a Secret.
 func secretOf(b *compile.Box, scope *expr.Scope, in *v1alpha1.SecretKeyReference, what, fallback string, at *field.Path) *secretKey {
-	s := &secretKey{what: what, namespace: in.Namespace, key: in.Key, name: b.Template(scope, in.Name, at.Child("name"))}
-	if s.key == "" {
-		s.key = fallback
+	s := CompileSecret(b, scope, &v1alpha1.SecretReference{Name: in.Name, Namespace: in.Namespace}, what, at)
+	if s == nil {
+		return nil
 	}
+	return &secretKey{Secret: s, key: cmp.Or(in.Key, fallback)}
+}
+
+// CompileSecret compiles a reference to a Secret; nil where its name is wrong. Reading it is among the rights of the box.
+func CompileSecret(b *compile.Box, scope *expr.Scope, in *v1alpha1.SecretReference, what string, at *field.Path) *Secret {
+	s := &Secret{What: what, Namespace: in.Namespace, Name: b.Template(scope, in.Name, at.Child("name"))}
 	where := at.Child("namespace")
 	switch {
 	case in.Name == "":
@@ -189,7 +210,7 @@ func secretOf(b *compile.Box, scope *expr.Scope, in *v1alpha1.SecretKeyReference
 		b.Fail(field.Required(where, "the resources are cluster-scoped: say in which namespace the Secret is"))
 	}
 	b.ReadOutside(compile.OutsideRead{Kind: compile.SecretKind, Namespace: in.Namespace, Name: in.Name})
-	if s.name == nil {
+	if s.Name == nil {
 		return nil
 	}
 	return s

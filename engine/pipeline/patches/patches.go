@@ -306,7 +306,7 @@ func (r *round) takeBack(ctx context.Context) (taken bool, first error) {
 // holds says whether a noted patch is that of a declaration of which it is not known what it wants.
 func (r *round) holds(n noted) bool {
 	for id := range r.held {
-		if n.ID == id || len(n.ID) > len(id) && n.ID[:len(id)+1] == id+declare.KeyMark {
+		if declare.IsInstance(n.ID, id) {
 			return true
 		}
 	}

@@ -17,13 +17,28 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
+// Taker takes back what a resource that goes has patched.
+type Taker struct{}
+
 // TakeBack takes back everything that a resource has patched: it goes.
-func TakeBack(ctx context.Context, c *children.Cycle) error {
+func (Taker) TakeBack(ctx context.Context, c *children.Cycle) (done bool, err error) {
 	var errs []error
 	for _, n := range read(c.Stored) {
 		errs = append(errs, takeBack(ctx, c, n))
 	}
-	return errors.Join(errs...)
+	err = errors.Join(errs...)
+	return err == nil, err
+}
+
+// Leave says what could not be taken back, for whatever reason: it stays.
+func (Taker) Leave(c *children.Cycle, why error) { c.Warn(v1alpha1.ReasonPatchLeft, why.Error()) }
+
+// Waits names what has to wait where nothing may be written; empty: nothing.
+func (Taker) Waits(c *children.Cycle) string {
+	if c.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] == "" {
+		return ""
+	}
+	return "taking back what it has patched"
 }
 
 // Undo takes back everything that a resource has patched, outside of its cycles: its box goes, with all that it has made. left says what could not

@@ -59,7 +59,7 @@ type Cycle struct {
 	Children Children
 	// Inputs are what this cycle read.
 	Inputs *Inputs
-	// Outside is what was read from outside: cross and external.
+	// Outside is what was read from outside: cross, external, and what providers have made.
 	Outside Outside
 
 	// Succeeded says that the resource has succeeded before at this generation and plan. Only boxes with rollback are told.
@@ -131,6 +131,9 @@ func (c *Cycle) Data(usesChildren bool) expr.Data {
 	}
 	if c.Outside.External != nil {
 		d[compile.RootExternal] = c.Outside.External
+	}
+	if c.Outside.Provided != nil {
+		d[compile.RootProviders] = c.Outside.Provided
 	}
 	if c.Previous != nil {
 		d[compile.RootPrevious] = c.Previous

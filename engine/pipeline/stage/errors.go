@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // Class says what may mend an error, and so when the resource is reconciled again (design: recovery.md, "Errors and load").
@@ -111,6 +112,7 @@ func Classify(step string, err error) *StepError {
 		noKind *meta.NoKindMatchError
 		noRes  *meta.NoResourceMatchError
 		call   *external.Error
+		made   *provider.Error
 	)
 	switch {
 	case errors.As(err, new(*PanicError)):
@@ -132,12 +134,29 @@ func Classify(step string, err error) *StepError {
 			// Orkestra can't watch why the host, or the operator's list of hosts, refuses the call.
 			e.Class, e.Reason = Refused, v1alpha1.ReasonExternalFailed
 		}
+	case errors.As(err, &made):
+		e.Class, e.Reason = classifyProvider(made)
 	case errors.As(err, &noKind), errors.As(err, &noRes):
 		e.Class = Transient
 	default:
 		e.Class, e.Reason = classifyAPI(err)
 	}
 	return e
+}
+
+// classifyProvider gives the class of what the service of a provider says. What it refuses is mended by a change of the declaration, which is
+// an input, or by somebody at the service, which can't be watched.
+func classifyProvider(err *provider.Error) (class Class, reason string) {
+	switch err.Class {
+	case provider.Denied:
+		return Permission, v1alpha1.ReasonProviderDenied
+	case provider.NotOwned:
+		return Refused, v1alpha1.ReasonNotOwned
+	case provider.Invalid, provider.InUse:
+		return Refused, v1alpha1.ReasonProviderRefused
+	default:
+		return Transient, ""
+	}
 }
 
 func classifyAPI(err error) (class Class, reason string) {

@@ -27,6 +27,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationSnapshots:      true,
 	v1alpha1.AnnotationPatches:        true,
 	v1alpha1.AnnotationHookGeneration: true,
+	v1alpha1.AnnotationProviders:      true,
 }
 
 // IsOurMark says whether Orkestra itself writes a label or annotation to resources.
@@ -73,7 +74,7 @@ func (c *Cycle) wanted() apply.Marks {
 	annotations := map[string]string{v1alpha1.AnnotationManagedBy: c.Plan.Box}
 	for _, k := range []string{
 		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
-		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookGeneration,
+		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookGeneration, v1alpha1.AnnotationProviders,
 	} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v
@@ -97,7 +98,7 @@ func (c *Cycle) wanted() apply.Marks {
 	maps.Copy(annotations, c.Marks.added)
 	fewer := c.Marks.Unlisted
 	maps.DeleteFunc(annotations, func(k, v string) bool {
-		gone := k == v1alpha1.AnnotationPatches && v == "" // nothing is patched any more
+		gone := (k == v1alpha1.AnnotationPatches || k == v1alpha1.AnnotationProviders) && v == "" // nothing is left of it
 		fewer = fewer || gone && stored[k] != ""
 		return gone
 	})

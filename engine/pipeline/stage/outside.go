@@ -20,6 +20,11 @@ type Outside struct {
 	// External holds what calls gave, by their names; nil until the cycle has come to them.
 	External map[string]any
 
+	// Provided holds the outputs of what providers have made, by id; nil until the cycle has come to them.
+	Provided map[string]any
+	// ProvidedWithSecrets is Provided with the outputs that are secret, for content alone.
+	ProvidedWithSecrets map[string]any
+
 	known   map[compile.Outside]bool // what the cycle has come to: also what is absent is known then
 	lacking map[compile.Outside]bool // what is required and absent: what reads it does not act
 }

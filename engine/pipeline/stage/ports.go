@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/provision"
 )
 
 // Inventory reads the children of resources from the watch cache. What it gives is shared memory: read only.
@@ -100,6 +101,20 @@ type Caller interface {
 	Call(ctx context.Context, request *external.Request) (*external.Answer, error)
 }
 
+// Providers calls the drivers of providers for one resource.
+type Providers interface {
+	// Call makes a call. Failures of the service are a *provider.Error, or a *provision.HeldError.
+	Call(ctx context.Context, call *provision.Call) (provision.Answer, error)
+	// Memory is what was answered in former cycles of the resource.
+	Memory() *provision.Memory
+}
+
+// Tokens gives tokens of ServiceAccounts.
+type Tokens interface {
+	// Token makes a short-lived token of a ServiceAccount for an audience.
+	Token(ctx context.Context, namespace, name, audience string) (string, error)
+}
+
 // DryRun asks the API server what it would say to writes, and changes nothing.
 type DryRun interface {
 	Applier
@@ -132,6 +147,10 @@ type Ports struct {
 	Caller Caller
 	// Client is for code of the user's own; nil: there is none.
 	Client client.Client
+	// Providers makes what is not in the cluster; nil: nothing is made.
+	Providers Providers
+	// Tokens are sent to providers.
+	Tokens Tokens
 	// FormerFinalizers gives the finalizers that the kept revisions of the box name; nil: none are kept.
 	FormerFinalizers apply.FormerFinalizers
 	// DryRun is asked before anything is changed; nil: nobody is.

@@ -40,6 +40,8 @@ const (
 	StepHook         = "hook"
 	StepPrune        = "prune"
 	StepPatches      = "patches"
+	StepOutputs      = "outputs" // what providers have made before
+	StepProviders    = "providers"
 	StepDryRun       = "dryRun"
 	StepSettle       = "settle"
 	StepOnRollback   = "onRollback"

@@ -37,7 +37,7 @@ func one(b *compile.Box, i int, before []*expr.Named) *expr.Named {
 	for _, other := range b.Spec.Values[i+1:] {
 		later[other.Name] = "it stands later in the list, and a value reads those before it"
 	}
-	scope := b.ContentScope(b.Scope, compile.RootChildren, compile.RootCross).WithNamed(before, later)
+	scope := b.ContentScope(b.Scope, compile.RootChildren, compile.RootCross, compile.RootProviders).WithNamed(before, later)
 	written, ok := b.JSON(in.Value, at.Child("value"))
 	switch {
 	case !ok:

@@ -1,0 +1,154 @@
+package providers
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/engine/provision"
+)
+
+// outputs gives templates what was made. The maps that they see are replaced, and never changed.
+type outputs struct{ c *children.Cycle }
+
+func outputsOf(c *children.Cycle) outputs {
+	if c.Outside.Provided == nil {
+		c.Outside.Provided, c.Outside.ProvidedWithSecrets = map[string]any{}, map[string]any{}
+	}
+	return outputs{c}
+}
+
+// give gives the outputs of an instance.
+func (o outputs) give(e *entry, in children.Instance, seen *provider.Observed) {
+	public := maps.Clone(seen.Outputs)
+	for _, name := range e.of.SecretOutputs {
+		delete(public, name)
+	}
+	out := &o.c.Outside
+	out.Provided = with(out.Provided, e, in, public)
+	out.ProvidedWithSecrets = with(out.ProvidedWithSecrets, e, in, seen.Outputs)
+	out.Know(e.source())
+}
+
+func with(all map[string]any, e *entry, in children.Instance, made map[string]any) map[string]any {
+	all = maps.Clone(all)
+	if made == nil {
+		made = map[string]any{}
+	}
+	if e.Loop == nil {
+		all[e.ID] = made
+		return all
+	}
+	items, _ := all[e.ID].(map[string]any)
+	items = maps.Clone(items)
+	if items == nil {
+		items = map[string]any{}
+	}
+	items[keyOf(e, in)] = made
+	all[e.ID] = items
+	return all
+}
+
+// keyOf is what the item of an instance is known by.
+func keyOf(e *entry, in children.Instance) string {
+	return strings.TrimPrefix(in.ID, e.ID+declare.KeyMark)
+}
+
+// know notes that what a declaration wants is known: outputs of all else are gone.
+func (o outputs) know(e *entry, all []*wanted) {
+	out := &o.c.Outside
+	out.Know(e.source())
+	for _, of := range []*map[string]any{&out.Provided, &out.ProvidedWithSecrets} {
+		if e.Loop == nil && len(all) == 0 {
+			next := maps.Clone(*of)
+			delete(next, e.ID)
+			*of = next
+			continue
+		}
+		if e.Loop == nil {
+			continue
+		}
+		wanted, items := map[string]any{}, map[string]any{}
+		former, _ := (*of)[e.ID].(map[string]any)
+		for _, w := range all {
+			wanted[keyOf(e, w.in)] = true
+		}
+		for key, made := range former {
+			if wanted[key] != nil {
+				items[key] = made
+			}
+		}
+		next := maps.Clone(*of)
+		next[e.ID] = items
+		*of = next
+	}
+}
+
+// recalling is the stage that gives templates what was made in former cycles.
+type recalling struct{ *Plan }
+
+// Outputs gives the stage that gives templates what was made in former cycles; nil where the box declares nothing. In the first cycle of a
+// process, the service is asked: nothing else keeps what may be secret.
+func (p *Plan) Outputs() stage.Stage[*children.Cycle] {
+	if p == nil || len(p.entries) == 0 {
+		return nil
+	}
+	return recalling{p}
+}
+
+// Name implements Stage.
+func (recalling) Name() string { return stage.StepOutputs }
+
+// Run implements Stage. What can't be told here is said by the stage that makes things; what reads it waits.
+func (p recalling) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
+	seen := outputsOf(c)
+	if c.Ports.Providers == nil {
+		return stage.Next, nil
+	}
+	noted := &notes{c: c, all: read(c.Stored)}
+	if len(noted.all) == 0 {
+		return stage.Next, nil
+	}
+	for _, e := range p.entries {
+		if c.Outside.Lacks(e.Outside) {
+			continue
+		}
+		instances, err := e.instances(ctx, c)
+		if err != nil {
+			continue
+		}
+		for _, in := range instances {
+			if err := p.recall(ctx, c, seen, noted, e, in); err != nil {
+				return stage.Hold, err
+			}
+		}
+	}
+	return stage.Next, nil
+}
+
+// recall gives the outputs of an instance that was made before.
+func (p recalling) recall(ctx context.Context, c *children.Cycle, seen outputs, noted *notes, e *entry, in children.Instance) error {
+	w, err := e.prepare(ctx, c, in)
+	if err != nil {
+		return nil //nolint:nilerr // the stage that makes it says so
+	}
+	known := noted.find(w.note.key())
+	if known == nil {
+		return nil
+	}
+	w.note.Token, w.note.Noted, w.note.Absent = known.Token, known.Noted, known.Absent
+	record := c.Ports.Providers.Memory().Recall(w.note.key())
+	if record == nil {
+		if record, err = w.call(ctx, c, provision.Observe); err != nil {
+			return ctx.Err()
+		}
+	}
+	if record.Observed != nil {
+		seen.give(e, in, record.Observed)
+	}
+	return nil
+}

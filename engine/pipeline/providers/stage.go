@@ -1,0 +1,318 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/engine/provision"
+)
+
+// maxMade is how many resources of providers one custom resource may have: they are noted in an annotation.
+const maxMade = 100
+
+// providing is the stage that makes, changes and deletes.
+type providing struct{ *Plan }
+
+// Stage gives the stage that makes what is declared, and deletes what is not any more. A box without providers has it, too.
+func (p *Plan) Stage() stage.Stage[*children.Cycle] { return providing{p} }
+
+// Name implements Stage.
+func (providing) Name() string { return stage.StepProviders }
+
+// round is one cycle's work on the resources of providers.
+type round struct {
+	*Plan
+
+	c     *children.Cycle
+	notes *notes
+	kept  map[string]bool // keys of what is to stand
+	held  map[string]bool // ids of declarations of which it is not known what they want, or whose new ones are not there yet
+	seen  outputs
+	first error
+}
+
+// Run implements Stage. A resource that fails holds up no other; the first error is the one that people read.
+func (p providing) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
+	former := read(c.Stored)
+	if len(p.entries) == 0 && len(former) == 0 {
+		return stage.Next, nil
+	}
+	if c.Ports.Providers == nil {
+		for _, e := range p.entries {
+			c.Wait(e.source().ID(), v1alpha1.ReasonWaitingForProvider, e.ID+": no providers are called here")
+		}
+		return stage.Next, nil
+	}
+	r := &round{Plan: p.Plan, c: c, notes: &notes{c: c, all: former}, kept: map[string]bool{}, held: map[string]bool{}, seen: outputsOf(c)}
+	before := c.Outside.ProvidedWithSecrets
+	for _, e := range p.entries {
+		if err := r.entry(ctx, e); err != nil {
+			return stage.Hold, err
+		}
+	}
+	if !c.Restoring { // going back deletes nothing: what the failed spec has made goes when a spec has succeeded
+		r.takeBack(ctx)
+	}
+	if err := r.notes.write(ctx); err != nil {
+		return stage.Hold, err
+	}
+	keys := map[string]bool{}
+	for key := range r.kept {
+		keys[key] = true
+	}
+	for _, n := range r.notes.all {
+		keys[n.key()], keys[deletionKey(n.key())] = true, !r.kept[n.key()]
+	}
+	c.Ports.Providers.Memory().Retain(keys)
+	if !reflect.DeepEqual(before, c.Outside.ProvidedWithSecrets) && len(p.entries) > 0 {
+		c.ReconcileAt(c.Now) // what was made before this stage has read other outputs, or none
+	}
+	if r.first != nil {
+		return stage.Hold, r.first
+	}
+	return stage.Next, nil
+}
+
+// entry brings what one declaration wants. An error is one that ends the cycle.
+func (r *round) entry(ctx context.Context, e *entry) error {
+	all, known := r.wanted(ctx, e)
+	var ready []*wanted
+	for _, w := range all {
+		if r.kept[w.note.key()] {
+			r.fail(ctx, e, w.in, stage.NewPermanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf("%s is declared twice: what tells resources from each other (%s) is the same",
+				typeOf(e.provider, e.kind), shown(w.note.Identity))))
+			return nil
+		}
+		r.kept[w.note.key()] = true
+		if known := r.notes.find(w.note.key()); known != nil {
+			w.note.Token, w.note.Noted, w.note.Absent = known.Token, known.Noted, known.Absent
+		} else if looked, err := r.look(ctx, e, w); err != nil || !looked {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		ready = append(ready, w)
+	}
+	if err := r.note(ctx, ready); err != nil {
+		return err
+	}
+	for _, w := range ready {
+		if err := r.bring(ctx, e, w); err != nil {
+			return err
+		}
+	}
+	if known && len(ready) == len(all) {
+		r.seen.know(e, all)
+	}
+	return nil
+}
+
+// look finds out whether there is something already, and draws the token by which the service knows a call again. It says whether it could.
+func (r *round) look(ctx context.Context, e *entry, w *wanted) (bool, error) {
+	failed, err := w.look(ctx, r.c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false, err
+	case err != nil:
+		r.fail(ctx, e, w.in, err)
+		return false, nil
+	case failed != nil:
+		r.c.ReconcileAt(failed.Next)
+		r.outcome(ctx, e, w, failed)
+		return false, nil
+	}
+	w.note.Token = string(uuid.NewUUID())
+	return true, nil
+}
+
+// note notes what is to be there, before it is made.
+func (r *round) note(ctx context.Context, all []*wanted) error {
+	for _, w := range all {
+		r.notes.put(w.note)
+	}
+	if len(r.notes.all) > maxMade {
+		return stage.NewPermanent(v1alpha1.ReasonBudgetExceeded, fmt.Errorf("providers are to make %d resources; one custom resource may have %d", len(r.notes.all), maxMade))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := r.notes.write(ctx); err != nil {
+		return err
+	}
+	return r.c.EnsureOwnerExists(ctx) // nobody else deletes what is made
+}
+
+// bring brings one resource, and gives its outputs to templates.
+func (r *round) bring(ctx context.Context, e *entry, w *wanted) error {
+	c := r.c
+	before := w.note.Noted
+	record, err := w.bring(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		r.fail(ctx, e, w.in, err)
+		return nil
+	}
+	c.ReconcileAt(record.Next)
+	if record.Observed != nil {
+		r.seen.give(e, w.in, record.Observed)
+	}
+	if !maps.Equal(before, w.note.Noted) {
+		r.notes.put(w.note)
+	}
+	r.outcome(ctx, e, w, record)
+	return nil
+}
+
+// outcome notes what a record says of a resource: what it waits for, or why it fails.
+func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provision.Record) {
+	switch {
+	case throttled(record.Err):
+		r.held[e.ID] = true
+		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, r.said(e, record.Err).Error())
+	case record.Err != nil:
+		r.fail(ctx, e, w.in, r.said(e, record.Err))
+	case record.Observed.Waiting != "":
+		r.held[e.ID] = true
+		waiting := record.Observed.Waiting
+		if !e.Quoted {
+			waiting = "it is on its way"
+		}
+		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, waiting)
+	}
+}
+
+func throttled(err error) bool {
+	failure, ok := errors.AsType[*provider.Error](err)
+	return ok && failure.Class == provider.Throttled
+}
+
+// said is what a service said, as people may read it.
+func (r *round) said(e *entry, err error) error {
+	if !e.Quoted {
+		return unquoted(err)
+	}
+	return err
+}
+
+// wanted finds out what a declaration wants. known is false where that can't be told now: what there is of it stays.
+func (r *round) wanted(ctx context.Context, e *entry) (all []*wanted, known bool) {
+	unexpanded := children.InstanceOf(e.Declaration)
+	if r.c.Outside.Lacks(e.Outside) {
+		r.held[e.ID] = true // the source says so
+		return nil, false
+	}
+	if !e.GateReadsItem {
+		if open, known := r.open(ctx, e, unexpanded); !open {
+			return nil, known
+		}
+	}
+	instances, err := e.instances(ctx, r.c)
+	if err != nil {
+		r.cannot(ctx, e, unexpanded, err)
+		return nil, false
+	}
+	known = true
+	for _, in := range instances {
+		if e.GateReadsItem {
+			open, told := r.open(ctx, e, in)
+			known = known && told
+			if !open {
+				continue
+			}
+		}
+		w, err := e.prepare(ctx, r.c, in)
+		if err != nil {
+			r.cannot(ctx, e, in, err)
+			known = false
+			continue
+		}
+		all = append(all, w)
+	}
+	return all, known
+}
+
+// open asks the gate of an instance. While a false one keeps, what is there stays; otherwise it is deleted. known says whether it is known
+// that nothing is wanted.
+func (r *round) open(ctx context.Context, e *entry, in children.Instance) (open, known bool) {
+	res, err := in.Ask(ctx, r.c)
+	if err != nil {
+		r.fail(ctx, e, in, err)
+		return false, false
+	}
+	if res.Open {
+		return true, true
+	}
+	keeps := in.KeepsOn(res)
+	if keeps {
+		r.held[e.ID] = true
+	}
+	if !res.Choice {
+		r.wait(ctx, e, in, v1alpha1.ReasonWaitingForGate, res.Message())
+	}
+	return false, !keeps
+}
+
+// cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
+func (r *round) cannot(ctx context.Context, e *entry, in children.Instance, err error) {
+	reason, message, waits := isWait(err)
+	if !waits {
+		r.fail(ctx, e, in, err)
+		return
+	}
+	r.held[e.ID] = true
+	r.wait(ctx, e, in, reason, message)
+}
+
+// fail notes an error of a declaration, whose former resources stay.
+func (r *round) fail(ctx context.Context, e *entry, in children.Instance, err error) {
+	r.held[e.ID] = true
+	r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", in.Label(ctx, r.c), err))
+}
+
+// wait notes what a resource waits for.
+func (r *round) wait(ctx context.Context, e *entry, in children.Instance, reason, message string) {
+	if !e.Optional {
+		r.c.Wait(e.source().ID(), reason, in.Label(ctx, r.c)+": "+message)
+	}
+}
+
+// holds says whether what is noted is that of a declaration of which it is not known what it wants.
+func (r *round) holds(n *noted) bool {
+	for id := range r.held {
+		if declare.IsInstance(n.ID, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeBack deletes what is noted and nobody wants any more, the last one first.
+func (r *round) takeBack(ctx context.Context) {
+	for i := len(r.notes.all) - 1; i >= 0; i-- {
+		n := r.notes.all[i]
+		if r.kept[n.key()] || r.holds(&n) {
+			continue
+		}
+		gone, err := r.remove(ctx, r.c, &n)
+		if err != nil {
+			r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", n.ID, err))
+		}
+		if gone {
+			r.notes.drop(n.key())
+		}
+	}
+}

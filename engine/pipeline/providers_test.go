@@ -1,0 +1,763 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/engine/provision"
+	"github.com/orkspace/orkestra/engine/rollback"
+)
+
+// errKilled is what a call gives whose process has ended meanwhile.
+var errKilled = errors.New("the process was killed")
+
+// bucket is what the service of the tests has.
+type bucket struct {
+	owner, token string
+	size         int64
+}
+
+// cloud is a service that has buckets, and a driver for them.
+type cloud struct {
+	buckets map[string]*bucket
+	calls   []string
+	// before and after are asked around each call, and may fail it.
+	before, after func(operation, name string) error
+	waiting       string
+	keys          []string // of the credentials that were sent
+}
+
+func newCloud() *cloud {
+	none := func(string, string) error { return nil }
+	return &cloud{buckets: map[string]*bucket{}, before: none, after: none}
+}
+
+// registry has the cloud as its only provider.
+func (c *cloud) registry() *provider.Registry {
+	r := provider.NewRegistry()
+	if err := r.Add("cloud", c); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// Kinds implements provider.Provider.
+func (c *cloud) Kinds() map[string]provider.Kind {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	return map[string]provider.Kind{
+		"bucket": {
+			Summary: "A bucket.",
+			Schema: apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+				"name": {Type: "string", MinLength: new(int64(1))}, "region": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"here"`)}}, "size": {Type: "integer", Maximum: new(100.0)}, "password": text,
+			}},
+			Identity: []string{"name", "region"},
+			Outputs: apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+				"address": text, "secret": text, "size": {Type: "integer"},
+			}},
+			SecretOutputs: []string{"secret"},
+			Driver:        c,
+		},
+		"vault": {
+			Summary:     "A vault, which needs credentials.",
+			Schema:      apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text}},
+			Identity:    []string{"name"},
+			Outputs:     apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"address": text}},
+			Credentials: []provider.Key{{Name: "key"}, {Name: "hint", Optional: true}}, WebIdentity: true, Audience: "cloud.test",
+			Driver: c,
+		},
+	}
+}
+
+func (c *cloud) enter(operation string, r *provider.Request) (name string, err error) {
+	name, _ = r.Declared["name"].(string)
+	c.calls = append(c.calls, operation+" "+name)
+	if r.Credentials != nil {
+		c.keys = append(c.keys, r.Credentials["key"])
+	}
+	return name, c.before(operation, name)
+}
+
+func (c *cloud) answer(operation, name string, size int64) (*provider.Observed, error) {
+	b := c.buckets[name]
+	if err := c.after(operation, name); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, &provider.Error{Class: provider.NotFound, Operation: "GetBucket", Code: "NoSuchBucket"}
+	}
+	out := &provider.Observed{Outputs: map[string]any{"address": name + ".cloud.test", "secret": "hush-" + name, "size": int(b.size)}, Waiting: c.waiting}
+	if b.size != size {
+		out.Differs = []string{"size"}
+	}
+	return out, nil
+}
+
+// Ensure implements provider.Driver.
+func (c *cloud) Ensure(_ context.Context, r *provider.Request) (*provider.Observed, error) {
+	name, err := c.enter("ensure", r)
+	if err != nil {
+		return nil, err
+	}
+	size, _ := r.Declared["size"].(int64)
+	b, created, changed := c.buckets[name], false, false
+	switch {
+	case b == nil:
+		c.buckets[name], created = &bucket{owner: r.Owner.UID, token: r.Token, size: size}, true
+	case b.owner != r.Owner.UID && (b.owner != "" || !r.Adopt):
+		return nil, &provider.Error{Class: provider.NotOwned, Operation: "CreateBucket", Code: "BucketAlreadyExists", Message: "somebody else has it"}
+	default:
+		changed = b.size != size
+		b.owner, b.size = r.Owner.UID, size
+	}
+	out, err := c.answer("ensure", name, size)
+	if err == nil && changed {
+		out.Differs = []string{"size"}
+	}
+	if err == nil {
+		out.Created = created
+	}
+	return out, err
+}
+
+// Observe implements provider.Driver.
+func (c *cloud) Observe(_ context.Context, r *provider.Request) (*provider.Observed, error) {
+	name, err := c.enter("observe", r)
+	if err != nil {
+		return nil, err
+	}
+	if b := c.buckets[name]; b != nil && b.owner != r.Owner.UID && (b.owner != "" || !r.Adopt) {
+		return nil, &provider.Error{Class: provider.NotOwned, Operation: "GetBucket", Code: "BucketAlreadyExists", Message: "somebody else has it"}
+	}
+	size, _ := r.Declared["size"].(int64)
+	return c.answer("observe", name, size)
+}
+
+// Delete implements provider.Driver.
+func (c *cloud) Delete(_ context.Context, r *provider.Request) (bool, error) {
+	name, err := c.enter("delete", r)
+	if err != nil {
+		return false, err
+	}
+	if b := c.buckets[name]; b != nil && b.owner == r.Owner.UID {
+		delete(c.buckets, name)
+	}
+	return true, c.after("delete", name)
+}
+
+// taken gives the calls since it was last asked.
+func (c *cloud) taken() []string {
+	out := c.calls
+	c.calls = nil
+	return out
+}
+
+// made are the buckets of an owner.
+func (c *cloud) made(owner string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.buckets)) {
+		if c.buckets[name].owner == owner {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// tenant is a process that serves one resource with providers.
+type tenant struct {
+	*ports
+	*cloud
+
+	clock  *testingclock.FakeClock
+	memory *provision.Memory
+	client *provision.Client
+	stored *unstructured.Unstructured
+	marks  func(before bool) error // around each mark; may kill
+	gone   bool
+}
+
+func newTenant(t *testing.T, spec string) *tenant {
+	t.Helper()
+	x := &tenant{ports: newPorts(), cloud: newCloud(), clock: testingclock.NewFakeClock(now), stored: website(t, spec), marks: func(bool) error { return nil }}
+	x.stored.SetFinalizers([]string{v1alpha1.Finalizer})
+	x.restart()
+	x.ports.finish = func(_ context.Context, _ *unstructured.Unstructured, _ []string) error { x.gone = true; return nil }
+	x.ports.mark = func(_ context.Context, resource *unstructured.Unstructured, marks apply.Marks) (*unstructured.Unstructured, error) {
+		if marks.On(resource) && !marks.Fewer {
+			return resource, nil
+		}
+		if err := x.marks(true); err != nil {
+			return nil, err
+		}
+		answer := resource.DeepCopy()
+		all := answer.GetAnnotations()
+		maps.DeleteFunc(all, func(key, _ string) bool { return stage.IsOurMark(key) }) // as a server-side apply does
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, marks.Annotations)
+		answer.SetAnnotations(all)
+		x.stored = answer
+		return answer, x.marks(false)
+	}
+	return x
+}
+
+// restart forgets what the process knew.
+func (x *tenant) restart() {
+	x.memory, x.client = &provision.Memory{}, provision.NewClient(nil, x.clock)
+}
+
+// Call implements Providers.
+func (x *tenant) Call(ctx context.Context, call *provision.Call) (provision.Answer, error) {
+	answer, err := x.client.Call(ctx, call)
+	if killed := new(provider.Error); errors.As(err, &killed) && strings.Contains(killed.Message, errKilled.Error()) {
+		return provision.Answer{}, errKilled
+	}
+	return answer, err
+}
+
+// Memory implements Providers.
+func (x *tenant) Memory() *provision.Memory { return x.memory }
+
+func (x *tenant) plan(t *testing.T, spec string) *Plan {
+	t.Helper()
+	plan, errs := Compile(boxOf(t, spec), Env{CRD: websites(t), Providers: x.registry()})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return plan
+}
+
+// cycle runs one cycle.
+func (x *tenant) cycle(plan *Plan) (*Run, error) {
+	in := x.ports.ports()
+	in.Providers = x
+	in.Patcher = newPatcher()
+	r := plan.NewRun(x.stored, x.clock.Now(), in)
+	err := plan.Execute(context.Background(), r)
+	if !errors.Is(err, errKilled) {
+		x.stored = r.Stored
+	}
+	return r, err
+}
+
+const oneBucket = `
+providers:
+  cloud:
+  - {id: assets, bucket: {name: "{{ .metadata.name }}-assets", size: "{{ .spec.replicas }}"}}
+status:
+  fields: [{path: replicas, value: "{{ .providers.assets.size }}"}]
+`
+
+func TestAResourceOfAProviderIsMadeOnceAndLookedAtOncePerResync(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{replicas: 3}`)
+	plan := x.plan(t, oneBucket)
+	notedFirst := false
+	x.before = func(operation, _ string) error {
+		notedFirst = operation == "ensure" && strings.Contains(x.stored.GetAnnotations()[v1alpha1.AnnotationProviders], `"name":"shop-assets"`)
+		return nil
+	}
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(notedFirst).To(gomega.BeTrue(), "it is noted before it is made")
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets", "ensure shop-assets"}), "it looks before it draws a token")
+	g.Expect(x.buckets["shop-assets"].size).To(gomega.Equal(int64(3)), "a text is a number where the kind wants one")
+	g.Expect(x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]).NotTo(gomega.ContainSubstring("hush"))
+	res, err := r.Result(context.Background(), nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(fmt.Sprint(res.Fields)).To(gomega.ContainSubstring("[replicas] 3"))
+	g.Expect(r.Events).To(gomega.ContainElement(gomega.HaveField("Message", `assets: cloud/bucket (name shop-assets, region here) is made`)))
+
+	r, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.BeEmpty(), "nothing has changed")
+	g.Expect(r.Inputs.Expires()).To(gomega.BeTemporally(">", x.clock.Now()), "it is looked at again by itself")
+
+	x.clock.Step(plan.Runtime.Resync)
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets"}))
+
+	x.clock.Step(plan.Runtime.Resync)
+	x.buckets["shop-assets"].size = 9
+	r, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets", "ensure shop-assets"}), "drift is put right")
+	g.Expect(x.buckets["shop-assets"].size).To(gomega.Equal(int64(3)))
+	g.Expect(r.Events).To(gomega.ContainElement(gomega.HaveField("Message", gomega.ContainSubstring("is changed: size"))))
+
+	x.clock.Step(plan.Runtime.Resync)
+	delete(x.buckets, "shop-assets")
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets", "ensure shop-assets"}), "what is gone is made again")
+
+	x.restart()
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets"}), "a new process looks once")
+}
+
+func TestChildrenWaitForOutputs(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{replicas: 3}`)
+	plan := x.plan(t, oneBucket+`
+onReconcile:
+  configmaps: [{id: conf, data: {url: "{{ .providers.assets.address }}"}}, {id: free, name: free, data: {a: b}}]
+  secrets: [{id: key, name: key, data: {key: "{{ .providers.assets.secret }}"}}]
+`)
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.ContainElement(gomega.And(gomega.HaveField("Reason", v1alpha1.ReasonWaitingForProvider), gomega.HaveField("Message", gomega.ContainSubstring("conf: providers.assets")))))
+	g.Expect(r.Inputs.Expires()).To(gomega.Equal(x.clock.Now()), "the next cycle follows at once")
+	g.Expect(fmt.Sprint(x.done())).NotTo(gomega.ContainSubstring("apply ConfigMap shop"))
+
+	r, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	g.Expect(r.Inputs.Expires()).To(gomega.BeTemporally(">", x.clock.Now()))
+	x.restart()
+	x.taken()
+	r, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty(), "a new process asks before templates read")
+	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets"}))
+}
+
+func TestWhatProvidersHaveMadeGoes(t *testing.T) {
+	const loop = `{providers: {cloud: [{id: all, forEach: {field: spec.tags}, bucket: {name: "b-{{ .item }}"}}]}}`
+	const gated = `{providers: {cloud: [{id: one, when: [{field: spec.host, equals: "yes"}], bucket: {name: "b-{{ .spec.image }}"}POLICY}]}}`
+	for name, tc := range map[string]struct {
+		box, before, after string
+		next               string // another spec of the box
+		left               []string
+	}{
+		"an item left":                 {box: loop, before: `{tags: [a, b, c]}`, after: `{tags: [c, a]}`, left: []string{"b-a", "b-c"}},
+		"the declaration went":         {box: loop, before: `{tags: [a, b]}`, after: `{tags: [a, b]}`, next: `{}`},
+		"the gate is closed":           {box: gated, before: `{host: "yes", image: x}`, after: `{host: "no", image: x}`},
+		"its identity has changed":     {box: gated, before: `{host: "yes", image: x}`, after: `{host: "yes", image: z}`, left: []string{"b-z"}},
+		"it may stay while it is shut": {box: strings.Replace(gated, "POLICY", ", whenFalse: Keep", 1), before: `{host: "yes", image: x}`, after: `{host: "no", image: x}`, left: []string{"b-x"}},
+		"it is orphaned":               {box: strings.Replace(gated, "POLICY", ", deletionPolicy: Orphan", 1), before: `{host: "yes", image: x}`, after: `{host: "no", image: x}`, left: []string{"b-x"}},
+		"it can't be told what it is":  {box: gated, before: `{host: "yes", image: x}`, after: `{host: "yes"}`, left: []string{"b-x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, tc.before)
+			plan := x.plan(t, strings.Replace(tc.box, "POLICY", "", 1))
+			_, err := x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(x.buckets).NotTo(gomega.BeEmpty())
+			x.stored.Object["spec"] = website(t, tc.after).Object["spec"]
+			x.stored.SetGeneration(2)
+			if tc.next != "" {
+				plan = x.plan(t, tc.next)
+				g.Expect(plan).NotTo(gomega.BeNil())
+			}
+			_, _ = x.cycle(plan) // one case fails
+			g.Expect(x.made("u1")).To(gomega.Equal(tc.left))
+		})
+	}
+}
+
+func TestTheFormerOneStaysUntilTheNewOneIsThere(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{image: x}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: one, bucket: {name: "{{ .spec.image }}"}}]}}`)
+	_, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	x.buckets["y"] = &bucket{owner: "somebody"}
+	x.stored.Object["spec"] = map[string]any{"image": "y"}
+	_, err = x.cycle(plan)
+	expectStep(g, err, "providers", Refused, v1alpha1.ReasonNotOwned)
+	g.Expect(err).To(gomega.MatchError("providers: one: GetBucket: BucketAlreadyExists: somebody else has it"))
+	g.Expect(x.made("u1")).To(gomega.Equal([]string{"x"}))
+	x.taken()
+	_, err = x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("somebody else has it")))
+	g.Expect(x.taken()).To(gomega.BeEmpty(), "nothing has changed")
+	delete(x.buckets, "y")
+	x.clock.Step(plan.Runtime.Resync)
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.made("u1")).To(gomega.Equal([]string{"y"}))
+}
+
+// Going back makes what the former spec declares, and deletes nothing.
+func TestGoingBackDeletesNothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{tags: [a, b]}`)
+	plan := x.plan(t, `{rollBackOnError: true, providers: {cloud: [{id: all, forEach: {field: spec.tags}, bucket: {name: "b-{{ .item }}"}}]}}`)
+	_, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	in := x.ports.ports()
+	in.Providers, in.Patcher = x, newPatcher()
+	delete(x.buckets, "b-a")
+	x.clock.Step(plan.Runtime.Resync)
+	former := website(t, `{tags: [a, c]}`)
+	spec, _ := former.Object["spec"].(map[string]any)
+	back := plan.NewRunTo(rollback.Snapshot{Spec: spec, Metadata: map[string]any{"name": "shop", "namespace": "team-a"}}, x.stored, x.clock.Now(), in)
+	g.Expect(plan.GoBack(context.Background(), back)).To(gomega.Succeed())
+	g.Expect(x.made("u1")).To(gomega.Equal([]string{"b-a", "b-b", "b-c"}))
+	g.Expect(x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]).To(gomega.ContainSubstring("b-b"), "it is not forgotten")
+}
+
+func TestErrorsOfProviders(t *testing.T) {
+	for class, tc := range map[provider.Class]struct {
+		class  Class
+		reason string
+	}{
+		provider.Transient: {Transient, ""}, provider.Throttled: {"", ""}, provider.Denied: {Permission, v1alpha1.ReasonProviderDenied},
+		provider.Invalid: {Refused, v1alpha1.ReasonProviderRefused}, provider.InUse: {Refused, v1alpha1.ReasonProviderRefused},
+	} {
+		t.Run(string(class), func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{replicas: 3}`)
+			plan := x.plan(t, oneBucket)
+			x.before = func(string, string) error {
+				return &provider.Error{Class: class, Operation: "CreateBucket", Code: "C", Message: "m", RequestID: "7"}
+			}
+			r, err := x.cycle(plan)
+			if tc.class == "" {
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", "assets: CreateBucket: C: m (request 7)")))
+			} else {
+				expectStep(g, err, "providers", tc.class, tc.reason)
+			}
+			x.taken()
+			_, _ = x.cycle(plan)
+			g.Expect(x.taken()).To(gomega.BeEmpty(), "it is left alone for a while")
+			x.before = func(string, string) error { return nil }
+			x.clock.Step(time.Hour)
+			_, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(x.made("u1")).To(gomega.Equal([]string{"shop-assets"}))
+		})
+	}
+}
+
+func (x *tenant) delete(annotations map[string]string) {
+	at := metav1.NewTime(now)
+	x.stored = x.stored.DeepCopy()
+	x.stored.SetDeletionTimestamp(&at)
+	all := x.stored.GetAnnotations()
+	maps.Copy(all, annotations)
+	x.stored.SetAnnotations(all)
+}
+
+func TestADeletedResourceDeletesWhatProvidersHaveMade(t *testing.T) {
+	const three = `{providers: {cloud: [{id: a, bucket: {name: a}}, {id: b, bucket: {name: b}}, {id: c, deletionPolicy: Orphan, bucket: {name: c}}, {id: d, bucket: {name: d}}]}}`
+	down := &provider.Error{Class: provider.InUse, Operation: "DeleteBucket", Message: "it is not empty"}
+	for name, tc := range map[string]struct {
+		fails       string
+		annotations map[string]string
+		gone        bool
+		left        []string
+		calls       []string
+		says        string
+	}{
+		"in reverse":              {gone: true, left: []string{"c"}, calls: []string{"delete d", "delete b", "delete a"}},
+		"and waits for one":       {fails: "b", left: []string{"a", "b", "c"}, calls: []string{"delete d", "delete b"}, says: "b: cloud/bucket (name b, region here): DeleteBucket: it is not empty"},
+		"unless people let it go": {fails: "b", annotations: map[string]string{v1alpha1.AnnotationSkipCleanup: "true"}, gone: true, left: []string{"b", "c"}, calls: []string{"delete d", "delete b", "delete a"}, says: "b: cloud/bucket (name b, region here) is left where it is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{}`)
+			plan := x.plan(t, three)
+			_, err := x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			x.taken()
+			x.before = func(_, name string) error {
+				if name == tc.fails {
+					return down
+				}
+				return nil
+			}
+			x.delete(tc.annotations)
+			r, err := x.cycle(plan.ForCleanup())
+			g.Expect(x.gone).To(gomega.Equal(tc.gone), "%v", err)
+			g.Expect(x.made("u1")).To(gomega.Equal(tc.left))
+			g.Expect(x.taken()).To(gomega.Equal(tc.calls))
+			g.Expect(fmt.Sprint(err, r.Events)).To(gomega.ContainSubstring(tc.says))
+			if !tc.gone {
+				x.before = func(string, string) error { return nil }
+				x.clock.Step(time.Hour)
+				_, err = x.cycle(plan.ForCleanup())
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(x.gone).To(gomega.BeTrue())
+				g.Expect(x.taken()).To(gomega.Equal([]string{"delete b", "delete a"}), "what is gone is not asked for again")
+			}
+		})
+	}
+}
+
+func credentials(key string) *unstructured.Unstructured {
+	return other(compile.SecretKind, "team-a", "cloud", map[string]any{"data": map[string]any{"key": key}})
+}
+
+// c2VjcmV0LWtleQ== is secret-key.
+const oneVault = `{providers: {cloud: [{id: v, vault: {name: v}, credentials: {secretRef: {name: cloud}}}]}}`
+
+func TestCredentials(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, oneVault)
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", `v: credentials.secretRef: Secret "team-a/cloud" does not exist`)))
+	g.Expect(x.taken()).To(gomega.BeEmpty())
+
+	x.others = []*unstructured.Unstructured{credentials("c2VjcmV0LWtleQo=")}
+	x.after = func(string, string) error {
+		return &provider.Error{Class: provider.Denied, Operation: "Login", Message: "the key secret-key is wrong"}
+	}
+	_, err = x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError("providers: v: Login: the key [hidden] is wrong"))
+	g.Expect(x.keys).To(gomega.Equal([]string{"secret-key"}), "without the line break of a file")
+
+	x.after = func(string, string) error { return nil }
+	x.others = []*unstructured.Unstructured{credentials("b3RoZXIta2V5")}
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred(), "other credentials are tried at once")
+	g.Expect(fmt.Sprint(x.stored.Object)).NotTo(gomega.ContainSubstring("-key"))
+
+	x.others = nil
+	x.delete(nil)
+	_, err = x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(
+		`v: cloud/vault (name v): it can't be deleted: credentials.secretRef: Secret "team-a/cloud" does not exist; when the resource is deleted, the annotation orkestra.orkspace.io/skip-cleanup: "true" leaves it where it is`)))
+	g.Expect(x.gone).To(gomega.BeFalse())
+	x.others = []*unstructured.Unstructured{credentials("b3RoZXIta2V5")}
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.gone).To(gomega.BeTrue())
+	g.Expect(x.buckets).To(gomega.BeEmpty())
+}
+
+// Who writes resources may write the mark, too.
+func TestAForgedNoteSendsNoCredentials(t *testing.T) {
+	for name, note := range map[string]string{
+		"elsewhere":              `{"id":"x","provider":"cloud","kind":"vault","identity":{"name":"x"},"token":"t","secret":"cloud","endpoint":"https://thief.example.com"}`,
+		"of another namespace":   `{"id":"x","provider":"cloud","kind":"vault","identity":{"name":"x"},"token":"t","secret":"cloud","secretNamespace":"kube-system"}`,
+		"of another Secret":      `{"id":"x","provider":"cloud","kind":"vault","identity":{"name":"x"},"token":"t","secret":"other"}`,
+		"of a ServiceAccount":    `{"id":"x","provider":"cloud","kind":"vault","identity":{"name":"x"},"token":"t","serviceAccount":"admin","roleARN":"r"}`,
+		"of an unknown provider": `{"id":"x","provider":"clod","kind":"vault","identity":{"name":"x"},"token":"t","secret":"cloud"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{}`)
+			x.others = []*unstructured.Unstructured{credentials("c2VjcmV0LWtleQ==")}
+			x.buckets["x"] = &bucket{owner: "somebody"}
+			x.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationProviders: "[" + note + "]"})
+			_, err := x.cycle(x.plan(t, oneVault))
+			g.Expect(err).To(gomega.HaveOccurred())
+			g.Expect(x.taken()).To(gomega.Equal([]string{"observe v", "ensure v"}))
+		})
+	}
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	x.others = []*unstructured.Unstructured{credentials("c2VjcmV0LWtleQ==")}
+	x.buckets["x"] = &bucket{owner: "somebody"}
+	x.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationProviders: `[{"id":"x","provider":"cloud","kind":"vault","identity":{"name":"x"},"token":"t","secret":"cloud"}]`})
+	_, err := x.cycle(x.plan(t, oneVault))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.ContainElement("delete x"))
+	g.Expect(x.buckets).To(gomega.HaveKey("x"), "the service knows whose it is")
+}
+
+func TestMistakesOfProviders(t *testing.T) {
+	for resource, want := range map[string]string{
+		`{id: a, bucket: {name: a}, vault: {name: a}}`: "wanted exactly one field that names the kind, and holds what is declared of it; there are bucket, vault",
+		`{id: a}`:                                               "there is none",
+		`{id: a, buket: {name: a}}`:                             `provider "cloud" has no such kind, and this is no field of a resource; it has bucket, vault, did you mean "bucket"?`,
+		`{id: a, bucket: {}}`:                                   "spec.providers.cloud[0].bucket.name: Required value",
+		`{id: a, bucket: {name: a, sise: 3}}`:                   `bucket.sise: Invalid value: "sise": unknown field, did you mean "size"?`,
+		`{id: a, bucket: {name: a, size: big}}`:                 "bucket.size: Invalid value: \"big\": wanted integer",
+		`{id: a, bucket: {name: a, size: 101}}`:                 "should be less than or equal to 100",
+		`{id: a, bucket: {name: a, size: "{{ .spec.nope }}"}}`:  "spec.nope: ",
+		`{id: a, bucket: {name: "{{ .providers.a.address }}"}}`: "a resource can't be made of its own outputs",
+		`{id: a, bucket: {name: "{{ .providers.b.nope }}"}}, {id: b, bucket: {name: b}}`:   "providers.b.nope: there is no such field",
+		`{id: a, bucket: {name: "{{ .providers.b.secret }}"}}, {id: b, bucket: {name: b}}`: "bucket.name: Forbidden: it reads a secret",
+		`{id: a, bucket: {name: a}}, {id: a, bucket: {name: b}}`:                           "has the same id",
+		`{id: a, vault: {name: a}}`:                                                                              "needs credentials: name a Secret with key, hint (optional)",
+		`{id: a, bucket: {name: a}, credentials: {secretRef: {name: s}}}`:                                        "bucket takes no credentials",
+		`{id: a, vault: {name: a}, credentials: {secretRef: {name: s, namespace: "{{ .metadata.name }}"}}}`:      "must be literal: a template would lead resources to the Secrets of others",
+		`{id: a, vault: {name: a}, credentials: {webIdentity: {serviceAccountName: s, roleARN: r}}}`:             "a token of a ServiceAccount grants its rights",
+		`{id: a, bucket: {name: a}, endpoint: "https://{{ .spec.host }}"}`:                                       "endpoint: Invalid value: \"https://{{ .spec.host }}\": must be literal",
+		`{id: a, bucket: {name: a}, endpoint: "https://me:pass@host"}`:                                           "endpoint: Forbidden: credentials stand in a Secret",
+		`{id: a, bucket: {name: a}, endpoint: "nowhere"}`:                                                        "wanted a URL",
+		`{id: a, bucket: {name: a}, forEach: {field: spec.tags, rollout: {}}}`:                                   "forEach.rollout: Forbidden",
+		`{id: a, bucket: {name: a}, whenFalse: Keep}`:                                                            "there is no gate that could be false",
+		`{id: a, bucket: {name: a}, when: [{field: providers.b.secret, equals: x}]}, {id: b, bucket: {name: b}}`: "can be read only by the templates of a child's content",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			_, errs := Compile(boxOf(t, `{providers: {cloud: [`+resource+`]}}`), Env{CRD: websites(t), Providers: newCloud().registry()})
+			gomega.NewWithT(t).Expect(fmt.Sprint(errs)).To(gomega.ContainSubstring(want))
+		})
+	}
+}
+
+func TestAProviderThatTheManagerDoesNotHave(t *testing.T) {
+	g := gomega.NewWithT(t)
+	const box = `{providers: {clud: [{id: a, anything: {name: a}}]}}`
+	_, errs := Compile(boxOf(t, box), Env{CRD: websites(t), Providers: newCloud().registry()})
+	g.Expect(errs).To(gomega.HaveLen(1))
+	g.Expect(errs[0].Error()).To(gomega.Equal(`spec.providers.clud: Invalid value: "clud": this manager has no provider "clud" (it has cloud), did you mean "cloud"?; use the image orkestra-providers, or register it: docs/how-to/providers.md`))
+	_, errs = Compile(boxOf(t, box), Env{CRD: websites(t), Providers: provider.NewRegistry()})
+	g.Expect(fmt.Sprint(errs)).To(gomega.ContainSubstring(`this manager has no provider "clud" (it has none); use the image`))
+	plan, errs := Compile(boxOf(t, box), Env{CRD: websites(t)})
+	g.Expect(errs).To(gomega.BeEmpty(), "it is not known which there are")
+	g.Expect(plan.Notes).To(gomega.ContainElement(gomega.ContainSubstring("which providers the manager has is not known here")))
+}
+
+func TestRightsForProviders(t *testing.T) {
+	g := gomega.NewWithT(t)
+	box := boxOf(t, `{providers: {cloud: [{id: a, vault: {name: a}, credentials: {secretRef: {name: s}}}, {id: b, vault: {name: b}, credentials: {webIdentity: {serviceAccountName: sa, roleARN: r}}}]}}`)
+	plan, errs := Compile(box, Env{CRD: websites(t), Providers: newCloud().registry(), AllowGrantingKinds: true})
+	g.Expect(errs).To(gomega.BeEmpty())
+	rules := fmt.Sprint(plan.Required())
+	g.Expect(rules).To(gomega.ContainSubstring("[get list watch] [] [secrets]"))
+	g.Expect(rules).To(gomega.ContainSubstring("[create] [] [serviceaccounts/token] [sa]"))
+}
+
+// Whatever fails and whenever the process is killed, there is one bucket for each that is declared and none besides, nothing of others is
+// touched, and a deletion leaves nothing.
+func TestNothingIsMadeTwiceOrLost(t *testing.T) {
+	const box = `
+providers:
+  cloud:
+  - {id: all, forEach: {field: spec.tags}, bucket: {name: "b-{{ .item }}", size: "{{ .spec.replicas }}"}}
+  - {id: one, when: [{field: spec.host, equals: "yes"}], bucket: {name: "one-{{ .spec.image }}"}}
+`
+	for seed := range int64(120) {
+		draw := rand.New(rand.NewSource(seed)) //nolint:gosec // the same histories each time
+		x := newTenant(t, `{tags: [a], host: "yes", image: x, replicas: 1}`)
+		for _, name := range []string{"b-theirs", "one-theirs"} {
+			x.buckets[name] = &bucket{owner: "somebody", size: 5}
+		}
+		storm := true
+		trouble := func() error {
+			if !storm {
+				return nil
+			}
+			switch draw.Intn(8) {
+			case 0:
+				return errKilled
+			case 1:
+				return &provider.Error{Class: provider.Transient, Operation: "any", Message: "away"}
+			case 2:
+				return &provider.Error{Class: provider.Throttled, Operation: "any"}
+			default:
+				return nil
+			}
+		}
+		x.before = func(string, string) error { return trouble() }
+		x.after = x.before
+		x.marks = func(bool) error {
+			if storm && draw.Intn(6) == 0 {
+				return errKilled
+			}
+			return nil
+		}
+		plans := []*Plan{x.plan(t, box), x.plan(t, box+"  - {id: more, bucket: {name: more}}\n")}
+		plan := plans[0]
+		cycle := func() error {
+			x.clock.Step(time.Duration(draw.Intn(120)) * time.Second)
+			_, err := x.cycle(plan)
+			if errors.Is(err, errKilled) {
+				x.restart()
+			}
+			return err
+		}
+		var tags []any
+		var image string
+		host, deleted := "yes", false
+		for range 25 {
+			switch draw.Intn(5) {
+			case 0:
+				tags = nil
+				for _, tag := range []string{"a", "b", "c", "theirs"} {
+					if draw.Intn(2) == 0 {
+						tags = append(tags, tag)
+					}
+				}
+				draw.Shuffle(len(tags), func(i, j int) { tags[i], tags[j] = tags[j], tags[i] })
+			case 1:
+				image = []string{"x", "y", "theirs"}[draw.Intn(3)]
+			case 2:
+				host = []string{"yes", "no"}[draw.Intn(2)]
+			case 3:
+				plan = plans[draw.Intn(2)]
+			default:
+			}
+			x.stored = x.stored.DeepCopy()
+			x.stored.Object["spec"] = map[string]any{"tags": tags, "host": host, "image": image, "replicas": int64(draw.Intn(4))}
+			_ = cycle() // the storm is on
+		}
+		deleted = draw.Intn(3) == 0
+		if deleted {
+			x.delete(nil)
+			for range 10 {
+				if !x.gone {
+					_ = cycle()
+				}
+			}
+		}
+		storm = false
+		for range 6 {
+			x.clock.Step(time.Hour)
+			if !x.gone {
+				_ = cycle() // what is somebody else's stays an error
+			}
+		}
+		var want []string
+		if !deleted {
+			for _, tag := range tags {
+				if tag != "theirs" {
+					want = append(want, fmt.Sprint("b-", tag))
+				}
+			}
+			if host == "yes" && image != "theirs" {
+				want = append(want, "one-"+image)
+			}
+			if plan == plans[1] {
+				want = append(want, "more")
+			}
+			slices.Sort(want)
+		}
+		got := x.made("u1")
+		if slices.Contains(tags, any("theirs")) && !deleted || image == "theirs" && host == "yes" && !deleted {
+			// What a declaration has made before stays while one of its new ones can't be made: nothing is lost.
+			got = slices.DeleteFunc(got, func(name string) bool { return !slices.Contains(want, name) })
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: made %v, wanted %v (deleted: %v; note %s)", seed, got, want, deleted, x.stored.GetAnnotations()[v1alpha1.AnnotationProviders])
+		}
+		if deleted && !x.gone {
+			t.Fatalf("seed %d: the resource is not let go", seed)
+		}
+		for _, name := range []string{"b-theirs", "one-theirs"} {
+			if b := x.buckets[name]; b == nil || b.owner != "somebody" || b.size != 5 {
+				t.Fatalf("seed %d: %s is touched: %v", seed, name, b)
+			}
+		}
+	}
+}

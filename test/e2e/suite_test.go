@@ -114,6 +114,7 @@ func startManager(config *rest.Config, changes ...func(*settings)) *process {
 		orkestra: controllers.Options{
 			Namespace:     ownNamespace,
 			Registry:      p.registry,
+			Providers:     providersOfTests(),
 			ExternalAllow: []string{"127.0.0.1"}, // where specs have their services
 		},
 	}

@@ -23,12 +23,15 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/cmd/orkestra/webhook"
 	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // Options are what is compiled in.
 type Options struct {
 	// Code has the Go functions that boxes may name in spec.reconciler. Default: none.
 	Code *hook.Registry
+	// Providers make what boxes declare in spec.providers. Default: none.
+	Providers *provider.Registry
 }
 
 // Main runs the command that the arguments of the process name, until it ends or the process is told to stop, and ends the process with its
@@ -54,7 +57,7 @@ func NewCommand(o Options) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(), manager.NewCommand(o.Code), rbac.NewCommand(), render.NewCommand(),
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(), render.NewCommand(),
 		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand(), webhook.NewCommand())
 	return root
 }

@@ -11,12 +11,15 @@ import (
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
 const explainLong = `Say what may stand in the declarations of a resource group's key, such as deployments, and what each field means.
 
-A path leads to a field of a declaration: deployments.probes.readiness. Without a key, all keys are listed.`
+A path leads to a field of a declaration: deployments.probes.readiness. Without a key, all keys are listed.
+
+The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.`
 
 const explainExample = `  # The keys of resource groups
   orkestra explain
@@ -30,8 +33,8 @@ const explainExample = `  # The keys of resource groups
   # The names of all fields, with those below them
   orkestra explain services --recursive`
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
+// NewCommand makes the command, which knows the kinds of the providers.
+func NewCommand(providers *provider.Registry) *cobra.Command {
 	recursive := false
 	cmd := &cobra.Command{
 		Use:     "explain [KEY[.FIELD]...]",
@@ -46,7 +49,7 @@ func NewCommand() *cobra.Command {
 			return kinds.Keys(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := explain(strings.Join(args, ""), recursive)
+			text, err := explain(providers, strings.Join(args, ""), recursive)
 			if err != nil {
 				return err
 			}
@@ -61,11 +64,14 @@ func NewCommand() *cobra.Command {
 }
 
 // explain answers for a path; an unknown one is wrong use.
-func explain(path string, recursive bool) (string, error) {
+func explain(providers *provider.Registry, path string, recursive bool) (string, error) {
 	if path == "" {
 		return explainKeys(), nil
 	}
 	names := strings.Split(path, ".")
+	if names[0] == keyProviders {
+		return explainProviders(providers, names[1:])
+	}
 	kind, ok := kinds.Lookup(names[0])
 	if !ok {
 		return "", unknownKey(names[0])

@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := shared.Run(t, NewCommand(), "", append([]string{"explain"}, tc.args...)...)
+			stdout, stderr, code := shared.Run(t, NewCommand(nil), "", append([]string{"explain"}, tc.args...)...)
 			g.Expect(code).To(BeZero())
 			g.Expect(stderr).To(BeEmpty())
 			for _, part := range tc.want {
@@ -75,7 +75,7 @@ func TestExplainRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := shared.Run(t, NewCommand(), "", append([]string{"explain"}, tc.args...)...)
+			stdout, stderr, code := shared.Run(t, NewCommand(nil), "", append([]string{"explain"}, tc.args...)...)
 			g.Expect(code).To(Equal(exit.Usage))
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(HavePrefix(tc.want))
@@ -87,7 +87,7 @@ func TestExplainRefuses(t *testing.T) {
 func TestExplainEverything(t *testing.T) {
 	for _, key := range kinds.Keys() {
 		t.Run(key, func(t *testing.T) {
-			text, err := explain(key, true)
+			text, err := explain(nil, key, true)
 			g := NewWithT(t)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(strings.Count(text, "\n")).To(BeNumerically(">", 20))

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
 // Resource is how a resource stands.
@@ -42,6 +43,8 @@ type Resource struct {
 	Notes []string `json:"notes,omitempty"`
 	// Declarations of the box, and children of none.
 	Declarations []Declaration `json:"declarations"`
+	// Provided is what providers have made, by what is noted on the resource.
+	Provided []string `json:"provided,omitempty"`
 
 	object *unstructured.Unstructured
 }
@@ -103,7 +106,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 func resourceOf(live *unstructured.Unstructured, box string) *Resource {
 	res := &Resource{
 		APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(),
-		Created: live.GetCreationTimestamp(), Box: box, Declarations: []Declaration{}, object: live,
+		Created: live.GetCreationTimestamp(), Box: box, Declarations: []Declaration{}, Provided: providers.Made(live), object: live,
 	}
 	res.conditions(live)
 	if live.GetDeletionTimestamp() == nil && live.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True {

@@ -29,6 +29,7 @@ import (
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/hook"
 	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // flags are those of `orkestra manager`.
@@ -48,12 +49,13 @@ type flags struct {
 	shutdownTimeout time.Duration
 	listFunctions   bool
 
-	code *hook.Registry
+	code      *hook.Registry
+	providers *provider.Registry
 }
 
-// NewCommand makes the command of a manager that has some functions compiled in; nil: none.
-func NewCommand(code *hook.Registry) *cobra.Command {
-	f := &flags{code: code}
+// NewCommand makes the command of a manager that has some functions and providers compiled in; nil: none.
+func NewCommand(code *hook.Registry, providers *provider.Registry) *cobra.Command {
+	f := &flags{code: code, providers: providers}
 	cmd := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the controllers",
@@ -169,7 +171,7 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 func (f *flags) setup(mgr ctrl.Manager) error {
 	o := controllers.Options{
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
-		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Registry: metrics.Registry,
+		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Providers: f.providers, Registry: metrics.Registry,
 	}
 	o.ExternalAllow, o.ExternalOnly = f.egress.Allow, f.egress.Only
 	var err error

@@ -35,7 +35,7 @@ func TestNoRateByDefault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			f, cmd := &flags{}, NewCommand(nil)
+			f, cmd := &flags{}, NewCommand(nil, nil)
 			cmd.ResetFlags()
 			f.bind(cmd)
 			g.Expect(cmd.ParseFlags(append(tc.args, "--kubeconfig="+shared.Kubeconfig(t, "https://127.0.0.1:1"), "--context=test"))).To(Succeed())
@@ -70,7 +70,7 @@ func TestTheManagerRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := shared.Run(t, NewCommand(nil), "", append([]string{"manager"}, tc.args...)...)
+			stdout, stderr, code := shared.Run(t, NewCommand(nil, nil), "", append([]string{"manager"}, tc.args...)...)
 			g.Expect(code).To(Equal(tc.code), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(ContainSubstring(tc.want))

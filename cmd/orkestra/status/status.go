@@ -129,6 +129,9 @@ func (a *answer) write(w io.Writer, now time.Time, wide bool) error {
 	if a.Revision != "" {
 		fmt.Fprintf(&b, "Box: %s, revision %s\n", a.Box, a.Revision)
 	}
+	for _, made := range a.Provided {
+		b.WriteString(output.Plain("Made by a provider: "+made) + "\n")
+	}
 	for _, line := range append([]string{a.Manager.Message}, a.Notes...) {
 		if line != "" {
 			b.WriteString(output.Plain(line) + "\n")

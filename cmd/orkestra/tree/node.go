@@ -114,6 +114,10 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	for _, d := range r.Declarations {
 		n.Children = append(n.Children, g.declaration(ctx, d))
 	}
+	for _, made := range r.Provided {
+		id, what, _ := strings.Cut(made, ": ")
+		n.Children = append(n.Children, &node{Kind: "provider", Name: what, Declaration: id, Ready: none, Status: "noted on the resource"})
+	}
 	return n
 }
 

@@ -67,8 +67,8 @@ func TestPlansKeepTheOrder(t *testing.T) {
 		want []string
 	}{
 		"a box that uses all but a hook": {fullBox, slices.DeleteFunc(slices.Clone(goldenOrder), func(name string) bool { return name == "hook" })},
-		"a hook":                         {`{reconciler: {hooks: {location: a, function: F}}}`, []string{"deletion", "metadata", "hook", "prune", "patches", "active"}},
-		"a hook that runs first":         {`{reconciler: {hooks: {location: a, function: F, runHooksFirst: true}}, onReconcile: {configmaps: [{name: a}]}}`, []string{"deletion", "metadata", "hook", "onReconcile", "prune", "patches", "active"}},
+		"a hook":                         {`{reconciler: {hooks: {location: a, function: F}}}`, []string{"deletion", "metadata", "hook", "prune", "patches", "providers", "active"}},
+		"a hook that runs first":         {`{reconciler: {hooks: {location: a, function: F, runHooksFirst: true}}, onReconcile: {configmaps: [{name: a}]}}`, []string{"deletion", "metadata", "hook", "onReconcile", "prune", "patches", "providers", "active"}},
 		"an empty box":                   {"{}", always},
 		"empty sections":                 {"{normalize: {}, mutation: {rules: []}, validation: {}, onCreate: {}, onReconcile: {configmaps: []}}", always},
 	}

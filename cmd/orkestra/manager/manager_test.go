@@ -147,13 +147,13 @@ func TestListFunctions(t *testing.T) {
 	g := NewWithT(t)
 	r, err := hook.NewRegistry()
 	g.Expect(err).NotTo(HaveOccurred())
-	stdout, _, code := shared.Run(t, NewCommand(r), "", "manager", "--list-functions")
+	stdout, _, code := shared.Run(t, NewCommand(r, nil), "", "manager", "--list-functions")
 	g.Expect(code).To(BeZero())
 	g.Expect(stdout).To(Equal("none: boxes can't name Go functions with this manager\n"))
 	g.Expect(hook.AddHooks(r, "example.com/op.Hooks", func() hook.Hooks[*corev1.ConfigMap] {
 		return hook.Hooks[*corev1.ConfigMap]{OnReconcile: func(context.Context, *hook.Call[*corev1.ConfigMap]) error { return nil }}
 	})).To(Succeed())
-	stdout, _, code = shared.Run(t, NewCommand(r), "", "manager", "--list-functions")
+	stdout, _, code = shared.Run(t, NewCommand(r, nil), "", "manager", "--list-functions")
 	g.Expect(code).To(BeZero())
 	g.Expect(stdout).To(Equal("hooks        example.com/op.Hooks\n"))
 }

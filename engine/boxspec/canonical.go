@@ -109,9 +109,9 @@ func orZero[T any](v T) T {
 	return *new(T)
 }
 
-// orAbsent gives nil for JSON that is {}, null, or one of the other texts that mean the same as an absent field.
-func orAbsent(v *apiextensionsv1.JSON, others ...string) *apiextensionsv1.JSON {
-	if v == nil || slices.Contains(append(others, "", "{}", "null"), string(bytes.Join(bytes.Fields(v.Raw), nil))) {
+// orAbsent gives nil for JSON that is {} or null, which mean the same as an absent field.
+func orAbsent(v *apiextensionsv1.JSON) *apiextensionsv1.JSON {
+	if v == nil || slices.Contains([]string{"", "{}", "null"}, string(bytes.Join(bytes.Fields(v.Raw), nil))) {
 		return nil
 	}
 	return v

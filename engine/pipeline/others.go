@@ -61,7 +61,7 @@ func (c *compiler) othersKind() {
 		c.Fail(field.Forbidden(at.Child("reconciler", "hooks"), "not supported yet for objects of others"))
 	}
 	if len(c.Spec.Providers) > 0 {
-		c.Fail(field.Forbidden(at.Child("providers"), "not supported yet for objects of others"))
+		c.Fail(field.Forbidden(at.Child(stage.StepProviders), "not supported yet for objects of others"))
 	}
 }
 

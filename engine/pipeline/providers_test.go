@@ -648,7 +648,7 @@ providers:
   - {id: one, when: [{field: spec.host, equals: "yes"}], bucket: {name: "one-{{ .spec.image }}"}}
 `
 	for seed := range int64(120) {
-		draw := rand.New(rand.NewSource(seed)) //nolint:gosec // the same histories each time
+		draw := rand.New(rand.NewSource(seed)) // the same histories each time
 		x := newTenant(t, `{tags: [a], host: "yes", image: x, replicas: 1}`)
 		for _, name := range []string{"b-theirs", "one-theirs"} {
 			x.buckets[name] = &bucket{owner: "somebody", size: 5}
@@ -689,7 +689,7 @@ providers:
 		}
 		var tags []any
 		var image string
-		host, deleted := "yes", false
+		host := "yes"
 		for range 25 {
 			switch draw.Intn(5) {
 			case 0:
@@ -712,7 +712,7 @@ providers:
 			x.stored.Object["spec"] = map[string]any{"tags": tags, "host": host, "image": image, "replicas": int64(draw.Intn(4))}
 			_ = cycle() // the storm is on
 		}
-		deleted = draw.Intn(3) == 0
+		deleted := draw.Intn(3) == 0
 		if deleted {
 			x.delete(nil)
 			for range 10 {

@@ -19,7 +19,7 @@ func explainKind(kind kinds.Kind, recursive bool) string {
 	var b strings.Builder
 	writeHead(&b, kind)
 	b.WriteString("\nDESCRIPTION:\n")
-	writeText(&b, indent, kind.Text())
+	writeText(&b, kind.Text())
 	b.WriteString("\nFIELDS:\n")
 	writeFields(&b, kind.ShortFields(), recursive)
 	b.WriteString("FIELDS OF ALL DECLARATIONS:\n")
@@ -76,10 +76,10 @@ func writeTree(b *strings.Builder, fields []kinds.FieldDoc, depth int, above []s
 
 func writeDoc(b *strings.Builder, f kinds.FieldDoc) {
 	if f.Text != "" {
-		writeText(b, indent, f.Text)
+		writeText(b, f.Text)
 	}
 	if f.Default != "" && !f.Required() {
-		writeText(b, indent, "Default: "+f.Default+".")
+		writeText(b, "Default: "+f.Default+".")
 	}
 	if f.Example != "" {
 		b.WriteString(indent + "Example: " + f.Example + "\n")
@@ -87,7 +87,7 @@ func writeDoc(b *strings.Builder, f kinds.FieldDoc) {
 }
 
 // writeText writes paragraphs, broken at words.
-func writeText(b *strings.Builder, before, text string) {
+func writeText(b *strings.Builder, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		room := 0
 		for i, word := range strings.Fields(line) {
@@ -96,8 +96,8 @@ func writeText(b *strings.Builder, before, text string) {
 				if i > 0 {
 					b.WriteString("\n")
 				}
-				b.WriteString(before + word)
-				room = lineWidth - len(before) - len(word)
+				b.WriteString(indent + word)
+				room = lineWidth - len(indent) - len(word)
 			default:
 				b.WriteString(" " + word)
 				room -= len(word) + 1

@@ -36,7 +36,7 @@ func explainProviders(registry *provider.Registry, path []string) (string, error
 	if len(path) == 1 {
 		for _, name := range kinds {
 			fmt.Fprintf(&b, "%s\n", name)
-			writeText(&b, indent, all[name].Summary)
+			writeText(&b, all[name].Summary)
 		}
 		return b.String(), nil
 	}
@@ -49,7 +49,7 @@ func explainProviders(registry *provider.Registry, path []string) (string, error
 		return "", err
 	}
 	fmt.Fprintf(&b, "KEY:    %s.%s\n\nDESCRIPTION:\n", keyProviders, strings.Join(path, "."))
-	writeText(&b, indent, cmp.Or(schema.Description, kind.Summary))
+	writeText(&b, cmp.Or(schema.Description, kind.Summary))
 	writeSchema(&b, "FIELDS", schema)
 	if len(path) > 2 { // a field, and not the kind
 		return b.String(), nil
@@ -111,7 +111,7 @@ func writeSchema(b *strings.Builder, title string, schema *apiextensionsv1.JSONS
 		}
 		b.WriteString("\n")
 		if field.Description != "" {
-			writeText(b, indent, field.Description)
+			writeText(b, field.Description)
 		}
 	}
 }

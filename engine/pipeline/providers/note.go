@@ -121,7 +121,7 @@ func (l *notes) drop(key string) {
 func (l *notes) write(ctx context.Context) error {
 	text := ""
 	if len(l.all) > 0 {
-		b, err := json.Marshal(l.all)
+		b, err := json.Marshal(l.all) //nolint:gosec // it is the name of a Secret
 		if err != nil {
 			return fmt.Errorf("encoding what providers have made: %w", err)
 		}

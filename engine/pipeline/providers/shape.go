@@ -135,7 +135,7 @@ func leaf(v any, schema *apiextensionsv1.JSONSchemaProps, at *field.Path) field.
 	}
 	validator, _, err := validation.NewSchemaValidator(internal)
 	if err != nil {
-		return nil //nolint:nilerr // newShape has said so
+		return nil
 	}
 	return validation.ValidateCustomResource(at, fitted, validator)
 }

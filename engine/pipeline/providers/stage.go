@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -302,8 +303,7 @@ func (r *round) holds(n *noted) bool {
 
 // takeBack deletes what is noted and nobody wants any more, the last one first.
 func (r *round) takeBack(ctx context.Context) {
-	for i := len(r.notes.all) - 1; i >= 0; i-- {
-		n := r.notes.all[i]
+	for _, n := range slices.Backward(slices.Clone(r.notes.all)) {
 		if r.kept[n.key()] || r.holds(&n) {
 			continue
 		}

@@ -51,7 +51,7 @@ func (l lifecycleRule) toRule() types.LifecycleRule {
 func plain(rule types.LifecycleRule) types.LifecycleRule {
 	if rule.Filter == nil {
 		rule.Filter = &types.LifecycleRuleFilter{Prefix: aws.String(aws.ToString(rule.Prefix))} //nolint:staticcheck // Old rules have their prefix there.
-		rule.Prefix = nil                                                                        //nolint:staticcheck // As above.
+		rule.Prefix = nil                                                                       //nolint:staticcheck // As above.
 	} else if reflect.DeepEqual(*rule.Filter, types.LifecycleRuleFilter{}) {
 		rule.Filter = &types.LifecycleRuleFilter{Prefix: aws.String("")}
 	}

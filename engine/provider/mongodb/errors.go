@@ -1,0 +1,99 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/orkspace/orkestra/engine/provider"
+)
+
+// The codes of the server that are told apart.
+const (
+	codeHostUnreachable      = 6
+	codeHostNotFound         = 7
+	codeUserNotFound         = 11
+	codeUnauthorized         = 13
+	codeAuthenticationFailed = 18
+	codeNamespaceNotFound    = 26
+	codeIndexNotFound        = 27
+	codeNamespaceExists      = 48
+	codeMaxTimeExpired       = 50
+	codeNetworkTimeout       = 89
+	codeShutdown             = 91
+	codeSteppedDown          = 189
+	codeExceededTimeLimit    = 262
+	codeOverloaded           = 462
+	codeNotPrimaryOld        = 10058
+	codeNotPrimary           = 10107
+	codeInterruptedShutdown  = 11600
+	codeInterruptedReplState = 11602
+	codeDuplicateKey         = 11000
+	codeNotPrimaryNoFallback = 13435
+	codeRecovering           = 13436
+	codeRequestRateLarge     = 16500
+	codeUserExists           = 51003
+)
+
+var classes = map[int]provider.Class{
+	codeUnauthorized: provider.Denied, codeAuthenticationFailed: provider.Denied,
+	codeUserNotFound: provider.NotFound, codeNamespaceNotFound: provider.NotFound, codeIndexNotFound: provider.NotFound,
+	codeOverloaded: provider.Throttled, codeRequestRateLarge: provider.Throttled,
+	codeHostUnreachable: provider.Transient, codeHostNotFound: provider.Transient, codeMaxTimeExpired: provider.Transient, codeNetworkTimeout: provider.Transient,
+	codeShutdown: provider.Transient, codeSteppedDown: provider.Transient, codeExceededTimeLimit: provider.Transient, codeNotPrimaryOld: provider.Transient,
+	codeNotPrimary: provider.Transient, codeInterruptedShutdown: provider.Transient, codeInterruptedReplState: provider.Transient, codeDuplicateKey: provider.Transient,
+	codeNotPrimaryNoFallback: provider.Transient, codeRecovering: provider.Transient, codeNamespaceExists: provider.Transient, codeUserExists: provider.Transient,
+}
+
+// explain turns an error of the driver into one of the contract.
+func explain(ctx context.Context, r *provider.Request, command string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var ours *provider.Error
+	if errors.As(err, &ours) {
+		return ours
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	out := &provider.Error{Class: provider.Transient, Operation: command, Message: r.Line(err.Error())}
+	number, name := codeOf(err)
+	if number == 0 {
+		out.Message = r.Line("the server can't be reached: " + err.Error())
+		return out
+	}
+	out.Code = name
+	class, known := classes[number]
+	if out.Class = class; !known {
+		out.Class = provider.Invalid
+	}
+	if number == codeAuthenticationFailed {
+		out.Message = "the server refuses the username and the password of the Secret of the credentials"
+	}
+	return out
+}
+
+// codeOf is the code of the server, with its name; 0: the server has not said anything.
+func codeOf(err error) (number int, name string) {
+	var command mongo.CommandError
+	if errors.As(err, &command) {
+		return int(command.Code), command.Name
+	}
+	var write mongo.WriteException
+	if errors.As(err, &write) {
+		for _, failed := range write.WriteErrors {
+			return failed.Code, ""
+		}
+		if write.WriteConcernError != nil {
+			return write.WriteConcernError.Code, write.WriteConcernError.Name
+		}
+	}
+	return 0, ""
+}
+
+func hasCode(err error, number int) bool {
+	is, _ := codeOf(err)
+	return is == number
+}

@@ -1,0 +1,115 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/orkspace/orkestra/engine/provider"
+)
+
+// reserved is the collection in which owners are noted.
+const reserved = "orkestra.ownership"
+
+const (
+	idDatabase       = "database"
+	prefixUser       = "user/"
+	prefixCollection = "collection/"
+)
+
+// claim is the document that says whose a thing is.
+type claim struct {
+	ID        string `bson:"_id"`
+	UID       string `bson:"uid"`
+	Box       string `bson:"box"`
+	Namespace string `bson:"namespace"`
+	Name      string `bson:"name"`
+	// PasswordVersion is the version of the password that was set last. It tells nothing of the password.
+	PasswordVersion string `bson:"passwordVersion,omitempty"`
+}
+
+// claims are those of one database.
+type claims struct {
+	r          *provider.Request
+	collection *mongo.Collection
+}
+
+func claimsOf(r *provider.Request, database *mongo.Database) claims {
+	return claims{r, database.Collection(reserved)}
+}
+
+// read gives a claim; nil: there is none.
+func (c claims) read(ctx context.Context, id string) (*claim, error) {
+	var out claim
+	err := c.collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&out)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(ctx, c.r, "find", err)
+	}
+	return &out, nil
+}
+
+// all are the claims of the database.
+func (c claims) all(ctx context.Context) (map[string]claim, error) {
+	cursor, err := c.collection.Find(ctx, bson.D{})
+	if err != nil {
+		return nil, explain(ctx, c.r, "find", err)
+	}
+	var list []claim
+	if err := cursor.All(ctx, &list); err != nil {
+		return nil, explain(ctx, c.r, "find", err)
+	}
+	out := map[string]claim{}
+	for _, one := range list {
+		out[one.ID] = one
+	}
+	return out, nil
+}
+
+func (c claims) mine(one *claim) bool { return one != nil && one.UID == c.r.Owner.UID }
+
+// refusal says why a thing is not touched; nil: it may be.
+func (c claims) refusal(command, what string, one *claim, exists bool) error {
+	switch {
+	case c.mine(one), one == nil && (!exists || c.r.Adopt):
+		return nil
+	case one == nil:
+		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: what + " is there already, and has no owner: declare another name, or adopt: IfUnowned"}
+	default:
+		owner := provider.Owner{Box: one.Box, Namespace: one.Namespace, Name: one.Name}
+		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: fmt.Sprintf("%s belongs to %s: declare another name", what, owner)}
+	}
+}
+
+// take notes the owner. Who is second learns it from the server, and is refused at the next call.
+func (c claims) take(ctx context.Context, id string) error {
+	o := c.r.Owner
+	_, err := c.collection.InsertOne(ctx, claim{ID: id, UID: o.UID, Box: o.Box, Namespace: o.Namespace, Name: o.Name})
+	return explain(ctx, c.r, "insert", err)
+}
+
+// release removes the note.
+func (c claims) release(ctx context.Context, id string) error {
+	_, err := c.collection.DeleteOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "uid", Value: c.r.Owner.UID}})
+	return explain(ctx, c.r, "delete", err)
+}
+
+// notePassword notes which password was set.
+func (c claims) notePassword(ctx context.Context, id, version string) error {
+	_, err := c.collection.UpdateOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "uid", Value: c.r.Owner.UID}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "passwordVersion", Value: version}}}})
+	return explain(ctx, c.r, "update", err)
+}
+
+// lateComer is the answer where a thing was absent when it was looked for, and is there when it is to be made: it is somebody else's.
+func (c claims) lateComer(ctx context.Context, id, command, what string) error {
+	if err := c.release(ctx, id); err != nil {
+		return err
+	}
+	return c.refusal(command, what, nil, true)
+}

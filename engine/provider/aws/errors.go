@@ -26,6 +26,7 @@ var classes = map[string]provider.Class{
 	"AccessDenied": provider.Denied, "AccessDeniedException": provider.Denied, "InvalidAccessKeyId": provider.Denied, "SignatureDoesNotMatch": provider.Denied,
 	"ExpiredToken": provider.Denied, "ExpiredTokenException": provider.Denied, "InvalidToken": provider.Denied, "InvalidClientTokenId": provider.Denied, "UnrecognizedClientException": provider.Denied,
 	"InvalidIdentityToken": provider.Denied, "IDPRejectedClaim": provider.Denied, "RequestExpired": provider.Denied, "InvalidSecurity": provider.Denied,
+	"XAdminUserNotFound": provider.Denied, // versitygw
 
 	"BucketAlreadyExists": provider.NotOwned, "BucketNotEmpty": provider.InUse,
 	"QueueDoesNotExist": provider.NotFound, "AWS.SimpleQueueService.NonExistentQueue": provider.NotFound, "QueueNameExists": provider.Transient,
@@ -77,9 +78,10 @@ func classify(status int, code string) provider.Class {
 		return provider.Throttled
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return provider.Denied
-	case status == http.StatusNotFound, strings.HasPrefix(code, "NoSuch"):
+	case strings.HasPrefix(code, "NoSuch"):
 		return provider.NotFound
-	case status == 0, status >= http.StatusInternalServerError && status != http.StatusNotImplemented:
+	// A 404 with another code, or none, says nothing of the resource: a proxy answers so, or a store that does not know the access key.
+	case status == 0, status == http.StatusNotFound, status >= http.StatusInternalServerError && status != http.StatusNotImplemented:
 		return provider.Transient
 	default:
 		return provider.Invalid

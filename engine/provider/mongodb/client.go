@@ -62,8 +62,8 @@ func settings(r *provider.Request) (*options.ClientOptions, error) {
 	out := options.Client().SetHosts(e.hosts).SetDialer(dialer(r.Dial)).SetDirect(e.direct).
 		SetMaxPoolSize(1).SetMaxConnecting(1).SetConnectTimeout(selection).SetServerSelectionTimeout(selection).SetTimeout(operation).
 		SetRetryReads(false).SetRetryWrites(false).SetWriteConcern(writeconcern.Majority()).SetServerMonitoringMode("poll").
-		// The driver would ask the address that a certificate names, past the dialer.
-		SetDisableOCSPEndpointCheck(true).SetDisableCertificateRevocationCheck(true)
+		// The driver would ask the address that a certificate names, past the dialer. What the server staples to its certificate is still checked.
+		SetDisableOCSPEndpointCheck(true)
 	if e.replicaSet != "" {
 		out.SetReplicaSet(e.replicaSet)
 	}
@@ -80,7 +80,10 @@ func settings(r *provider.Request) (*options.ClientOptions, error) {
 		}
 		out.SetAuth(options.Credential{AuthMechanism: e.authMechanism, AuthSource: e.authSource, Username: username, Password: r.Credentials[keyPassword], PasswordSet: true})
 	}
-	return out, out.Validate()
+	if err := out.Validate(); err != nil {
+		return nil, refused("%s", r.Line(err.Error()))
+	}
+	return out, nil
 }
 
 func tlsConfig(r *provider.Request) (*tls.Config, error) {

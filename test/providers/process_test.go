@@ -96,7 +96,13 @@ const (
 	region     = "eu-west-1"
 )
 
-// gateway starts versitygw, which go.mod names as a tool.
+// versity is the program of versitygw, which go.mod names as a tool: go builds it once, and keeps it.
+func versity(t *testing.T) string {
+	t.Helper()
+	return run(t, ".", "go", "tool", "-n", "versitygw")
+}
+
+// gateway starts versitygw.
 func gateway(t *testing.T) *server {
 	t.Helper()
 	dir := folder(t)
@@ -106,7 +112,7 @@ func gateway(t *testing.T) *server {
 		}
 	}
 	socket := filepath.Join(dir, "s3")
-	return start(t, socket, run(t, ".", "go", "tool", "-n", "versitygw"),
+	return start(t, socket, versity(t),
 		"--access", rootKey, "--secret", rootSecret, "--region", region, "--port", socket, "--virtual-domain", "s3."+region+".amazonaws.com", "--quiet",
 		"posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))
 }

@@ -146,14 +146,14 @@ func ferret(t *testing.T) string {
 	if module.Sum != ferretSum {
 		t.Fatalf("the sum of %s is %s, want %s", ferretModule, module.Sum, ferretSum)
 	}
-	source := filepath.Join(folder(t), "source")
+	dir := folder(t)
+	source, fresh := filepath.Join(dir, "source"), filepath.Join(dir, "program")
 	if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(source, "build", "version", "version.txt"), []byte(ferretV), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fresh := filepath.Join(source, "ferretdb")
 	run(t, source, "go", "build", "-p", "2", "-buildvcs=false", "-tags", "ferretdb_no_postgresql", "-o", fresh, "./cmd/ferretdb")
 	if err := os.MkdirAll(filepath.Dir(binary), 0o700); err != nil {
 		t.Fatal(err)

@@ -426,7 +426,6 @@ func TestNothingOutlivesACall(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	double.Wait()
 	goleak.VerifyNone(t, before)
 }
 
@@ -459,6 +458,22 @@ func TestRolesAreSetAndCorrected(t *testing.T) {
 	}
 	if out := l.must(t); !slices.Equal(out.Differs, want) || len(double.Users["shop.app"]) != 2 || double.Passwords["shop.app"] != "untouched" {
 		t.Errorf("Ensure says %+v, and the user has %v", out, double.Users["shop.app"])
+	}
+}
+
+func TestCappedCollection(t *testing.T) {
+	s := database(t)
+	l := collectionOf(s.dial, "shop", "log", map[string]any{"capped": map[string]any{"sizeBytes": int64(4096), "maxDocuments": int64(10)}})
+	l.must(t)
+	if out := l.must(t); len(out.Differs) > 0 || out.Created {
+		t.Errorf("nothing differs, and Ensure says %+v", out)
+	}
+	l.request.Declared["capped"] = map[string]any{"sizeBytes": int64(4096), "maxDocuments": int64(11)}
+	if seen, err := l.observe(t); err != nil || !slices.Equal(seen.Differs, []string{"capped"}) {
+		t.Errorf("Observe says %+v, %v", seen, err)
+	}
+	if _, err := l.cycle(t); classOf(err) != provider.Invalid || !strings.Contains(err.Error(), "capped.maxDocuments: the collection has another limit than 11") {
+		t.Errorf("another limit: %v", err)
 	}
 }
 

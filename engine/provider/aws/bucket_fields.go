@@ -18,8 +18,11 @@ type aspect struct {
 	write   func(ctx context.Context) error
 }
 
+// settings reads and writes the aspects of a bucket.
+type settings struct{ *bucket }
+
 // aspects are those that are declared, in the order in which they are written: what restricts access comes before what gives it.
-func (b *bucket) aspects() []aspect {
+func (b settings) aspects() []aspect {
 	var out []aspect
 	if b.spec.PublicAccessBlock != nil {
 		out = append(out, aspect{"publicAccessBlock", b.publicAccessDiffers, b.writePublicAccess})
@@ -45,7 +48,7 @@ func (b *bucket) differs(ctx context.Context) ([]string, error) {
 	if retag(b.tags, b.spec.Tags, b.r).declared {
 		out = append(out, "tags")
 	}
-	for _, a := range b.aspects() {
+	for _, a := range (settings{b}).aspects() {
 		differs, err := a.differs(ctx)
 		if err != nil {
 			return nil, explain(ctx, b.r, err)
@@ -70,7 +73,7 @@ func (b *bucket) correct(ctx context.Context) ([]string, error) {
 			changed = append(changed, "tags")
 		}
 	}
-	for _, a := range b.aspects() {
+	for _, a := range (settings{b}).aspects() {
 		differs, err := a.differs(ctx)
 		if err == nil && differs {
 			changed = append(changed, a.field)
@@ -84,7 +87,7 @@ func (b *bucket) correct(ctx context.Context) ([]string, error) {
 	return changed, nil
 }
 
-func (b *bucket) publicAccessDiffers(ctx context.Context) (bool, error) {
+func (b settings) publicAccessDiffers(ctx context.Context) (bool, error) {
 	out, err := b.client.GetPublicAccessBlock(ctx, &s3.GetPublicAccessBlockInput{Bucket: b.name()})
 	if err = explain(ctx, b.r, err); code(err) == "NoSuchPublicAccessBlockConfiguration" {
 		return *b.spec.PublicAccessBlock, nil
@@ -104,7 +107,7 @@ func (b *bucket) publicAccessDiffers(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (b *bucket) writePublicAccess(ctx context.Context) error {
+func (b settings) writePublicAccess(ctx context.Context) error {
 	all := b.spec.PublicAccessBlock
 	_, err := b.client.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{Bucket: b.name(), PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
 		BlockPublicAcls: all, BlockPublicPolicy: all, IgnorePublicAcls: all, RestrictPublicBuckets: all,
@@ -112,7 +115,7 @@ func (b *bucket) writePublicAccess(ctx context.Context) error {
 	return err
 }
 
-func (b *bucket) versioningDiffers(ctx context.Context) (bool, error) {
+func (b settings) versioningDiffers(ctx context.Context) (bool, error) {
 	out, err := b.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: b.name()})
 	if err != nil {
 		return false, err
@@ -120,7 +123,7 @@ func (b *bucket) versioningDiffers(ctx context.Context) (bool, error) {
 	return (out.Status == types.BucketVersioningStatusEnabled) != *b.spec.Versioning, nil
 }
 
-func (b *bucket) writeVersioning(ctx context.Context) error {
+func (b settings) writeVersioning(ctx context.Context) error {
 	status := types.BucketVersioningStatusSuspended
 	if *b.spec.Versioning {
 		status = types.BucketVersioningStatusEnabled
@@ -129,7 +132,7 @@ func (b *bucket) writeVersioning(ctx context.Context) error {
 	return err
 }
 
-func (b *bucket) policyDiffers(ctx context.Context) (bool, error) {
+func (b settings) policyDiffers(ctx context.Context) (bool, error) {
 	out, err := b.client.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: b.name()})
 	if err = explain(ctx, b.r, err); code(err) == "NoSuchBucketPolicy" {
 		return len(b.spec.Policy) > 0, nil
@@ -140,7 +143,7 @@ func (b *bucket) policyDiffers(ctx context.Context) (bool, error) {
 	return !samePolicy(b.spec.Policy, aws.ToString(out.Policy)), nil
 }
 
-func (b *bucket) writePolicy(ctx context.Context) error {
+func (b settings) writePolicy(ctx context.Context) error {
 	if len(b.spec.Policy) == 0 {
 		_, err := b.client.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: b.name()})
 		return err
@@ -159,7 +162,7 @@ type encryption struct {
 	BucketKeyEnabled *bool   `json:"bucketKeyEnabled"`
 }
 
-func (b *bucket) encryptionDiffers(ctx context.Context) (bool, error) {
+func (b settings) encryptionDiffers(ctx context.Context) (bool, error) {
 	out, err := b.client.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: b.name()})
 	if err = explain(ctx, b.r, err); code(err) == "ServerSideEncryptionConfigurationNotFoundError" {
 		return true, nil
@@ -178,7 +181,7 @@ func (b *bucket) encryptionDiffers(ctx context.Context) (bool, error) {
 		want.BucketKeyEnabled != nil && aws.ToBool(rule.BucketKeyEnabled) != *want.BucketKeyEnabled, nil
 }
 
-func (b *bucket) writeEncryption(ctx context.Context) error {
+func (b settings) writeEncryption(ctx context.Context) error {
 	want := b.spec.Encryption
 	_, err := b.client.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{Bucket: b.name(), ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{
 		Rules: []types.ServerSideEncryptionRule{{

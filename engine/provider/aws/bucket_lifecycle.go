@@ -93,7 +93,7 @@ func sameRules(declared []lifecycleRule, current []types.LifecycleRule) bool {
 	return true
 }
 
-func (b *bucket) lifecycleDiffers(ctx context.Context) (bool, error) {
+func (b settings) lifecycleDiffers(ctx context.Context) (bool, error) {
 	out, err := b.client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: b.name()})
 	if err = explain(ctx, b.r, err); code(err) == "NoSuchLifecycleConfiguration" {
 		return len(b.spec.Lifecycle) > 0, nil
@@ -104,7 +104,7 @@ func (b *bucket) lifecycleDiffers(ctx context.Context) (bool, error) {
 	return !sameRules(b.spec.Lifecycle, out.Rules), nil
 }
 
-func (b *bucket) writeLifecycle(ctx context.Context) error {
+func (b settings) writeLifecycle(ctx context.Context) error {
 	if len(b.spec.Lifecycle) == 0 {
 		_, err := b.client.DeleteBucketLifecycle(ctx, &s3.DeleteBucketLifecycleInput{Bucket: b.name()})
 		return err

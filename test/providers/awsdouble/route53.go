@@ -159,7 +159,9 @@ func (c *Cloud) change(w http.ResponseWriter, req *http.Request, zone *Zone) {
 		switch {
 		case change.Action == "CREATE" && i >= 0:
 			problem = "but it already exists"
-		case change.Action == "CREATE":
+		case change.Action == "UPSERT" && i >= 0:
+			sets[i] = change.Set
+		case change.Action == "CREATE", change.Action == "UPSERT":
 			sets = append(sets, change.Set)
 		case change.Action == "DELETE" && i < 0:
 			problem = "but it was not found"

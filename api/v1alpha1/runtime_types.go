@@ -138,7 +138,7 @@ type GoFunction struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Function string `json:"function,omitempty"`
-	// Alias is the name under which a generated main.go imports the package. Default: derived from the location.
+	// Alias is the name under which the registry that `orkestra generate registry` writes imports the package. Default: derived from the location.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Alias string `json:"alias,omitempty"`
@@ -177,11 +177,11 @@ type APITypes struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Object string `json:"object,omitempty"`
-	// ObjectList is the name of the Go list type. Default: that of the object, with List behind it.
+	// ObjectList is the name of the Go list type. It must be in the registry. Default: that of the object, with List behind it.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ObjectList string `json:"objectList,omitempty"`
-	// Alias is the name under which a generated main.go imports the package. Default: derived from the location.
+	// Alias is the name under which the registry that `orkestra generate registry` writes imports the package. Default: derived from the location.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Alias string `json:"alias,omitempty"`

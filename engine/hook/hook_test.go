@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -208,6 +209,24 @@ func TestAResourceThatDoesNotFitItsType(t *testing.T) {
 	g.Expect(r.Hooks("x.Pod").Call(t.Context(), Delete, status, Cycle{}, cache{}, &Outcome{})).To(Succeed(), "a status may hold more")
 	g.Expect(f.Kind()).To(Equal(corev1.SchemeGroupVersion.WithKind("ConfigMap")))
 	g.Expect(f.Has(Delete) && !f.Has(Create)).To(BeTrue())
+}
+
+// TestTypesAreThoseOfTheScheme: the type of a resource and that of its list, of one version.
+func TestTypesAreThoseOfTheScheme(t *testing.T) {
+	g := NewWithT(t)
+	type unknown struct{ corev1.ConfigMap }
+	type list struct{ corev1.ConfigMapList }
+	r, nothing := registry(t), func(*runtime.Scheme) error { return nil }
+	g.Expect(r.AddTypes(nothing, &corev1.ConfigMap{}, &corev1.ConfigMapList{})).To(Succeed())
+	g.Expect(r.AddTypes(func(*runtime.Scheme) error { return errors.New("no") }, &corev1.ConfigMap{}, &corev1.ConfigMapList{})).To(MatchError("adding types to the scheme: no"))
+	g.Expect(r.AddTypes(nothing, &unknown{}, &corev1.ConfigMapList{})).To(MatchError(ContainSubstring("*hook.unknown: the function that was given with it does not add it")))
+	g.Expect(r.AddTypes(nothing, &corev1.ConfigMap{}, &list{})).To(MatchError(ContainSubstring("*hook.list: the function that was given with it does not add it")))
+	g.Expect(r.AddTypes(nothing, &corev1.ConfigMap{}, &appsv1.DeploymentList{})).To(MatchError("*v1.ConfigMap is of v1, and its list *v1.DeploymentList of apps/v1"))
+	add := func(s *runtime.Scheme) error {
+		s.AddKnownTypes(schema.GroupVersion{Group: "demo.example.com", Version: "v1"}, &unknown{}, &list{})
+		return nil
+	}
+	g.Expect(r.AddTypes(add, &unknown{}, &list{})).To(Succeed())
 }
 
 func TestRegistering(t *testing.T) {

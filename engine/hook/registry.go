@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // NotCompiledIn begins what is said of a function that a box names and the manager does not have.
@@ -78,6 +79,16 @@ func (f *Function) Kind() schema.GroupVersionKind {
 	return known[0]
 }
 
+// Knows says whether a type of the package in which that of the resource is has been registered under a name.
+func (f *Function) Knows(name string) bool {
+	for _, known := range f.scheme.AllKnownTypes() {
+		if known.Name() == name && known.PkgPath() == f.Type.PkgPath() {
+			return true
+		}
+	}
+	return false
+}
+
 // Call calls the hook in a phase. What it says is in out, whatever becomes of the call. The error is the hook's, or what it has said and can't be.
 func (f *Function) Call(ctx context.Context, p Phase, resource map[string]any, c Cycle, reader Reader, out *Outcome) error {
 	call := f.calls[p]
@@ -115,6 +126,26 @@ func (r *Registry) AddToScheme(add ...func(*runtime.Scheme) error) error {
 		if err := f(r.scheme); err != nil {
 			return fmt.Errorf("adding types to the scheme: %w", err)
 		}
+	}
+	return nil
+}
+
+// AddTypes adds types by the function that their API package has, such as v1.AddToScheme, and sees that the type of the resource and its list
+// are among them, for one version of one group: boxes name them in spec.apiTypes. Generated registries call it.
+func (r *Registry) AddTypes(add func(*runtime.Scheme) error, object client.Object, list client.ObjectList) error {
+	if err := r.AddToScheme(add); err != nil {
+		return err
+	}
+	kind, err := apiutil.GVKForObject(object, r.scheme)
+	if err != nil {
+		return fmt.Errorf("%T: the function that was given with it does not add it to the scheme: %w", object, err)
+	}
+	listKind, err := apiutil.GVKForObject(list, r.scheme)
+	if err != nil {
+		return fmt.Errorf("%T: the function that was given with it does not add it to the scheme: %w", list, err)
+	}
+	if kind.GroupVersion() != listKind.GroupVersion() {
+		return fmt.Errorf("%T is of %s, and its list %T of %s", object, kind.GroupVersion(), list, listKind.GroupVersion())
 	}
 	return nil
 }

@@ -8,9 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/app"
+	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
 const (
@@ -71,22 +75,41 @@ func TestHookAPIIsNamed(t *testing.T) {
 	}
 }
 
-// TestHookProgramCompiles compiles the program of the page.
-func TestHookProgramCompiles(t *testing.T) {
-	for _, f := range fences(t, hooksPage) {
-		if f.lang != "go" || !strings.Contains(f.text, "package main") {
-			continue
-		}
-		main := filepath.Join(t.TempDir(), "main.go")
-		if err := os.WriteFile(main, []byte(f.text), 0o600); err != nil {
+// saved says of a fence as what it is to be saved.
+var saved = regexp.MustCompile("(?i)\\bthis as `([^`]+)`[^\\n]*\\n\\n(?:<!--[^\\n]*\\n)?```[a-z]+\\n((?s:.*?))```\\n")
+
+// TestHookProgramIsBuilt does what the page says, up to a cluster: the files that it has to be saved, the registry, the program.
+func TestHookProgramIsBuilt(t *testing.T) {
+	page, folder := read(t, hooksPage), t.TempDir()
+	product, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "go.mod"), "module example.com/greeter\n\ngo 1.26.0\n\nrequire github.com/orkspace/orkestra v0.0.0\n\nreplace github.com/orkspace/orkestra => "+product+"\n")
+	write(t, filepath.Join(folder, "go.sum"), read(t, "go.sum"))
+	files := saved.FindAllStringSubmatch(page, -1)
+	if len(files) != 3 {
+		t.Fatalf("%s has %d files to be saved: %q", hooksPage, len(files), files)
+	}
+	for _, file := range files {
+		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(file[1])), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "vet", main)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", f, err, out)
-		}
-		return
+		write(t, filepath.Join(folder, file[1]), file[2])
 	}
-	t.Errorf("%s has no program", hooksPage)
+	t.Chdir(folder)
+	for _, command := range []string{"go tool orkestra generate registry -f boxes/ -o .", "go build -o greeter ."} {
+		if !strings.Contains(page, "\n"+command+"\n") {
+			t.Errorf("%s lacks the command %s", hooksPage, command)
+		}
+	}
+	stdout, stderr, _ := shared.Run(t, app.NewCommand(app.Options{}), "", "generate", "registry", "-f", "boxes/", "-o", ".")
+	if stderr != "" || !strings.Contains(page, "```console\n"+stdout+"```\n") {
+		t.Errorf("%s lacks the output\n%s%s", hooksPage, stdout, stderr)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", os.DevNull, ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/drain"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/explain"
+	"github.com/orkspace/orkestra/cmd/orkestra/generate"
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/cmd/orkestra/rbac"
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
@@ -57,7 +58,7 @@ func NewCommand(o Options) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(), render.NewCommand(),
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(), render.NewCommand(),
 		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand(), webhook.NewCommand())
 	return root
 }

@@ -44,12 +44,14 @@ type Validator struct {
 	Boxes []Box
 
 	schema        *input.Schema
+	files         []string         // those of -f
 	docs          []input.Document // of -f, which may hold the boxes that others read
 	known         *knownBoxes
 	random        io.Reader // nil: the system's
 	crdsGiven     bool      // by --crd: a CRD that is not among them is a mistake
 	allowGranting bool
 	externalOnly  bool
+	instead       func(*v1alpha1.OperatorBox) field.ErrorList // checks a box in place of the compiler; nil: it is compiled
 }
 
 // Box is a box that compiled.
@@ -113,6 +115,29 @@ func (v *Validator) document(ctx context.Context, doc input.Document) (*Result, 
 
 // check checks one box.
 func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, error) {
+	r, found, box := v.admit(ctx, doc)
+	switch {
+	case v.instead != nil && box != nil:
+		found.Add(input.FromCompile, v.instead(box)...)
+	case v.instead != nil: // what is found already says why
+	case box == nil:
+		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when the types are right")
+	default:
+		if err := v.compile(ctx, box, found, r); err != nil {
+			return nil, err
+		}
+	}
+	r.add(found.Mistakes(doc)...)
+	r.add(doc.Duplicates()...)
+	r.add(v.known.add(doc)...)
+	if !r.Valid {
+		r.Revision = ""
+	}
+	return r, nil
+}
+
+// admit checks a box by the schema, and gives what came of that; nil: it can't be decoded.
+func (v *Validator) admit(ctx context.Context, doc input.Document) (*Result, *input.Findings, *v1alpha1.OperatorBox) {
 	r := &Result{File: doc.File, Box: doc.Name(), isBox: true, subject: fmt.Sprintf("%s %q", kindBox, doc.Name())}
 	content := runtime.DeepCopyJSON(doc.Content)
 	// A box that was read from a cluster has a status. The API server ignores it when the box is applied, so it is not checked.
@@ -127,18 +152,7 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 			found.Add(input.FromSchema, e)
 		}
 	}
-	if box == nil {
-		r.Notes = append(r.Notes, "templates, conditions and kinds are checked when the types are right")
-	} else if err := v.compile(ctx, box, found, r); err != nil {
-		return nil, err
-	}
-	r.add(found.Mistakes(doc)...)
-	r.add(doc.Duplicates()...)
-	r.add(v.known.add(doc)...)
-	if !r.Valid {
-		r.Revision = ""
-	}
-	return r, nil
+	return r, found, box
 }
 
 // decode gives the box, or what keeps it from being one.

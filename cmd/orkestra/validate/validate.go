@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
@@ -143,7 +145,7 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 		return nil, err
 	}
 	v := &Validator{
-		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random,
+		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random, files: f.Files,
 		allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
 	}
 	if v.schema, err = input.BoxSchema(); err != nil {
@@ -198,6 +200,27 @@ func (v *Validator) Compile(ctx context.Context, notes io.Writer) error {
 		return report(results, printText, notes, notes)
 	}
 	return nil
+}
+
+// Read checks the boxes of -f by the schema of boxes, and by take in place of the compiler, which is given each that can be decoded. Mistakes
+// are printed as validate prints them; the error is exit.ErrNo then.
+func (v *Validator) Read(ctx context.Context, notes io.Writer, take func(*v1alpha1.OperatorBox) field.ErrorList) error {
+	v.instead = take
+	results, err := v.Validate(ctx)
+	if err != nil {
+		return exit.Failure(err)
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("no OperatorBox in %s", input.Spoken(v.files))
+	}
+	results = slices.DeleteFunc(results, func(r Result) bool { return r.Valid })
+	if len(results) == 0 {
+		return nil
+	}
+	if err := printText(notes, results); err != nil {
+		return exit.Failure(fmt.Errorf("writing the mistakes: %w", err))
+	}
+	return exit.ErrNo
 }
 
 // report prints the results and gives exit.ErrNo if one of them is a no.

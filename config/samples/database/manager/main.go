@@ -1,4 +1,4 @@
-// Command database is Orkestra with the Go code of the box database.
+// Command manager is Orkestra with the Go code that its boxes name.
 package main
 
 import (
@@ -6,29 +6,13 @@ import (
 	"os"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/app"
-	"github.com/orkspace/orkestra/engine/hook"
-
-	v1 "example.com/database/api/v1"
-	"example.com/database/hooks"
 )
 
 func main() {
-	code, err := registry()
+	code, err := registry() // made by "orkestra generate registry"
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 	app.Main(app.Options{Code: code})
-}
-
-// registry has the functions that boxes may name.
-func registry() (*hook.Registry, error) {
-	r, err := hook.NewRegistry()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.AddToScheme(v1.AddToScheme); err != nil {
-		return nil, err
-	}
-	return r, hook.AddHooks(r, "example.com/database/hooks.Database", hooks.Database)
 }

@@ -41,7 +41,7 @@ func TestSchemasAreStructural(t *testing.T) {
 				t.Errorf("%s: the schema lacks %s, which tells resources apart", name, field)
 			}
 		}
-		if kind.Driver == nil || kind.Summary == "" || !kind.WebIdentity || len(kind.Credentials) != 3 {
+		if kind.Driver == nil || kind.Summary == "" || !kind.WebIdentity || kind.Audience != "sts.amazonaws.com" || len(kind.Credentials) != 3 {
 			t.Errorf("%s is not whole: %+v", name, kind)
 		}
 	}

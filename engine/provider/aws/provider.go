@@ -24,6 +24,8 @@ const (
 	keySecret    = "AWS_SECRET_ACCESS_KEY" // #nosec G101 -- the name of a key, not its value
 	keySession   = "AWS_SESSION_TOKEN"     // #nosec G101 -- the name of a key, not its value
 	globalRegion = "us-east-1"
+	// audience is that for which STS takes tokens.
+	audience = "sts.amazonaws.com"
 )
 
 // New gives the provider. Nothing is set up before it is asked for something.
@@ -41,7 +43,7 @@ func (s *services) Kinds() map[string]provider.Kind {
 	}
 	for name, kind := range kinds {
 		kind.Credentials = []provider.Key{{Name: keyID}, {Name: keySecret}, {Name: keySession, Optional: true}}
-		kind.WebIdentity = true
+		kind.WebIdentity, kind.Audience = true, audience
 		kinds[name] = kind
 	}
 	return kinds

@@ -225,7 +225,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	s := newSessions()
 	now := time.Unix(1_000_000, 0)
 	key := func(i int) (out [32]byte) {
-		binary.BigEndian.PutUint64(out[:], uint64(i)) //nolint:gosec // It is small.
+		binary.BigEndian.PutUint64(out[:], uint64(i))
 		return out
 	}
 	const last = 3 * maxSessions

@@ -36,7 +36,7 @@ func TestTheDefaultBinaryHasNoSDK(t *testing.T) {
 	g.Expect(has("orkestra-providers")).To(gomega.BeNumerically(">", 50), "this one has them")
 }
 
-var initialised = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`)
+var setUp = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`)
 
 // What a program's packages set up before main runs, nobody can put off: tables of the SDKs. All else waits until a box uses it.
 func TestNothingOfAnSDKIsInitialisedBeforeItIsUsed(t *testing.T) {
@@ -52,7 +52,7 @@ func TestNothingOfAnSDKIsInitialisedBeforeItIsUsed(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred(), said.String())
 	g.Expect(string(out)).To(gomega.Equal("PROVIDER\naws\nmongodb\n"))
 	total := 0
-	for _, match := range initialised.FindAllStringSubmatch(said.String(), -1) {
+	for _, match := range setUp.FindAllStringSubmatch(said.String(), -1) {
 		if sdk.MatchString(match[1]) {
 			n, err := strconv.Atoi(match[2])
 			g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -60,6 +60,20 @@ func TestNothingOfAnSDKIsInitialisedBeforeItIsUsed(t *testing.T) {
 		}
 	}
 	g.Expect(total).To(gomega.And(gomega.BeNumerically(">", 0), gomega.BeNumerically("<", 2<<20)), "bytes of tables:\n%s", said.String())
+}
+
+func TestValidateKnowsTheKinds(t *testing.T) {
+	const box = `{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: x}, spec: {crd: {name: xs.example.com}, providers: {
+  aws: [{id: a, s3bucket: {name: a, region: eu-west-1, versionin: true}, credentials: {secretRef: {name: aws}}}], mongo: [{id: b, database: {name: b}}]}}}`
+	g := gomega.NewWithT(t)
+	stdout, stderr, code := fixtures.Run(t, app.NewCommand(app.Options{Providers: registered()}), box, "validate", "-f", "-")
+	g.Expect(code).To(gomega.Equal(1))
+	g.Expect(stdout).To(gomega.ContainSubstring(`spec.providers.aws[0].s3bucket.versionin: unknown field, did you mean "versioning"?`))
+	g.Expect(stdout).To(gomega.ContainSubstring(`spec.providers.mongo: Invalid value: "mongo": this manager has no provider "mongo" (it has aws, mongodb), did you mean "mongodb"?`))
+	g.Expect(stderr).NotTo(gomega.ContainSubstring("which providers"))
+
+	_, _, code = fixtures.Run(t, app.NewCommand(app.Options{}), box, "validate", "-f", "-")
+	g.Expect(code).To(gomega.BeZero(), "what the manager has is not known here")
 }
 
 func TestExplainOfProviders(t *testing.T) {

@@ -13,10 +13,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/test/fixtures"
 	"github.com/orkspace/orkestra/test/localcluster"
@@ -40,6 +42,7 @@ type plane struct {
 var shared plane
 
 func TestMain(m *testing.M) {
+	controllerlog.SetLogger(logr.Discard())
 	code := m.Run()
 	if err := shared.end(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

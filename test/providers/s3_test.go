@@ -104,6 +104,20 @@ func (s *store) put(t *testing.T, bucket, key string) {
 	}
 }
 
+// empty deletes all that is in a bucket, with all versions.
+func (s *store) empty(t *testing.T, bucket string) {
+	t.Helper()
+	out, err := s.root.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range out.Versions {
+		if _, err := s.root.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: version.Key, VersionId: version.VersionId}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // tagless is a store that refuses tags where a bucket is made, as those do that know the former form of the request.
 type tagless struct{ next provider.HTTPClient }
 

@@ -41,9 +41,9 @@ type front struct {
 	calls  []string                                                 // guarded by mu
 }
 
-func newFront(t *testing.T) *front {
+func newFront(t *testing.T, flags ...string) *front {
 	t.Helper()
-	f := &front{store: newStore(t), cloud: awsdouble.New(rootKey)}
+	f := &front{store: newStore(t, flags...), cloud: awsdouble.New(rootKey)}
 	transport := &http.Transport{DialContext: f.store.dial}
 	f.s3 = &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: "store"})
@@ -158,6 +158,7 @@ type mongoFront struct {
 
 	mu          sync.Mutex
 	step        step                  // guarded by mu
+	down        bool                  // it takes no connections; guarded by mu
 	connections map[net.Conn]struct{} // guarded by mu; nil: it is closed
 }
 
@@ -185,6 +186,16 @@ func (f *mongoFront) through(s step) {
 	f.step = s
 }
 
+// fails says whether it is down. What is connected then, is not any more.
+func (f *mongoFront) fails(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = down
+	for connection := range f.connections {
+		_ = connection.Close()
+	}
+}
+
 func (f *mongoFront) close() {
 	_ = f.listener.Close()
 	f.mu.Lock()
@@ -200,7 +211,7 @@ func (f *mongoFront) close() {
 func (f *mongoFront) keep(connection net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.connections == nil {
+	if f.connections == nil || f.down {
 		_ = connection.Close()
 		return false
 	}

@@ -39,9 +39,9 @@ func (p plainHTTP) Do(req *http.Request) (*http.Response, error) {
 	return p.client.Do(req)
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T, flags ...string) *store {
 	t.Helper()
-	s := &store{server: gateway(t)}
+	s := &store{server: gateway(t, flags...)}
 	transport := &http.Transport{DialContext: s.dial}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.http = plainHTTP{&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}

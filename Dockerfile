@@ -13,15 +13,18 @@ ARG TARGETOS
 ARG TARGETARCH
 ARG VERSION=dev
 ARG COMMIT=none
+# Which command of cmd the image has: orkestra, or orkestra-providers.
+ARG COMMAND=orkestra
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
     GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \
     -ldflags "-s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$VERSION -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$COMMIT" \
-    -o /orkestra ./cmd/orkestra
+    -o /orkestra "./cmd/$COMMAND"
 
 FROM gcr.io/distroless/static-debian12:nonroot
 ARG VERSION=dev
 ARG COMMIT=none
-LABEL org.opencontainers.image.title="orkestra" \
+ARG COMMAND=orkestra
+LABEL org.opencontainers.image.title="$COMMAND" \
       org.opencontainers.image.description="Turns a YAML OperatorBox into a running Kubernetes operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.source="https://github.com/orkspace/orkestra" \

@@ -102,7 +102,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/cluster test/gitops test/tools; do \
+	@for dir in . test/cluster test/gitops test/providers test/tools; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 
@@ -111,6 +111,7 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	$(BIN)/golangci-lint run ./...
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
+	cd test/providers && ../../$(BIN)/golangci-lint run ./...
 	cd test/tools && $(GO) run ./house -root ../..
 
 .PHONY: house
@@ -149,7 +150,8 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'other tests with a cluster: $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) $$($(GO) list ./... | grep -E "$(CLUSTERED)")' \
 		-test 'tests of the cluster: cd test/cluster && $(GO) test -trimpath -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
-		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...'
+		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
+		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.
@@ -198,8 +200,13 @@ fuzz: ## Run each fuzz target for FUZZTIME, 10 minutes unless told.
 
 ##@ Build
 
+PRODUCT_LDFLAGS := -s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$(VERSION) -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$(COMMIT)
+
 $(BIN)/orkestra: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product: the manager and the command line.
-	$(GO) build -trimpath -ldflags '-s -w -X github.com/orkspace/orkestra/cmd/orkestra/version.number=$(VERSION) -X github.com/orkspace/orkestra/cmd/orkestra/version.commit=$(COMMIT)' -o $@ ./cmd/orkestra
+	$(GO) build -trimpath -ldflags '$(PRODUCT_LDFLAGS)' -o $@ ./cmd/orkestra
+
+$(BIN)/orkestra-providers: go.mod go.sum $(call gofiles,api cmd config controllers engine) $(wildcard config/crd/bases/*.yaml) ## The product with the providers aws and mongodb.
+	$(GO) build -trimpath -ldflags '$(PRODUCT_LDFLAGS)' -o $@ ./cmd/orkestra-providers
 
 # $(call cached,files,folder,package,flags) builds a binary that takes long, and keeps it in CACHE under a hash of the files, the flags and
 # the version of Go, so that another clone on this machine need not build it again. A binary that was not used for a month is deleted.
@@ -238,6 +245,8 @@ $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum
 
 .PHONY: image
-image: ## Build the image for all platforms; needs docker with buildx.
+image: ## Build the images, without and with providers, for all platforms; needs docker with buildx.
 	docker buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
 		--tag $(IMAGE):$(VERSION) $(IMAGE_FLAGS) .
+	docker buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg COMMAND=orkestra-providers \
+		--tag $(IMAGE)-providers:$(VERSION) $(IMAGE_FLAGS) .

@@ -119,7 +119,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
 		Releaser: b.release.Releaser, Client: client, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
-		Caller:   e.calls,
+		Caller: e.calls, Tokens: b.clients.tokens,
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,

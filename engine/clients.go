@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -21,6 +23,7 @@ type clients struct {
 	events  events.EventRecorder // about resources, as the account; nil: none are sent
 	stop    func()               // ends the events
 	code    client.Client        // as the account, for code of the user's own; nil: there is none
+	tokens  provision.Tokens     // of accounts, asked for as the account
 }
 
 // connections are what the requests of all boxes share.
@@ -42,6 +45,9 @@ func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.C
 	if c.account, err = apply.NewClient(sending, as(plan.Account), mapper); err != nil {
 		return c, err
 	}
+	if c.tokens.Accounts, err = corev1client.NewForConfigAndClient(sending, as(plan.Account)); err != nil {
+		return c, err
+	}
 	if len(engine.Code.HookNames()) > 0 && plan.AccountProblem.Reason == "" {
 		if c.code, err = client.New(sending, client.Options{HTTPClient: as(plan.Account), Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
 			return c, err
@@ -49,7 +55,8 @@ func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.C
 	}
 	switch problem := plan.AccountProblem; {
 	case problem.Reason != "":
-		c.account = c.account.OnlyDeletes(&apply.RefusedError{Reason: problem.Reason, Message: problem.Message})
+		refusal := &apply.RefusedError{Reason: problem.Reason, Message: problem.Message}
+		c.account, c.tokens.Refusal = c.account.OnlyDeletes(refusal), refusal
 	case plan.Account.IsManager() || engine.Events == nil:
 		c.events = engine.Events
 	default:

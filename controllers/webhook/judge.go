@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // Judge says of boxes whether they compile. It is safe for concurrent use.
@@ -36,6 +37,8 @@ type Judge struct {
 	Mapper meta.RESTMapper
 	// AllowGrantingKinds lets boxes make kinds that grant rights, as the manager's option does.
 	AllowGrantingKinds bool
+	// Providers are those that the manager has; nil: that is not known.
+	Providers *provider.Registry
 	// Restricted says whether the operator names the only hosts that the external calls of a box may reach. nil: of none.
 	Restricted func(box *v1alpha1.OperatorBox) bool
 }
@@ -97,7 +100,7 @@ func (j *Judge) judge(ctx context.Context, box *v1alpha1.OperatorBox) (verdict, 
 	// CRDs are kept for this request alone, so that nothing is left of boxes that go.
 	store := crds.NewStore(j.Live, j.Live)
 	c := &compiler.Compiler{
-		Client: j.Boxes, Mapper: j.Mapper, CRDs: store, AllowGrantingKinds: j.AllowGrantingKinds, Restricted: j.Restricted,
+		Client: j.Boxes, Mapper: j.Mapper, CRDs: store, AllowGrantingKinds: j.AllowGrantingKinds, Providers: j.Providers, Restricted: j.Restricted,
 	}
 	v := verdict{}
 	crd, err := j.crd(ctx, store, box, &v)

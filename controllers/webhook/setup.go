@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // Path is where boxes are judged.
@@ -21,6 +22,8 @@ const Path = "/compile"
 type Options struct {
 	// AllowGrantingKinds lets boxes make kinds that grant rights. Default: false.
 	AllowGrantingKinds bool
+	// Providers are those that the manager has. Default: that is not known, and what is declared of them is not checked.
+	Providers *provider.Registry
 	// ExternalOnly names the only hosts, or host:port, that external calls may reach. Default: all may.
 	ExternalOnly []string
 	// EgressRules add to that for certain boxes and accounts. Default: none.
@@ -34,7 +37,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	judge := &Judge{
-		Boxes: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), AllowGrantingKinds: o.AllowGrantingKinds,
+		Boxes: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), AllowGrantingKinds: o.AllowGrantingKinds, Providers: o.Providers,
 		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
 	server := mgr.GetWebhookServer()

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -349,36 +347,4 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
 	}
 	return obj, nil
-}
-
-// tokenSeconds is how long a token is good for: the shortest time that the API server gives.
-const tokenSeconds = 600
-
-// Tokens asks for tokens of ServiceAccounts, as the account that its client acts as.
-type Tokens struct{ Client *Client }
-
-// Token makes a token of a ServiceAccount for an audience. It is good for ten minutes.
-func (t Tokens) Token(ctx context.Context, namespace, name, audience string) (string, error) {
-	if err := t.Client.refuses(); err != nil {
-		return "", err
-	}
-	path, err := t.Client.path(target{kind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), namespace: namespace, name: name}, "token")
-	if err != nil {
-		return "", err
-	}
-	request := authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: new(int64(tokenSeconds))}}
-	request.APIVersion, request.Kind = authenticationv1.SchemeGroupVersion.String(), "TokenRequest"
-	body, err := json.Marshal(request)
-	if err != nil {
-		return "", fmt.Errorf("encoding a TokenRequest: %w", err)
-	}
-	raw, err := t.Client.rest.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-	var answer authenticationv1.TokenRequest
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return "", fmt.Errorf("reading the answer to a TokenRequest: %w", err)
-	}
-	return answer.Status.Token, nil
 }

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provision"
 )
@@ -40,7 +39,7 @@ func (r *Reconciler) TakeBack(ctx context.Context, resource *unstructured.Unstru
 	plan := r.Plan()
 	run := plan.NewRun(resource, r.Clock.Now(), pipeline.Ports{
 		Inventory: r.Inventory, Marker: r.Writer, Kinds: r.Kinds, Observer: reading, Access: reading,
-		Providers: &calling{next: r.Caller}, Tokens: apply.Tokens{Client: r.Client},
+		Providers: &calling{next: r.Caller}, Tokens: r.Tokens,
 	})
 	done, err = run.Undo(ctx)
 	for _, e := range run.Events {

@@ -26,6 +26,7 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -92,6 +93,8 @@ type Config struct {
 	ForgetSchemas func(kinds []schema.GroupVersionKind)
 	// Caller calls HTTP services and providers. A cycle leaves its slot to others meanwhile.
 	Caller Callers
+	// Tokens are sent to providers.
+	Tokens provision.Tokens
 	// Observer reads what the box does not own.
 	Observer *observe.Observer
 	// Rights of as whom the box acts.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
-	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provider"
@@ -77,7 +76,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Client: c.Code,
-		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: apply.Tokens{Client: c.Client},
+		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()

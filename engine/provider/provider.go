@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Provider makes the resources of one service. It is safe for concurrent use, and initialises nothing before it is first asked.
+// Provider makes the resources of one service. It is safe for concurrent use, and sets up nothing before it is first asked.
 type Provider interface {
 	// Kinds are the kinds of resources, by the name under which a box declares them, such as "s3bucket".
 	Kinds() map[string]Kind

@@ -155,11 +155,11 @@ func linked(t *testing.T, file string) string {
 	return ""
 }
 
-// orkestra builds the binary.
+// orkestra builds the binary, with the providers, so that what pages declare of them is checked.
 func orkestra(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "orkestra")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/orkestra")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/orkestra-providers")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building orkestra: %v\n%s", err, out)

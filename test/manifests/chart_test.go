@@ -225,6 +225,8 @@ func TestChartImage(t *testing.T) {
 		"digest over tag":   {values: []string{`image.tag="v9"`, `image.digest="` + digest + `"`}, want: "ghcr.io/orkspace/orkestra@" + digest},
 		"another place":     {values: []string{`image.repository="example.com/o"`, `image.tag="v9"`}, want: "example.com/o:v9"},
 		"a number as a tag": {values: []string{`image.tag="1.10"`}, want: "ghcr.io/orkspace/orkestra:1.10"},
+		"with providers":    {values: []string{"image.providers=true"}, want: "ghcr.io/orkspace/orkestra-providers:" + appVersion(t)},
+		"its digest":        {values: []string{"image.providers=true", `image.digest="` + digest + `"`}, want: "ghcr.io/orkspace/orkestra-providers@" + digest},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ func TestChartRefuses(t *testing.T) {
 		"a scope that is none":        {[]string{`rbac.scope="all"`}, "/rbac/scope"},
 		"a duration without a unit":   {[]string{`shutdownTimeout="30"`}, "/shutdownTimeout"},
 		"a port that is none":         {[]string{"metrics.port=70000"}, "/metrics/port"},
+		"providers by name":           {[]string{`image.providers="aws"`}, "got string, want boolean"},
 		"a digest that is none":       {[]string{`image.digest="latest"`}, "/image/digest"},
 		"an argument, not a flag":     {[]string{`extraArgs=["drain"]`}, "/extraArgs/0"},
 		"replicas without a leader":   {[]string{"replicaCount=2", "leaderElection.enabled=false"}, "replicaCount above 1 needs leaderElection.enabled"},

@@ -112,6 +112,11 @@ type lossyConnection struct {
 	lost bool
 }
 
+// keepsConnection says of a command that it changes nothing, and asks for nothing that is kept.
+func keepsConnection(command string) bool {
+	return slices.Contains([]string{"hello", "ismaster", "saslstart", "saslcontinue", "endsessions", "ping"}, strings.ToLower(command))
+}
+
 // Write is called with one whole message.
 func (c *lossyConnection) Write(message []byte) (int, error) {
 	_, op, body, err := mongodouble.ReadMessage(strings.NewReader(string(message)))
@@ -122,8 +127,7 @@ func (c *lossyConnection) Write(message []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	switch strings.ToLower(command[0].Key) {
-	case "hello", "ismaster", "saslstart", "saslcontinue", "endsessions", "ping":
+	if keepsConnection(command[0].Key) {
 		return c.Conn.Write(message)
 	}
 	c.of.sent++

@@ -102,8 +102,8 @@ func versity(t *testing.T) string {
 	return run(t, ".", "go", "tool", "-n", "versitygw")
 }
 
-// gateway starts versitygw.
-func gateway(t *testing.T) *server {
+// gateway starts versitygw, with further flags.
+func gateway(t *testing.T, flags ...string) *server {
 	t.Helper()
 	dir := folder(t)
 	for _, name := range []string{"data", "versions"} {
@@ -112,9 +112,8 @@ func gateway(t *testing.T) *server {
 		}
 	}
 	socket := filepath.Join(dir, "s3")
-	return start(t, socket, versity(t),
-		"--access", rootKey, "--secret", rootSecret, "--region", region, "--port", socket, "--virtual-domain", "s3."+region+".amazonaws.com", "--quiet",
-		"posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))
+	args := append([]string{"--access", rootKey, "--secret", rootSecret, "--region", region, "--port", socket, "--virtual-domain", "s3." + region + ".amazonaws.com", "--quiet"}, flags...)
+	return start(t, socket, versity(t), append(args, "posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))...)
 }
 
 const (

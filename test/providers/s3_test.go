@@ -39,9 +39,9 @@ func (p plainHTTP) Do(req *http.Request) (*http.Response, error) {
 	return p.client.Do(req)
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T, flags ...string) *store {
 	t.Helper()
-	s := &store{server: gateway(t)}
+	s := &store{server: gateway(t, flags...)}
 	transport := &http.Transport{DialContext: s.dial}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.http = plainHTTP{&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -101,6 +101,20 @@ func (s *store) put(t *testing.T, bucket, key string) {
 	t.Helper()
 	if _, err := s.root.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("text")}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// empty deletes all that is in a bucket, with all versions.
+func (s *store) empty(t *testing.T, bucket string) {
+	t.Helper()
+	out, err := s.root.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range out.Versions {
+		if _, err := s.root.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: version.Key, VersionId: version.VersionId}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func NewCommand(o Options) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(), render.NewCommand(),
-		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(), version.NewCommand(), webhook.NewCommand())
+	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
 	return root
 }

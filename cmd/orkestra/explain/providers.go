@@ -44,7 +44,7 @@ func explainProviders(registry *provider.Registry, path []string) (string, error
 	if !ok {
 		return "", fmt.Errorf("provider %q has no kind %q%s", path[0], path[1], suggest.DidYouMean(path[1], kinds))
 	}
-	schema, err := schemaAt(&kind.Schema, path[2:], strings.Join(path[:2], "."))
+	schema, err := schemaAt(&kind.Schema, path[2:], keyProviders+"."+strings.Join(path[:2], "."))
 	if err != nil {
 		return "", err
 	}
@@ -76,6 +76,15 @@ func writeFacts(b *strings.Builder, kind *provider.Kind) {
 	}
 	if len(keys) > 0 {
 		fmt.Fprintf(b, "CREDENTIALS: a Secret with %s\n", strings.Join(keys, ", "))
+	}
+	if kind.WebIdentity {
+		fmt.Fprintf(b, "WEB IDENTITY: or a token of a ServiceAccount for %s\n", kind.Audience)
+	}
+	if len(kind.Secrets) > 0 {
+		fmt.Fprintf(b, "SECRETS: %s name a key of a Secret, in the namespace of the resource\n", strings.Join(kind.Secrets, ", "))
+	}
+	if kind.NeedsEndpoint {
+		b.WriteString("ENDPOINT: is needed; the service has no public address\n")
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 const long = `Print a ServiceAccount with the roles and bindings that a box needs, ready to apply: what status.requiredRules of the box says.
@@ -49,9 +50,9 @@ type flags struct {
 	account string
 }
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	f := &flags{}
+// NewCommand makes the command. providers are those that are compiled in; nil: what a manager has is not known.
+func NewCommand(providers *provider.Registry) *cobra.Command {
+	f := &flags{Flags: validate.Flags{Providers: providers}}
 	cmd := &cobra.Command{
 		Use:     "rbac -f FILENAME",
 		Short:   "Print the roles that a box's account needs",

@@ -19,7 +19,7 @@ const (
 
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return shared.Run(t, NewCommand(), stdin, args...)
+	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
 // golden compares a text with a file of testdata, or writes it there.

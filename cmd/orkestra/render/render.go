@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 const renderLong = `Print what the cluster would get for a resource: the same plan as in the manager, run on objects in memory.
@@ -60,9 +61,9 @@ type flags struct {
 	now             func() time.Time
 }
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	f := &flags{now: time.Now}
+// NewCommand makes the command. providers are those that are compiled in; nil: what a manager has is not known.
+func NewCommand(providers *provider.Registry) *cobra.Command {
+	f := &flags{Flags: validate.Flags{Providers: providers}, now: time.Now}
 	cmd := &cobra.Command{
 		Use:     "render -f FILENAME -r FILENAME",
 		Short:   "Print the children that a resource would get",

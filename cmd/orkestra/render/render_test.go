@@ -35,7 +35,7 @@ var revisionDigits = regexp.MustCompile(`-[0-9a-f]{10}\b`)
 // orkestra runs the command as the binary does.
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return shared.Run(t, NewCommand(), stdin, args...)
+	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
 func read(g Gomega, name string) string {

@@ -24,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
+	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
@@ -47,8 +48,9 @@ type Validator struct {
 	files         []string         // those of -f
 	docs          []input.Document // of -f, which may hold the boxes that others read
 	known         *knownBoxes
-	random        io.Reader // nil: the system's
-	crdsGiven     bool      // by --crd: a CRD that is not among them is a mistake
+	random        io.Reader          // nil: the system's
+	crdsGiven     bool               // by --crd: a CRD that is not among them is a mistake
+	providers     *provider.Registry // nil: not known
 	allowGranting bool
 	externalOnly  bool
 	instead       func(*v1alpha1.OperatorBox) field.ErrorList // checks a box in place of the compiler; nil: it is compiled
@@ -174,7 +176,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
-	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Random: v.random}
+	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Providers: v.providers, Random: v.random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err

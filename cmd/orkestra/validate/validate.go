@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 const validateLong = `Compile OperatorBoxes as the manager does, and print every mistake with its path and the nearest valid name.
@@ -59,6 +60,8 @@ type Flags struct {
 	Recursive bool
 	// Format is the value of --output.
 	Format string
+	// Providers are those that are compiled in; nil: what a manager has is not known.
+	Providers *provider.Registry
 
 	asksCluster   bool
 	server        cluster.Flags
@@ -66,9 +69,9 @@ type Flags struct {
 	externalOnly  []string
 }
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	f := &Flags{}
+// NewCommand makes the command. providers are those that are compiled in; nil: what a manager has is not known.
+func NewCommand(providers *provider.Registry) *cobra.Command {
+	f := &Flags{Providers: providers}
 	cmd := &cobra.Command{
 		Use:     "validate -f FILENAME",
 		Short:   "Check OperatorBoxes and print every mistake",
@@ -146,7 +149,7 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 	}
 	v := &Validator{
 		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random, files: f.Files,
-		allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
+		providers: f.Providers, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
 	}
 	if v.schema, err = input.BoxSchema(); err != nil {
 		return nil, exit.Failure(fmt.Errorf("reading the schema of OperatorBox: %w", err))

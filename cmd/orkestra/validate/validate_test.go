@@ -23,7 +23,7 @@ import (
 // orkestra runs the command as the binary does.
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return shared.Run(t, NewCommand(), stdin, args...)
+	return shared.Run(t, NewCommand(nil), stdin, args...)
 }
 
 func read(g Gomega, name string) string {

@@ -26,6 +26,7 @@ import (
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/certificates"
 	"github.com/orkspace/orkestra/controllers/webhook"
+	"github.com/orkspace/orkestra/engine/provider"
 )
 
 const long = `Answer the API server's question whether a box that is applied compiles, until the process is told to stop.
@@ -46,11 +47,12 @@ type flags struct {
 	validity      time.Duration
 	allowGranting bool
 	egress        process.Egress
+	providers     *provider.Registry
 }
 
-// NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	f := &flags{}
+// NewCommand makes the command. providers are those that are compiled in; nil: what a manager has is not known.
+func NewCommand(providers *provider.Registry) *cobra.Command {
+	f := &flags{providers: providers}
 	cmd := &cobra.Command{
 		Use:   "webhook",
 		Short: "Compile boxes where they are applied",
@@ -142,7 +144,7 @@ func (f *flags) setup(mgr ctrl.Manager, keeper *certificates.Keeper) error {
 			return fmt.Errorf("adding /readyz: %w", err)
 		}
 	}
-	o := webhook.Options{AllowGrantingKinds: f.allowGranting, ExternalOnly: f.egress.Only}
+	o := webhook.Options{AllowGrantingKinds: f.allowGranting, ExternalOnly: f.egress.Only, Providers: f.providers}
 	var err error
 	if o.EgressRules, err = f.egress.Rules(); err != nil {
 		return err

@@ -25,7 +25,7 @@ func TestTheWebhookRefusesWhatDoesNotGoTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			stdout, stderr, code := fixtures.Run(t, NewCommand(), "", append([]string{"webhook"}, tc.args...)...)
+			stdout, stderr, code := fixtures.Run(t, NewCommand(nil), "", append([]string{"webhook"}, tc.args...)...)
 			g.Expect(code).To(Equal(exit.Usage), stderr)
 			g.Expect(stdout).To(BeEmpty())
 			g.Expect(stderr).To(ContainSubstring(tc.want))

@@ -41,7 +41,7 @@ func TestSchemasAreStructural(t *testing.T) {
 				t.Errorf("%s: the schema lacks %s, which tells resources apart", name, field)
 			}
 		}
-		if kind.Driver == nil || kind.Summary == "" || !kind.WebIdentity || len(kind.Credentials) != 3 {
+		if kind.Driver == nil || kind.Summary == "" || !kind.WebIdentity || kind.Audience != "sts.amazonaws.com" || len(kind.Credentials) != 3 {
 			t.Errorf("%s is not whole: %+v", name, kind)
 		}
 	}
@@ -225,7 +225,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	s := newSessions()
 	now := time.Unix(1_000_000, 0)
 	key := func(i int) (out [32]byte) {
-		binary.BigEndian.PutUint64(out[:], uint64(i)) //nolint:gosec // It is small.
+		binary.BigEndian.PutUint64(out[:], uint64(i))
 		return out
 	}
 	const last = 3 * maxSessions

@@ -104,7 +104,7 @@ func (d bucketDriver) Ensure(ctx context.Context, r *provider.Request) (*provide
 			return nil, err
 		}
 	}
-	if !b.mayTouch(is) && !(is == unmarked && made && r.Endpoint != "") {
+	if !b.mayTouch(is) && (is != unmarked || !made || r.Endpoint == "") {
 		return nil, b.refusal("CreateBucket")
 	}
 	changed, err := b.correct(ctx)
@@ -205,7 +205,7 @@ func (b *bucket) outputs() map[string]any {
 		endpoint = strings.TrimSuffix(b.r.Endpoint, "/")
 		url = endpoint + "/" + b.spec.Name
 	}
-	return map[string]any{"name": b.spec.Name, "arn": "arn:" + partition + ":s3:::" + b.spec.Name, "region": b.spec.Region, "endpoint": endpoint, "url": url}
+	return map[string]any{fieldName: b.spec.Name, "arn": "arn:" + partition + ":s3:::" + b.spec.Name, fieldRegion: b.spec.Region, "endpoint": endpoint, "url": url}
 }
 
 // partitionOf is the part of AWS to which a region belongs, with its domain.

@@ -30,7 +30,7 @@ func (d bucketDriver) Delete(ctx context.Context, r *provider.Request) (gone boo
 	if err != nil {
 		return false, err
 	}
-	if is != ours && !(is == unmarked && b.lost()) {
+	if is != ours && (is != unmarked || !b.lost()) {
 		return true, nil
 	}
 	if gone, err = b.remove(ctx); gone || !isClass(err, provider.InUse) {

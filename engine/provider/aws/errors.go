@@ -42,18 +42,16 @@ func explain(ctx context.Context, r *provider.Request, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var ours *provider.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*provider.Error](err); ok {
 		return ours
 	}
 	out := &provider.Error{Class: provider.Transient}
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		out.Operation = operation.Operation()
 	}
 	status := 0
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
+	response, answered := errors.AsType[*awshttp.ResponseError](err)
+	if answered {
 		status, out.RequestID = response.HTTPStatusCode(), r.Line(response.ServiceRequestID())
 	}
 	var answer smithy.APIError
@@ -94,12 +92,10 @@ func unanswered(r *provider.Request, status int, err error) (provider.Class, str
 	if status != 0 {
 		return classify(status, ""), fmt.Sprintf("the answer has the HTTP status %d, and is none of this service", status)
 	}
-	var invalid *smithy.InvalidParamsError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*smithy.InvalidParamsError](err); ok {
 		return provider.Invalid, r.Line(invalid.Error())
 	}
-	var sent *url.Error
-	if errors.As(err, &sent) {
+	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return provider.Transient, r.Line("the service can't be reached: " + sent.Err.Error())
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
@@ -118,14 +114,13 @@ func elsewhere(response *awshttp.ResponseError) string {
 
 // code is that of an error of the contract; empty: it is another error.
 func code(err error) string {
-	var ours *provider.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*provider.Error](err); ok {
 		return ours.Code
 	}
 	return ""
 }
 
 func isClass(err error, class provider.Class) bool {
-	var ours *provider.Error
-	return errors.As(err, &ours) && ours.Class == class
+	ours, ok := errors.AsType[*provider.Error](err)
+	return ok && ours.Class == class
 }

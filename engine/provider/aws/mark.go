@@ -81,7 +81,7 @@ func retag(current, declared map[string]string, r *provider.Request) tagging {
 	if out.all == nil {
 		out.all = map[string]string{}
 	}
-	for _, key := range strings.Split(r.Noted[notedTags], "\n") {
+	for key := range strings.SplitSeq(r.Noted[notedTags], "\n") {
 		if _, still := declared[key]; still || strings.HasPrefix(key, markPrefix) {
 			continue
 		}

@@ -13,7 +13,11 @@
 // somebody else who makes a bucket of that name with the same account of such a store, in the moment between, and leaves it without tags.
 package aws
 
-import "github.com/orkspace/orkestra/engine/provider"
+import (
+	"k8s.io/utils/clock"
+
+	"github.com/orkspace/orkestra/engine/provider"
+)
 
 // Name is the one by which boxes declare these resources.
 const Name = "aws"
@@ -24,24 +28,29 @@ const (
 	keySecret    = "AWS_SECRET_ACCESS_KEY" // #nosec G101 -- the name of a key, not its value
 	keySession   = "AWS_SESSION_TOKEN"     // #nosec G101 -- the name of a key, not its value
 	globalRegion = "us-east-1"
+	// audience is that for which STS takes tokens.
+	audience = "sts.amazonaws.com"
 )
 
 // New gives the provider. Nothing is set up before it is asked for something.
-func New() provider.Provider { return &services{sessions: newSessions()} }
+func New() provider.Provider { return &services{sessions: newSessions(), clock: clock.RealClock{}} }
 
 // services are those of AWS.
-type services struct{ sessions *sessions }
+type services struct {
+	sessions *sessions
+	clock    clock.PassiveClock
+}
 
 // Kinds are s3bucket, sqsqueue and route53record.
 func (s *services) Kinds() map[string]provider.Kind {
 	kinds := map[string]provider.Kind{
-		"s3bucket":      {Summary: "A bucket of Amazon S3, or of a store that speaks its protocol.", Schema: bucketSchema(), Identity: []string{"name", "region"}, Outputs: bucketOutputs(), Driver: bucketDriver{s}},
-		"sqsqueue":      {Summary: "A queue of Amazon SQS.", Schema: queueSchema(), Identity: []string{"name", "region"}, Outputs: queueOutputs(), Driver: queueDriver{s}},
-		"route53record": {Summary: "A DNS record in a hosted zone of Amazon Route 53.", Schema: recordSchema(), Identity: []string{"zoneId", "name", "type", "setIdentifier"}, Outputs: recordOutputs(), Driver: recordDriver{s}},
+		"s3bucket":      {Summary: "A bucket of Amazon S3, or of a store that speaks its protocol.", Schema: bucketSchema(), Identity: []string{fieldName, fieldRegion}, Outputs: bucketOutputs(), Driver: bucketDriver{s}},
+		"sqsqueue":      {Summary: "A queue of Amazon SQS.", Schema: queueSchema(), Identity: []string{fieldName, fieldRegion}, Outputs: queueOutputs(), Driver: queueDriver{s}},
+		"route53record": {Summary: "A DNS record in a hosted zone of Amazon Route 53.", Schema: recordSchema(), Identity: []string{"zoneId", fieldName, "type", "setIdentifier"}, Outputs: recordOutputs(), Driver: recordDriver{s}},
 	}
 	for name, kind := range kinds {
 		kind.Credentials = []provider.Key{{Name: keyID}, {Name: keySecret}, {Name: keySession, Optional: true}}
-		kind.WebIdentity = true
+		kind.WebIdentity, kind.Audience = true, audience
 		kinds[name] = kind
 	}
 	return kinds

@@ -208,5 +208,5 @@ func (q *queue) note() map[string]string {
 }
 
 func (q *queue) outputs(arn string) map[string]any {
-	return map[string]any{"name": q.spec.Name, "url": q.url, "arn": arn, "region": q.spec.Region}
+	return map[string]any{fieldName: q.spec.Name, "url": q.url, "arn": arn, fieldRegion: q.spec.Region}
 }

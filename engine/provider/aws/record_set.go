@@ -37,7 +37,7 @@ type alias struct {
 // check says what Route 53 would say with less words.
 func (s recordSpec) check() error {
 	routed := s.Weight != nil || s.Region != "" || s.Failover != ""
-	message := ""
+	var message string
 	switch {
 	case (len(s.Records) > 0) == (s.Alias != nil):
 		message = "declare either records, with at least one value, or alias"
@@ -94,7 +94,7 @@ func (s recordSpec) differences(is types.ResourceRecordSet) []string {
 	add("failover", want.Failover != is.Failover)
 	add("healthCheckId", aws.ToString(want.HealthCheckId) != aws.ToString(is.HealthCheckId))
 	add("records", !slices.Equal(s.values(want), s.values(is)))
-	add("region", want.Region != is.Region)
+	add(fieldRegion, want.Region != is.Region)
 	add("ttl", aws.ToInt64(want.TTL) != aws.ToInt64(is.TTL))
 	add("weight", !reflect.DeepEqual(want.Weight, is.Weight))
 	return out

@@ -80,7 +80,7 @@ func (s *services) credentials(ctx context.Context, r *provider.Request, config 
 // assume asks STS for credentials of the role. A store with an endpoint of its own is asked there.
 func (s *services) assume(ctx context.Context, r *provider.Request, config aws.Config) (aws.Credentials, error) {
 	key := sha256.Sum256([]byte(strings.Join([]string{r.Endpoint, config.Region, r.WebIdentity.RoleARN, r.WebIdentity.Token}, "\x00")))
-	if kept, ok := s.sessions.get(key, time.Now()); ok {
+	if kept, ok := s.sessions.get(key, s.clock.Now()); ok {
 		return kept, nil
 	}
 	name := "orkestra-" + r.Owner.UID
@@ -97,7 +97,7 @@ func (s *services) assume(ctx context.Context, r *provider.Request, config aws.C
 		AccessKeyID: aws.ToString(out.Credentials.AccessKeyId), SecretAccessKey: aws.ToString(out.Credentials.SecretAccessKey),
 		SessionToken: aws.ToString(out.Credentials.SessionToken), CanExpire: true, Expires: aws.ToTime(out.Credentials.Expiration),
 	}
-	s.sessions.put(key, given, time.Now())
+	s.sessions.put(key, given, s.clock.Now())
 	return given, nil
 }
 

@@ -218,7 +218,7 @@ func (c *collection) modify(ctx context.Context, is *state) ([]string, error) {
 
 // fixed refuses what can't be changed. The size is not compared: servers round it.
 func (c *collection) fixed(is *state) error {
-	message := ""
+	var message string
 	switch {
 	case is.Type != "" && is.Type != "collection":
 		message = fmt.Sprintf("%s is a %s: declare another name", c.what(), is.Type)
@@ -308,5 +308,5 @@ func (c *collection) note() map[string]string {
 }
 
 func (c *collection) outputs() map[string]any {
-	return map[string]any{"name": c.spec.Name, "database": c.spec.Database, "namespace": c.spec.Database + "." + c.spec.Name}
+	return map[string]any{"name": c.spec.Name, fieldDatabase: c.spec.Database, "namespace": c.spec.Database + "." + c.spec.Name}
 }

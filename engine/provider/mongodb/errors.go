@@ -51,8 +51,7 @@ func explain(ctx context.Context, r *provider.Request, command string, err error
 	if err == nil {
 		return nil
 	}
-	var ours *provider.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*provider.Error](err); ok {
 		return ours
 	}
 	if ctx.Err() != nil {
@@ -77,12 +76,10 @@ func explain(ctx context.Context, r *provider.Request, command string, err error
 
 // codeOf is the code of the server, with its name; 0: the server has not said anything.
 func codeOf(err error) (number int, name string) {
-	var command mongo.CommandError
-	if errors.As(err, &command) {
+	if command, ok := errors.AsType[mongo.CommandError](err); ok {
 		return int(command.Code), command.Name
 	}
-	var write mongo.WriteException
-	if errors.As(err, &write) {
+	if write, ok := errors.AsType[mongo.WriteException](err); ok {
 		for _, failed := range write.WriteErrors {
 			return failed.Code, ""
 		}

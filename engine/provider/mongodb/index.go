@@ -95,7 +95,7 @@ func (c *collection) compareIndexes(ctx context.Context) (drop []string, create 
 		}
 		create = append(create, want)
 	}
-	for _, name := range strings.Split(c.r.Noted[notedIndexes], "\n") {
+	for name := range strings.SplitSeq(c.r.Noted[notedIndexes], "\n") {
 		if _, found := there[name]; found && !slices.Contains(declared, name) {
 			drop = append(drop, name)
 		}

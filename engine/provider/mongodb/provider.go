@@ -38,9 +38,9 @@ type servers struct{}
 // Kinds are database, user and collection.
 func (servers) Kinds() map[string]provider.Kind {
 	kinds := map[string]provider.Kind{
-		"database":   {Summary: "A database of MongoDB.", Schema: databaseSchema(), Identity: []string{"name"}, Outputs: databaseOutputs(), Driver: databaseDriver{}},
-		"user":       {Summary: "A user of MongoDB, with roles.", Schema: userSchema(), Identity: []string{"database", "name"}, Outputs: userOutputs(), Secrets: []string{fieldPassword}, Driver: userDriver{}},
-		"collection": {Summary: "A collection of MongoDB, with indexes and a validator.", Schema: collectionSchema(), Identity: []string{"database", "name"}, Outputs: collectionOutputs(), Driver: collectionDriver{}},
+		fieldDatabase: {Summary: "A database of MongoDB.", Schema: databaseSchema(), Identity: []string{"name"}, Outputs: databaseOutputs(), Driver: databaseDriver{}},
+		"user":        {Summary: "A user of MongoDB, with roles.", Schema: userSchema(), Identity: []string{fieldDatabase, "name"}, Outputs: userOutputs(), Secrets: []string{fieldPassword}, Driver: userDriver{}},
+		"collection":  {Summary: "A collection of MongoDB, with indexes and a validator.", Schema: collectionSchema(), Identity: []string{fieldDatabase, "name"}, Outputs: collectionOutputs(), Driver: collectionDriver{}},
 	}
 	for name, kind := range kinds {
 		kind.Credentials = []provider.Key{{Name: keyUsername, Optional: true}, {Name: keyPassword, Optional: true}, {Name: keyCA, Optional: true}}

@@ -6,6 +6,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
+// fieldDatabase is where users and collections are, and a kind.
+const fieldDatabase = "database"
+
 type (
 	schema     = apiextensionsv1.JSONSchemaProps
 	properties = map[string]apiextensionsv1.JSONSchemaProps
@@ -67,8 +70,8 @@ func databaseOutputs() schema {
 
 func userSchema() schema {
 	return object("", properties{
-		"database": pattern("Database in which the user is: the authSource of its connections.", databasePattern),
-		"name":     pattern("Name of the user.", `^[^\s/]{1,128}$`),
+		fieldDatabase: pattern("Database in which the user is: the authSource of its connections.", databasePattern),
+		"name":        pattern("Name of the user.", `^[^\s/]{1,128}$`),
 		fieldPassword: object("Where the password is. When the Secret changes, the password is set again.", properties{
 			"name": text("Name of the Secret, in the namespace of the resource."),
 			"key":  text("Key of the Secret."),
@@ -77,21 +80,21 @@ func userSchema() schema {
 			"role": text("Name of the role, such as readWrite."),
 			"db":   text("Database to which the role applies. That of the user unless declared."),
 		}, "role"), 256),
-	}, "database", "name", fieldPassword)
+	}, fieldDatabase, "name", fieldPassword)
 }
 
 func userOutputs() schema {
 	return object("", properties{
-		"name":       text("Name of the user."),
-		"database":   text("Database in which the user is."),
-		"authSource": text("Database that checks the password: the same."),
+		"name":        text("Name of the user."),
+		fieldDatabase: text("Database in which the user is."),
+		"authSource":  text("Database that checks the password: the same."),
 	})
 }
 
 func collectionSchema() schema {
 	return object("", properties{
-		"database": pattern("Database in which the collection is.", databasePattern),
-		"name":     pattern("Name of the collection.", collectionPattern),
+		fieldDatabase: pattern("Database in which the collection is.", databasePattern),
+		"name":        pattern("Name of the collection.", collectionPattern),
 		fieldCapped: object("Limits after which the oldest documents go. They can't be changed.", properties{
 			"sizeBytes":    atLeast("Bytes that the documents have together, at most.", 1),
 			"maxDocuments": atLeast("How many documents there are, at most.", 1),
@@ -112,13 +115,13 @@ func collectionSchema() schema {
 			"partialFilterExpression": free("Documents that are in the index: a filter."),
 		}, "name", "keys"), 63),
 		"forceDestroy": flag("Whether deletion drops the documents with the collection. Without it, a collection that is not empty is not deleted."),
-	}, "database", "name")
+	}, fieldDatabase, "name")
 }
 
 func collectionOutputs() schema {
 	return object("", properties{
-		"name":      text("Name of the collection."),
-		"database":  text("Database in which the collection is."),
-		"namespace": text("Database and collection, as database.collection."),
+		"name":        text("Name of the collection."),
+		fieldDatabase: text("Database in which the collection is."),
+		"namespace":   text("Database and collection, as database.collection."),
 	})
 }

@@ -207,5 +207,5 @@ func (userDriver) Delete(ctx context.Context, r *provider.Request) (gone bool, e
 }
 
 func (u *user) outputs() map[string]any {
-	return map[string]any{"name": u.spec.Name, "database": u.spec.Database, "authSource": u.spec.Database}
+	return map[string]any{"name": u.spec.Name, fieldDatabase: u.spec.Database, "authSource": u.spec.Database}
 }

@@ -19,6 +19,8 @@ type Cloud struct {
 	Keys map[string]bool
 	// Tokens are the web identity tokens that STS takes, with the access key that each gives.
 	Tokens map[string]string
+	// Trusts says of a token that is not among Tokens which access key it gives for a role; nil: none.
+	Trusts func(token, role string) (key string, trusted bool)
 	// Throttle is how many requests are refused because there are too many.
 	Throttle int
 	// Down says that there is no answer.

@@ -15,6 +15,9 @@ func (c *Cloud) sts(w http.ResponseWriter, req *http.Request) {
 	c.Seen = append(c.Seen, req.PostForm.Get("Action"))
 	token := req.PostForm.Get("WebIdentityToken")
 	key, known := c.Tokens[token]
+	if !known && c.Trusts != nil {
+		key, known = c.Trusts(token, req.PostForm.Get("RoleArn"))
+	}
 	switch {
 	case req.PostForm.Get("Action") != "AssumeRoleWithWebIdentity" || req.Header.Get("Authorization") != "":
 		refuseXML(w, http.StatusBadRequest, "InvalidAction", "no such action")

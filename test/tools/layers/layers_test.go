@@ -27,7 +27,7 @@ var leaves = []string{
 
 // stubs stand for modules of others.
 var stubs = []string{
-	"github.com/pkg/errors", "github.com/stretchr/testify/assert", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
+	"github.com/aws/smithy-go", "go.mongodb.org/mongo-driver/v2/bson", "github.com/pkg/errors", "github.com/stretchr/testify/assert", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
 	"k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/scheme",
 }
 
@@ -55,6 +55,9 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "engine/provider/helm", imported: ours("engine/health"), list: "providers"},
 		{folder: "engine/provider/helm", imported: ours("controllers"), list: "providers", test: true},
 		{folder: "engine/provider/helm/render", imported: ours("engine"), list: "providers"},
+		{folder: "cmd/orkestra/app", imported: ours("engine/provider/helm"), list: "drivers"},
+		{folder: "engine/provision", imported: "github.com/aws/smithy-go", list: "drivers"},
+		{folder: "engine/provider", imported: "go.mongodb.org/mongo-driver/v2/bson", list: "drivers", test: true},
 		{folder: "engine/access", imported: ours("engine/watch"), list: "access"},
 		{folder: "engine/access", imported: ours("engine"), list: "access"},
 		{folder: "engine/access", imported: ours("controllers"), list: "access", test: true},
@@ -164,6 +167,8 @@ func TestLayersAllow(t *testing.T) {
 		{folder: "api/v1alpha1", imported: "slices"},
 		{folder: "engine/provider/helm", imported: ours("engine/provider")},
 		{folder: "engine/provider/helm", imported: ours("engine/suggest")},
+		{folder: "engine/provider/helm", imported: "github.com/aws/smithy-go"},
+		{folder: "cmd/orkestra-providers", imported: ours("engine/provider/helm")},
 		{folder: "engine/kinds", imported: ours("engine/kinds/shape")},
 		{folder: "engine/apply", imported: ours("engine/drift")},
 		{folder: "engine/expr", imported: ours("engine/expr/cel")},

@@ -20,7 +20,8 @@ type clients struct {
 	manager *apply.Client        // as the manager: what Orkestra keeps for itself
 	events  events.EventRecorder // about resources, as the account; nil: none are sent
 	stop    func()               // ends the events
-	code    client.Client        // as the account, for code of the user's own; nil: there is none
+	code    client.Client        // as the account, for hooks of the user's own; nil: there are none
+	http    *http.Client         // as the account
 }
 
 // connections are what the requests of all boxes share.
@@ -39,11 +40,12 @@ func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.C
 	if c.manager, err = apply.NewClient(sending, as(identity.Account{}), mapper); err != nil {
 		return c, err
 	}
-	if c.account, err = apply.NewClient(sending, as(plan.Account), mapper); err != nil {
+	c.http = as(plan.Account)
+	if c.account, err = apply.NewClient(sending, c.http, mapper); err != nil {
 		return c, err
 	}
 	if len(engine.Code.HookNames()) > 0 && plan.AccountProblem.Reason == "" {
-		if c.code, err = client.New(sending, client.Options{HTTPClient: as(plan.Account), Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
+		if c.code, err = client.New(sending, client.Options{HTTPClient: c.http, Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
 			return c, err
 		}
 	}

@@ -155,7 +155,7 @@ func TestAPlanWithAConstructor(t *testing.T) {
 
 func TestTheRightsOfAConstructor(t *testing.T) {
 	g := gomega.NewWithT(t)
-	env := Env{CRD: websites(t), Code: constructors(t), Mapper: stubMapper()}
+	env := Env{CRD: websites(t), Code: constructors(t), Mapper: stubMapper(), AllowGrantingKinds: true}
 	verbs := func(rules []v1alpha1.RequiredRule) map[string][]string {
 		out := map[string][]string{}
 		for _, rule := range rules {

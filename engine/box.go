@@ -13,11 +13,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
+	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/expr/budget"
@@ -54,6 +56,7 @@ type box struct {
 	namespaces []string
 
 	clients clients
+	code    *constructor.Code // in place of the plan; nil: there is none, or it can't act as the account of the box
 	life
 	progress
 }
@@ -107,6 +110,10 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
 		Finder:   &release.Finder{Namespaces: b.namespaces, Marker: apply.NewMarker(clients.manager), Lives: b.lives, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}, Cache: b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
 	}
+	if b.code, err = b.newCode(writing); err != nil {
+		clients.stop()
+		return nil, err
+	}
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
 	b.release.Provided = b.cycles
 	return b, nil
@@ -115,9 +122,13 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 // cycleConfig is what the cycles of the box are made of.
 func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *apply.Writer, snapshots *rollback.Store) cycle.Config {
 	e := b.engine
+	var code reconcile.Reconciler
+	if b.code != nil {
+		code = b.code
+	}
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
+		Releaser: b.release.Releaser, Client: client, Constructed: code, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller: e.calls, Tokens: b.clients.tokens,
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
@@ -143,9 +154,10 @@ func (b *box) healthChanged(urgent bool) {
 	b.engine.config.Notifier.HealthChanged(b.name, urgent)
 }
 
-// serves says whether a box that runs one plan can take another without a restart: it watches the same CRD, as the same account.
+// serves says whether a box that runs one plan can take another without a restart: it watches the same CRD, as the same account, for the same
+// reconciler of a constructor.
 func serves(old, plan *pipeline.Plan) bool {
-	return old.WatchesSame(plan) && old.Account == plan.Account && old.AccountProblem == plan.AccountProblem && old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID
+	return old.WatchesSame(plan) && old.Account == plan.Account && old.AccountProblem == plan.AccountProblem && old.CRD.UID == plan.CRD.UID && old.CRD.Resource == plan.CRD.Resource && old.UID == plan.UID && old.Constructor.Same(plan.Constructor)
 }
 
 // swap replaces the plan. Informer, queue, cache and backoff go on; every resource is reconciled once, behind fresh events.
@@ -209,6 +221,9 @@ func (b *box) run(ctx, work context.Context) {
 	if !b.engine.turns.Await(ctx, b.turn) {
 		return
 	}
+	if !b.construct(ctx) {
+		return
+	}
 	b.takeOver()
 	b.work(ctx, work)
 }
@@ -226,6 +241,9 @@ func (b *box) warmUp(ctx context.Context) error {
 		if err := b.observer.Observe(ctx, kind); err != nil {
 			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
 		}
+	}
+	if b.code != nil {
+		b.code.Fill(log.IntoContext(ctx, b.log))
 	}
 	return b.resources.WaitForSync(ctx)
 }
@@ -270,6 +288,9 @@ func (b *box) stop(over <-chan time.Time) {
 	b.resources.Stop()
 	b.inventory.Release()
 	b.observer.Release()
+	if b.code != nil {
+		b.code.Release()
+	}
 	b.clients.stop()
 }
 

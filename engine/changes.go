@@ -54,7 +54,7 @@ func (k kindsOf) KindOf(box string) schema.GroupVersionKind {
 func (e *Engine) kindsChanged(group string) {
 	of := func(kind schema.GroupVersionKind) bool { return kind.Group == group }
 	for _, b := range e.all() {
-		if plan := b.plan.Load(); slices.ContainsFunc(plan.ChildKinds, of) || slices.ContainsFunc(plan.ObservedKinds, of) {
+		if plan := b.plan.Load(); slices.ContainsFunc(plan.ChildKinds, of) || slices.ContainsFunc(plan.CodeKinds(), of) || slices.ContainsFunc(plan.ObservedKinds, of) {
 			anew := *plan // reconciles by another plan look at everything
 			if b.plan.CompareAndSwap(plan, &anew) {
 				b.sweep()
@@ -68,6 +68,20 @@ func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstruc
 	e.monitors.Changed(kind, old, obj)
 	for _, b := range e.all() {
 		b.queue.Enqueue(0, b.observer.Readers(kind, old, obj)...)
+	}
+}
+
+// codeChanged queues the resources that control an object which changed, in the boxes whose code lists its kind.
+func (e *Engine) codeChanged(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
+	for _, b := range e.all() {
+		if b.code == nil || !b.code.Lists(kind) {
+			continue
+		}
+		for _, one := range []*unstructured.Unstructured{old, obj} {
+			if key, controlled := b.code.OwnerOf(one); controlled {
+				b.cycles.Wake(key)
+			}
+		}
 	}
 }
 

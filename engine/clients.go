@@ -22,7 +22,8 @@ type clients struct {
 	manager *apply.Client        // as the manager: what Orkestra keeps for itself
 	events  events.EventRecorder // about resources, as the account; nil: none are sent
 	stop    func()               // ends the events
-	code    client.Client        // as the account, for code of the user's own; nil: there is none
+	code    client.Client        // as the account, for hooks of the user's own; nil: there are none
+	http    *http.Client         // as the account
 	tokens  provision.Tokens     // of accounts, asked for as the account
 }
 
@@ -42,14 +43,15 @@ func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.C
 	if c.manager, err = apply.NewClient(sending, as(identity.Account{}), mapper); err != nil {
 		return c, err
 	}
-	if c.account, err = apply.NewClient(sending, as(plan.Account), mapper); err != nil {
+	c.http = as(plan.Account)
+	if c.account, err = apply.NewClient(sending, c.http, mapper); err != nil {
 		return c, err
 	}
-	if c.tokens.Accounts, err = corev1client.NewForConfigAndClient(sending, as(plan.Account)); err != nil {
+	if c.tokens.Accounts, err = corev1client.NewForConfigAndClient(sending, c.http); err != nil {
 		return c, err
 	}
 	if len(engine.Code.HookNames()) > 0 && plan.AccountProblem.Reason == "" {
-		if c.code, err = client.New(sending, client.Options{HTTPClient: as(plan.Account), Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
+		if c.code, err = client.New(sending, client.Options{HTTPClient: c.http, Scheme: engine.Code.Scheme(), Mapper: mapper}); err != nil {
 			return c, err
 		}
 	}

@@ -133,9 +133,15 @@ func (c *Config) watch(client discovery.Client, panicked func(p any, stack []byt
 	}
 }
 
+// writable has informers keep what somebody needs who writes objects back.
+func writable(c watch.Config) watch.Config {
+	c.Writable = true
+	return c
+}
+
 // watchConfig is what the informer of the box's own resources is made of: it logs and counts panics under the name of the box.
 func (b *box) watchConfig() watch.Config {
 	config := b.engine.config.watch(b.engine.dynamic, b.panicked)
-	config.Log = b.log.WithName("watch")
+	config.Log, config.Writable = b.log.WithName("watch"), b.plan.Load().Constructor != nil
 	return config
 }

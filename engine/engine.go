@@ -50,6 +50,7 @@ type Engine struct {
 	dynamic      discovery.Client
 	children     *watch.Children
 	observed     *watch.Observed
+	writable     *watch.Observed // what the code of constructors lists
 	comparer     *drift.Comparer
 	kinds        *discovery.Kinds
 	dependencies observe.Dependencies
@@ -107,6 +108,7 @@ func New(config Config) (*Engine, error) {
 	e.comparer = drift.NewComparer(e.kinds.Schema)
 	e.children = watch.NewChildren(e.config.watch(e.dynamic, e.panicked), e.childChanged)
 	e.observed = watch.NewObserved(e.config.watch(e.dynamic, e.panicked), e.observedChanged)
+	e.writable = watch.NewObserved(writable(e.config.watch(e.dynamic, e.panicked)), e.codeChanged)
 	e.monitors = monitor.New(monitor.Config{
 		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.Notifier.HealthChanged, Panicked: e.panicked,
 	})
@@ -128,9 +130,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
 	var informers sync.WaitGroup
-	var errs [2]error
+	var errs [3]error
 	informers.Go(func() { worker.Guard(func() { errs[0] = e.children.Run(watching) }, e.panicked) })
 	informers.Go(func() { worker.Guard(func() { errs[1] = e.observed.Run(watching) }, e.panicked) })
+	informers.Go(func() { worker.Guard(func() { errs[2] = e.writable.Run(watching) }, e.panicked) })
 	e.monitors.Run(ctx) // blocks until ctx ends
 	e.mu.Lock()
 	e.closed = true // Ensure starts no box from here on

@@ -105,5 +105,5 @@ func TestGuardsLetOthersPass(t *testing.T) {
 	g.Expect(b.queue.Len()).To(BeZero())
 	b.guard(func() { panic("oops") })
 	_, problem := b.startState()
-	g.Expect(problem).To(Equal("panic: oops"), "a box that can't run says why")
+	g.Expect(problem.message).To(Equal("panic: oops"), "a box that can't run says why")
 }

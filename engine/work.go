@@ -46,7 +46,7 @@ func (b *box) startQueue() {
 
 // reportProblem notes why the box does not run, and has its status written.
 func (b *box) reportProblem(err error) {
-	b.setProblem(err)
+	b.setProblem("", err)
 	b.engine.config.Notifier.BoxChanged(b.name)
 }
 
@@ -54,8 +54,11 @@ func (b *box) reportProblem(err error) {
 type progress struct {
 	mu      sync.Mutex
 	started time.Time // when the workers started; zero: they do not run. Guarded by mu
-	problem string    // why the box can't start. Guarded by mu
+	problem problem   // why the box can't start. Guarded by mu
 }
+
+// problem is why a box can't start; the zero value: it can.
+type problem struct{ reason, message string }
 
 // setStarted notes when the workers have started; zero: they have ended.
 func (p *progress) setStarted(at time.Time) {
@@ -64,14 +67,17 @@ func (p *progress) setStarted(at time.Time) {
 	p.started = at
 }
 
-// setProblem notes why the box can't start.
-func (p *progress) setProblem(err error) {
+// setProblem notes why the box can't start; nil: it can. The reason is one word, or empty.
+func (p *progress) setProblem(reason string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problem = err.Error()
+	p.problem = problem{reason: reason}
+	if err != nil {
+		p.problem.message = err.Error()
+	}
 }
 
-func (p *progress) startState() (started time.Time, problem string) {
+func (p *progress) startState() (time.Time, problem) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.started, p.problem
@@ -93,8 +99,8 @@ func (b *box) report() health.Report {
 	}
 	r.Dependencies, r.Awaits = b.observer.Dependencies(plan.DependsOn)
 	switch {
-	case problem != "":
-		r.Phase, r.Message = health.Pending, problem
+	case problem.message != "":
+		r.Phase, r.Reason, r.Message = health.Pending, problem.reason, problem.message
 	case !started.IsZero():
 		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
 		r.Workers = clamp(b.pool.Workers())

@@ -142,6 +142,7 @@ const (
 	ReasonCompiled            = "Compiled"            // the spec compiles
 	ReasonCompileFailed       = "CompileFailed"       // the spec has mistakes
 	ReasonUnknownFunction     = "UnknownFunction"     // the spec names Go code that the manager does not have
+	ReasonConstructorFailed   = "ConstructorFailed"   // the constructor that the spec names gives no reconciler
 	ReasonCRDMissing          = "CRDMissing"          // the CRD does not exist
 	ReasonCRDNotEstablished   = "CRDNotEstablished"   // the CRD exists, but is not served yet
 	ReasonCRDVersionNotServed = "CRDVersionNotServed" // spec.crd.version is not served

@@ -92,7 +92,8 @@ type OperatorBoxSpec struct {
 	// +optional
 	Reconciler *ReconcilerSpec `json:"reconciler,omitempty"`
 
-	// APITypes names the Go type of the resource that the function of reconciler.hooks takes. Default: it takes *unstructured.Unstructured.
+	// APITypes names the Go type of the resource: that which the function of reconciler.hooks takes, by default *unstructured.Unstructured; or by
+	// which the manager must know the kind of a box with a constructor.
 	// +optional
 	APITypes *APITypes `json:"apiTypes,omitempty"`
 

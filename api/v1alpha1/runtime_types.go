@@ -106,15 +106,15 @@ type AutoscaleLimits struct {
 
 // ReconcilerSpec says which Go code takes part in a reconcile.
 type ReconcilerSpec struct {
-	// Default says that the declared pipeline runs. false: the constructor's reconciler replaces it.
-	// Not supported yet: this version refuses false.
+	// Default says that the declared pipeline runs. false: the constructor's reconciler takes its place.
 	// +kubebuilder:default=true
 	// +optional
 	Default *bool `json:"default,omitempty"`
 	// Hooks is Go code that runs beside the templates. It is compiled into the manager.
 	// +optional
 	Hooks *HookSpec `json:"hooks,omitempty"`
-	// Constructor is Go code that replaces the pipeline. Not supported yet: this version refuses it.
+	// Constructor names Go code that makes the reconciler which takes the place of the pipeline. It is compiled into the manager, needs default:
+	// false, and stands alone: fields that say what is done for a resource are refused beside it.
 	// +optional
 	Constructor *GoFunction `json:"constructor,omitempty"`
 }
@@ -142,12 +142,13 @@ type GoFunction struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Alias string `json:"alias,omitempty"`
-	// Args is handed to the function; leaves may be templates.
+	// Args is handed to the function. Leaves may be templates, but not those of a constructor, which is called once for all resources.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Args *apiextensionsv1.JSON `json:"args,omitempty"`
-	// Resources lists the kinds that the code makes or reads. Rights and watches are derived from it, and any other kind is refused.
+	// Resources lists the kinds that the code makes or reads. Rights and watches are derived from it. A hook can't make or read others, and the
+	// client of a constructor reads no others.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional

@@ -92,6 +92,8 @@ func (s *scope) permissionsCondition() metav1.Condition {
 func statusWritable(plan *pipeline.Plan) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionStatusWritable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWritable, Message: "results are written to the resources' status"}
 	switch missing := plan.Status.Missing(); {
+	case plan.Constructor != nil:
+		c.Message = "the status of the resources is that of the constructor's reconciler"
 	case plan.CRD.OfOthers:
 		c.Message = "the status of objects of others gets the fields that spec.status.fields declares, and nothing else"
 	case !plan.CRD.HasStatus:
@@ -133,9 +135,9 @@ func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 			reconciling = status.Progressing(s.reason, s.message)
 		}
 	case !runs || report.Phase != health.Running:
-		message := cmp.Or(report.Message, "caches are filling")
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStarting, message
-		reconciling = status.Progressing(v1alpha1.ReasonStarting, message)
+		reason, message := cmp.Or(report.Reason, v1alpha1.ReasonStarting), cmp.Or(report.Message, "caches are filling")
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
+		reconciling = status.Progressing(reason, message)
 	case report.Stuck != "":
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v1alpha1.ReasonStuck, report.Stuck
 		stalled = status.StalledBy(v1alpha1.ReasonStuck, report.Stuck)

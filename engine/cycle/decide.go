@@ -64,6 +64,8 @@ type Facts struct {
 	Held bool
 	// Marked says that it carries all marks that the plan wants.
 	Marked bool
+	// HandsOver says that it carries marks of a plan in whose place a reconciler of the user's own is now.
+	HandsOver bool
 	// Selected says that the box selects it.
 	Selected bool
 	// Released says that the marks of a resource that left the selection were taken off, which the cache does not show yet.
@@ -111,6 +113,8 @@ func Decide(f *Facts) Decision {
 		return Decision{Action: Ignore, Why: "the box serves deletions only"}
 	case !f.Deleting && !f.Selected:
 		return f.unselected()
+	case f.HandsOver:
+		return Decision{Action: Release, Why: "a constructor has taken the place of the declarations"}
 	case f.Deleting && !f.Held:
 		return Decision{Action: Ignore, Why: "the resource is being deleted, and nothing of ours holds it"}
 	case !f.Deleting && f.Paused:

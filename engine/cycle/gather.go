@@ -32,17 +32,27 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		CleanupOnly:    plan.CleanupOnly,
 		Throttled:      st.writes.Delay(stored, now),
 	}
+	if plan.Constructor != nil {
+		f.HandsOver, f.Marked = handsOver(f, plan) && !st.released, true
+		f.Held = f.Held || servedByCode(f, plan)
+	}
 	if Decide(f).Action != Reconcile {
 		return f // none of the facts below comes before this decision
 	}
 	f.Class, f.Due, f.ResyncOver = st.last.class, st.retry.isDue(now), st.since(now) >= shortest(plan)
 	inputs := st.inputsOf(stored)
-	// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
-	f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
+	if plan.Constructor == nil {
+		// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
+		f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
+	} else {
+		c.gatherConstructed(f)
+	}
 	if st.last.missing == nil && c.waiters.woken(c.record.Key) {
 		f.Unchanged = false // what it may read is found out when it reads; a right that a write lacked is asked for below
 	}
-	f.SeenUnchanged = f.Unchanged || inputs == nil && st.last.version == stored.GetResourceVersion()
+	if plan.Constructor == nil {
+		f.SeenUnchanged = f.Unchanged || inputs == nil && st.last.version == stored.GetResourceVersion()
+	}
 	if rule := plan.Rollback; rule != nil && !f.Deleting {
 		f.RollbackDue = st.attempts.RollbackDue(rollback.AttemptOf(plan.Revision, stored), rule, c.Tracker.Degraded())
 		f.RollbackTried = st.attempts.Tried
@@ -68,9 +78,9 @@ func paused(obj *unstructured.Unstructured) bool {
 }
 
 // shown is a resource with what its status says of our cycles: that of an object of others speaks of others, also where it has a condition
-// Ready, as that of a Pod.
+// Ready, as that of a Pod; and that of a constructor's box is written by the code.
 func shown(plan *pipeline.Plan, resource *unstructured.Unstructured) *unstructured.Unstructured {
-	if plan.CRD.OfOthers {
+	if plan.CRD.OfOthers || plan.Constructor != nil {
 		return &unstructured.Unstructured{}
 	}
 	return resource

@@ -47,6 +47,10 @@ func (s *state) requeueUnchanged(plan *pipeline.Plan, now time.Time) *Next {
 func (s *state) requeue(plan *pipeline.Plan, now time.Time) *Next {
 	switch s.last.class {
 	case "":
+		if s.again {
+			delay, _ := s.retry.backoff.Next(plan.Runtime.Resync)
+			return s.requeueAfter(now, delay)
+		}
 		s.retry.backoff.Reset()
 		return s.requeueAfter(now, jittered(plan))
 	case pipeline.Transient, pipeline.Panic:

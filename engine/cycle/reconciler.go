@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -76,6 +77,8 @@ type Config struct {
 	// Client writes the status of resources, and Writer their children and marks.
 	Client *apply.Client
 	Writer *apply.Writer
+	// Constructed is the reconciler that takes the place of the plan; nil: there is none.
+	Constructed reconcile.Reconciler
 	// Code is the client of code of the user's own; nil: there is none.
 	Code client.Client
 	// Patcher sets fields of objects that others own.
@@ -130,6 +133,7 @@ type Reconciler struct {
 	Config
 
 	states  states
+	woken   woken
 	waiters waiters
 	// swept says that all failing resources were queued when the box degraded, so that it is not done for each further failure.
 	swept atomic.Bool
@@ -203,7 +207,7 @@ func (r *Reconciler) Inherit(former *Reconciler) { r.states.inherit(&former.stat
 
 // TakeOver counts a resource as its own status shows it, so that a restart neither heals nor breaks anything.
 func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
-	if r.Plan().CRD.OfOthers {
+	if r.Plan().CRD.OfOthers || r.Plan().Constructor != nil {
 		return // its status does not say how it fared; its first cycle does
 	}
 	ready, waiting, failing := healthShownBy(resource)
@@ -246,6 +250,7 @@ func (c *cycle) act(ctx context.Context) bool {
 		return false
 	case Forget:
 		c.forget()
+		c.tellGone(ctx)
 	case Release:
 		c.release(ctx)
 	case ShowPaused:
@@ -347,5 +352,5 @@ func (c *cycle) release(ctx context.Context) {
 		return
 	}
 	*c.st = state{uid: c.st.uid, released: true}
-	log.FromContext(ctx).Info("Resource released: it left the selection")
+	log.FromContext(ctx).Info("Resource released", "reason", c.record.Decision.Why)
 }

@@ -27,7 +27,7 @@ import (
 // no longer leads: what was not finished is neither a success nor a failure.
 func (c *cycle) execute(ctx context.Context) bool {
 	ctx, sent := worker.CountRequests(ctx)
-	c.st.released = false
+	c.st.released, c.st.again = false, false
 	c.record.Repeats = c.repeats()
 	reading := c.Observer.For(c.record.Key)
 	c.record.Run = c.record.Plan.NewRun(c.stored, c.record.Began, c.ports(reading))
@@ -109,6 +109,9 @@ func (c *cycle) runPlan(ctx context.Context) error {
 	return c.within(ctx, func(ctx context.Context) error {
 		if c.record.Back != nil {
 			return c.runRollback(ctx)
+		}
+		if plan.Constructor != nil {
+			return c.handOver(ctx)
 		}
 		return plan.Execute(ctx, run)
 	})

@@ -33,6 +33,8 @@ type state struct {
 	provided   provision.Memory  // what providers have answered
 	released   bool              // the marks were taken off, and the cache does not show that yet
 	sentEvents []pipeline.Event  // those that were sent, so that each is sent once
+	handed     bool              // the reconciler of a constructor has succeeded once
+	again      bool              // it asked for another call soon
 	unlisted   bool              // the list of snapshots was taken off; one that stands there still is somebody else's
 }
 

@@ -14,7 +14,7 @@ import (
 // Environment is what a constructor is given.
 type Environment struct {
 	// Client reads from the caches of the box (its resources, and the kinds of spec.reconciler.constructor.resources) and writes with the
-	// identity of the box.
+	// identity of the box. To read another kind is an error.
 	Client client.Client
 	// Scheme has the types of the registry.
 	Scheme *runtime.Scheme
@@ -26,11 +26,12 @@ type Environment struct {
 	Args Args
 }
 
-// Constructor makes the reconciler of a box. It is called once, before the workers of the box start; its context ends with the box.
+// Constructor makes the reconciler of a box. It is called before the workers of the box start, and again where it fails, and where the box is
+// started anew: after an edit of what spec.reconciler.constructor says, for example. It must not wait for anything.
 type Constructor func(Environment) (reconcile.Reconciler, error)
 
 // AddConstructor registers a function that makes a reconciler. Beside a Constructor, it may be any function whose parameters are of what an
-// Environment has, such as func(client.Client) *DatabaseReconciler: reconcilers of controller-runtime run as they are. name is
+// Environment has, such as func(client.Client, *runtime.Scheme) *DatabaseReconciler: reconcilers of controller-runtime run as they are. name is
 // "<location>.<function>".
 func AddConstructor(r *Registry, name string, function any) error {
 	if _, taken := r.constructors[name]; taken {

@@ -55,24 +55,36 @@ var _ stage.Access = (*Reading)(nil)
 // Reads implements stage.Access. What a box reads comes from the manager's caches, so it is the box's account that is asked for; without one,
 // the caches are the box's own.
 func (r *Reading) Reads(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (until time.Time, err error) {
-	rights := r.sources.Rights
+	missing, until, err := r.lacks(ctx, kind, namespace, name)
+	r.refused = append(r.refused, missing...)
+	return until, err
+}
+
+// MayRead says whether the account of the box may read something outside of a cycle: the error is that of Reading.Reads.
+func (o *Observer) MayRead(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) error {
+	_, _, err := o.lacks(ctx, kind, namespace, name)
+	return err
+}
+
+// lacks gives the rights to read something that the account of the box lacks, with an error where there are any, and until when that holds.
+func (o *Observer) lacks(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (missing []access.Right, until time.Time, err error) {
+	rights := o.sources.Rights
 	if rights.Account().IsManager() {
-		return time.Time{}, nil
+		return nil, time.Time{}, nil
 	}
-	mapping, err := r.sources.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := o.sources.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("finding kind %s: %w", kind.Kind, err)
+		return nil, time.Time{}, fmt.Errorf("finding kind %s: %w", kind.Kind, err)
 	}
 	want := access.Right{Group: kind.Group, Resource: mapping.Resource.Resource, Namespace: namespace, Name: name}
 	verbs := []string{"get"}
 	if name == "" {
 		verbs = []string{"list", "watch"}
 	}
-	var missing []access.Right
 	for _, want.Verb = range verbs {
 		allowed, end, err := rights.Reads(ctx, want)
 		if err != nil {
-			return time.Time{}, err
+			return nil, time.Time{}, err
 		}
 		if !allowed {
 			missing = append(missing, want)
@@ -82,8 +94,7 @@ func (r *Reading) Reads(ctx context.Context, kind schema.GroupVersionKind, names
 		}
 	}
 	if len(missing) == 0 {
-		return until, nil
+		return nil, until, nil
 	}
-	r.refused = append(r.refused, missing...)
-	return until, &stage.WithheldError{Account: rights.Account(), What: stage.Describe(kind, namespace, name)}
+	return missing, until, &stage.WithheldError{Account: rights.Account(), What: stage.Describe(kind, namespace, name)}
 }

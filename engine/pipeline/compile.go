@@ -61,6 +61,9 @@ func Compile(box *v1alpha1.OperatorBox, env Env) (*Plan, field.ErrorList) {
 func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, field.ErrorList) {
 	env, box = withDefaults(env), boxspec.Canonical(box)
 	env.CRD = ofOthers(env.CRD, &box.Spec)
+	if constructed(&box.Spec) {
+		env.CRD.HasStatus = false // it is the reconciler's
+	}
 	c := &compiler{Box: &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}}
 	c.plan = &Plan{
 		Plan: stage.Plan{
@@ -72,6 +75,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
 	c.unsupported()
+	c.constructor()
 	c.served()
 	c.selection()
 	c.finalizers()
@@ -169,19 +173,6 @@ func (c *compiler) unsupported() {
 			c.NotYet(at.Child(name))
 		}
 	}
-	unsupportedCode(c.Box, s.Reconciler, at.Child("reconciler"))
-}
-
-func unsupportedCode(b *compile.Box, r *v1alpha1.ReconcilerSpec, at *field.Path) {
-	if r == nil {
-		return
-	}
-	if r.Constructor != nil {
-		b.NotYet(at.Child("constructor"))
-	}
-	if r.Default != nil && !*r.Default && r.Constructor == nil {
-		b.Fail(field.Invalid(at.Child("default"), false, "false needs a constructor, which is not supported yet by this version of Orkestra; remove it"))
-	}
 }
 
 // served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.
@@ -208,7 +199,7 @@ func (c *compiler) finalizers() {
 			c.plan.Finalizers = append(c.plan.Finalizers, string(f))
 		}
 	}
-	if !c.Env.CRD.OfOthers {
+	if !c.Env.CRD.OfOthers && c.plan.Constructor == nil {
 		c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
 	}
 }

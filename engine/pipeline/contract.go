@@ -64,6 +64,15 @@ const (
 	Panic      = stage.Panic
 )
 
+// StepConstructor is the step of what the reconciler of a constructor says.
+const StepConstructor = stage.StepConstructor
+
+// Classify gives the error of a step, with its class.
+func Classify(step string, err error) *StepError { return stage.Classify(step, err) }
+
+// NewPermanent makes an error that only a change of its inputs mends.
+func NewPermanent(reason string, err error) error { return stage.NewPermanent(reason, err) }
+
 // NamespaceKind is the kind that is asked whether resources of other namespaces may reach into it.
 var NamespaceKind = stage.NamespaceKind
 

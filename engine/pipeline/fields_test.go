@@ -41,6 +41,8 @@ var actedOn = map[string][]string{
 		"status.fields.path", "status.fields.value", "status.ready", "status.readyWhen",
 		"reconciler.hooks.location", "reconciler.hooks.function", "reconciler.hooks.alias", "reconciler.hooks.args", "reconciler.hooks.runHooksFirst",
 		"reconciler.hooks.resources.apiVersion", "reconciler.hooks.resources.kind",
+		"reconciler.default", "reconciler.constructor.location", "reconciler.constructor.function", "reconciler.constructor.alias", "reconciler.constructor.args",
+		"reconciler.constructor.resources.apiVersion", "reconciler.constructor.resources.kind",
 		"apiTypes.location", "apiTypes.object", "apiTypes.objectList", "apiTypes.alias",
 	},
 	"CommonFields": {
@@ -58,9 +60,7 @@ var actedOn = map[string][]string{
 // notYetSupported are the fields that are reported, each with a use of it.
 var notYetSupported = map[string]map[string]string{
 	"OperatorBoxSpec": {
-		"autoscale":              "autoscale: {conditions: {}, do: {workers: 4}}",
-		"reconciler.constructor": "reconciler: {constructor: {function: A}}",
-		"reconciler.default":     "reconciler: {default: false}",
+		"autoscale": "autoscale: {conditions: {}, do: {workers: 4}}",
 	},
 	"CommonFields": {},
 	"Gate":         {},

@@ -52,6 +52,9 @@ func order() []stageEntry {
 // stages compiles the stages in their order.
 func (c *compiler) stages() {
 	for _, entry := range order() {
+		if c.plan.Constructor != nil && entry.name != stage.StepDependencies {
+			continue // the reconciler does it, or nobody
+		}
 		s := entry.compile(c)
 		if s == nil {
 			continue

@@ -60,6 +60,9 @@ func (c *compiler) othersKind() {
 	if c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil {
 		c.Fail(field.Forbidden(at.Child("reconciler", "hooks"), "not supported yet for objects of others"))
 	}
+	if constructed(&c.Spec) {
+		c.Fail(field.Forbidden(at.Child("reconciler", "constructor"), "not supported yet for objects of others"))
+	}
 	if len(c.Spec.Providers) > 0 {
 		c.Fail(field.Forbidden(at.Child(stage.StepProviders), "not supported yet for objects of others"))
 	}
@@ -108,7 +111,7 @@ func leavesBehind(b *compile.Box, declared *declare.Set) bool {
 
 // marksObjects says whether something is written to the metadata of some resources of the box.
 func marksObjects(p *Plan, spec *v1alpha1.OperatorBoxSpec) bool {
-	return !p.CRD.OfOthers || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil ||
+	return !p.CRD.OfOthers && p.Constructor == nil || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil ||
 		slices.ContainsFunc(p.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
 		slices.ContainsFunc(spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -45,6 +46,9 @@ type Plan struct {
 	CrossBoxes []string
 	// DependsOn are what new resources wait for.
 	DependsOn []Dependency
+	// Constructor makes the reconciler that takes the place of the declarations; nil: these are reconciled. The plan has no stages then but the one
+	// that waits for dependencies, and nothing is written to a resource.
+	Constructor *hooks.Constructor
 	// Admission are the rules that the API server is to enforce; nil: the box does not ask for that.
 	Admission *admission.Rules
 	// Notes are things to know that are no mistakes.

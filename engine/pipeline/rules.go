@@ -54,6 +54,7 @@ const (
 	verbPatch  = "patch"
 	verbDelete = "delete"
 	verbCreate = "create"
+	verbUpdate = "update"
 )
 
 var (
@@ -96,6 +97,9 @@ func (r *rights) managerRules() []rbacv1.PolicyRule {
 	for _, gvk := range r.plan.ChildKinds {
 		rules = append(rules, may(gvk.Group, r.Resource(gvk), append(slices.Clone(reading), verbCreate, verbPatch, verbDelete)...))
 	}
+	for _, gvk := range r.plan.CodeKinds() {
+		rules = append(rules, may(gvk.Group, r.Resource(gvk), codeVerbs...))
+	}
 	return append(rules, providers.Rights(r.Box)...)
 }
 
@@ -113,7 +117,7 @@ func (r *rights) servedRules() []rbacv1.PolicyRule {
 	if r.Env.CRD.HasStatus {
 		rules = append(rules, may(crd.Group, crd.Resource+"/status", verbPatch))
 	}
-	return rules
+	return append(rules, r.codeRules()...)
 }
 
 // cacheRules are the rights of the manager's caches: those of the resources are filled where the box has any, the others are shared by all
@@ -121,7 +125,7 @@ func (r *rights) servedRules() []rbacv1.PolicyRule {
 func (r *rights) cacheRules() []v1alpha1.RequiredRule {
 	crd := r.Env.CRD.Resource
 	rules := []v1alpha1.RequiredRule{{PolicyRule: may(crd.Group, crd.Resource, watching...), Namespaces: r.selected()}}
-	for _, gvk := range slices.Concat(r.ObservedKinds, r.plan.ChildKinds) {
+	for _, gvk := range slices.Concat(r.ObservedKinds, r.plan.ChildKinds, r.plan.CodeKinds()) {
 		rules = append(rules, access.Everywhere(may(gvk.Group, r.Resource(gvk), watching...))...)
 	}
 	return rules
@@ -135,7 +139,7 @@ func (r *rights) feedRules() []rbacv1.PolicyRule {
 		verbs = append(verbs, verbPatch)
 	}
 	rules := []rbacv1.PolicyRule{may(crd.Group, crd.Resource, verbs...)}
-	for _, gvk := range r.ObservedKinds {
+	for _, gvk := range slices.Concat(r.ObservedKinds, r.plan.CodeKinds()) {
 		if !inEveryInstallation(gvk) && !slices.Contains(r.plan.ChildKinds, gvk) {
 			rules = append(rules, may(gvk.Group, r.Resource(gvk), watching...))
 		}

@@ -36,6 +36,13 @@ func (r *rights) accountRules() {
 	for _, gvk := range r.plan.ChildKinds {
 		r.childRules(gvk)
 	}
+	for _, gvk := range r.plan.CodeKinds() {
+		namespaces := served
+		if check.Scope(gvk, r.Env.Mapper) == meta.RESTScopeNameRoot {
+			namespaces = nil
+		}
+		r.needs(may(gvk.Group, r.Resource(gvk), codeVerbs...), namespaces...)
+	}
 	for _, read := range r.OutsideReads {
 		r.readRules(read)
 	}

@@ -41,6 +41,9 @@ type Config struct {
 	Metadata metadata.Interface
 	// Mapper finds the resource of a child kind. Children need it, Resources do not.
 	Mapper meta.RESTMapper
+	// Writable keeps all of an object but its managed fields: somebody may change what is read, and write it back. Without it, the annotation
+	// of kubectl apply is left out, and so are the Secrets of Helm's releases.
+	Writable bool
 	// Log gets the errors of watches, at V(1), and which of them were quiet for too long.
 	Log logr.Logger
 	// Clock tells the time. Default: the real one.

@@ -98,6 +98,9 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		Indexers:          options.indexers,
 		ObjectDescription: options.resource.String(),
 	})
+	if cfg.Writable {
+		options.transform = transform(trimWritable)
+	}
 	// All three fail only on an informer that was started already, which this one was not.
 	_ = i.shared.SetTransform(i.guardedTransform(options.transform))
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { i.failed(err) })

@@ -48,7 +48,7 @@ func (o *Observed) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 			remove: func(obj *unstructured.Unstructured) { o.notify(gvk, obj, nil) },
 		},
 	}
-	if gvk.GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind() {
+	if !o.config.Writable && gvk.GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind() {
 		options.fields = noReleases
 	}
 	return &store{source: newInformer(o.config, options)}

@@ -70,6 +70,13 @@ func managedByOthers(metadata map[string]any) []any {
 	return kept
 }
 
+// trimWritable drops of an object what the API server keeps where it is written back without it.
+func trimWritable(obj *unstructured.Unstructured) {
+	if metadata, ok := obj.Object[fieldMetadata].(map[string]any); ok {
+		delete(metadata, fieldManagedFields)
+	}
+}
+
 // trimResource drops what nobody reads of a resource.
 func trimResource(obj *unstructured.Unstructured) {
 	if metadata, ok := obj.Object[fieldMetadata].(map[string]any); ok {

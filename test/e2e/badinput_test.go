@@ -182,7 +182,7 @@ var badSpecs = map[string]mistake{
 		`spec.onCreate.jobs[0].failurePolicy: only jobs of onDelete have a failure policy`},
 	"false without a constructor": {
 		`{reconciler: {default: false}}`,
-		`spec.reconciler.default: Invalid value: false: false needs a constructor, which is not supported yet by this version of Orkestra; remove it`},
+		`spec.reconciler.default: Invalid value: false: the declarations are replaced by a constructor, and the box names none in spec.reconciler.constructor; name one, or remove default`},
 }
 
 // severalMistakes are several mistakes in one box: its author reads every one of them.
@@ -252,11 +252,7 @@ var refusedChanges = map[string]mistake{
 
 // unsupportedFields are the fields of the API that this version does not act on, each with a box that uses it.
 var unsupportedFields = map[string]string{
-	"spec.autoscale":              `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
-	"spec.reconciler.hooks":       `{reconciler: {hooks: {location: x, function: X}}}`,
-	"spec.reconciler.constructor": `{reconciler: {constructor: {location: x, function: X}}}`,
-	"spec.apiTypes":               `{apiTypes: {location: x}}`,
-	"spec.providers":              `{providers: {aws: []}}`,
+	"spec.autoscale": `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
 }
 
 var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
@@ -345,7 +341,8 @@ var actedOn = slices.Concat([]string{
 	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.annotationSelector.matchAnnotations", "spec.annotationSelector.matchExpressions[0].key", "spec.annotationSelector.matchExpressions[0].operator", "spec.annotationSelector.matchExpressions[0].values",
 	"spec.selector",
 	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.failureThreshold",
-	"spec.reconciler.default", "spec.finalizers", "spec.normalize.spec",
+	"spec.reconciler.default", "spec.reconciler.hooks.runHooksFirst", "spec.apiTypes.location", "spec.apiTypes.object", "spec.apiTypes.objectList", "spec.apiTypes.alias",
+	"spec.providers", "spec.finalizers", "spec.normalize.spec",
 	"spec.values[0].name", "spec.values[0].value", "spec.values[0].cel",
 	"spec.mutation.rules[0].field", "spec.mutation.rules[0].default", "spec.mutation.rules[0].override", "spec.mutation.rules[0].admission",
 	"spec.validation.rules[0].message", "spec.validation.rules[0].action", "spec.validation.rules[0].admission",
@@ -362,6 +359,7 @@ var actedOn = slices.Concat([]string{
 	"spec.external[0].expectedStatus", "spec.external[0].cacheFor", "spec.external[0].onError",
 }, testFields("spec.when[0]", "spec.anyOf[0]", "spec.validation.rules[0]", "spec.status.readyWhen[0]"),
 	gateFields("spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]", "spec.external[0]"),
+	codeFields("spec.reconciler.hooks", "spec.reconciler.constructor"),
 	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete", "spec.rollback.onRollback"))
 
 // testFields are the fields of a test.
@@ -399,6 +397,16 @@ func declaredFields(groups ...string) []string {
 			"id", "name", "namespace", "labels", "annotations", "reconcile", "once", "whenFalse", "after", "optional", "adopt",
 			"deletionPolicy", "initialFields", "forEach.field", "forEach.as", "forEach.loops[0].field", "forEach.loops[0].as", "forEach.key", "forEach.rollout.maxUnavailable", "forEach.rollout.order", "replace", "spec",
 		} {
+			out = append(out, path+"."+name)
+		}
+	}
+	return out
+}
+
+// codeFields are the fields that name a function of the user's own.
+func codeFields(at ...string) (out []string) {
+	for _, path := range at {
+		for _, name := range []string{"location", "function", "alias", "args", "resources[0].apiVersion", "resources[0].kind"} {
 			out = append(out, path+"."+name)
 		}
 	}

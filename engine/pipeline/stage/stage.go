@@ -38,6 +38,7 @@ const (
 	StepOnCreate     = "onCreate"
 	StepOnReconcile  = "onReconcile"
 	StepHook         = "hook"
+	StepConstructor  = "constructor" // no stage: the reconciler that takes the place of all
 	StepPrune        = "prune"
 	StepPatches      = "patches"
 	StepOutputs      = "outputs" // what providers have made before

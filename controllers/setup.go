@@ -7,10 +7,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -71,6 +74,11 @@ type Options struct {
 	ExternalOnly []string
 	// Providers make what boxes declare outside of the cluster. Default: there are none.
 	Providers *provider.Registry
+	// WebhookServices are the Services that webhooks of boxes may be, as namespace or namespace/name, besides those in the namespaces of the
+	// accounts of the boxes. Default: none.
+	WebhookServices []string
+	// DialService connects to the cluster IP and port of such a Service. Default: directly, from the network of the cluster.
+	DialService func(ctx context.Context, network, address string) (net.Conn, error)
 	// RequirePolicies names the admission policies that the manager relies on, as package config/policies does. Default: none.
 	RequirePolicies []string
 	// EgressRules add to both for certain boxes and accounts. Default: none.
@@ -107,6 +115,17 @@ func withDefaults(o Options) (Options, error) {
 	return o, nil
 }
 
+// webhookServices checks the Services that webhooks may be. The list is never nil: it is known.
+func webhookServices(given []string) ([]string, error) {
+	for _, entry := range given {
+		namespace, name, named := strings.Cut(entry, "/")
+		if len(apivalidation.IsDNS1123Label(namespace)) > 0 || named && len(apivalidation.IsDNS1035Label(name)) > 0 {
+			return nil, fmt.Errorf("webhook-services: %q is neither a namespace nor a Service as namespace/name", entry)
+		}
+	}
+	return append([]string{}, given...), nil
+}
+
 // newRecorder gives what records series; nil where nothing is registered.
 func newRecorder(registry prometheus.Registerer) (*metrics.Recorder, error) {
 	if registry == nil {
@@ -125,10 +144,15 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
+	services, err := webhookServices(o.WebhookServices)
+	if err != nil {
+		return err
+	}
 	egress, err := external.NewEgress(o.ExternalAllow, o.ExternalOnly, o.EgressRules)
 	if err != nil {
 		return err
 	}
+	egress.ServicesBy(o.DialService)
 	marked := &marks{}
 	c := mgr.GetClient()
 	reviews := access.NewReviews(c, o.Clock)
@@ -136,7 +160,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
 	compiling := &compiler.Compiler{
 		Client: c, CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers,
+		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: services,
 		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
 	plans := revision.NewPlans(revisions, compiling)

@@ -72,6 +72,7 @@ const (
 	ReasonTemplateError    = "TemplateError"    // a template can't be rendered for this resource
 	ReasonConditionError   = "ConditionError"   // a condition can't be evaluated for this resource
 	ReasonInvalidChild     = "InvalidChild"     // the API server refuses the rendered child
+	ReasonWebhookFailed    = "WebhookFailed"    // the webhook of a box can't be called, or its answer can't be used
 	ReasonAdmissionDenied  = "AdmissionDenied"  // admission refuses the rendered child
 	ReasonNotOwned         = "NotOwned"         // a child of that name exists and is not ours
 	ReasonConflict         = "Conflict"         // somebody else manages a field that a patch sets

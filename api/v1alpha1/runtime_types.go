@@ -110,7 +110,7 @@ type ReconcilerSpec struct {
 	// +kubebuilder:default=true
 	// +optional
 	Default *bool `json:"default,omitempty"`
-	// Hooks is Go code that runs beside the templates. It is compiled into the manager.
+	// Hooks is code that runs beside the templates: a Go function that is compiled into the manager, or a webhook.
 	// +optional
 	Hooks *HookSpec `json:"hooks,omitempty"`
 	// Constructor names Go code that makes the reconciler which takes the place of the pipeline. It is compiled into the manager, needs default:
@@ -119,9 +119,13 @@ type ReconcilerSpec struct {
 	Constructor *GoFunction `json:"constructor,omitempty"`
 }
 
-// HookSpec names a Go hook and its place in the cycle.
+// HookSpec names a hook, and its place in the cycle: a Go function by location and function, or a webhook.
+// +kubebuilder:validation:XValidation:rule="!has(self.webhook) || !has(self.location) && !has(self.function) && !has(self.alias)",message="a webhook stands for a Go function: give webhook, or location and function"
 type HookSpec struct {
 	GoFunction `json:",inline"`
+	// Webhook is a service that is called as a hook, for code in any language. Default: the hook is the Go function.
+	// +optional
+	Webhook *HookWebhook `json:"webhook,omitempty"`
 	// RunHooksFirst runs the hook before the templates, which then see its children in .children.hook and what it sets in .status. Default: it
 	// runs behind them.
 	// +optional

@@ -38,6 +38,8 @@ type Compiler struct {
 	Code *hook.Registry
 	// Providers are those that the manager has. nil: that is not known.
 	Providers *provider.Registry
+	// WebhookServices are those that webhooks may be, by namespace or namespace/name. nil: that is not known.
+	WebhookServices []string
 	// Restricted says whether the operator names the only hosts that the external calls of a box may reach. nil: of none.
 	Restricted func(box *v1alpha1.OperatorBox) bool
 }
@@ -46,7 +48,7 @@ type Compiler struct {
 func (c *Compiler) Env(ctx context.Context, box *v1alpha1.OperatorBox, crd pipeline.CRD) pipeline.Env {
 	return pipeline.Env{
 		FormerPlaces: c.formerPlaces(ctx, box.Name), Elders: c.Elders(ctx, box),
-		CRD: crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, Code: c.Code, Providers: c.Providers, ExternalOnly: c.Restricted != nil && c.Restricted(box),
+		CRD: crd, Mapper: c.Mapper, AllKinds: true, AllowGrantingKinds: c.AllowGrantingKinds, Code: c.Code, Providers: c.Providers, WebhookServices: c.WebhookServices, ExternalOnly: c.Restricted != nil && c.Restricted(box),
 		BoxSchema: func(name string) *apiextensionsv1.JSONSchemaProps {
 			if crd := c.crdOf(ctx, name); crd != nil {
 				return crd.Schema

@@ -75,7 +75,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
-		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Client: c.Code,
+		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Answers: &c.st.answers, Client: c.Code,
 		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
 	}
 	if c.record.Back == nil {
@@ -170,6 +170,9 @@ func (c *cycle) conclude(ctx context.Context, err error) {
 			result, err = c.unstorable(result, err, unwritten)
 			unwritten = c.writeStatus(ctx, run.Stored, result)
 		}
+	}
+	if err != nil && st.answers.Drop() { // the webhook may answer otherwise when it is asked again, which nothing tells
+		run.ReconcileAt(run.NextRead())
 	}
 	rec.Status.After, rec.Missing = result, missing
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/contention"
+	"github.com/orkspace/orkestra/engine/hook/protocol"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -31,6 +32,7 @@ type state struct {
 	writes     contention.Guard  // what keeps its children from being written without end
 	attempts   rollback.Attempts // of a box with rollback
 	provided   provision.Memory  // what providers have answered
+	answers    protocol.Memory   // what the webhook of the box has answered
 	released   bool              // the marks were taken off, and the cache does not show that yet
 	sentEvents []pipeline.Event  // those that were sent, so that each is sent once
 	handed     bool              // the reconciler of a constructor has succeeded once

@@ -51,6 +51,7 @@ func (c *Client) Forget(box string) {
 type prepared struct {
 	*Request
 	guard  *Guard // of the caller, also for redirects and for each address that is connected to
+	dial   dialer // connects to a Service; nil: directly
 	clock  clock.PassiveClock
 	url    *url.URL
 	header http.Header
@@ -63,7 +64,11 @@ func (c *Client) prepare(r *Request) (*prepared, error) {
 		return nil, err
 	}
 	guard := c.egress.Of(r.Box, r.Account)
-	if err := guard.CheckURL(u); err != nil {
+	check := guard.CheckURL
+	if r.Service != "" {
+		check = shape
+	}
+	if err := check(u); err != nil {
 		return nil, err
 	}
 	header, err := r.header()
@@ -76,7 +81,7 @@ func (c *Client) prepare(r *Request) (*prepared, error) {
 		}
 	}
 	host, port := hostPort(u)
-	return &prepared{Request: r, guard: guard, clock: c.clock, url: u, header: header, host: host + ":" + port}, nil
+	return &prepared{Request: r, guard: guard, dial: c.egress.services(), clock: c.clock, url: u, header: header, host: host + ":" + port}, nil
 }
 
 // send makes the call, unless its host is held back.

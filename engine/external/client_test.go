@@ -398,7 +398,7 @@ func TestRedirects(t *testing.T) {
 		"an address that is not public": {to: "http://169.254.169.254/latest/meta-data",
 			fail: `redirected, and host "169.254.169.254" has an address that is not public (link-local, where clouds serve credentials); the operator of this cluster may allow it (--external-allow, or --egress-rules for this box or its account)`},
 		"another scheme":                    {to: "file:///etc/passwd", fail: `redirected, and the scheme of the URL is "file"; only http and https may be called`},
-		"methods that change things do not": {to: "/landed", method: http.MethodPost, fail: "answered 307 Temporary Redirect, expected 200"},
+		"methods that change things do not": {to: "/landed", method: http.MethodPost, fail: "answered 307 Temporary Redirect, expected 200; a redirect of a POST is not followed"},
 		"what is expected is the answer":    {to: "/landed", expected: 307, body: ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,10 @@
 package external
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 
@@ -16,6 +18,23 @@ type Egress struct {
 	everybody *Guard
 	boxes     map[string]*Guard
 	accounts  map[string]*Guard // by namespace/name
+	dial      dialer            // connects to Services; nil: directly
+}
+
+// dialer connects to an address.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// ServicesBy has Services connected to by a function, where this process is not in the network of the cluster. It is called before the first
+// request.
+func (e *Egress) ServicesBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	e.dial = dial
+}
+
+func (e *Egress) services() dialer {
+	if e == nil {
+		return nil
+	}
+	return e.dial
 }
 
 // EgressRules is the file of --egress-rules.

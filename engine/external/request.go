@@ -24,6 +24,9 @@ type Request struct {
 	Method string
 	// URL is absolute.
 	URL string
+	// Service is the address and port of the Service that the host of the URL stands for, which the caller has found to be one that may be
+	// called: it is connected to, and the guard is not asked. Empty: the host is what it is.
+	Service string
 	// Query replaces parameters of the URL by name.
 	Query map[string]string
 	// Headers to send. Those that the client sets itself are refused: see CheckHeader.
@@ -176,7 +179,7 @@ func (r *Request) identity() [sha256.Size]byte {
 			add(k, m[k])
 		}
 	}
-	add(r.Box, r.Account, r.Name, r.Method, r.URL, string(r.Body), r.ContentType, string(r.CABundle))
+	add(r.Box, r.Account, r.Name, r.Method, r.URL, r.Service, string(r.Body), r.ContentType, string(r.CABundle))
 	addMap(r.Query)
 	addMap(r.Headers)
 	if r.Credential != nil {

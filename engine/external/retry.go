@@ -81,6 +81,9 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 // unexpected is the error of an answer that is no success.
 func (p *prepared) unexpected(resp *http.Response) *Error {
 	e := &Error{Status: resp.StatusCode, Text: fmt.Sprintf("answered %s, expected %s", statusName(resp.StatusCode), expected(p.Expected))}
+	if resp.Header.Get("Location") != "" && resp.StatusCode/100 == 3 {
+		e.Text += fmt.Sprintf("; a redirect of a %s is not followed", p.Method)
+	}
 	e.Refused = !passing(resp.StatusCode)
 	if e.trips = overloaded(resp.StatusCode); e.trips {
 		e.after, _ = retryAfter(resp.Header.Get("Retry-After"), p.clock.Now())

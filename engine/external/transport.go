@@ -2,10 +2,12 @@ package external
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 
@@ -31,9 +33,20 @@ func (p *prepared) transport() (http.RoundTripper, error) {
 		}
 	}
 	return &reader{prepared: p, next: &http.Transport{
-		DialContext: p.guard.DialContext, TLSClientConfig: config,
+		DialContext: p.connect, TLSClientConfig: config,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeaderBytes,
 	}}, nil
+}
+
+// connect connects to an address as the guard lets it, or to the Service that the host stands for.
+func (p *prepared) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if p.Service == "" {
+		return p.guard.DialContext(ctx, network, address)
+	}
+	if p.dial != nil {
+		return p.dial(ctx, network, p.Service)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, p.Service)
 }
 
 // reader reads the body of each answer before the answer is handed on, so that an answer that breaks off is an attempt that
@@ -102,6 +115,9 @@ func (p *prepared) redirects(next *http.Request, before []*http.Request) error {
 	safe := p.Method == http.MethodGet || p.Method == http.MethodHead
 	if !safe || slices.Contains(p.Expected, next.Response.StatusCode) {
 		return http.ErrUseLastResponse // the redirect is the answer
+	}
+	if p.Service != "" { // the other host would be connected to as if it were the Service
+		return refused("redirected; a Service of the cluster may not redirect")
 	}
 	if len(before) > maxRedirects {
 		return refused("redirected more than %d times", maxRedirects)

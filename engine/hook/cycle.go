@@ -126,7 +126,7 @@ func (c *Cycle) SetStatus(field string, value any) error {
 // SetCondition sets a condition of the resource's status. Its type must not be one of Orkestra's: Ready, Reconciling, Stalled.
 func (c *Cycle) SetCondition(condition metav1.Condition) error {
 	switch {
-	case owned(condition.Type):
+	case Owned(condition.Type):
 		return c.outcome.mistake(fmt.Errorf("condition %q is set by Orkestra; give yours another type", condition.Type))
 	case condition.Type == "" || condition.Status == "":
 		return c.outcome.mistake(errors.New("a condition needs a type and a status"))

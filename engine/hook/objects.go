@@ -129,8 +129,8 @@ func withoutNulls(v any) {
 	}
 }
 
-// owned says whether a condition is Orkestra's.
-func owned(condition string) bool {
+// Owned says whether a type of condition is Orkestra's.
+func Owned(condition string) bool {
 	return condition == "Ready" || condition == "Reconciling" || condition == "Stalled"
 }
 

@@ -103,6 +103,16 @@ func (f *Function) Call(ctx context.Context, p Phase, resource map[string]any, c
 	return out.wrong
 }
 
+// Say has something said that is no function of this program, such as the answer of a webhook. What it says is in out, within the limits of a
+// hook; what can't be is the error.
+func Say(out *Outcome, say func(*Cycle) error) error {
+	out.ids = map[string]bool{}
+	if err := say(&Cycle{scheme: runtime.NewScheme(), outcome: out}); err != nil {
+		return err
+	}
+	return out.wrong
+}
+
 // Registry has the functions that are compiled into a manager, by "<location>.<function>", as boxes name them. It is filled before the manager
 // starts and only read from then on.
 type Registry struct {

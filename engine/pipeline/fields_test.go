@@ -43,6 +43,9 @@ var actedOn = map[string][]string{
 		"reconciler.hooks.resources.apiVersion", "reconciler.hooks.resources.kind",
 		"reconciler.default", "reconciler.constructor.location", "reconciler.constructor.function", "reconciler.constructor.alias", "reconciler.constructor.args",
 		"reconciler.constructor.resources.apiVersion", "reconciler.constructor.resources.kind",
+		"reconciler.hooks.webhook.url", "reconciler.hooks.webhook.service", "reconciler.hooks.webhook.path", "reconciler.hooks.webhook.finalizePath", "reconciler.hooks.webhook.protocol",
+		"reconciler.hooks.webhook.phases", "reconciler.hooks.webhook.caBundle", "reconciler.hooks.webhook.headers", "reconciler.hooks.webhook.auth", "reconciler.hooks.webhook.secrets",
+		"reconciler.hooks.webhook.timeout", "reconciler.hooks.webhook.retries", "reconciler.hooks.webhook.resyncAfter",
 		"apiTypes.location", "apiTypes.object", "apiTypes.objectList", "apiTypes.alias",
 	},
 	"CommonFields": {

@@ -42,6 +42,7 @@ type flags struct {
 	requireAccount  bool
 	allowGranting   bool
 	requirePolicies []string
+	webhookServices []string
 	egress          process.Egress
 	maxConcurrent   int
 	qps             float32
@@ -84,6 +85,8 @@ func (f *flags) bind(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.requirePolicies, "require-policies", nil,
 		"admission policies that the manager relies on, by name; it says in its log, in a metric and on each box where one is not in force; repeatable")
 	f.egress.Bind(fs)
+	fs.StringSliceVar(&f.webhookServices, "webhook-services", nil,
+		"Service, as namespace/name, or namespace of Services that webhooks of boxes may be, besides those in the namespace of the box's account; repeatable")
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
 	fs.Float32Var(&f.qps, "kube-api-qps", 0, "requests per second of each box; default: no limit, the API server says who waits")
 	fs.IntVar(&f.burst, "kube-api-burst", 0, "requests of each box that may come at once, with --kube-api-qps; default: those of a second, at least 10")
@@ -173,7 +176,7 @@ func (f *flags) setup(mgr ctrl.Manager) error {
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
 		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Providers: f.providers, Registry: metrics.Registry,
 	}
-	o.ExternalAllow, o.ExternalOnly = f.egress.Allow, f.egress.Only
+	o.ExternalAllow, o.ExternalOnly, o.WebhookServices = f.egress.Allow, f.egress.Only, f.webhookServices
 	var err error
 	if o.EgressRules, err = f.egress.Rules(); err != nil {
 		return err

@@ -42,6 +42,9 @@ type Env struct {
 	AllowGrantingKinds bool
 	// Code has the functions that are compiled into the manager. nil: it is not known which.
 	Code *hook.Registry
+	// WebhookServices are the Services that webhooks may be, by namespace, or namespace/name, besides those in the namespace of the account of
+	// the box. nil: it is not known which.
+	WebhookServices []string
 	// Elders are the older boxes over the same kind of others: what they select is theirs.
 	Elders []Elder
 	// Providers are those that are compiled in. nil: that is not known, and the resources of providers are not checked.

@@ -3,6 +3,7 @@ package hooks
 import (
 	"fmt"
 	"go/token"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
@@ -23,12 +25,14 @@ func Compile(b *compile.Box, declared *declare.Set) *Code {
 		return nil
 	}
 	at := field.NewPath("spec", "reconciler", "hooks")
-	identifier(b, r.Hooks.Alias, at.Child("alias"))
 	h := &Code{first: r.Hooks.RunHooksFirst, declared: declared.Hook}
-	h.function = function(b, &r.Hooks.GoFunction, at)
-	if h.function != nil {
-		h.typed(b, r.Hooks.Function)
+	if r.Hooks.Webhook != nil {
+		h.runner = compileWebhook(b, r.Hooks, declared.Hook, at)
+	} else if f := function(b, &r.Hooks.GoFunction, at); f != nil {
+		typed(b, f, r.Hooks.Function)
+		h.runner = compiled{f}
 	}
+	identifier(b, r.Hooks.Alias, at.Child("alias"))
 	args, ok := b.JSON(r.Hooks.Args, at.Child("args"))
 	tree, isObject := args.(map[string]any)
 	if ok && args != nil && !isObject {
@@ -68,26 +72,34 @@ func unknown(at *field.Path, name string, known []string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeNotFound, Field: at.String(), BadValue: name, Detail: hook.NotCompiledIn + hint}
 }
 
-// Absent gives the code of a box that does not compile, for its deletions: where the manager does not have the function, nobody can say whether
-// that has something to clean up, so that nothing is let go. nil: there is nothing to wait for.
+// Absent gives the code of a box that does not compile, for its deletions: where the manager does not have the function, or does not know how
+// the webhook is called, nobody can say whether there is something to clean up, so that nothing is let go. nil: there is nothing to wait for.
 func Absent(spec *v1alpha1.OperatorBoxSpec, known *hook.Registry) *Code {
 	if spec.Reconciler == nil || spec.Reconciler.Hooks == nil || known == nil {
 		return nil
+	}
+	if w := spec.Reconciler.Hooks.Webhook; w != nil {
+		if !slices.Contains(w.Phases, v1alpha1.WebhookPhase(hook.Delete)) {
+			return nil
+		}
+		return &Code{absent: stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf(
+			"the box does not compile, and its webhook may have something to clean up: mend the box, or set the annotation %s: \"true\" to go without", v1alpha1.AnnotationSkipCleanup))}
 	}
 	name := spec.Reconciler.Hooks.Location + "." + spec.Reconciler.Hooks.Function
 	if known.Hooks(name) != nil {
 		return nil
 	}
-	return &Code{absent: fmt.Errorf("the manager has no function %q, which may have something to clean up: run a manager that has it, or set the annotation %s: \"true\" to go without", name, v1alpha1.AnnotationSkipCleanup)}
+	return &Code{absent: stage.NewPermanent(v1alpha1.ReasonUnknownFunction, fmt.Errorf(
+		"the manager has no function %q, which may have something to clean up: run a manager that has it, or set the annotation %s: \"true\" to go without", name, v1alpha1.AnnotationSkipCleanup))}
 }
 
 // typed checks that the Go type which a function takes is that of the box.
-func (h *Code) typed(b *compile.Box, name string) {
-	of, at, t := h.function.Type, field.NewPath("spec", "apiTypes"), b.Spec.APITypes
+func typed(b *compile.Box, function *hook.Function, name string) {
+	of, at, t := function.Type, field.NewPath("spec", "apiTypes"), b.Spec.APITypes
 	if of == nil {
 		return
 	}
-	switch kind, served := h.function.Kind(), b.Env.CRD.Kind; {
+	switch kind, served := function.Kind(), b.Env.CRD.Kind; {
 	case t == nil:
 		b.Fail(field.Required(at, fmt.Sprintf("%s takes the resource as %s: name that type, or take *unstructured.Unstructured", name, of)))
 	case t.Object != "" && t.Object != of.Name():
@@ -106,6 +118,9 @@ func apiTypes(b *compile.Box, t *v1alpha1.APITypes) {
 	at := field.NewPath("spec", "apiTypes")
 	if r := b.Spec.Reconciler; r == nil || r.Hooks == nil && r.Constructor == nil {
 		b.Fail(field.Forbidden(at, "it names the Go type that a hook takes, and the box has none; remove it, or name a function in spec.reconciler.hooks"))
+		return
+	} else if r.Hooks != nil && r.Hooks.Webhook != nil {
+		b.Fail(field.Forbidden(at, "it names the Go type that a function takes, and the hook is a webhook; remove it"))
 		return
 	}
 	if t.Location == "" {

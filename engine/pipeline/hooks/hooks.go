@@ -1,16 +1,12 @@
-// Package hooks runs code that takes part in the cycles of a box: Go functions that are compiled in. What the code declares is one declaration,
+// Package hooks runs code that takes part in the cycles of a box: Go functions that are compiled in, and webhooks. What the code declares is one declaration,
 // whose objects it says; it is written as those of a group are.
 package hooks
 
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"slices"
 	"strconv"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
@@ -22,9 +18,9 @@ import (
 
 // Code is what a box has of code, compiled.
 type Code struct {
-	first    bool           // it runs before the groups
-	function *hook.Function // nil: it can't be called here
-	absent   error          // says why, where the function may have something to clean up
+	first    bool   // it runs before the groups
+	runner   runner // nil: it can't be called here
+	absent   error  // says why, where the code may have something to clean up; its class is that of the error
 	args     *expr.Value
 	declared *declare.Declaration
 }
@@ -47,34 +43,48 @@ func (stageOf) Name() string { return stage.StepHook }
 func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
 	h := s.code
 	made := children.Code{Declaration: h.declared, Cycle: c}
-	if h.function == nil {
+	if why := h.unavailable(c); why != "" {
 		made.Hold()
-		c.Wait(declare.HookID, v1alpha1.ReasonWaitingForHook, "the hook is compiled into the manager, and can't be called here")
+		c.Wait(declare.HookID, v1alpha1.ReasonWaitingForHook, why)
 		return stage.Next, nil
 	}
 	if open, err := made.Open(ctx); err != nil || !open {
 		return stage.Next, err
 	}
-	args, err := h.argsOf(ctx, c)
+	args, known, err := h.argsOf(ctx, c)
 	if err != nil {
 		return stage.Hold, err
 	}
-	if args == nil {
+	if !known {
 		made.Hold()
 		return stage.Next, nil
 	}
 	said := &said{c: c}
 	for _, phase := range h.phases(c) {
-		if err := said.add(h.call(ctx, c, phase, *args)); err != nil {
+		err := said.add(h.call(ctx, c, phase, args))
+		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
+			made.Hold()
+			c.Wait(declare.HookID, v1alpha1.ReasonForbidden, "hook: "+withheld.Error())
+			return stage.Next, nil
+		}
+		if err != nil {
 			return stage.Hold, err
 		}
 	}
 	said.show()
-	if said.waits || !h.function.Has(hook.Reconcile) {
+	if said.waits || !h.runner.Has(hook.Reconcile) {
 		made.Hold()
 	}
 	c.Incomplete = c.Incomplete || said.waits
 	return stage.Next, made.Write(ctx, said.children)
+}
+
+// unavailable says why the code can't be called here; empty: it can.
+func (h *Code) unavailable(c *children.Cycle) string {
+	if h.runner == nil {
+		return "the hook is compiled into the manager, and can't be called here"
+	}
+	return h.runner.absent(c)
 }
 
 // phases are those in which the code is called now. A resource that goes back to a former spec is neither new nor edited.
@@ -93,12 +103,12 @@ func (h *Code) phases(c *children.Cycle) []hook.Phase {
 
 // Notes says whether the code has functions whose success is noted on the resource.
 func (h *Code) Notes() bool {
-	return h != nil && h.absent == nil && (h.function == nil || h.function.Has(hook.Create) || h.function.Has(hook.Update))
+	return h != nil && h.absent == nil && (h.runner == nil || h.runner.Has(hook.Create) || h.runner.Has(hook.Update))
 }
 
 // updated says whether OnUpdate need not be called: it has succeeded at this generation of the resource, or there is none.
 func (h *Code) updated(c *children.Cycle) bool {
-	return !h.function.Has(hook.Update) ||
+	return !h.runner.Has(hook.Update) ||
 		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == strconv.FormatInt(c.Began.GetGeneration(), 10)
 }
 
@@ -106,53 +116,37 @@ func (h *Code) updated(c *children.Cycle) bool {
 // note. Where the code waits, it has not succeeded yet.
 func (h *Code) Succeeded(c *children.Cycle) (noted bool) {
 	waits := func(w stage.Wait) bool { return w.Of == declare.HookID }
-	if h == nil || h.function == nil || h.updated(c) || slices.ContainsFunc(c.Waits, waits) {
+	if h == nil || h.runner == nil || h.updated(c) || slices.ContainsFunc(c.Waits, waits) {
 		return false
 	}
 	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, strconv.FormatInt(c.Began.GetGeneration(), 10))
 	return true
 }
 
-// argsOf evaluates the arguments; nil where they read what is not there yet, which the resource then waits for.
-func (h *Code) argsOf(ctx context.Context, c *children.Cycle) (*hook.Args, error) {
-	values, err := stage.Tree(ctx, "args", h.args, c.Data(true))
+// argsOf evaluates the arguments. They are not known where they read what is not there yet, which the resource then waits for.
+func (h *Code) argsOf(ctx context.Context, c *children.Cycle) (args map[string]any, known bool, err error) {
+	args, err = stage.Tree(ctx, "args", h.args, c.Data(true))
 	if reason, what, lacks := children.Lacks(err); lacks {
 		c.Wait(declare.HookID, reason, "hook: "+what+" is not there yet")
 		c.Incomplete = true
-		return nil, nil //nolint:nilnil // it is waited for
+		return nil, false, nil
 	}
-	args := hook.NewArgs(values)
-	return &args, err //nolint:wrapcheck // it says which argument
+	return args, true, err //nolint:wrapcheck // it says which argument
 }
 
-// call calls the code in one phase. A panic is an error of this resource alone.
-func (h *Code) call(ctx context.Context, c *children.Cycle, phase hook.Phase, args hook.Args) (out *hook.Outcome, err error) {
-	out = &hook.Outcome{}
-	if !h.function.Has(phase) {
+// call calls the code in one phase, if it has that.
+func (h *Code) call(ctx context.Context, c *children.Cycle, phase hook.Phase, args map[string]any) (*hook.Outcome, error) {
+	out := &hook.Outcome{}
+	if !h.runner.Has(phase) {
 		return out, nil
 	}
-	if !h.function.Pure {
-		c.ReconcileAt(c.NextRead())
-	}
-	resource := runtime.DeepCopyJSON(c.Object)
-	if phase == hook.Delete {
-		resource = runtime.DeepCopyJSON(c.Stored.Object)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
-	err = h.function.Call(ctx, phase, resource, hook.Cycle{
-		Args: args, Children: hook.NewChildren(children.Code{Declaration: h.declared, Cycle: c}.Children(), c.Living.View),
-		Cross: c.Outside.Cross, External: c.Outside.External, Log: log.FromContext(ctx).WithValues("hook", string(phase)), Now: c.Now,
-	}, &reader{c: c, kinds: h.declared.Kinds}, out)
+	err := h.runner.run(ctx, &call{Cycle: c, phase: phase, declared: h.declared, args: args}, out)
 	return out, err
 }
 
 // Cleans says whether the code has something to do for a resource that goes.
 func (h *Code) Cleans() bool {
-	return h != nil && (h.absent != nil || h.function != nil && h.function.Has(hook.Delete))
+	return h != nil && (h.absent != nil || h.runner != nil && h.runner.Has(hook.Delete))
 }
 
 // Delete calls the code while the resource is being deleted, and says whether it is done.
@@ -161,15 +155,19 @@ func (h *Code) Delete(ctx context.Context, c *children.Cycle) (done bool, err er
 		return true, nil
 	}
 	if h.absent != nil {
-		return false, stage.NewPermanent(v1alpha1.ReasonUnknownFunction, h.absent)
+		return false, h.absent
 	}
-	args, err := h.argsOf(ctx, c)
-	if err != nil || args == nil {
+	args, known, err := h.argsOf(ctx, c)
+	if err != nil || !known {
 		return false, err
 	}
 	said := &said{c: c}
-	if err := said.add(h.call(ctx, c, hook.Delete, *args)); err != nil {
+	if err := said.add(h.call(ctx, c, hook.Delete, args)); err != nil {
 		return false, err
+	}
+	if h.runner.sweeps() {
+		said.show()
+		return !said.waits, children.Code{Declaration: h.declared, Cycle: c}.Sweep(ctx, said.children)
 	}
 	if len(said.children) > 0 {
 		return false, stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New("OnDelete declares children, and the resource goes; use the client that the call gives"))

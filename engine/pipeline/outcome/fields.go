@@ -159,7 +159,7 @@ func statusPath(scope *expr.Scope, written string) (expr.Path, error) {
 // error.
 func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle, shown expr.Data) (fields []status.Field, conditions []status.Own, first error) {
 	if c.Deleting {
-		return nil, nil, nil
+		return p.ofCode(c) // what the box declares is about a resource that is served
 	}
 	for _, f := range p.fields {
 		value, found, err := f.evaluate(ctx, p.Writer, c, shown)

@@ -29,8 +29,7 @@ type externalCall struct {
 	url            *expr.Template
 	query, headers *expr.Value
 	body           *expr.Value
-	auth           *externalAuth
-	ca             *secretKey
+	credentials    Credentials
 	timeout        time.Duration
 	retries        int
 	expected       []int
@@ -143,7 +142,7 @@ func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[stri
 
 // send reads the Secrets of the call and makes it.
 func (e *externalCall) send(ctx context.Context, c *stage.Cycle, request *external.Request) (*external.Answer, error) {
-	if err := e.secrets(ctx, c, request); err != nil {
+	if err := e.credentials.AddTo(ctx, c, c.Data(e.usesChildren), request); err != nil {
 		return nil, err
 	}
 	if c.Ports.Caller == nil {
@@ -158,7 +157,7 @@ func (e *externalCall) afterFailure(request *external.Request, err error) (map[s
 	missing, ofSecret := errors.AsType[*SecretError](err)
 	switch {
 	case ofHost:
-		err = fmt.Errorf("%s %s: %w", e.method, origin(request.URL), err)
+		err = fmt.Errorf("%s %s: %w", e.method, Origin(request.URL), err)
 	case ofSecret:
 		err = stage.NewPermanent(v1alpha1.ReasonExternalFailed, missing)
 	default:
@@ -174,8 +173,8 @@ func (e *externalCall) afterFailure(request *external.Request, err error) (map[s
 	return result, nil
 }
 
-// origin is what errors say of a URL: path and query may hold secrets.
-func origin(text string) string {
+// Origin is what errors say of a URL: path and query may hold secrets.
+func Origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
 		return "of this URL"

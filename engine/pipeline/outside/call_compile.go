@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -104,7 +105,7 @@ func method(in *v1alpha1.ExternalCall) string {
 func call(b *compile.Box, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) *externalCall {
 	e := &externalCall{
 		name: in.Name, method: method(in), proceed: in.OnError == "Continue",
-		timeout: defaultCallTimeout, retries: defaultCallRetries, expected: []int{http.StatusOK},
+		expected: []int{http.StatusOK},
 	}
 	b.OneOf(e.method, callMethods, at.Child("method"))
 	if in.OnError != "" {
@@ -112,9 +113,9 @@ func call(b *compile.Box, in *v1alpha1.ExternalCall, scope *expr.Scope, at *fiel
 	}
 	compileURL(b, e, in, scope, at.Child("url"))
 	e.query = b.Texts(scope, in.Query, at.Child("query")).Value
-	compileHeaders(b, e, in, scope, at)
+	e.headers = CompileHeaders(b, scope, in.Headers, in.Auth, at)
 	compileBody(b, e, in, scope, at.Child("body"))
-	compileAuth(b, e, in, scope, at)
+	e.credentials = CompileCredentials(b, scope, in.Auth, in.CABundle, at)
 	compileLimits(b, e, in, at)
 	gate, errs := when.CompileGate(in.Gate, scope, at)
 	b.Fail(errs...)
@@ -154,13 +155,13 @@ func compileURL(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, scop
 	}
 }
 
-func compileHeaders(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
+// CompileHeaders compiles the headers of a call, beside those of its auth.
+func CompileHeaders(b *compile.Box, scope *expr.Scope, in *apiextensionsv1.JSON, auth *v1alpha1.ExternalAuth, at *field.Path) *expr.Value {
 	byName := map[string]string{}
-	if in.Auth != nil && in.Auth.Header != "" {
-		byName[http.CanonicalHeaderKey(in.Auth.Header)] = "auth"
+	if auth != nil && auth.Header != "" {
+		byName[http.CanonicalHeaderKey(auth.Header)] = "auth"
 	}
-	headers := b.Texts(scope, in.Headers, at.Child("headers"))
-	e.headers = headers.Value
+	headers := b.Texts(scope, in, at.Child("headers"))
 	for _, name := range slices.Sorted(maps.Keys(headers.Written)) {
 		where := value.Place(at.Child("headers"), name)
 		if problem := external.CheckHeader(name); problem != "" {
@@ -172,6 +173,7 @@ func compileHeaders(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, 
 		}
 		byName[key] = fmt.Sprintf("%q", name)
 	}
+	return headers.Value
 }
 
 func compileBody(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
@@ -187,22 +189,29 @@ func compileBody(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, sco
 	}
 }
 
-func compileLimits(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, at *field.Path) {
-	if in.Timeout != nil {
-		e.timeout = in.Timeout.Duration
+// CompileAttempts compiles how often a call is tried, and for how long.
+func CompileAttempts(b *compile.Box, timeout *metav1.Duration, retries *int32, at *field.Path) (each time.Duration, more int) {
+	each, more = defaultCallTimeout, defaultCallRetries
+	if timeout != nil {
+		each = timeout.Duration
 	}
-	if in.Retries != nil {
-		e.retries = int(*in.Retries)
+	if retries != nil {
+		more = int(*retries)
 	}
 	switch {
-	case e.timeout <= 0:
-		b.Fail(field.Invalid(at.Child("timeout"), e.timeout.String(), "wanted a duration above zero, such as 10s"))
-	case e.retries < 0 || e.retries > maxCallRetries:
-		b.Fail(field.Invalid(at.Child("retries"), e.retries, fmt.Sprintf("wanted 0 to %d", maxCallRetries)))
-	case e.timeout*time.Duration(e.retries+1) > maxCallTime:
-		b.Fail(field.Invalid(at.Child("timeout"), e.timeout.String(), fmt.Sprintf(
-			"%d attempts of %s may take longer than %s, for which a worker may not wait: lower timeout or retries", e.retries+1, e.timeout, maxCallTime)))
+	case each <= 0:
+		b.Fail(field.Invalid(at.Child("timeout"), each.String(), "wanted a duration above zero, such as 10s"))
+	case more < 0 || more > maxCallRetries:
+		b.Fail(field.Invalid(at.Child("retries"), more, fmt.Sprintf("wanted 0 to %d", maxCallRetries)))
+	case each*time.Duration(more+1) > maxCallTime:
+		b.Fail(field.Invalid(at.Child("timeout"), each.String(), fmt.Sprintf(
+			"%d attempts of %s may take longer than %s, for which a worker may not wait: lower timeout or retries", more+1, each, maxCallTime)))
 	}
+	return each, more
+}
+
+func compileLimits(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, at *field.Path) {
+	e.timeout, e.retries = CompileAttempts(b, in.Timeout, in.Retries, at)
 	if len(in.ExpectedStatus) > 0 {
 		e.expected = nil
 	}
@@ -240,11 +249,6 @@ func (e *externalCall) paths() []expr.Path {
 			out = append(out, v.Paths()...)
 		}
 	}
-	if e.ca != nil {
-		add(e.ca.Name)
-	}
-	if e.auth != nil {
-		add(e.auth.secret.Name)
-	}
+	out = append(out, e.credentials.Paths()...)
 	return append(out, e.gate.Paths()...)
 }

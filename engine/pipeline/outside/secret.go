@@ -62,20 +62,37 @@ type SecretError struct{ text string }
 // Error gives one line without any value.
 func (e *SecretError) Error() string { return e.text }
 
-// secrets puts credentials and CA bundle into a request.
-func (e *externalCall) secrets(ctx context.Context, c *stage.Cycle, q *external.Request) error {
-	data := c.Data(e.usesChildren)
-	if e.ca != nil {
-		values, err := e.ca.read(ctx, c, data, e.ca.key)
+// Credentials are what a call needs of Secrets: what it shows to the server, and by what it knows the server.
+type Credentials struct {
+	auth *externalAuth // nil: nothing is shown
+	ca   *secretKey    // nil: the system says whom it trusts
+}
+
+// Paths are what the names of the Secrets read.
+func (k *Credentials) Paths() []expr.Path {
+	var out []expr.Path
+	if k.ca != nil && k.ca.Name != nil {
+		out = append(out, k.ca.Name.Paths()...)
+	}
+	if k.auth != nil && k.auth.secret.Name != nil {
+		out = append(out, k.auth.secret.Name.Paths()...)
+	}
+	return out
+}
+
+// AddTo puts credentials and CA bundle into a request. The error is a *SecretError where a Secret is not as it should be.
+func (k *Credentials) AddTo(ctx context.Context, c *stage.Cycle, data expr.Data, q *external.Request) error {
+	if k.ca != nil {
+		values, err := k.ca.read(ctx, c, data, k.ca.key)
 		if err != nil {
 			return err
 		}
 		q.CABundle = []byte(values[0])
 	}
-	if e.auth == nil {
+	if k.auth == nil {
 		return nil
 	}
-	credential, err := e.auth.credential(ctx, c, data)
+	credential, err := k.auth.credential(ctx, c, data)
 	q.Credential = credential
 	return err
 }
@@ -150,16 +167,20 @@ func (s *Secret) Read(ctx context.Context, c *stage.Cycle, name string, keys ...
 	return values, nil
 }
 
-// compileAuth compiles the references to the Secrets of a call.
-func compileAuth(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, scope *expr.Scope, at *field.Path) {
-	if in.CABundle != nil {
-		e.ca = secretOf(b, scope, in.CABundle, "caBundle", defaultCAKey, at.Child("caBundle"))
+// CompileCredentials compiles the references to the Secrets of a call: its auth and its caBundle.
+func CompileCredentials(b *compile.Box, scope *expr.Scope, in *v1alpha1.ExternalAuth, ca *v1alpha1.SecretKeyReference, at *field.Path) Credentials {
+	k := Credentials{}
+	if ca != nil {
+		k.ca = secretOf(b, scope, ca, "caBundle", defaultCAKey, at.Child("caBundle"))
 	}
-	if in.Auth == nil {
-		return
+	if in != nil {
+		k.auth = compileAuth(b, scope, in, at.Child("auth"))
 	}
-	at = at.Child("auth")
-	auth := &externalAuth{kind: in.Auth.Type, header: in.Auth.Header}
+	return k
+}
+
+func compileAuth(b *compile.Box, scope *expr.Scope, in *v1alpha1.ExternalAuth, at *field.Path) *externalAuth {
+	auth := &externalAuth{kind: in.Type, header: in.Header}
 	if auth.kind == "" {
 		auth.kind = authBearer
 	}
@@ -168,7 +189,7 @@ func compileAuth(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, sco
 	switch {
 	case auth.kind == authBearer:
 		fallback = defaultTokenKey
-	case auth.kind == authHeader && in.Auth.SecretRef.Key == "":
+	case auth.kind == authHeader && in.SecretRef.Key == "":
 		b.Fail(field.Required(at.Child("secretRef", "key"), "say which key holds the header's value"))
 	}
 	switch {
@@ -181,9 +202,10 @@ func compileAuth(b *compile.Box, e *externalCall, in *v1alpha1.ExternalCall, sco
 			b.Fail(field.Invalid(at.Child("header"), auth.header, problem))
 		}
 	}
-	if auth.secret = secretOf(b, scope, &in.Auth.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret != nil {
-		e.auth = auth
+	if auth.secret = secretOf(b, scope, &in.SecretRef, "auth.secretRef", fallback, at.Child("secretRef")); auth.secret == nil {
+		return nil
 	}
+	return auth
 }
 
 // secretOf compiles a reference to a key of a Secret.

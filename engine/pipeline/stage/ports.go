@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/external"
+	"github.com/orkspace/orkestra/engine/hook/protocol"
 	"github.com/orkspace/orkestra/engine/provision"
 )
 
@@ -145,6 +146,8 @@ type Ports struct {
 	// it does not exist.
 	Unread string
 	Caller Caller
+	// Answers are what the webhook of the box has said of the resource; nil: nothing is kept.
+	Answers *protocol.Memory
 	// Client is for code of the user's own; nil: there is none.
 	Client client.Client
 	// Providers makes what is not in the cluster; nil: nothing is made.

@@ -1,0 +1,71 @@
+package hooks
+
+import (
+	"context"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/pipeline/children"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+)
+
+// runner is what a hook is: a function that is compiled in, or a webhook.
+type runner interface {
+	// Has says whether it is called in a phase.
+	Has(p hook.Phase) bool
+	// run calls it. What it says is in out, whatever becomes of the call.
+	run(ctx context.Context, in *call, out *hook.Outcome) error
+	// absent says why it can't be called here; empty: it can.
+	absent(c *children.Cycle) string
+	// sweeps says whether it declares children also for a resource that goes, and those that it leaves out go at once.
+	sweeps() bool
+}
+
+// call is one call of a hook.
+type call struct {
+	*children.Cycle
+
+	phase    hook.Phase
+	declared *declare.Declaration
+	args     map[string]any
+}
+
+// resource is a copy of what the hook is given: the working copy, or for one that goes what is stored.
+func (k *call) resource() map[string]any {
+	if k.phase == hook.Delete {
+		return runtime.DeepCopyJSON(k.Stored.Object)
+	}
+	return runtime.DeepCopyJSON(k.Object)
+}
+
+// made are the children that the hook has declared.
+func (k *call) made() children.Code { return children.Code{Declaration: k.declared, Cycle: k.Cycle} }
+
+// compiled is a function that is compiled in.
+type compiled struct{ *hook.Function }
+
+// absent implements runner.
+func (compiled) absent(*children.Cycle) string { return "" }
+
+// sweeps implements runner.
+func (compiled) sweeps() bool { return false }
+
+// run implements runner. A panic is an error of this resource alone.
+func (f compiled) run(ctx context.Context, k *call, out *hook.Outcome) (err error) {
+	if !f.Pure {
+		k.ReconcileAt(k.NextRead())
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return f.Call(ctx, k.phase, k.resource(), hook.Cycle{
+		Args: hook.NewArgs(k.args), Children: hook.NewChildren(k.made().Children(), k.Living.View),
+		Cross: k.Outside.Cross, External: k.Outside.External, Log: log.FromContext(ctx).WithValues("hook", string(k.phase)), Now: k.Now,
+	}, &reader{c: k.Cycle, kinds: k.declared.Kinds}, out)
+}

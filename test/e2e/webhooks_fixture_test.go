@@ -1,0 +1,122 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/orkspace/orkestra/engine/hook/protocol"
+)
+
+// hookServer is a webhook that specs answer by.
+type hookServer struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	answer   http.HandlerFunc // guarded by mu
+	requests []heard          // guarded by mu
+}
+
+// heard is a request that a webhook got.
+type heard struct {
+	path   string
+	header http.Header
+	body   []byte
+}
+
+// newHookServer starts a webhook over TLS.
+func newHookServer(start func(*httptest.Server)) *hookServer {
+	s := &hookServer{}
+	s.Server = httptest.NewUnstartedServer(s)
+	start(s.Server)
+	DeferCleanup(s.Close)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.requests = append(s.requests, heard{path: r.URL.Path, header: r.Header, body: body})
+	answer := s.answer
+	s.mu.Unlock()
+	answer(w, r)
+}
+
+// answers has the webhook answer by a function from now on.
+func (s *hookServer) answers(f http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = f
+}
+
+// heard gives the requests since it was last asked.
+func (s *hookServer) heard() []heard {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.requests
+	s.requests = nil
+	return out
+}
+
+// last gives the last request that was not asked for yet, decoded.
+func (s *hookServer) last(g Gomega, into any) {
+	all := s.heard()
+	g.Expect(all).NotTo(BeEmpty())
+	g.Expect(json.Unmarshal(all[len(all)-1].body, into)).To(Succeed())
+}
+
+// says has the webhook answer each request in Orkestra's protocol.
+func (s *hookServer) says(f func(*protocol.Request) *protocol.Response) {
+	s.answers(func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		body := s.requests[len(s.requests)-1].body
+		s.mu.Unlock()
+		q := &protocol.Request{}
+		if err := json.Unmarshal(body, q); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		a := f(q)
+		a.APIVersion, a.Kind = protocol.Version, protocol.KindResponse
+		if a.UID == "" {
+			a.UID = q.UID
+		}
+		sends(w, a)
+	})
+}
+
+// sends answers with JSON.
+func sends(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		panic(err)
+	}
+}
+
+// trusted puts the certificate of the webhook into a Secret of the world.
+func (s *hookServer) trusted(ctx context.Context, w *world) {
+	GinkgoHelper()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	Expect(kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "webhook-ca"}, Data: map[string][]byte{"ca.crt": ca}})).To(Succeed())
+}
+
+// hookedBy is the spec of a box with this webhook. more are further fields of it, and rest of the spec.
+func (s *hookServer) hookedBy(more, rest string) string {
+	return fmt.Sprintf(`{reconciler: {hooks: {resources: [{kind: ConfigMap}], webhook: {url: %q, caBundle: {name: webhook-ca}, retries: 0%s}}}%s}`, s.URL, more, rest)
+}
+
+// childMap is a ConfigMap as webhooks answer it.
+func childMap(name string, data map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data}
+}

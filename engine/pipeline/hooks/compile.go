@@ -106,7 +106,7 @@ func typed(b *compile.Box, function *hook.Function, name string) {
 		b.Fail(field.Invalid(at.Child("object"), t.Object, fmt.Sprintf("%s takes %s", name, of.Name())))
 	case t.Location != "" && t.Location != of.PkgPath():
 		b.Fail(field.Invalid(at.Child("location"), t.Location, fmt.Sprintf("%s takes %s of %s", name, of.Name(), of.PkgPath())))
-	case t.ObjectList != "" && !h.function.Knows(t.ObjectList):
+	case t.ObjectList != "" && !function.Knows(t.ObjectList):
 		b.Fail(field.Invalid(at.Child("objectList"), t.ObjectList, fmt.Sprintf("%s has no such type in the registry of the manager: add it there, as `orkestra generate registry` does", of.PkgPath())))
 	case !kind.Empty() && !served.Empty() && kind != served:
 		b.Fail(field.Invalid(at.Child("object"), t.Object, fmt.Sprintf("it is the Go type of %s %s, and the box serves %s %s", kind.GroupVersion(), kind.Kind, served.GroupVersion(), served.Kind)))

@@ -30,6 +30,8 @@ type Template struct {
 	// keeps: the template is one expression, whose value is kept.
 	keeps bool
 	paths []Path
+	// needs are those of them that must not be absent, whatever else is read.
+	needs []Path
 	// named are the values that it reads.
 	named []*Named
 	// random is what functions may draw from; nil where the scope allows none.
@@ -101,13 +103,14 @@ func (s *Scope) CompilePath(text string) (*Template, error) {
 }
 
 func (s *Scope) compile(text string, lenient bool) (*Template, error) {
-	c := &compiler{scope: s, text: text, lenient: lenient, paths: map[string]Path{}}
+	c := &compiler{scope: s, text: text, lenient: lenient, paths: map[string]Path{}, needs: map[string]Path{}}
 	t, err := c.compile()
 	if err != nil {
 		return nil, err
 	}
 	t.random = s.random
 	t.reads(s, sortedPaths(c.paths))
+	t.needs = s.names().needed(c.needs)
 	return t, nil
 }
 
@@ -138,6 +141,12 @@ func (t *Template) Paths() []Path {
 		paths[i] = slices.Clone(p)
 	}
 	return paths
+}
+
+// Needs gives paths without which the template gives nothing, sorted and unique: those that are read whatever the data is, and where nothing
+// says that they may be absent. Of what a value reads, they are among them. Of CEL nothing is known.
+func (t *Template) Needs() []Path {
+	return slices.Clone(t.needs)
 }
 
 // Path gives the path when the template is nothing but one path, with shortcuts replaced. It says false also where the

@@ -122,21 +122,28 @@ func (v *Value) Literal() (any, bool) {
 // Paths gives every path that the templates in the tree may read, sorted and unique.
 func (v *Value) Paths() []Path {
 	all := map[string]Path{}
-	v.collect(all)
+	v.collect((*Template).Paths, all)
 	return sortedPaths(all)
 }
 
-func (v *Value) collect(all map[string]Path) {
+// Needs gives paths without which the tree can't be evaluated, as Template.Needs does.
+func (v *Value) Needs() []Path {
+	all := map[string]Path{}
+	v.collect((*Template).Needs, all)
+	return sortedPaths(all)
+}
+
+func (v *Value) collect(of func(*Template) []Path, all map[string]Path) {
 	if v.template != nil {
-		for _, p := range v.template.Paths() {
+		for _, p := range of(v.template) {
 			all[p.String()] = p
 		}
 	}
 	for _, element := range v.list {
-		element.collect(all)
+		element.collect(of, all)
 	}
 	for _, value := range v.fields {
-		value.collect(all)
+		value.collect(of, all)
 	}
 }
 

@@ -401,21 +401,21 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 		},
 		"a gate that waits for its own child": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.a.data.x, equals: y}]}]}`,
-			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made; let one of them not wait`},
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → a": these wait for each other's children by ` + "`when`, `after`" + ` or what their templates read: none of them would ever be made; let one of them not wait, as with ` + "`default`"},
 		},
 		"Jobs that wait for each other to complete": {
 			`onReconcile: {jobs: [{id: a, name: a, image: x, when: [{field: "{{ jobSucceeded .children.b }}", equals: true}]},
 				{id: b, name: b, image: x, when: [{field: "{{ jobSucceeded .children.a }}", equals: true}]}]}`,
-			[]string{`spec.onReconcile.jobs[0]: Invalid value: "a → b → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made; let one of them not wait`},
+			[]string{`spec.onReconcile.jobs[0]: Invalid value: "a → b → a": these wait for each other's children by ` + "`when`, `after`" + ` or what their templates read: none of them would ever be made; let one of them not wait, as with ` + "`default`"},
 		},
 		"gates in a ring": {
 			`onReconcile: {configmaps: [{id: a, when: [{field: children.b, operator: exists}]}, {id: c, when: [{field: children.a, operator: exists}]}],
 				services: [{id: b, port: 80, selector: {a: b}, when: [{field: children.c, operator: exists}]}]}`,
-			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → b → c → a": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made; let one of them not wait`},
+			[]string{`spec.onReconcile.configmaps[0]: Invalid value: "a → b → c → a": these wait for each other's children by ` + "`when`, `after`" + ` or what their templates read: none of them would ever be made; let one of them not wait, as with ` + "`default`"},
 		},
 		"a gate of the box that waits for a child": {
 			`{when: [{field: children.deployment.status.readyReplicas, greaterThan: 0}], onReconcile: {deployments: [{name: "{{ .metadata.name }}", image: a}]}}`,
-			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when` or `after`" + `: none of them would ever be made; let one of them not wait`},
+			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when`, `after`" + ` or what their templates read: none of them would ever be made; let one of them not wait, as with ` + "`default`"},
 		},
 		"a status value of the wrong type": {
 			`status: {fields: [{path: replicas, value: abc}, {path: phase, value: {a: b}}]}`,

@@ -44,6 +44,22 @@ func (c *Content) paths() []expr.Path {
 	return out
 }
 
+// needs are paths without which no object can be rendered.
+func (c *Content) needs() []expr.Path {
+	var out []expr.Path
+	for _, t := range []*expr.Template{c.Name, c.Namespace} {
+		if t != nil {
+			out = append(out, t.Needs()...)
+		}
+	}
+	for _, v := range slices.Concat(c.Labels, c.Annotations, []*expr.Value{c.Short, c.Spec}) {
+		if v != nil {
+			out = append(out, v.Needs()...)
+		}
+	}
+	return out
+}
+
 func templatePaths(t *expr.Template) []expr.Path {
 	if t == nil {
 		return nil

@@ -390,6 +390,15 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 				onReconcile: {configmaps: [{data: {a: "{{ toJson (list .values.all .values.rule .values.made) }}"}}]}}`,
 			[]string{`spec.values[0].value: Invalid value: {"cel":"self.spec.tags"}: an expression stands beside the name: write {name: all, cel: …}; for a map with an entry called cel, {{ dict "cel" "…" }}`},
 		},
+		"ids that are the kind of another child, too": {
+			`{onReconcile: {deployments: [{id: deployment, name: a, image: x}, {name: b, image: x}], configmaps: [{id: configmap, forEach: {field: spec.tags}, name: "{{ .item }}"}],
+				resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}, onDelete: {resources: [{manifest: {apiVersion: v1, kind: Pod, metadata: {name: b}}}]}}`,
+			[]string{
+				`spec.onReconcile.configmaps[0].id: Invalid value: "configmap": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
+				`spec.onReconcile.deployments[0].id: Invalid value: "deployment": templates know children of kind Deployment by this name (spec.onReconcile.deployments[1]); give it another id, or none`,
+				`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onDelete.resources[0]); give it another id, or none`,
+			},
+		},
 		"ids that are kinds of the box's children": {
 			`onReconcile: {configmaps: [{id: pod, name: a}, {id: cat, name: b}], resources: [{id: pods, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}},
 				{manifest: {apiVersion: example.com/v1, kind: Cat, metadata: {name: a}}}]}`,

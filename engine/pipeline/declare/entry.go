@@ -168,7 +168,7 @@ func (e *entry) written(part, own string) (string, *field.Path) {
 func (e *entry) identify() {
 	if e.ID != "" {
 		e.d.ID, e.d.Explicit = e.ID, true
-		if kinds.IsName(e.ID) {
+		if kinds.IsName(e.ID) && !e.d.namedAsItsKind() {
 			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
 		}
 		return

@@ -426,6 +426,26 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`{when: [{field: children.deployment.status.readyReplicas, greaterThan: 0}], onReconcile: {deployments: [{name: "{{ .metadata.name }}", image: a}]}}`,
 			[]string{`spec.onReconcile.deployments[0]: Invalid value: "deployments[0] → deployments[0]": these wait for each other's children by ` + "`when`, `after`" + ` or what their templates read: none of them would ever be made; let one of them not wait, as with ` + "`default`"},
 		},
+		"paths whose schemas have another type": {
+			`{values: [{name: size, value: "{{ .spec.replicas }}"}, {name: all, value: {a: "{{ .spec.tags }}"}}], onReconcile: {
+				deployments: [{id: web, image: a, replicas: "{{ .spec.tags }}", command: "{{ .spec.host }}", podLabels: "{{ .spec.tags }}", spec: {paused: "{{ .spec.replicas }}", template: {spec: {volumes: "{{ .values.size }}"}}}}],
+				services: [{port: "{{ .spec.tls }}", selector: "{{ .children.web.spec.selector.matchLabels }}"}],
+				configmaps: [{name: "a-{{ .item }}", forEach: {field: spec.tags}, data: "{{ .item }}"}, {name: b, data: {a: "{{ .values.all.a }}"}}],
+				resources: [{manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: "{{ .children.web.status }}"}}}],
+				patches: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, patch: {data: "{{ .spec.tags }}"}}]}}`,
+			[]string{
+				`spec.onReconcile.configmaps[0].data: Invalid value: "{{ .item }}": want object, got string, as its schema says`,
+				`spec.onReconcile.configmaps[1].data[a]: Invalid value: "{{ .values.all.a }}": want string, got array, as its schema says`,
+				`spec.onReconcile.deployments[0].command: Invalid value: "{{ .spec.host }}": want array, got string, as its schema says`,
+				`spec.onReconcile.deployments[0].podLabels: Invalid value: "{{ .spec.tags }}": want object, got array, as its schema says`,
+				`spec.onReconcile.deployments[0].replicas: Invalid value: "{{ .spec.tags }}": want 32-bit integer, got array, as its schema says`,
+				`spec.onReconcile.deployments[0].spec.paused: Invalid value: "{{ .spec.replicas }}": want boolean, got number, as its schema says`,
+				`spec.onReconcile.deployments[0].spec.template.spec.volumes: Invalid value: "{{ .values.size }}": want array, got number, as its schema says`,
+				`spec.onReconcile.patches[0].patch.data: Invalid value: "{{ .spec.tags }}": want object, got array, as its schema says`,
+				`spec.onReconcile.resources[0].manifest.spec.containers: Invalid value: "{{ .children.web.status }}": want array, got object, as its schema says`,
+				`spec.onReconcile.services[0].port: Invalid value: "{{ .spec.tls }}": want 32-bit integer, got boolean, as its schema says`,
+			},
+		},
 		"a status value of the wrong type": {
 			`status: {fields: [{path: replicas, value: abc}, {path: phase, value: {a: b}}]}`,
 			[]string{

@@ -67,3 +67,19 @@ onReconcile:
 		g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(want)), written)
 	}
 }
+
+// What a path gives may be converted, the box may change it before it is read, or nothing is known of it.
+func TestPathsThatMayHaveTheRightType(t *testing.T) {
+	for name, box := range map[string]string{
+		"a text for a number":     `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.host }}"}]}`,
+		"a number for a text":     `onReconcile: {configmaps: [{data: {a: "{{ .spec.replicas }}", b: "{{ .spec.tls }}"}}]}`,
+		"anything":                `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.any }}", command: "{{ .spec.any }}"}]}`,
+		"the right one":           `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.replicas }}", command: "{{ .spec.tags }}", podLabels: "{{ .metadata.labels }}"}]}`,
+		"what a function gives":   `onReconcile: {deployments: [{image: a, replicas: "{{ len .spec.tags }}"}]}`,
+		"what normalize changes":  `{normalize: {spec: {host: "{{ list .spec.host }}"}}, onReconcile: {deployments: [{image: a, command: "{{ .spec.host }}"}]}}`,
+		"an integer or a string":  `onReconcile: {services: [{id: s, port: 80, selector: {a: b}}], deployments: [{image: a, replicas: "{{ (index .children.s.spec.ports 0).targetPort }}"}]}`,
+		"a manifest of any shape": `onReconcile: {resources: [{manifest: {apiVersion: example.com/v1, kind: Cat, metadata: {name: a}, spec: "{{ .spec.tags }}"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) { planOf(t, box) })
+	}
+}

@@ -25,6 +25,7 @@ type entry struct {
 	// what stands in labels and annotations, and in those that all children have in common
 	labels, annotations, commonLabels, commonAnnotations compile.Texts
 	rerunOn                                              *expr.Value  // the values of rerunOn
+	scope                                                *expr.Scope  // of what the object holds
 	d                                                    *Declaration // what it compiles to
 }
 
@@ -37,13 +38,14 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	e.short = e.decodeShort()
 	e.spec = e.object(in.Spec, at.Child("spec"))
 	d.takes.written, d.takes.overlay = e.short, e.spec
-	c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
 	if !d.IsManifest() {
 		d.Kinds = kinds.Set{kind.GVK}
 	} else if !e.kindsOfManifest() {
+		c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
 		return nil
 	}
 	e.templates()
+	c.Fail(kind.Check(e.short, e.spec, e.yieldOf, at)...)
 	e.modes()
 	e.identify()
 	e.grants()
@@ -62,6 +64,26 @@ func yieldOf(text string) shape.Yield {
 	default:
 		return shape.Anything
 	}
+}
+
+// yieldOf is yieldOf for the declaration, whose paths have schemas. Those of the spec say nothing of one that the box changes before it is read.
+func (e *entry) yieldOf(text string) shape.Yield {
+	if yield := yieldOf(text); yield != shape.Anything || e.scope == nil {
+		return yield
+	}
+	t, err := e.scope.Compile(text)
+	if err != nil {
+		return shape.Anything // which is reported where it is compiled
+	}
+	path, single := t.Path()
+	if !single || path[0] == compile.RootSpec && (e.c.Spec.Normalize != nil || e.c.Spec.Mutation != nil) {
+		return shape.Anything
+	}
+	node, err := e.scope.SchemaAt(path)
+	if err != nil || node == nil {
+		return shape.Anything
+	}
+	return shape.YieldOf(node.Type)
 }
 
 // decodeShort decodes the short fields.
@@ -92,7 +114,7 @@ func (e *entry) kindsOfManifest() bool {
 	}
 	m, ok := e.short["manifest"].(map[string]any)
 	if !ok {
-		return false // Check has said so.
+		return false // Check says so.
 	}
 	at := e.at.Child("manifest")
 	apiVersion, okV := m["apiVersion"].(string)
@@ -113,7 +135,7 @@ func (e *entry) kindsOfManifest() bool {
 func (e *entry) kindsOfTemplate() bool {
 	listed, err := kinds.ListedKinds(e.short)
 	if err != nil {
-		return false // Check has said so
+		return false // Check says so
 	}
 	e.d.Kinds, e.d.Whole = listed, true
 	at := e.at.Child("kinds")

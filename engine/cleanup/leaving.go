@@ -3,6 +3,7 @@ package cleanup
 // Objects of others that are not selected any more: what was made for them goes, and so do the marks on them.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -59,6 +60,7 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 
 // change notes what has become of an owner, and has it looked at without delay.
 func (o *Owners) change(one *owner, what func(one *owner)) {
+	defer o.tell(one.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	what(one)
@@ -156,4 +158,25 @@ func (o *Owners) Held() []types.NamespacedName {
 		}
 	}
 	return names
+}
+
+// Holding gives the names of the objects that have left the selection and that our finalizer holds still, sorted.
+func (o *Owners) Holding() []types.NamespacedName {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names []types.NamespacedName
+	for key, all := range o.all {
+		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && one.held }) {
+			names = append(names, key)
+		}
+	}
+	slices.SortFunc(names, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	return names
+}
+
+// tell says that an object which our finalizer holds is one that has left, or is none any more.
+func (o *Owners) tell(held bool) {
+	if held && o.Changed != nil {
+		o.Changed()
+	}
 }

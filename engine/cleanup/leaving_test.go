@@ -45,6 +45,8 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 				plan = plan.ForCleanup()
 			}
 			o.Plan = func() *pipeline.Plan { return plan }
+			var told []types.NamespacedName
+			o.Changed = func() { told = o.Holding() }
 			c.live = tc.live
 			if tc.fails {
 				c.err = errors.New("no answer")
@@ -53,6 +55,7 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			o.Left(marked("first", "yes", "website"))
 			_, known := o.ByUID("first")
 			g.Expect(known).To(BeTrue())
+			g.Expect(told).To(ConsistOf(web), "who asks is told")
 			live, since := o.Leaving(t.Context(), web, nil)
 			if tc.leaves {
 				g.Expect(live).To(Equal(tc.live))
@@ -68,6 +71,8 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			} else {
 				g.Expect(o.Held()).To(BeEmpty())
 			}
+			g.Expect(o.Holding()).To(Equal(o.Held()))
+			g.Expect(told).To(Equal(o.Holding()), "what has changed is told")
 			if tc.leaves {
 				o.Let(live)
 				g.Expect(o.Pending()).To(BeEmpty())

@@ -166,8 +166,10 @@ var _ = Describe("What is noted on objects of others", func() {
 		relabel(ctx, web, "no")
 		there(ctx, configMap(), w.namespace, "web-bye")
 		restarted(ctx, func() {})
+		boxShows(ctx, w.id, v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonNotSelected, "1 that left the selection are let go, the first is "+w.namespace+"/web")
 		finish("web")
 		bare(ctx, "web")
+		boxShows(ctx, w.id, v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, "")
 
 		By("coming back, and being deleted")
 		relabel(ctx, web, "yes")

@@ -282,6 +282,16 @@ func TestAForgedFormerValueGrantsNothing(t *testing.T) {
 		g.Expect(p.taken()).To(gomega.BeEmpty())
 		g.Expect(fmt.Sprint(r.Events)).To(gomega.ContainSubstring("what was taken of it is not given back"))
 	}
+
+	g := gomega.NewWithT(t)
+	p := newPatcher()
+	stored := website(t, `{}`)
+	stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: fmt.Sprintf(note, "pod-security.kubernetes.io/enforce", "privileged")})
+	allowed, errs := Compile(boxOf(t, `{}`), Env{CRD: websites(t), AllowGrantingKinds: true})
+	g.Expect(errs).To(gomega.BeEmpty())
+	_, err := p.run(allowed, stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.taken()).To(gomega.HaveLen(1), "where boxes may grant, they may give back what grants")
 }
 
 // What was forged of a patch that stands is not noted on, and not given back when the patch leaves a field alone: nothing is sent while it is there.

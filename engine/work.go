@@ -99,7 +99,7 @@ func (b *box) report() health.Report {
 		r.Workers = clamp(b.pool.Workers())
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 	}
-	if holding := b.owners.Holding(); len(holding) > 0 {
+	if holding := b.owners.Held(true); len(holding) > 0 {
 		r.Leaving = fmt.Sprintf("%d that left the selection are let go, the first is %s", len(holding), strings.TrimPrefix(holding[0].String(), "/"))
 	}
 	if plan.CleanupOnly {

@@ -60,7 +60,7 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 
 // change notes what has become of an owner, and has it looked at without delay.
 func (o *Owners) change(one *owner, what func(one *owner)) {
-	defer o.tell(one.held)
+	defer o.Changed.tell(one.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	what(one)
@@ -147,26 +147,13 @@ func (o *Owners) ByUID(uid types.UID) (key types.NamespacedName, found bool) {
 	return key, found
 }
 
-// Held gives the names of the objects that have left the selection and carry marks of the box still.
-func (o *Owners) Held() []types.NamespacedName {
+// Held gives the names of the objects that have left the selection and carry marks of the box still, sorted; finalizer: those alone that our finalizer holds.
+func (o *Owners) Held(finalizer bool) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []types.NamespacedName
 	for key, all := range o.all {
-		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && one.marked }) {
-			names = append(names, key)
-		}
-	}
-	return names
-}
-
-// Holding gives the names of the objects that have left the selection and that our finalizer holds still, sorted.
-func (o *Owners) Holding() []types.NamespacedName {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var names []types.NamespacedName
-	for key, all := range o.all {
-		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && one.held }) {
+		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && (one.held || one.marked && !finalizer) }) {
 			names = append(names, key)
 		}
 	}
@@ -174,9 +161,12 @@ func (o *Owners) Holding() []types.NamespacedName {
 	return names
 }
 
+// Listener is told that something has changed; nil: nobody listens.
+type Listener func()
+
 // tell says that an object which our finalizer holds is one that has left, or is none any more.
-func (o *Owners) tell(held bool) {
-	if held && o.Changed != nil {
-		o.Changed()
+func (l Listener) tell(held bool) {
+	if held && l != nil {
+		l()
 	}
 }

@@ -34,7 +34,7 @@ type compiler struct {
 	sites   []*site
 	paths   map[string]Path
 	needs   map[string]Path // those of the paths that must not be absent
-	perhaps int             // how many blocks and calls are around here that may not be evaluated
+	perhaps nesting         // how many blocks and calls are around here that may not be evaluated
 	changed map[string]bool // variables that are assigned to, whose origin is therefore not known
 	vars    []variable
 	root    place // what $ stands for in the tree that is being rewritten
@@ -167,7 +167,7 @@ func (c *compiler) define(name, as string, from origin) {
 	c.done[as] = nil // so that a tree which calls itself is not rewritten again
 	c.vars, c.root = nil, place{node: op(opDot), from: from}
 	if name != mainTree {
-		defer c.maybe()()
+		defer c.perhaps.enter()()
 	}
 	list := c.list(c.parsed[name].Root, c.root)
 	c.finish(name, as, list)
@@ -196,14 +196,17 @@ func (c *compiler) list(l *parse.ListNode, dot place) *parse.ListNode {
 
 // branch rewrites a list that may not be evaluated.
 func (c *compiler) branch(l *parse.ListNode, dot place) *parse.ListNode {
-	defer c.maybe()()
+	defer c.perhaps.enter()()
 	return c.list(l, dot)
 }
 
-// maybe says that what follows may not be evaluated, and gives the function that ends this.
-func (c *compiler) maybe() func() {
-	c.perhaps++
-	return func() { c.perhaps-- }
+// nesting counts what is around a place.
+type nesting int
+
+// enter says that what follows is one deeper, and gives the function that ends this.
+func (n *nesting) enter() func() {
+	*n++
+	return func() { *n-- }
 }
 
 // node rewrites one node of a list; nil leaves it out.

@@ -160,7 +160,7 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 		return nil, origin{}
 	}
 	if fn.Name == functions.And || fn.Name == functions.Or {
-		defer c.maybe()()
+		defer c.perhaps.enter()()
 	}
 	lenientArgs := lenient || takesAbsent(name.Ident)
 	values := make([]parse.Node, 0, n)

@@ -77,7 +77,7 @@ func (s *Scope) refuseOtherSyntax(text string) error {
 		if at[2] >= 0 {
 			name = text[at[2]:at[3]]
 		}
-		if path, meant := s.meant(name, path); meant {
+		if path, meant := meant(s.roots, name, path); meant {
 			return writeInstead(text, at[0], text[at[0]:at[1]], path)
 		}
 	}
@@ -85,17 +85,17 @@ func (s *Scope) refuseOtherSyntax(text string) error {
 }
 
 // meant gives the path of a template for one of another tool, which begins with the name of an object; and whether it can be known.
-func (s *Scope) meant(name, path string) (string, bool) {
+func meant(known *roots.Set, name, path string) (string, bool) {
 	switch name {
 	case "", "schema", "self":
 		return path, !strings.HasPrefix(path, "data.")
 	}
-	children, _ := s.roots.Schema(roots.Children)
+	children, _ := known.Schema(roots.Children)
 	if children == nil {
 		return "", false
 	}
-	_, known := children.Properties[name]
-	return roots.Children + "." + name + "." + path, known
+	_, found := children.Properties[name]
+	return roots.Children + "." + name + "." + path, found
 }
 
 // writeInstead says how an expression in the syntax of another tool is written.

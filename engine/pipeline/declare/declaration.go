@@ -160,12 +160,6 @@ func (d *Declaration) Label() string {
 	return place
 }
 
-// namedAsItsKind says whether the id of one child is what templates call a child of its kind.
-func (d *Declaration) namedAsItsKind() bool {
-	kind := d.Kinds.Only()
-	return !kind.Empty() && d.Loop == nil && d.ID == kinds.SingularOf(kind)
-}
-
 // ReadsNamespace says whether the object's name holds the namespace of the resource.
 func (d *Declaration) ReadsNamespace() bool {
 	return d.Name != nil && slices.ContainsFunc(d.Name.Paths(), func(p expr.Path) bool { return p.String() == "metadata.namespace" })

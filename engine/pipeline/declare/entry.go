@@ -41,49 +41,17 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	if !d.IsManifest() {
 		d.Kinds = kinds.Set{kind.GVK}
 	} else if !e.kindsOfManifest() {
-		c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
+		c.Fail(kind.Check(e.short, e.spec, compile.Yields(nil, nil), at)...)
 		return nil
 	}
 	e.templates()
-	c.Fail(kind.Check(e.short, e.spec, e.yieldOf, at)...)
+	c.Fail(kind.Check(e.short, e.spec, compile.Yields(e.scope, &c.Spec), at)...)
 	e.modes()
 	e.identify()
 	e.grants()
 	e.place()
 	e.literals()
 	return d
-}
-
-// yieldOf says what a string gives when it is rendered.
-func yieldOf(text string) shape.Yield {
-	switch {
-	case !expr.IsTemplate(text):
-		return shape.Literal
-	case expr.GivesText(text):
-		return shape.Text
-	default:
-		return shape.Anything
-	}
-}
-
-// yieldOf is yieldOf for the declaration, whose paths have schemas. Those of the spec say nothing of one that the box changes before it is read.
-func (e *entry) yieldOf(text string) shape.Yield {
-	if yield := yieldOf(text); yield != shape.Anything || e.scope == nil {
-		return yield
-	}
-	t, err := e.scope.Compile(text)
-	if err != nil {
-		return shape.Anything // which is reported where it is compiled
-	}
-	path, single := t.Path()
-	if !single || path[0] == compile.RootSpec && (e.c.Spec.Normalize != nil || e.c.Spec.Mutation != nil) {
-		return shape.Anything
-	}
-	node, err := e.scope.SchemaAt(path)
-	if err != nil || node == nil {
-		return shape.Anything
-	}
-	return shape.YieldOf(node.Type)
 }
 
 // decodeShort decodes the short fields.
@@ -109,7 +77,7 @@ func (e *entry) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any 
 
 // kindsOfManifest reads what must be literal of a manifest: rights and watches are derived from it.
 func (e *entry) kindsOfManifest() bool {
-	if text, isText := e.short["manifest"].(string); isText && yieldOf(text) == shape.Anything {
+	if text, isText := e.short["manifest"].(string); isText && compile.Yields(nil, nil)(text) == shape.Anything {
 		return e.kindsOfTemplate()
 	}
 	m, ok := e.short["manifest"].(map[string]any)
@@ -190,7 +158,7 @@ func (e *entry) written(part, own string) (string, *field.Path) {
 func (e *entry) identify() {
 	if e.ID != "" {
 		e.d.ID, e.d.Explicit = e.ID, true
-		if kinds.IsName(e.ID) && !e.d.namedAsItsKind() {
+		if kinds.IsName(e.ID) && (e.d.Loop != nil || !e.d.Kinds.Calls(e.ID)) {
 			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
 		}
 		return

@@ -39,7 +39,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
 	if gvk.Empty() {
-		c.Fail(kind.Check(e.short, nil, yieldOf, at)...)
+		c.Fail(kind.Check(e.short, nil, compile.Yields(nil, nil), at)...)
 		return nil
 	}
 	d.Kinds = kinds.Set{gvk}
@@ -48,7 +48,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	e.namespace, _ = target["namespace"].(string)
 	c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
 	e.templates()
-	c.Fail(kind.Check(e.short, nil, e.yieldOf, at)...)
+	c.Fail(kind.Check(e.short, nil, compile.Yields(e.scope, &c.Spec), at)...)
 	e.whenFalse()
 	e.target()
 	e.granted()

@@ -132,7 +132,7 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 	} else if err := v.compile(ctx, box, found, r); err != nil {
 		return nil, err
 	}
-	r.add(found.Mistakes(doc)...)
+	r.add(withForms(found.Mistakes(doc))...)
 	r.add(doc.Duplicates()...)
 	r.add(v.known.add(doc)...)
 	if !r.Valid {

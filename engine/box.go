@@ -92,7 +92,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.plan.Store(plan)
 	b.inventory = inventory.New(b.name, b.plan.Load, e.children, e.kinds, RequestTimeout)
 	b.inventory.Set(plan, options.ManagedKinds)
-	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Snapshots: snapshots, Writer: writer, Clock: e.config.Clock, Plan: b.plan.Load}
+	b.owners = &cleanup.Owners{Box: b.name, Inventory: b.inventory, Snapshots: snapshots, Writer: writer, Clock: e.config.Clock, Plan: b.plan.Load, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}
 	b.rights = e.config.Rights.Of(plan.Account, plan.Box)
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Rights: b.rights, Mapper: discovery.MapperOf(plan.CRD, e.config.Mapper), Timeout: RequestTimeout})
 	b.queue = worker.NewQueue(b.passes)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,6 +106,9 @@ func (b *box) report() health.Report {
 		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
 		r.Workers = clamp(b.pool.Workers())
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
+	}
+	if holding := b.owners.Held(true); len(holding) > 0 {
+		r.Leaving = fmt.Sprintf("%d that left the selection are let go, the first is %s", len(holding), strings.TrimPrefix(holding[0].String(), "/"))
 	}
 	if plan.CleanupOnly {
 		r.Phase, r.Message, r.Revision = health.Suspended, "only deletions are served", ""

@@ -41,7 +41,7 @@ const (
 // Reasons of Ready and Reconciling of a resource that was let go, besides ReasonDrained. Ready is Unknown.
 const (
 	ReasonBoxDeleted  = "BoxDeleted"  // its box was deleted
-	ReasonNotSelected = "NotSelected" // its box does not select it any more
+	ReasonNotSelected = "NotSelected" // its box does not select it any more; of a box, Reconciling: it holds objects that it does not select any more
 )
 
 // Reasons of Reconciling.

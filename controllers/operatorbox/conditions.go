@@ -146,5 +146,8 @@ func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 	case report.Awaits != "":
 		ready.Message += "; new resources wait: " + report.Awaits
 	}
+	if report.Leaving != "" && reconciling.Status == metav1.ConditionFalse && stalled.Status == metav1.ConditionFalse {
+		reconciling = status.Progressing(v1alpha1.ReasonNotSelected, report.Leaving)
+	}
 	return []metav1.Condition{ready, reconciling, stalled}
 }

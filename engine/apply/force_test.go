@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply/taken"
 	"github.com/orkspace/orkestra/engine/drift"
 )
@@ -506,6 +507,13 @@ func TestAPatchTakesNothingThatItCantGiveBack(t *testing.T) {
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "z", "b": "w"}))
 	g.Expect(k.owners("data.a")).To(Equal([]string{"editor Update"}))
 
+	former := k.live.DeepCopy()
+	former.SetUID("former")
+	f.patch.Taken = &taken.Fields{UID: former.GetUID()}
+	_, err := f.p.Patch(t.Context(), f.patch, former)
+	g.Expect(err).To(MatchError(ContainSubstring("it was deleted, and made again")))
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "z", "b": "w"}))
+
 	secret, p := keeps(t, corev1.SchemeGroupVersion.WithKind("Secret"), `{data: {a: eA==}}`)
 	s := forced(secret, p, byUs, `{data: {a: eQ==}}`, true)
 	g.Expect(s.try()).To(MatchError(ContainSubstring("can't take fields of Secrets")))
@@ -514,6 +522,13 @@ func TestAPatchTakesNothingThatItCantGiveBack(t *testing.T) {
 
 func TestAPatchTakesNothingOfOrkestra(t *testing.T) {
 	g := NewWithT(t)
+	child, p := keeps(t, configMaps, `{data: {b: w}}`)
+	g.Expect(child.applied(v1alpha1.FieldManager, `{data: {a: x}}`, true)).To(BeTrue())
+	of := forced(child, p, byUs, `{data: {a: p}}`, true)
+	g.Expect(of.try()).To(MatchError(ContainSubstring("manages data.a")), "it would be given back in the name of the manager, as a child is made")
+	g.Expect(of.notes).To(BeZero())
+	g.Expect(child.live.Object["data"]).To(HaveKeyWithValue("a", "x"))
+
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
 	first, second := forced(k, p, byUs, `{data: {a: p}}`, true), forced(k, p, byOther, `{data: {a: q}}`, true)
 	first.set(g)

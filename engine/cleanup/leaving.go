@@ -3,6 +3,7 @@ package cleanup
 // Objects of others that are not selected any more: what was made for them goes, and so do the marks on them.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -59,6 +60,7 @@ func (o *Owners) leave(ctx context.Context, one *owner) bool {
 
 // change notes what has become of an owner, and has it looked at without delay.
 func (o *Owners) change(one *owner, what func(one *owner)) {
+	defer o.Changed.tell(one.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	what(one)
@@ -145,15 +147,26 @@ func (o *Owners) ByUID(uid types.UID) (key types.NamespacedName, found bool) {
 	return key, found
 }
 
-// Held gives the names of the objects that have left the selection and carry marks of the box still.
-func (o *Owners) Held() []types.NamespacedName {
+// Held gives the names of the objects that have left the selection and carry marks of the box still, sorted; finalizer: those alone that our finalizer holds.
+func (o *Owners) Held(finalizer bool) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []types.NamespacedName
 	for key, all := range o.all {
-		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && one.marked }) {
+		if slices.ContainsFunc(all, func(one *owner) bool { return one.left && (one.held || one.marked && !finalizer) }) {
 			names = append(names, key)
 		}
 	}
+	slices.SortFunc(names, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	return names
+}
+
+// Listener is told that something has changed; nil: nobody listens.
+type Listener func()
+
+// tell says that an object which our finalizer holds is one that has left, or is none any more.
+func (l Listener) tell(held bool) {
+	if held && l != nil {
+		l()
+	}
 }

@@ -45,6 +45,8 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 				plan = plan.ForCleanup()
 			}
 			o.Plan = func() *pipeline.Plan { return plan }
+			var told []types.NamespacedName
+			o.Changed = func() { told = o.Held(true) }
 			c.live = tc.live
 			if tc.fails {
 				c.err = errors.New("no answer")
@@ -53,6 +55,7 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			o.Left(marked("first", "yes", "website"))
 			_, known := o.ByUID("first")
 			g.Expect(known).To(BeTrue())
+			g.Expect(told).To(ConsistOf(web), "who asks is told")
 			live, since := o.Leaving(t.Context(), web, nil)
 			if tc.leaves {
 				g.Expect(live).To(Equal(tc.live))
@@ -64,10 +67,12 @@ func TestAMarkedObjectThatLeftIsLetGoByACycle(t *testing.T) {
 			_ = o.CleanUp(t.Context(), web)
 			g.Expect(c.children).To(HaveLen(tc.children))
 			if tc.held {
-				g.Expect(o.Held()).To(ConsistOf(web))
+				g.Expect(o.Held(false)).To(ConsistOf(web))
 			} else {
-				g.Expect(o.Held()).To(BeEmpty())
+				g.Expect(o.Held(false)).To(BeEmpty())
 			}
+			g.Expect(o.Held(true)).To(Equal(o.Held(false)))
+			g.Expect(told).To(Equal(o.Held(true)), "what has changed is told")
 			if tc.leaves {
 				o.Let(live)
 				g.Expect(o.Pending()).To(BeEmpty())
@@ -84,7 +89,7 @@ func TestWhatTheWatchShowsAgainIsNotAskedFor(t *testing.T) {
 	plan := selecting(t)
 	o.Plan = func() *pipeline.Plan { return plan }
 	o.Left(marked("first", "no", "website"))
-	g.Expect(o.Held()).To(ConsistOf(web))
+	g.Expect(o.Held(false)).To(ConsistOf(web))
 	c.live = marked("first", "no", "website")
 	live, _ := o.Leaving(t.Context(), web, nil)
 	g.Expect(live).NotTo(BeNil())

@@ -93,6 +93,8 @@ type Owners struct {
 	Clock clock.PassiveClock
 	// Plan gives the plan that the box runs.
 	Plan func() *pipeline.Plan
+	// Changed is called when what Held gives has changed; nil: nobody asks.
+	Changed Listener
 
 	mu  sync.Mutex
 	all map[types.NamespacedName][]*owner // guarded by mu, and so are the times of each
@@ -171,6 +173,7 @@ func stub(kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID)
 func (o *Owners) add(one *owner) {
 	one.since = o.Clock.Now()
 	one.due = one.since.Add(one.delay)
+	defer o.Changed.tell(one.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.all == nil {
@@ -259,6 +262,7 @@ func (o *Owners) postpone(one *owner) {
 
 // done ends the clean-up after an owner.
 func (o *Owners) done(done *owner) {
+	defer o.Changed.tell(done.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keepLocked(client.ObjectKeyFromObject(done.resource), func(one *owner) bool { return one != done })

@@ -33,6 +33,8 @@ type compiler struct {
 	done    map[string]*parse.Tree // rewritten trees by name
 	sites   []*site
 	paths   map[string]Path
+	needs   map[string]Path // those of the paths that must not be absent
+	perhaps nesting         // how many blocks and calls are around here that may not be evaluated
 	changed map[string]bool // variables that are assigned to, whose origin is therefore not known
 	vars    []variable
 	root    place // what $ stands for in the tree that is being rewritten
@@ -164,6 +166,9 @@ func (c *compiler) define(name, as string, from origin) {
 	outer := *c
 	c.done[as] = nil // so that a tree which calls itself is not rewritten again
 	c.vars, c.root = nil, place{node: op(opDot), from: from}
+	if name != mainTree {
+		defer c.perhaps.enter()()
+	}
 	list := c.list(c.parsed[name].Root, c.root)
 	c.finish(name, as, list)
 	c.vars, c.root, c.action = outer.vars, outer.root, outer.action
@@ -189,6 +194,21 @@ func (c *compiler) list(l *parse.ListNode, dot place) *parse.ListNode {
 	return out
 }
 
+// branch rewrites a list that may not be evaluated.
+func (c *compiler) branch(l *parse.ListNode, dot place) *parse.ListNode {
+	defer c.perhaps.enter()()
+	return c.list(l, dot)
+}
+
+// nesting counts what is around a place.
+type nesting int
+
+// enter says that what follows is one deeper, and gives the function that ends this.
+func (n *nesting) enter() func() {
+	*n++
+	return func() { *n-- }
+}
+
 // node rewrites one node of a list; nil leaves it out.
 func (c *compiler) node(n parse.Node, dot place) parse.Node {
 	switch n := n.(type) {
@@ -205,14 +225,14 @@ func (c *compiler) node(n parse.Node, dot place) parse.Node {
 		defer c.scoped()()
 		condition, _ := c.pipe(n.Pipe, dot, true)
 		return &parse.IfNode{BranchNode: parse.BranchNode{NodeType: parse.NodeIf, Pos: n.Pos,
-			Pipe: declare(n.Pipe, condition), List: c.list(n.List, dot), ElseList: c.list(n.ElseList, dot)}}
+			Pipe: declare(n.Pipe, condition), List: c.branch(n.List, dot), ElseList: c.branch(n.ElseList, dot)}}
 	case *parse.WithNode:
 		c.setAction(n.Pos, n.Line)
 		defer c.scoped()()
 		value, from := c.pipe(n.Pipe, dot, true)
 		inner := place{node: &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, from: from}
 		return &parse.WithNode{BranchNode: parse.BranchNode{NodeType: parse.NodeWith, Pos: n.Pos,
-			Pipe: declare(n.Pipe, value), List: c.list(n.List, inner), ElseList: c.list(n.ElseList, dot)}}
+			Pipe: declare(n.Pipe, value), List: c.branch(n.List, inner), ElseList: c.branch(n.ElseList, dot)}}
 	case *parse.RangeNode:
 		c.setAction(n.Pos, n.Line)
 		defer c.scoped()()
@@ -247,10 +267,10 @@ func (c *compiler) rangeNode(n *parse.RangeNode, dot place) parse.Node {
 	}
 	tick := actionOf(c.operation(opTick, &site{}))
 	checked := c.operation(opRange, &site{}, list)
-	body := c.list(n.List, place{node: &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, from: from})
+	body := c.branch(n.List, place{node: &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, from: from})
 	body.Nodes = append([]parse.Node{tick}, body.Nodes...)
 	return &parse.RangeNode{BranchNode: parse.BranchNode{NodeType: parse.NodeRange, Pos: n.Pos,
-		Pipe: declare(n.Pipe, checked), List: body, ElseList: c.list(n.ElseList, dot)}}
+		Pipe: declare(n.Pipe, checked), List: body, ElseList: c.branch(n.ElseList, dot)}}
 }
 
 // templateNode rewrites a call of a defined template.

@@ -126,6 +126,9 @@ func (c *compiler) fields(pos parse.Pos, value parse.Node, from origin, fields [
 		return c.operation(opField, &site{path: fields, fold: len(fields), lenient: lenient}, value), to
 	}
 	c.record(to)
+	if !lenient && c.perhaps == 0 {
+		c.needs[to.inputs().String()] = to.inputs()
+	}
 	if len(from.path) == 0 {
 		return c.operation(opRead, &site{path: to.path, fold: to.sure, lenient: lenient}), to
 	}
@@ -155,6 +158,9 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 	if err := fn.Arity(n); err != nil {
 		c.fail(name.Pos, err)
 		return nil, origin{}
+	}
+	if fn.Name == functions.And || fn.Name == functions.Or {
+		defer c.perhaps.enter()()
 	}
 	lenientArgs := lenient || takesAbsent(name.Ident)
 	values := make([]parse.Node, 0, n)

@@ -34,6 +34,19 @@ func TestMessages(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(want))
 		})
 	}
+	scope := NewScope(nil).WithChildren("deployment", "config")
+	for text, want := range map[string]string{
+		`${deployment.status.?availableReplicas}`:    `column 1: templates are written {{ }}: write {{ .children.deployment.status.availableReplicas }} for ${deployment.status.?availableReplicas}; for the text itself, {{ "${deployment.status.?availableReplicas}" }}`,
+		`${HOME} ${children.config.data.x}`:          `column 9: templates are written {{ }}: write {{ .children.config.data.x }} for ${children.config.data.x}; for the text itself, {{ "${children.config.data.x}" }}`,
+		`${other.status.x} ${config.metadata.name}!`: `column 19: templates are written {{ }}: write {{ .children.config.metadata.name }} for ${config.metadata.name}; for the text itself, {{ "${config.metadata.name}" }}`,
+	} {
+		_, err := scope.Compile(text)
+		NewWithT(t).Expect(err).To(MatchError(want))
+	}
+	for _, fine := range []string{"${service.status.x}", "${deployment}", "${config.port}", "${data.x}", "${deployment:-x}"} {
+		_, err := scope.Compile(fine)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), fine)
+	}
 	for _, fine := range []string{"echo ${HOME} ${X:-1}", "${item.name}", `{{ "${spec.image}" }}`, "$(spec.x)"} {
 		_, err := NewScope(nil).Compile(fine)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), fine)

@@ -118,6 +118,20 @@ func (s names) closure(paths []Path) []Path {
 	return sortedPaths(all)
 }
 
+// needed are needs with those of the values that are among them.
+func (s names) needed(needs map[string]Path) []Path {
+	all := maps.Clone(needs)
+	for _, n := range s.in(sortedPaths(needs)) {
+		if n.tree == nil {
+			continue
+		}
+		for _, p := range n.tree.Needs() {
+			all[p.String()] = p
+		}
+	}
+	return sortedPaths(all)
+}
+
 // mayRead says why a value can't be read in this place: because something that it reads can't.
 func (s names) mayRead(n *Named) error {
 	for _, p := range n.paths {

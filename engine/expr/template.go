@@ -30,6 +30,8 @@ type Template struct {
 	// keeps: the template is one expression, whose value is kept.
 	keeps bool
 	paths []Path
+	// needs are those of them that must not be absent, whatever else is read.
+	needs []Path
 	// named are the values that it reads.
 	named []*Named
 	// random is what functions may draw from; nil where the scope allows none.
@@ -57,27 +59,52 @@ func (s *Scope) Compile(text string) (*Template, error) {
 	if IsTemplate(text) {
 		return s.compile(text, false)
 	}
-	if err := refuseOtherSyntax(text); err != nil {
+	if err := s.refuseOtherSyntax(text); err != nil {
 		return nil, err
 	}
 	return &Template{text: text, literal: true}, nil
 }
 
-// otherSyntax is an expression in the syntax of other tools. Shells have no names with dots, so that their variables are none.
-var otherSyntax = regexp.MustCompile(`\$\{\s*\.?((?:schema|self)\.)?((?:spec|metadata|status)(?:\.\w+)+)[^}]*\}`)
+// otherSyntax is an expression in the syntax of other tools: a name before a field that objects have, or such a field alone. Shells have no names
+// with dots, so that their variables are none.
+var otherSyntax = regexp.MustCompile(`\$\{\s*\.?(?:children\.)?(?:([a-z]\w*)\.)?((?:spec|metadata|status|data)(?:\.\??\w+)+)[^}]*\}`)
 
-// refuseOtherSyntax refuses a text that would stand in a child as it was written.
-func refuseOtherSyntax(text string) error {
-	at := otherSyntax.FindStringSubmatchIndex(text)
-	if at == nil {
-		return nil
+// refuseOtherSyntax refuses a text that would stand in a child as it was written. A name that means nothing here may be meant for whom the text
+// is made.
+func (s *Scope) refuseOtherSyntax(text string) error {
+	for _, at := range otherSyntax.FindAllStringSubmatchIndex(text, -1) {
+		name, path := "", strings.ReplaceAll(text[at[4]:at[5]], "?", "")
+		if at[2] >= 0 {
+			name = text[at[2]:at[3]]
+		}
+		if path, meant := meant(s.roots, name, path); meant {
+			return writeInstead(text, at[0], text[at[0]:at[1]], path)
+		}
 	}
-	written, path := text[at[0]:at[1]], text[at[4]:at[5]]
+	return nil
+}
+
+// meant gives the path of a template for one of another tool, which begins with the name of an object; and whether it can be known.
+func meant(known *roots.Set, name, path string) (string, bool) {
+	switch name {
+	case "", "schema", "self":
+		return path, !strings.HasPrefix(path, "data.")
+	}
+	children, _ := known.Schema(roots.Children)
+	if children == nil {
+		return "", false
+	}
+	_, found := children.Properties[name]
+	return roots.Children + "." + name + "." + path, found
+}
+
+// writeInstead says how an expression in the syntax of another tool is written.
+func writeInstead(text string, at int, written, path string) error {
 	literal := fmt.Sprintf("{{ %q }}", written)
 	if value.Shorten(written) != written {
 		literal = "put it between {{ ` and ` }}" // a part of it would be taken for the whole
 	}
-	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, %s", position(text, at[0]), path, value.Shorten(written), literal)
+	return fmt.Errorf("%s: templates are written {{ }}: write {{ .%s }} for %s; for the text itself, %s", position(text, at), path, value.Shorten(written), literal)
 }
 
 // CompilePath parses the field of a condition: a path such as spec.list[0].x or metadata.annotations['a.b/c'] or, when it
@@ -101,13 +128,14 @@ func (s *Scope) CompilePath(text string) (*Template, error) {
 }
 
 func (s *Scope) compile(text string, lenient bool) (*Template, error) {
-	c := &compiler{scope: s, text: text, lenient: lenient, paths: map[string]Path{}}
+	c := &compiler{scope: s, text: text, lenient: lenient, paths: map[string]Path{}, needs: map[string]Path{}}
 	t, err := c.compile()
 	if err != nil {
 		return nil, err
 	}
 	t.random = s.random
 	t.reads(s, sortedPaths(c.paths))
+	t.needs = s.names().needed(c.needs)
 	return t, nil
 }
 
@@ -138,6 +166,12 @@ func (t *Template) Paths() []Path {
 		paths[i] = slices.Clone(p)
 	}
 	return paths
+}
+
+// Needs gives paths without which the template gives nothing, sorted and unique: those that are read whatever the data is, and where nothing
+// says that they may be absent. Of what a value reads, they are among them. Of CEL nothing is known.
+func (t *Template) Needs() []Path {
+	return slices.Clone(t.needs)
 }
 
 // Path gives the path when the template is nothing but one path, with shortcuts replaced. It says false also where the

@@ -84,6 +84,9 @@ func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList
 	return out, nil
 }
 
+// aKey is why a key with a template is a mistake, and what to do.
+const aKey = "a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name \"value\" }}"
+
 func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.ErrorList) {
 	out := &Value{keys: slices.Sorted(maps.Keys(m)), fields: make(map[string]*Value, len(m))}
 	var errs field.ErrorList
@@ -91,7 +94,7 @@ func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.Erro
 	for _, key := range out.keys {
 		place := value.Place(at, key)
 		if IsTemplate(key) {
-			errs = append(errs, field.Invalid(place, value.Shorten(key), "a key cannot be a template"))
+			errs = append(errs, field.Invalid(place, value.Shorten(key), aKey))
 		}
 		value, valueErrs := s.compileTree(m[key], place)
 		errs = append(errs, valueErrs...)
@@ -122,21 +125,28 @@ func (v *Value) Literal() (any, bool) {
 // Paths gives every path that the templates in the tree may read, sorted and unique.
 func (v *Value) Paths() []Path {
 	all := map[string]Path{}
-	v.collect(all)
+	v.collect((*Template).Paths, all)
 	return sortedPaths(all)
 }
 
-func (v *Value) collect(all map[string]Path) {
+// Needs gives paths without which the tree can't be evaluated, as Template.Needs does.
+func (v *Value) Needs() []Path {
+	all := map[string]Path{}
+	v.collect((*Template).Needs, all)
+	return sortedPaths(all)
+}
+
+func (v *Value) collect(of func(*Template) []Path, all map[string]Path) {
 	if v.template != nil {
-		for _, p := range v.template.Paths() {
+		for _, p := range of(v.template) {
 			all[p.String()] = p
 		}
 	}
 	for _, element := range v.list {
-		element.collect(all)
+		element.collect(of, all)
 	}
 	for _, value := range v.fields {
-		value.collect(all)
+		value.collect(of, all)
 	}
 }
 

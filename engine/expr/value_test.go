@@ -71,7 +71,7 @@ func TestCompileValue_errors(t *testing.T) {
 	}
 	g.Expect(got).To(ConsistOf("spec.onReconcile.a", "spec.onReconcile.env[1].v", "spec.onReconcile[{{ .kind }}]", "spec.onReconcile[a/b]", "spec.onReconcile.type"))
 	g.Expect(errs.ToAggregate().Error()).To(ContainSubstring(`did you mean "replicas"?`))
-	g.Expect(errs.ToAggregate().Error()).To(ContainSubstring("a key cannot be a template"))
+	g.Expect(errs.ToAggregate().Error()).To(ContainSubstring(`a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name "value" }}`))
 }
 
 func TestValue_Eval_errorsNameTheLeaf(t *testing.T) {

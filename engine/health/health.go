@@ -95,6 +95,8 @@ type Report struct {
 	Dependencies []v1alpha1.DependencyStatus
 	// Awaits says what the first dependency lacks that is not met; empty: all are met.
 	Awaits string
+	// Leaving says how many objects of others the box holds that it does not select any more, and names one; empty: none.
+	Leaving string
 	// Stuck says why nothing of a running box is reconciled; empty: it is.
 	Stuck string
 	// Monitored says that another operator runs the CRD: its resources are checked, and nothing else.

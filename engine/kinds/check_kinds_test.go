@@ -51,6 +51,8 @@ func TestCheckOfEachKind(t *testing.T) {
 			[]string{`x.resources.limits[memory]: Invalid value: "12GB": want quantity, such as 500m, 12G or 12Gi, got string`}},
 		"a probe of a container": {"deployments", `{image: a, readinessProbe: {}}`, bare,
 			[]string{`x.readinessProbe: Forbidden: unknown field; write probes: {readiness: …}`}},
+		"kro's name of what is read": {"deployments", `{image: a, externalRef: {}}`, bare,
+			[]string{`x.externalRef: Forbidden: unknown field; an object that is read and not made goes under spec.cross, as cross: [{name: …, apiVersion: …, kind: …, selector: {name: …}}], and is read as .cross.<name>`}},
 		"kro's name of a gate": {"deployments", `{image: a, includeWhen: []}`, bare,
 			[]string{`x.includeWhen: Forbidden: unknown field; write when: [{cel: …}]`}},
 		"a Service's port in a container": {"deployments", `{image: a, ports: [{port: 80, targetPort: 80}]}`, bare, []string{

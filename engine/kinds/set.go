@@ -57,6 +57,12 @@ func (s Set) ChildNames() []string {
 	return out
 }
 
+// Calls says whether a name is what templates call the only child of the only kind.
+func (s Set) Calls(name string) bool {
+	kind := s.Only()
+	return !kind.Empty() && name == SingularOf(kind)
+}
+
 // Rank is their place in the order inside a group: that of the first of them, since what others need comes first.
 func (s Set) Rank() int {
 	rank := rankRest

@@ -36,11 +36,25 @@ func TestAfterThatMeansNothing(t *testing.T) {
 		},
 		"itself": {
 			`onReconcile: {configmaps: [{id: a, name: a, after: [a]}]}`,
-			`spec.onReconcile.configmaps[0]`, "these wait for each other's children by `when` or `after`: none of them would ever be made; let one of them not wait",
+			`spec.onReconcile.configmaps[0]`, "these wait for each other's children by `when`, `after` or what their templates read: none of them would ever be made; let one of them not wait, as with `default`",
 		},
 		"a ring": {
 			`onReconcile: {configmaps: [{id: a, name: a, after: [b]}, {id: b, name: b, after: [c]}, {id: c, name: c, when: [{field: children.a.data.x, equals: y}]}]}`,
 			`spec.onReconcile.configmaps[0]`, `a → b → c → a`,
+		},
+		"a ring of templates": {
+			`onReconcile: {configmaps: [{id: a, name: a, data: {x: "of {{ .children.b.metadata.uid }}"}}, {id: b, name: b, labels: {x: "{{ .children.c.data.x | trunc 5 }}"}},
+				{id: c, name: c, data: {x: "{{ .children.a.data.x }}"}}]}`,
+			`spec.onReconcile.configmaps[0]`, `a → b → c → a`,
+		},
+		"a ring of a template, a value and a gate": {
+			`{values: [{name: ip, value: "{{ .children.web.spec.clusterIP }}"}], onReconcile: {configmaps: [{id: a, name: a, data: {x: "{{ .values.ip }}"}}],
+				services: [{id: web, port: 80, selector: {a: b}, when: [{field: children.a, exists: true}]}]}}`,
+			`spec.onReconcile.configmaps[0]`, `a → web → a`,
+		},
+		"a template that reads its own child": {
+			`onReconcile: {configmaps: [{id: a, name: a, data: {x: "{{ .children.a.metadata.uid }}"}}]}`,
+			`spec.onReconcile.configmaps[0]`, `a → a`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +68,19 @@ func TestAfterThatMeansNothing(t *testing.T) {
 }
 
 // TestAfterWaitsUntilWhatComesFirstIsCurrent: by readyWhen, and again with each change.
+// Rings of templates are made as far as a read may be absent, or is not made each time.
+func TestRingsOfTemplatesThatMove(t *testing.T) {
+	for _, read := range []string{
+		`{{ .children.b.metadata.uid | default "none" }}`, `{{ if .children.b }}{{ .children.b.metadata.uid }}{{ end }}`, `{{ and .spec.tls .children.b.metadata.uid }}`,
+	} {
+		g := gomega.NewWithT(t)
+		p := newPorts()
+		plan := planOf(t, `onReconcile: {configmaps: [{id: a, name: a, data: {x: '`+read+`'}}, {id: b, name: b, data: {x: "{{ .children.a.metadata.name }}"}}]}`)
+		shownBy(g, p, plan, website(t, `{tls: false}`))
+		g.Expect(p.done()).To(gomega.HaveExactElements("mark Website/shop", "create ConfigMap/a", "create ConfigMap/b"), read)
+	}
+}
+
 func TestAfterWaitsUntilWhatComesFirstIsCurrent(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()

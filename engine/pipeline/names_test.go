@@ -148,3 +148,15 @@ onReconcile:
 	g.Expect(first).To(gomega.ContainElement(gomega.MatchRegexp(`^shop-[a-z]{5}= named$`)))
 	g.Expect(names()).To(gomega.Equal(first))
 }
+
+// The only child of a kind may be called as templates call it in any case.
+func TestAnIDThatIsTheKindOfTheOnlyChild(t *testing.T) {
+	g := gomega.NewWithT(t)
+	plan := planOf(t, `onReconcile: {deployments: [{id: deployment, image: x}], resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: x}]}}}],
+		configmaps: [{name: b, data: {a: "{{ .children.pod.metadata.name }}", b: "{{ .children.deployment.metadata.name }}"}}]}`)
+	p := newPorts()
+	p.kinds = func() []schema.GroupVersionKind { return plan.ChildKinds }
+	_, err := p.run(plan, website(t, `{}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.data("b")).To(gomega.Equal(map[string]string{"a": "a", "b": "shop"}))
+}

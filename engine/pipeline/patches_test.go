@@ -282,6 +282,32 @@ func TestAForgedFormerValueGrantsNothing(t *testing.T) {
 		g.Expect(p.taken()).To(gomega.BeEmpty())
 		g.Expect(fmt.Sprint(r.Events)).To(gomega.ContainSubstring("what was taken of it is not given back"))
 	}
+
+	g := gomega.NewWithT(t)
+	p := newPatcher()
+	stored := website(t, `{}`)
+	stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: fmt.Sprintf(note, "pod-security.kubernetes.io/enforce", "privileged")})
+	allowed, errs := Compile(boxOf(t, `{}`), Env{CRD: websites(t), AllowGrantingKinds: true})
+	g.Expect(errs).To(gomega.BeEmpty())
+	_, err := p.run(allowed, stored)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.taken()).To(gomega.HaveLen(1), "where boxes may grant, they may give back what grants")
+}
+
+// What was forged of a patch that stands is not noted on, and not given back when the patch leaves a field alone: nothing is sent while it is there.
+func TestAForgedFormerValueOfAPatchThatStands(t *testing.T) {
+	const note = `[{"id":"x","apiVersion":"v1","kind":"ConfigMap","namespace":"team-a","name":"theirs","taken":{"uid":"t1","fields":[{"manager":"m","operation":"Update","apiVersion":"v1","path":%s,"value":"other"}]}}]`
+	for name, path := range map[string]string{"a mark": `["f:metadata","f:labels","f:orkestra.orkspace.io/box"]`, "no path": `["f:metadata","x"]`} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPatcher(theirConfig("theirs"))
+			stored := website(t, `{}`)
+			stored.SetAnnotations(map[string]string{v1alpha1.AnnotationPatches: fmt.Sprintf(note, path)})
+			_, err := p.run(planOf(t, `onReconcile: {patches: [{id: x, force: true, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, patch: {data: {a: b}}}]}`), stored)
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("what the patch has taken can't be given back")))
+			g.Expect(p.taken()).To(gomega.BeEmpty())
+		})
+	}
 }
 
 // What is patched is told apart by the fields that are read of it: what is refused is not sent.

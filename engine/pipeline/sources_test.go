@@ -48,3 +48,30 @@ onReconcile: {services: [{workload: db}]}`, "shop", "b",
 		})
 	}
 }
+
+// A template may read the status without naming it: as part of all there is, with `condition "X" .`. The status is an input then, wherever that
+// stands.
+func TestWhoReadsTheWholeResourceReadsItsStatus(t *testing.T) {
+	const read = `'{{ condition "X" . }}'`
+	for name, box := range map[string]string{
+		"a child":             `onReconcile: {configmaps: [{data: {a: ` + read + `}}]}`,
+		"a gate":              `onReconcile: {configmaps: [{when: [{field: ` + read + `, equals: "True"}]}]}`,
+		"CEL":                 `onReconcile: {configmaps: [{when: [{cel: '[self].size() > 0'}]}]}`,
+		"what is current":     `onReconcile: {configmaps: [{readyWhen: [{field: ` + read + `, equals: "True"}]}]}`,
+		"a loop":              `onReconcile: {configmaps: [{forEach: {field: '{{ list (condition "X" .) }}'}}]}`,
+		"a patch":             `onReconcile: {patches: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, patch: {data: {a: ` + read + `}}}]}`,
+		"a value":             `{values: [{name: v, value: ` + read + `}], onReconcile: {configmaps: [{data: {a: "{{ .values.v }}"}}]}}`,
+		"a value of CEL":      `{values: [{name: v, cel: '[self]'}], onReconcile: {configmaps: [{data: {a: "{{ .values.v | toJson }}"}}]}}`,
+		"a field of status":   `status: {fields: [{path: phase, value: ` + read + `}]}`,
+		"what is ready":       `status: {readyWhen: [{field: ` + read + `, equals: "True"}]}`,
+		"normalize":           `normalize: {spec: {host: ` + read + `}}`,
+		"mutation":            `mutation: {rules: [{field: spec.host, default: ` + read + `}]}`,
+		"validation":          `validation: {rules: [{field: ` + read + `, equals: "True"}]}`,
+		"a call":              `external: [{name: quota, url: "https://quota.example.com", query: {a: ` + read + `}}]`,
+		"the name of another": `cross: [{name: db, apiVersion: v1, kind: ConfigMap, selector: {name: ` + read + `}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			gomega.NewWithT(t).Expect(planOf(t, box).ReadsStatus).To(gomega.BeTrue())
+		})
+	}
+}

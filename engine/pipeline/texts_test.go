@@ -52,7 +52,7 @@ onReconcile:
 		`spec.onReconcile.configmaps[0].annotations: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema`,
 		`spec.onReconcile.configmaps[0].labels.on: Invalid value: "boolean": wanted a text; YAML takes words such as y, no, on and 1.0 for other types, so quote it`,
 		`spec.onReconcile.configmaps[0].labels.team: Invalid value: "{{ .spec.nothing }}": column 4: spec.nothing: no such field in the CRD's schema`,
-		`spec.onReconcile.configmaps[0].labels[{{ .spec.image }}]: Invalid value: "{{ .spec.image }}": a key cannot be a template`,
+		`spec.onReconcile.configmaps[0].labels[{{ .spec.image }}]: Invalid value: "{{ .spec.image }}": a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name "value" }}`,
 	}))
 
 	for written, want := range map[string]string{
@@ -65,5 +65,21 @@ onReconcile:
 		p := newPorts()
 		_, err := p.run(planOf(t, "onReconcile: {configmaps: [{data: {a: b}, "+written+"}]}"), website(t, `{}`))
 		g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(want)), written)
+	}
+}
+
+// What a path gives may be converted, the box may change it before it is read, or nothing is known of it.
+func TestPathsThatMayHaveTheRightType(t *testing.T) {
+	for name, box := range map[string]string{
+		"a text for a number":     `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.host }}"}]}`,
+		"a number for a text":     `onReconcile: {configmaps: [{data: {a: "{{ .spec.replicas }}", b: "{{ .spec.tls }}"}}]}`,
+		"anything":                `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.any }}", command: "{{ .spec.any }}"}]}`,
+		"the right one":           `onReconcile: {deployments: [{image: a, replicas: "{{ .spec.replicas }}", command: "{{ .spec.tags }}", podLabels: "{{ .metadata.labels }}"}]}`,
+		"what a function gives":   `onReconcile: {deployments: [{image: a, replicas: "{{ len .spec.tags }}"}]}`,
+		"what normalize changes":  `{normalize: {spec: {host: "{{ list .spec.host }}"}}, onReconcile: {deployments: [{image: a, command: "{{ .spec.host }}"}]}}`,
+		"an integer or a string":  `onReconcile: {services: [{id: s, port: 80, selector: {a: b}}], deployments: [{image: a, replicas: "{{ (index .children.s.spec.ports 0).targetPort }}"}]}`,
+		"a manifest of any shape": `onReconcile: {resources: [{manifest: {apiVersion: example.com/v1, kind: Cat, metadata: {name: a}, spec: "{{ .spec.tags }}"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) { planOf(t, box) })
 	}
 }

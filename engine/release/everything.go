@@ -96,7 +96,7 @@ func (e *Everything) All(ctx context.Context, how Mode, cause Cause) (left []typ
 			left = append(left, key)
 		}
 	}
-	left = append(left, e.Owners.Held()...) // they have left the selection, and cycles let them go
+	left = append(left, e.Owners.Held(false)...) // they have left the selection, and cycles let them go
 	slices.SortFunc(left, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(left), errors.Join(errs...)
 }

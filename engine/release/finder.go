@@ -56,7 +56,7 @@ func (e *Everything) Find(ctx context.Context, logger logr.Logger, enqueue func(
 				}
 			}
 			e.Finder.found.Store(true)
-			enqueue(0, e.Owners.Held()...)
+			enqueue(0, e.Owners.Held(false)...)
 			e.Finder.Changed()
 			return
 		}

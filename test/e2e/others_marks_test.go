@@ -166,8 +166,10 @@ var _ = Describe("What is noted on objects of others", func() {
 		relabel(ctx, web, "no")
 		there(ctx, configMap(), w.namespace, "web-bye")
 		restarted(ctx, func() {})
+		boxShows(ctx, w.id, v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonNotSelected, "1 that left the selection are let go, the first is "+w.namespace+"/web")
 		finish("web")
 		bare(ctx, "web")
+		boxShows(ctx, w.id, v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonSettled, "")
 
 		By("coming back, and being deleted")
 		relabel(ctx, web, "yes")
@@ -292,5 +294,36 @@ var _ = Describe("What is noted on objects of others", func() {
 		relabel(ctx, web, "no")
 		data("")
 		bare(ctx, "web")
+	})
+
+	It("gives back what an object has taken, also where the box was deleted and made again", func(ctx context.Context) {
+		target := w.owned(ctx, "shared", map[string]string{"from": "former", "own": "x"})
+		box := func() {
+			GinkgoHelper()
+			box(ctx, `onReconcile: {patches: [{id: from, force: true, target: {apiVersion: v1, kind: ConfigMap, name: shared}, patch: {data: {from: "{{ .metadata.name }}"}}}]}`)
+		}
+		box()
+		web := deployment(ctx, "web", "yes")
+		w.hasData(ctx, "shared", map[string]string{"from": "web", "own": "x"})
+		held(ctx, "web", w.id)
+
+		By("deleting the box, which leaves the patch, and the note of what it has taken")
+		ref := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: w.id}}
+		Expect(kube.Delete(ctx, ref)).To(Succeed())
+		gone(ctx, ref, "", w.id)
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
+		Expect(web.Finalizers).To(BeEmpty())
+		Expect(web.Labels).NotTo(HaveKey(v1alpha1.LabelServedBy))
+		Expect(web.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationPatches, And(ContainSubstring(`"value":"former"`), ContainSubstring(string(web.UID)))))
+		w.hasData(ctx, "shared", map[string]string{"from": "web", "own": "x"})
+
+		By("making it again, and letting the object go")
+		box()
+		held(ctx, "web", w.id)
+		relabel(ctx, web, "no")
+		w.hasData(ctx, "shared", map[string]string{"from": "former", "own": "x"})
+		bare(ctx, "web")
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(target), target)).To(Succeed())
+		Expect(target.ManagedFields).To(ContainElement(And(HaveField("Manager", "somebody"), HaveField("FieldsV1.Raw", ContainSubstring(`f:from`)))))
 	})
 })

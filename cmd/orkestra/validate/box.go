@@ -129,7 +129,7 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 			return nil, err
 		}
 	}
-	r.add(found.Mistakes(doc)...)
+	r.add(withForms(found.Mistakes(doc))...)
 	r.add(doc.Duplicates()...)
 	r.add(v.known.add(doc)...)
 	if !r.Valid {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Checker collects what is wrong with one declaration before its templates are rendered.
@@ -161,6 +163,33 @@ const (
 	Literal Yield = iota
 	// Anything is a template that gives a value of any type.
 	Anything
-	// Text is a template that always gives a text.
+	// Text is a template that always gives a text, because it is more than one action.
 	Text
+	// AString, ANumber, ABoolean, AList and AMap are templates that are one path, whose schema has the type.
+	AString
+	ANumber
+	ABoolean
+	AList
+	AMap
 )
+
+// examples are values that those templates may give whose types are known.
+var examples = map[Yield]any{ANumber: int64(1), ABoolean: true, AList: []any{}, AMap: map[string]any{}}
+
+// YieldOf is what a path gives whose schema has a type; without a type it is anything.
+func YieldOf(typeName string) Yield {
+	switch typeName {
+	case value.TypeString:
+		return AString
+	case value.TypeInteger, value.TypeNumber:
+		return ANumber
+	case value.TypeBoolean:
+		return ABoolean
+	case value.TypeArray:
+		return AList
+	case value.TypeObject:
+		return AMap
+	default:
+		return Anything
+	}
+}

@@ -63,6 +63,7 @@ func (w *walker) value(s *Shape, v any) any {
 	v = Plain(v)
 	if text, ok := v.(string); ok && w.templated != nil && w.templated(text) != Literal {
 		w.textOnly(s, text)
+		w.ofType(s, text)
 		return v
 	}
 	switch s.Form {
@@ -94,6 +95,31 @@ func (w *walker) value(s *Shape, v any) any {
 func (w *walker) textOnly(s *Shape, text string) {
 	if hint := OneAction(words[s.Form]); hint != "" && w.templated(text) == Text {
 		w.fail(&FieldError{Want: s.word(), Got: aText, Value: Excerpt(text), Hint: hint})
+	}
+}
+
+// ofType reports a template that is one path, whose schema says that it never gives what is wanted. A text may give a number, when it is one.
+func (w *walker) ofType(s *Shape, text string) {
+	yield := w.templated(text)
+	example, known := examples[yield]
+	fits := true
+	switch s.Form {
+	case FormAnything:
+	case FormObject, FormDictionary:
+		fits = yield == AMap || !known && yield != AString
+	case FormList:
+		fits = yield == AList || !known && yield != AString
+	default:
+		if known {
+			_, fits = scalar(s, example)
+		}
+	}
+	if !fits {
+		got := value.TypeString
+		if known {
+			got = value.TypeName(example)
+		}
+		w.fail(&FieldError{Want: s.word(), Got: got, Value: Excerpt(text), Hint: ", as its schema says"})
 	}
 }
 

@@ -123,12 +123,16 @@ var places = map[string][]place{
 	"readinessProbe": {{"probes", "write probes: {readiness: …}"}},
 	"startupProbe":   {{"probes", "write probes: {startup: …}"}},
 	"template":       {{"image", "a pod template goes under spec, as spec: {template: …}"}, {"manifest", "write manifest for the object"}},
+	"externalRef":    {{"manifest", readOnly}, {"image", readOnly}},
 	"includeWhen":    {{"manifest", "write when: [{cel: …}]"}, {"image", "write when: [{cel: …}]"}},
 	"containers":     {{"image", "the short fields describe one container; others are sidecars, or go under spec, as spec: {template: {spec: {containers: …}}}"}},
 	"port":           {{"containerPort", inContainer}},
 	"targetPort":     {{"containerPort", inContainer}},
 	"containerPort":  {{"targetPort", "write port, and targetPort for the container's"}, {"probes", "write port"}},
 }
+
+// readOnly says where objects stand that are only read.
+const readOnly = "an object that is read and not made goes under spec.cross, as cross: [{name: …, apiVersion: …, kind: …, selector: {name: …}}], and is read as .cross.<name>"
 
 // inContainer says what a container's port is called.
 const inContainer = "write containerPort: the port that the container listens on"

@@ -14,6 +14,7 @@ import (
 
 // The names under which templates find what they may read, besides the fields of the resource.
 const (
+	RootSpec     = "spec"
 	RootStatus   = "status"
 	RootChildren = "children"
 	RootCross    = "cross"

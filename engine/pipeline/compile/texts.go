@@ -6,6 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/value"
@@ -67,4 +68,32 @@ func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path)
 		out.Value = b.tree(scope, all, at)
 	}
 	return out
+}
+
+// Yields says what strings give when they are rendered. A path has a type, where the scope of the string knows a schema of it; nil: none is known.
+// That of a path of the spec says nothing where the box changes the spec before it is read.
+func Yields(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec) func(string) shape.Yield {
+	return func(text string) shape.Yield {
+		switch {
+		case !expr.IsTemplate(text):
+			return shape.Literal
+		case expr.GivesText(text):
+			return shape.Text
+		case scope == nil:
+			return shape.Anything
+		}
+		t, err := scope.Compile(text)
+		if err != nil {
+			return shape.Anything // which is reported where it is compiled
+		}
+		path, single := t.Path()
+		if !single || path[0] == RootSpec && (spec.Normalize != nil || spec.Mutation != nil) {
+			return shape.Anything
+		}
+		node, err := scope.SchemaAt(path)
+		if err != nil || node == nil {
+			return shape.Anything
+		}
+		return shape.YieldOf(node.Type)
+	}
 }

@@ -132,14 +132,15 @@ func (c *compiler) uniqueIDs(group []*Declaration) {
 }
 
 // idsOfKinds reports ids that templates would take for a kind of the box's children. Those of the kinds that have keys are refused in any
-// box; others, such as Pods, are known by their manifests.
+// box; others, such as Pods, are known by their manifests. The only child of its kind may have the name of that kind, which means nothing else.
 func (c *compiler) idsOfKinds(all []*Declaration) {
 	for _, d := range all {
-		if !d.Explicit || kinds.IsName(d.ID) {
+		own := d.Loop == nil && d.Kinds.Calls(d.ID)
+		if !d.Explicit || kinds.IsName(d.ID) && !own {
 			continue
 		}
 		same := func(other *Declaration) bool {
-			return slices.Contains(other.Kinds.ChildNames(), d.ID)
+			return slices.Contains(other.Kinds.ChildNames(), d.ID) && (other != d || !own)
 		}
 		if at := slices.IndexFunc(all, same); at >= 0 {
 			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,

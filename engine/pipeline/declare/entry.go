@@ -25,6 +25,7 @@ type entry struct {
 	// what stands in labels and annotations, and in those that all children have in common
 	labels, annotations, commonLabels, commonAnnotations compile.Texts
 	rerunOn                                              *expr.Value  // the values of rerunOn
+	scope                                                *expr.Scope  // of what the object holds
 	d                                                    *Declaration // what it compiles to
 }
 
@@ -37,31 +38,20 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	e.short = e.decodeShort()
 	e.spec = e.object(in.Spec, at.Child("spec"))
 	d.takes.written, d.takes.overlay = e.short, e.spec
-	c.Fail(kind.Check(e.short, e.spec, yieldOf, at)...)
 	if !d.IsManifest() {
 		d.Kinds = kinds.Set{kind.GVK}
 	} else if !e.kindsOfManifest() {
+		c.Fail(kind.Check(e.short, e.spec, compile.Yields(nil, nil), at)...)
 		return nil
 	}
 	e.templates()
+	c.Fail(kind.Check(e.short, e.spec, compile.Yields(e.scope, &c.Spec), at)...)
 	e.modes()
 	e.identify()
 	e.grants()
 	e.place()
 	e.literals()
 	return d
-}
-
-// yieldOf says what a string gives when it is rendered.
-func yieldOf(text string) shape.Yield {
-	switch {
-	case !expr.IsTemplate(text):
-		return shape.Literal
-	case expr.GivesText(text):
-		return shape.Text
-	default:
-		return shape.Anything
-	}
 }
 
 // decodeShort decodes the short fields.
@@ -87,12 +77,12 @@ func (e *entry) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any 
 
 // kindsOfManifest reads what must be literal of a manifest: rights and watches are derived from it.
 func (e *entry) kindsOfManifest() bool {
-	if text, isText := e.short["manifest"].(string); isText && yieldOf(text) == shape.Anything {
+	if text, isText := e.short["manifest"].(string); isText && compile.Yields(nil, nil)(text) == shape.Anything {
 		return e.kindsOfTemplate()
 	}
 	m, ok := e.short["manifest"].(map[string]any)
 	if !ok {
-		return false // Check has said so.
+		return false // Check says so.
 	}
 	at := e.at.Child("manifest")
 	apiVersion, okV := m["apiVersion"].(string)
@@ -113,7 +103,7 @@ func (e *entry) kindsOfManifest() bool {
 func (e *entry) kindsOfTemplate() bool {
 	listed, err := kinds.ListedKinds(e.short)
 	if err != nil {
-		return false // Check has said so
+		return false // Check says so
 	}
 	e.d.Kinds, e.d.Whole = listed, true
 	at := e.at.Child("kinds")
@@ -168,7 +158,7 @@ func (e *entry) written(part, own string) (string, *field.Path) {
 func (e *entry) identify() {
 	if e.ID != "" {
 		e.d.ID, e.d.Explicit = e.ID, true
-		if kinds.IsName(e.ID) {
+		if kinds.IsName(e.ID) && (e.d.Loop != nil || !e.d.Kinds.Calls(e.ID)) {
 			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
 		}
 		return

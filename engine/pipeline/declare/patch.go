@@ -35,12 +35,12 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	e := patchEntry{entry: &entry{Declaration: in, c: c, at: at, d: d}}
 	e.short = e.decodeShort()
 	d.Patch, _ = e.short["patch"].(map[string]any)
-	c.Fail(kind.Check(e.short, nil, yieldOf, at)...)
 	e.onlyOfChildren()
 	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
 	if gvk.Empty() {
-		return nil // Check has said so
+		c.Fail(kind.Check(e.short, nil, compile.Yields(nil, nil), at)...)
+		return nil
 	}
 	d.Kinds = kinds.Set{gvk}
 	target, _ := e.short["target"].(map[string]any)
@@ -48,6 +48,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	e.namespace, _ = target["namespace"].(string)
 	c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
 	e.templates()
+	c.Fail(kind.Check(e.short, nil, compile.Yields(e.scope, &c.Spec), at)...)
 	e.whenFalse()
 	e.target()
 	e.granted()
@@ -88,6 +89,7 @@ func (e patchEntry) onlyOfChildren() {
 func (e patchEntry) templates() {
 	d, at := e.d, e.at
 	scope := e.loop(e.c.Scope)
+	e.scope = scope
 	if e.ForEach != nil && e.ForEach.Rollout != nil {
 		e.c.Fail(field.Forbidden(at.Child("forEach", "rollout"), "a patch makes no object that could get current; remove rollout"))
 	}

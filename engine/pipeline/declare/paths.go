@@ -31,14 +31,21 @@ func (d *Declaration) contentPaths() []expr.Path {
 }
 
 // paths is everything that the templates of an object read.
-func (c *Content) paths() []expr.Path {
+func (c *Content) paths() []expr.Path { return c.collect((*expr.Template).Paths, (*expr.Value).Paths) }
+
+// needs are paths without which no object can be rendered.
+func (c *Content) needs() []expr.Path { return c.collect((*expr.Template).Needs, (*expr.Value).Needs) }
+
+func (c *Content) collect(template func(*expr.Template) []expr.Path, tree func(*expr.Value) []expr.Path) []expr.Path {
 	var out []expr.Path
 	for _, t := range []*expr.Template{c.Name, c.Namespace} {
-		out = append(out, templatePaths(t)...)
+		if t != nil {
+			out = append(out, template(t)...)
+		}
 	}
 	for _, v := range slices.Concat(c.Labels, c.Annotations, []*expr.Value{c.Short, c.Spec}) {
 		if v != nil {
-			out = append(out, v.Paths()...)
+			out = append(out, tree(v)...)
 		}
 	}
 	return out

@@ -10,13 +10,13 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-// rings reports declarations that wait for each other's children, or for their own, by their gates or by after: none of them would ever be
-// made.
+// rings reports declarations that wait for each other's children, or for their own, by their gates, by after or by what their templates read:
+// none of them would ever be made. A read that may be absent, or that is not made each time, waits for nobody.
 func (c *compiler) rings(all []*Declaration) {
 	needs, children := map[*Declaration][]*Declaration{}, childrenByName(all)
 	for _, d := range all {
 		needs[d] = slices.Clone(d.After)
-		for name := range childNamesIn(d.Gate.Needs()) {
+		for name := range childNamesIn(append(d.Gate.Needs(), d.needs()...)) {
 			// Of several, it is not known which one is meant.
 			if meant := children[name]; len(meant) == 1 {
 				needs[d] = append(needs[d], meant[0])
@@ -36,7 +36,7 @@ func (c *compiler) rings(all []*Declaration) {
 		}
 		names = append(names, names[0])
 		c.Fail(field.Invalid(field.NewPath(d.Where), strings.Join(names, " → "),
-			"these wait for each other's children by `when` or `after`: none of them would ever be made; let one of them not wait"))
+			"these wait for each other's children by `when`, `after` or what their templates read: none of them would ever be made; let one of them not wait, as with `default`"))
 	}
 }
 

@@ -57,6 +57,7 @@ func (e *entry) content(base, scope *expr.Scope) {
 		// Not for names: a random name would be another object in each cycle.
 		content = content.WithRandom(e.c.Env.Random, e.c.Env.Now)
 	}
+	e.scope = content
 	common := field.NewPath("spec")
 	e.commonLabels = e.c.Texts(base, box.CommonLabels, common.Child("commonLabels"))
 	e.commonAnnotations = e.c.Texts(base, box.CommonAnnotations, common.Child("commonAnnotations"))

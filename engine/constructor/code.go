@@ -70,6 +70,7 @@ type Config struct {
 type Code struct {
 	config     Config
 	client     client.Client
+	indexes    *indexer
 	reconciler reconcile.Reconciler // set before the workers of the box start
 }
 
@@ -77,14 +78,15 @@ var _ reconcile.Reconciler = (*Code)(nil)
 
 // New gives the code of a box, which makes nothing yet.
 func New(config Config) (*Code, error) {
+	indexes := &indexer{scheme: config.Scheme}
 	c, err := client.New(config.REST, client.Options{
 		HTTPClient: config.HTTP, Scheme: config.Scheme, Mapper: config.Mapper, FieldOwner: fieldOwner(config.Box),
-		Cache: &client.CacheOptions{Reader: &reader{config}, Unstructured: true},
+		Cache: &client.CacheOptions{Reader: &reader{Config: config, indexes: indexes}, Unstructured: true},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of a constructor: %w", err)
 	}
-	return &Code{config: config, client: c}, nil
+	return &Code{config: config, client: c, indexes: indexes}, nil
 }
 
 // fieldOwner is the field manager of what the code of a box writes where it names none: not that of Orkestra, which is read from objects.
@@ -114,7 +116,7 @@ func (c *Code) Make() (err error) {
 		}
 	}()
 	made, err := c.config.Code.New(hook.Environment{
-		Client: c.client, Scheme: c.config.Scheme, Recorder: c.recorder(), Log: c.config.Log.WithName("constructor"), Args: c.config.Code.Args,
+		Client: c.client, Indexer: c.indexes, Scheme: c.config.Scheme, Recorder: c.recorder(), Log: c.config.Log.WithName("constructor"), Args: c.config.Code.Args,
 	})
 	if err != nil {
 		return err

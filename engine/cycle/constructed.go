@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -58,6 +59,9 @@ func (c *cycle) gatherConstructed(f *Facts) {
 	f.Unchanged = f.SeenUnchanged && f.Class != "" && (f.Class != pipeline.Permanent || !f.ResyncOver)
 }
 
+// maxConflicts is how many answers in a row may be conflicts until one counts as a failure.
+const maxConflicts = 5
+
 // handOver asks the reconciler, once the dependencies of the box are met. A resource that has come so far once goes on whatever they are.
 func (c *cycle) handOver(ctx context.Context) error {
 	run := c.record.Run
@@ -66,6 +70,14 @@ func (c *cycle) handOver(ctx context.Context) error {
 		return err
 	}
 	result, err := c.ask(ctx)
+	if apierrors.IsConflict(err) && !errors.Is(err, reconcile.TerminalError(nil)) && c.st.conflicts < maxConflicts {
+		// It has read what was written meanwhile, mostly by itself. The event of that is on the way.
+		c.st.conflicts++
+		c.st.again = true
+		run.Wait("", v1alpha1.ReasonRetrying, pipeline.StepConstructor+": "+err.Error())
+		return nil
+	}
+	c.st.conflicts = 0
 	if err != nil {
 		return err
 	}

@@ -259,9 +259,10 @@ var _ = Describe("Constructors", func() {
 			w.box(ctx, constructed(`, resync: 1s`))
 			Eventually(func(g Gomega) {
 				ready := boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady)
-				g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonConstructorFailed))
+				g.Expect(ready).To(HaveField("Reason", v1alpha1.ReasonConstructorFailed))
 				g.Expect(ready.Message).To(ContainSubstring(reason))
 				health := meta.FindStatusCondition(getHealth(ctx, g, w.id).Status.Conditions, v1alpha1.ConditionReady)
+				g.Expect(health).NotTo(BeNil())
 				g.Expect(health.Reason).To(Equal(v1alpha1.ReasonConstructorFailed))
 				g.Expect(health.Message).To(ContainSubstring(reason))
 			}).WithContext(ctx).Should(Succeed())
@@ -298,7 +299,7 @@ var _ = Describe("Constructors", func() {
 		w.website(ctx, "shop", `{image: hangs}`)
 		Eventually(func(g Gomega) {
 			ready := boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady)
-			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonStuck))
+			g.Expect(ready).To(HaveField("Reason", v1alpha1.ReasonStuck))
 			g.Expect(ready.Message).To(ContainSubstring("shop"))
 		}).WithContext(ctx).Should(Succeed())
 		let()
@@ -341,7 +342,7 @@ var _ = Describe("Constructors", func() {
 
 		w.box(ctx, constructed(`, resync: 1h, suspend: true`))
 		Eventually(func(g Gomega) {
-			g.Expect(boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonSuspended))
+			g.Expect(boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady)).To(HaveField("Reason", v1alpha1.ReasonSuspended))
 		}).WithContext(ctx).Should(Succeed())
 		Eventually(r.asked).WithContext(ctx).Should(BeEmpty())
 		w.website(ctx, "shop", `{image: v2}`)
@@ -440,7 +441,7 @@ var _ = Describe("Constructors", func() {
 		account := w.account(ctx)
 		box := w.box(ctx, strings.Replace(constructed(""), "{", "{"+strings.TrimSpace(account.ref())+", ", 1))
 		Eventually(func(g Gomega) {
-			g.Expect(boxCondition(getBox(ctx, g, box), v1alpha1.ConditionReady).Reason).To(Equal(v1alpha1.ReasonForbidden))
+			g.Expect(boxCondition(getBox(ctx, g, box), v1alpha1.ConditionReady)).To(HaveField("Reason", v1alpha1.ReasonForbidden))
 		}).WithContext(ctx).Should(Succeed())
 		account.bound(ctx, getBox(ctx, Default, box).Status.RequiredRules...)
 		w.running(ctx, box)
@@ -464,7 +465,7 @@ var _ = Describe("Constructors", func() {
 		replaceManager() // the usual one has no functions
 		Eventually(func(g Gomega) {
 			box := getBox(ctx, g, w.id)
-			g.Expect(boxCondition(box, v1alpha1.ConditionCompiled).Reason).To(Equal(v1alpha1.ReasonUnknownFunction))
+			g.Expect(boxCondition(box, v1alpha1.ConditionCompiled)).To(HaveField("Reason", v1alpha1.ReasonUnknownFunction))
 			g.Expect(boxCondition(box, v1alpha1.ConditionCompiled).Message).To(ContainSubstring("example.com/op.New"))
 		}).WithContext(ctx).Should(Succeed())
 		Expect(kube.Delete(ctx, shop)).To(Succeed())

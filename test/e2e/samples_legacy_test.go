@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
 )
 
 // The sample with a reconciler runs as its page says: as a manager that is built from its module, in a process of its own.
@@ -44,7 +46,10 @@ var _ = Describe("The sample legacy", longest, func() {
 			Expect(differences(written.Object, l.normal(ctx, written).Object, child.Object, "")).To(BeEmpty(), nameOf(written))
 			Expect(metav1.GetControllerOf(child)).To(HaveField("Name", "edge"))
 		}
-		Expect(getHealth(ctx, Default, "proxy").Status.Resources.Ready).To(BeEquivalentTo(1))
+		healthShows(ctx, "proxy", func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources.Ready).To(BeEquivalentTo(1))
+			g.Expect(s.FailureCount).To(BeZero(), "that somebody else was faster is no failure")
+		})
 
 		Expect(kube.Delete(ctx, made["Service"].DeepCopy())).To(Succeed())
 		Eventually(func(g Gomega) {

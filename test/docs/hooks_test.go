@@ -16,12 +16,14 @@ import (
 const (
 	hooksPage   = "docs/how-to/hooks.md"
 	hookAPIPage = "docs/reference/hook-api.md"
+
+	constructorPage = "docs/how-to/constructor.md"
 )
 
 // engineOnly are exported names of the contract that the engine uses, and no hook.
 var engineOnly = []string{
 	"Function", "Outcome", "Child", "StatusField", "Reader", "Phase", "Create", "Update", "Reconcile", "Delete", "NotCompiledIn", "IsUnknown",
-	"NewArgs", "NewChildren", "ApplyOption", "Hooks", "HookNames", "ConstructorNames", "Scheme", "Constructor",
+	"NewArgs", "NewChildren", "ApplyOption", "Hooks", "HookNames", "ConstructorNames", "Scheme",
 }
 
 // TestHookAPIIsNamed checks that the page names every function, type and method that a hook may use.
@@ -71,9 +73,17 @@ func TestHookAPIIsNamed(t *testing.T) {
 	}
 }
 
-// TestHookProgramCompiles compiles the program of the page.
-func TestHookProgramCompiles(t *testing.T) {
-	for _, f := range fences(t, hooksPage) {
+// TestCodeProgramsCompile compiles the programs of the pages about Go code.
+func TestCodeProgramsCompile(t *testing.T) {
+	for _, page := range []string{hooksPage, constructorPage} {
+		t.Run(page, func(t *testing.T) { compiles(t, page) })
+	}
+}
+
+// compiles compiles the program of a page.
+func compiles(t *testing.T, page string) {
+	t.Helper()
+	for _, f := range fences(t, page) {
 		if f.lang != "go" || !strings.Contains(f.text, "package main") {
 			continue
 		}
@@ -88,5 +98,5 @@ func TestHookProgramCompiles(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("%s has no program", hooksPage)
+	t.Errorf("%s has no program", page)
 }

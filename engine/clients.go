@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -22,6 +23,8 @@ type clients struct {
 	stop    func()               // ends the events
 	code    client.Client        // as the account, for hooks of the user's own; nil: there are none
 	http    *http.Client         // as the account
+
+	constructed *constructor.Code // in place of the plan, with a client of its own; nil: there is none, or it can't act as the account
 }
 
 // connections are what the requests of all boxes share.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -130,11 +132,11 @@ func TestAConstructorThatGivesNothing(t *testing.T) {
 		"constructor a.New: panic: runtime error: invalid memory address": nil,
 	} {
 		t.Run(want, func(t *testing.T) {
-			NewWithT(t).Expect((&world{}).code(t, maker).Make()).To(MatchError(HavePrefix(want)))
+			NewWithT(t).Expect((&world{}).code(t, maker).make()).To(MatchError(HavePrefix(want)))
 		})
 	}
 	c := (&world{}).code(t, func(hook.Environment) (reconcile.Reconciler, error) { return (*Code)(nil), nil })
-	NewWithT(t).Expect(c.Make()).To(MatchError(errNoReconciler), "a pointer to nothing is nothing")
+	NewWithT(t).Expect(c.make()).To(MatchError(errNoReconciler), "a pointer to nothing is nothing")
 }
 
 // The environment has all that a constructor may want, and none of it is nil.
@@ -145,7 +147,7 @@ func TestTheEnvironment(t *testing.T) {
 		return reconcile.Result{RequeueAfter: time.Duration(len(r.Name))}, nil
 	})
 	c := (&world{}).code(t, func(e hook.Environment) (reconcile.Reconciler, error) { env = e; return made, nil })
-	g.Expect(c.Make()).To(Succeed())
+	g.Expect(c.make()).To(Succeed())
 	g.Expect(env.Client).NotTo(BeNil())
 	g.Expect(env.Indexer).NotTo(BeNil())
 	g.Expect(env.Scheme.Recognizes(configMaps)).To(BeTrue())
@@ -246,4 +248,37 @@ func TestOwners(t *testing.T) {
 	c.config.Namespaced = false
 	key, _ = c.OwnerOf(of("demo.example.com/v1", "Website", true))
 	g.Expect(key).To(Equal(types.NamespacedName{Name: "shop"}))
+}
+
+// A constructor that fails is called again after pauses that grow, and one that does not return is named.
+func TestConstructorsAreCalledUntilTheyGiveAReconciler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var said []string
+		var called []time.Duration
+		begin := time.Now()
+		how := Making{
+			Clock: clock.RealClock{}, Limit: time.Minute, Most: func() time.Duration { return 3 * time.Second },
+			Failed: func(err error) { said = append(said, err.Error()) },
+		}
+		c := (&world{}).code(t, func(hook.Environment) (reconcile.Reconciler, error) {
+			called = append(called, time.Since(begin))
+			switch {
+			case len(called) < 5:
+				return nil, errors.New("no key")
+			case len(called) == 5:
+				time.Sleep(2 * time.Minute)
+			}
+			return reconcile.Func(nil), nil
+		})
+		g.Expect(c.Construct(t.Context(), how)).To(BeTrue())
+		g.Expect(called).To(Equal([]time.Duration{0, time.Second, 3 * time.Second, 6 * time.Second, 9 * time.Second}))
+		g.Expect(said).To(HaveLen(5))
+		g.Expect(said[4]).To(HavePrefix("constructor a.New has not returned within 1m0s"))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		how.Failed = func(error) { cancel() }
+		none := (&world{}).code(t, func(hook.Environment) (reconcile.Reconciler, error) { return nil, errors.New("no key") })
+		g.Expect(none.Construct(ctx, how)).To(BeFalse(), "the box ends")
+	})
 }

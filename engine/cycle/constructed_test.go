@@ -181,10 +181,10 @@ func TestTheReconcilerSeesThatAResourceIsGone(t *testing.T) {
 	asked := 0
 	r, resource := constructed(t, func(context.Context) (reconcile.Result, error) { asked++; return reconcile.Result{}, errors.New("no") })
 	c := of(t, r, resource, &state{})
-	c.tellGone(patience(t))
+	asking{c}.tellGone(patience(t))
 	g.Expect(asked).To(BeZero(), "it is there")
 	c.stored = nil
-	c.tellGone(patience(t))
+	asking{c}.tellGone(patience(t))
 	g.Expect(asked).To(Equal(1))
 	g.Expect(r.Tracker.Snapshot().Resources.Total).To(BeZero())
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/cleanup"
-	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/expr/budget"
@@ -56,7 +55,6 @@ type box struct {
 	namespaces []string
 
 	clients clients
-	code    *constructor.Code // in place of the plan; nil: there is none, or it can't act as the account of the box
 	life
 	progress
 }
@@ -110,7 +108,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
 		Finder:   &release.Finder{Namespaces: b.namespaces, Marker: apply.NewMarker(clients.manager), Lives: b.lives, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}, Cache: b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),
 	}
-	if b.code, err = b.newCode(writing); err != nil {
+	if b.clients.constructed, err = newCode(b, writing); err != nil {
 		clients.stop()
 		return nil, err
 	}
@@ -123,8 +121,8 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *apply.Writer, snapshots *rollback.Store) cycle.Config {
 	e := b.engine
 	var code reconcile.Reconciler
-	if b.code != nil {
-		code = b.code
+	if b.clients.constructed != nil {
+		code = b.clients.constructed
 	}
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
@@ -221,7 +219,7 @@ func (b *box) run(ctx, work context.Context) {
 	if !b.engine.turns.Await(ctx, b.turn) {
 		return
 	}
-	if !b.construct(ctx) {
+	if !construct(ctx, b) {
 		return
 	}
 	b.takeOver()
@@ -242,8 +240,8 @@ func (b *box) warmUp(ctx context.Context) error {
 			b.log.V(1).Info("Kind can't be observed yet", "gvk", kind.String(), "reason", err.Error())
 		}
 	}
-	if b.code != nil {
-		b.code.Fill(log.IntoContext(ctx, b.log))
+	if b.clients.constructed != nil {
+		b.clients.constructed.Fill(log.IntoContext(ctx, b.log))
 	}
 	return b.resources.WaitForSync(ctx)
 }
@@ -288,8 +286,8 @@ func (b *box) stop(over <-chan time.Time) {
 	b.resources.Stop()
 	b.inventory.Release()
 	b.observer.Release()
-	if b.code != nil {
-		b.code.Release()
+	if b.clients.constructed != nil {
+		b.clients.constructed.Release()
 	}
 	b.clients.stop()
 }

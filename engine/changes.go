@@ -71,20 +71,6 @@ func (e *Engine) observedChanged(kind schema.GroupVersionKind, old, obj *unstruc
 	}
 }
 
-// codeChanged queues the resources that control an object which changed, in the boxes whose code lists its kind.
-func (e *Engine) codeChanged(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
-	for _, b := range e.all() {
-		if b.code == nil || !b.code.Lists(kind) {
-			continue
-		}
-		for _, one := range []*unstructured.Unstructured{old, obj} {
-			if key, controlled := b.code.OwnerOf(one); controlled {
-				b.cycles.Wake(key)
-			}
-		}
-	}
-}
-
 // boxChanged queues the resources of the boxes that read those of a box that starts, stops, or serves another kind.
 func (e *Engine) boxChanged(name string) {
 	for _, b := range e.all() {

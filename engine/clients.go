@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -25,6 +26,8 @@ type clients struct {
 	code    client.Client        // as the account, for hooks of the user's own; nil: there are none
 	http    *http.Client         // as the account
 	tokens  provision.Tokens     // of accounts, asked for as the account
+
+	constructed *constructor.Code // in place of the plan, with a client of its own; nil: there is none, or it can't act as the account
 }
 
 // connections are what the requests of all boxes share.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -108,7 +109,9 @@ func New(config Config) (*Engine, error) {
 	e.comparer = drift.NewComparer(e.kinds.Schema)
 	e.children = watch.NewChildren(e.config.watch(e.dynamic, e.panicked), e.childChanged)
 	e.observed = watch.NewObserved(e.config.watch(e.dynamic, e.panicked), e.observedChanged)
-	e.writable = watch.NewObserved(writable(e.config.watch(e.dynamic, e.panicked)), e.codeChanged)
+	e.writable = watch.NewObserved(writable(e.config.watch(e.dynamic, e.panicked)), func(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
+		codeChanged(e.all(), kind, old, obj)
+	})
 	e.monitors = monitor.New(monitor.Config{
 		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.Notifier.HealthChanged, Panicked: e.panicked,
 	})

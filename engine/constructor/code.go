@@ -5,11 +5,8 @@ package constructor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -25,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline/hooks"
 )
 
@@ -66,10 +62,11 @@ type Config struct {
 	Panicked func(value any, stack []byte)
 }
 
-// Code is the code of one box: a reconciler, once Make has made it.
+// Code is the code of one box: a reconciler, once Construct has made it.
 type Code struct {
 	config     Config
 	client     client.Client
+	indexes    *indexer
 	reconciler reconcile.Reconciler // set before the workers of the box start
 }
 
@@ -77,14 +74,15 @@ var _ reconcile.Reconciler = (*Code)(nil)
 
 // New gives the code of a box, which makes nothing yet.
 func New(config Config) (*Code, error) {
+	indexes := &indexer{scheme: config.Scheme}
 	c, err := client.New(config.REST, client.Options{
 		HTTPClient: config.HTTP, Scheme: config.Scheme, Mapper: config.Mapper, FieldOwner: fieldOwner(config.Box),
-		Cache: &client.CacheOptions{Reader: &reader{config}, Unstructured: true},
+		Cache: &client.CacheOptions{Reader: &reader{Config: config, indexes: indexes}, Unstructured: true},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of a constructor: %w", err)
 	}
-	return &Code{config: config, client: c}, nil
+	return &Code{config: config, client: c, indexes: indexes}, nil
 }
 
 // fieldOwner is the field manager of what the code of a box writes where it names none: not that of Orkestra, which is read from objects.
@@ -97,33 +95,6 @@ func (c *Code) Fill(ctx context.Context) {
 			c.config.Log.V(1).Info("Kind can't be watched yet", "gvk", kind.String(), "reason", err.Error())
 		}
 	}
-}
-
-// errNoReconciler says that a constructor gives nothing.
-var errNoReconciler = errors.New("it gives no reconciler, and no error")
-
-// Make calls the constructor. It may be called again where it has failed.
-func (c *Code) Make() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.config.Panicked(p, debug.Stack())
-			err = fmt.Errorf("panic: %v", p)
-		}
-		if err != nil {
-			err = fmt.Errorf("constructor %s: %w", c.config.Code.Name, err)
-		}
-	}()
-	made, err := c.config.Code.New(hook.Environment{
-		Client: c.client, Scheme: c.config.Scheme, Recorder: c.recorder(), Log: c.config.Log.WithName("constructor"), Args: c.config.Code.Args,
-	})
-	if err != nil {
-		return err
-	}
-	if v := reflect.ValueOf(made); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return errNoReconciler
-	}
-	c.reconciler = made
-	return nil
 }
 
 // Reconcile implements reconcile.Reconciler.

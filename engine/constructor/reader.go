@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +38,11 @@ type Objects interface {
 
 // reader reads for the code, from the caches of the manager: objects of any Go type, of the kind of the box and of those that it lists. It is
 // safe for concurrent use.
-type reader struct{ Config }
+type reader struct {
+	Config
+
+	indexes *indexer
+}
 
 var _ client.Reader = (*reader)(nil)
 
@@ -112,7 +115,7 @@ func (r *reader) selected(gvk schema.GroupVersionKind, o *client.ListOptions) (f
 		found = r.Objects.Select(gvk, o.Namespace, selector)
 	}
 	if o.FieldSelector != nil && !o.FieldSelector.Empty() {
-		if found, err = byFields(found, o.FieldSelector, gvk.Kind); err != nil {
+		if found, err = r.indexes.selected(gvk, found, o.FieldSelector); err != nil {
 			return nil, err
 		}
 	}
@@ -120,18 +123,6 @@ func (r *reader) selected(gvk schema.GroupVersionKind, o *client.ListOptions) (f
 		found = found[:o.Limit]
 	}
 	return found, nil
-}
-
-// byFields gives those of the objects whose name and namespace a selector names.
-func byFields(found []*unstructured.Unstructured, selector fields.Selector, kind string) ([]*unstructured.Unstructured, error) {
-	for _, want := range selector.Requirements() {
-		if want.Field != "metadata.name" && want.Field != "metadata.namespace" {
-			return nil, fmt.Errorf("listing %s: the caches have no index of the field %q: select by labels, by metadata.name or by metadata.namespace", kind, want.Field)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(found), func(obj *unstructured.Unstructured) bool {
-		return !selector.Matches(fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
-	}), nil
 }
 
 // open returns when objects of a kind may be read, and are known.

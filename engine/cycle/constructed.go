@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,22 +51,36 @@ func (w *woken) forget(key types.NamespacedName) {
 	delete(w.all, key)
 }
 
-// gatherConstructed finds out whether anything has changed for the reconciler. What it reads is not known, but for what belongs to the resource. So
+// asking is a cycle of a box with a constructor. It is a type of its own so that what such a cycle does is not among the methods of all.
+type asking struct{ *cycle }
+
+// gather finds out whether anything has changed for the reconciler. What it reads is not known, but for what belongs to the resource. So
 // one that has succeeded is asked whenever the queue gives the resource: something has happened, or the time has come.
-func (c *cycle) gatherConstructed(f *Facts) {
+func (c asking) gather(f *Facts) {
 	last := &c.st.last
 	f.SeenUnchanged = !last.at.IsZero() && last.version == c.stored.GetResourceVersion() && !c.woken.has(c.record.Key)
 	f.Unchanged = f.SeenUnchanged && f.Class != "" && (f.Class != pipeline.Permanent || !f.ResyncOver)
 }
 
+// maxConflicts is how many answers in a row may be conflicts until one counts as a failure.
+const maxConflicts = 5
+
 // handOver asks the reconciler, once the dependencies of the box are met. A resource that has come so far once goes on whatever they are.
-func (c *cycle) handOver(ctx context.Context) error {
+func (c asking) handOver(ctx context.Context) error {
 	run := c.record.Run
 	run.Marks.Active = run.Deleting || c.st.handed || len(c.stored.GetFinalizers()) > 0
 	if err := c.record.Plan.Execute(ctx, run); err != nil || run.AwaitsDependency {
 		return err
 	}
 	result, err := c.ask(ctx)
+	if apierrors.IsConflict(err) && !errors.Is(err, reconcile.TerminalError(nil)) && c.st.conflicts < maxConflicts {
+		// It has read what was written meanwhile, mostly by itself. The event of that is on the way.
+		c.st.conflicts++
+		c.st.again = true
+		run.Wait("", v1alpha1.ReasonRetrying, pipeline.StepConstructor+": "+err.Error())
+		return nil
+	}
+	c.st.conflicts = 0
 	if err != nil {
 		return err
 	}
@@ -78,7 +93,7 @@ func (c *cycle) handOver(ctx context.Context) error {
 }
 
 // ask asks the reconciler.
-func (c *cycle) ask(ctx context.Context) (reconcile.Result, error) {
+func (c asking) ask(ctx context.Context) (reconcile.Result, error) {
 	c.woken.forget(c.record.Key)
 	result, err := c.Constructed.Reconcile(ctx, reconcile.Request{NamespacedName: c.record.Key})
 	if errors.Is(err, reconcile.TerminalError(nil)) {
@@ -96,7 +111,7 @@ func (c *cycle) ask(ctx context.Context) (reconcile.Result, error) {
 
 // tellGone has the reconciler see that a resource is gone, as it would see it elsewhere: it may remember something of it. Nothing is left that could
 // be tried again.
-func (c *cycle) tellGone(ctx context.Context) {
+func (c asking) tellGone(ctx context.Context) {
 	if c.record.Plan.Constructor == nil || c.Constructed == nil || c.stored != nil {
 		return
 	}

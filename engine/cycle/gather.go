@@ -45,7 +45,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 		// The Observer itself and not a Reading: comparing what was read must not replace what the last cycle was interested in.
 		f.Unchanged = inputs.Unchanged(&plan.Plan, stored, reader{c.Inventory, c.Observer}, now)
 	} else {
-		c.gatherConstructed(f)
+		asking{c}.gather(f)
 	}
 	if st.last.missing == nil && c.waiters.woken(c.record.Key) {
 		f.Unchanged = false // what it may read is found out when it reads; a right that a write lacked is asked for below

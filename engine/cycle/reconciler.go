@@ -250,7 +250,7 @@ func (c *cycle) act(ctx context.Context) bool {
 		return false
 	case Forget:
 		c.forget()
-		c.tellGone(ctx)
+		asking{c}.tellGone(ctx)
 	case Release:
 		c.release(ctx)
 	case ShowPaused:

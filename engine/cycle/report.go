@@ -150,6 +150,9 @@ func (r *Record) transition(box string) (a announcement, ok bool) {
 	case after.Reason == v1alpha1.ReasonChildFailed && before.Reason == after.Reason && status.WithoutOthers(after.Message) == status.WithoutOthers(before.Message):
 	case after.Status == metav1.ConditionTrue:
 		a.warning, a.reason, a.note = false, v1alpha1.ReasonReconciled, "everything that box "+box+" declares is so"
+		if r.Plan.Constructor != nil {
+			a.note = "the reconciler of box " + box + " has succeeded"
+		}
 		if before.Reason == v1alpha1.ReasonReconcileError {
 			a.reason = v1alpha1.ReasonRecovered
 		}

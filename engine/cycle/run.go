@@ -111,7 +111,7 @@ func (c *cycle) runPlan(ctx context.Context) error {
 			return c.runRollback(ctx)
 		}
 		if plan.Constructor != nil {
-			return c.handOver(ctx)
+			return asking{c}.handOver(ctx)
 		}
 		return plan.Execute(ctx, run)
 	})

@@ -37,6 +37,7 @@ type state struct {
 	sentEvents []pipeline.Event  // those that were sent, so that each is sent once
 	handed     bool              // the reconciler of a constructor has succeeded once
 	again      bool              // it asked for another call soon
+	conflicts  int               // its last answers in a row that were conflicts
 	unlisted   bool              // the list of snapshots was taken off; one that stands there still is somebody else's
 }
 

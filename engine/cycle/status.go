@@ -62,6 +62,9 @@ func (c *cycle) showPaused(ctx context.Context) {
 		Stalled:     conditionOf(told, v1alpha1.ConditionStalled),
 	}
 	if result.Ready.Type == "" {
+		result.Ready = c.st.last.ready // as it was found, where no status can show it
+	}
+	if result.Ready.Type == "" {
 		result.Ready = status.NotReady(v1alpha1.ReasonPaused, "not reconciled yet: the resource is paused")
 	}
 	if result.Stalled.Type == "" {

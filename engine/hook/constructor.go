@@ -16,6 +16,8 @@ type Environment struct {
 	// Client reads from the caches of the box (its resources, and the kinds of spec.reconciler.constructor.resources) and writes with the
 	// identity of the box. To read another kind is an error.
 	Client client.Client
+	// Indexer takes the fields by which Client lists objects besides their names, as that of a manager of controller-runtime does.
+	Indexer client.FieldIndexer
 	// Scheme has the types of the registry.
 	Scheme *runtime.Scheme
 	// Recorder sends events with the identity of the box.
@@ -100,6 +102,12 @@ func argumentOf(t reflect.Type, env *Environment) (v reflect.Value, known bool) 
 		v = reflect.New(t).Elem()
 		if env.Client != nil {
 			v.Set(reflect.ValueOf(env.Client))
+		}
+		return v, true
+	case reflect.TypeFor[client.FieldIndexer]():
+		v = reflect.New(t).Elem()
+		if env.Indexer != nil {
+			v.Set(reflect.ValueOf(env.Indexer))
 		}
 		return v, true
 	case reflect.TypeFor[events.EventRecorder]():

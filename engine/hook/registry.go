@@ -231,4 +231,4 @@ func (r *Registry) ConstructorNames() []string {
 }
 
 // errNoReconciler says what a constructor must be.
-var errNoReconciler = errors.New("wanted a function of hook.Environment, client.Client, *runtime.Scheme, events.EventRecorder or logr.Logger that gives a reconcile.Reconciler, and maybe an error")
+var errNoReconciler = errors.New("wanted a function of hook.Environment, client.Client, client.FieldIndexer, *runtime.Scheme, events.EventRecorder or logr.Logger that gives a reconcile.Reconciler, and maybe an error")

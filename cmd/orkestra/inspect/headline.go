@@ -13,6 +13,9 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 )
 
+// reasonUnseen is that of a resource whose status does not say how it stands.
+const reasonUnseen = "Unseen"
+
 // Headline says in one line what the resource is, and what keeps it from being ready.
 func (r *Resource) Headline() string {
 	name := r.Name
@@ -49,7 +52,7 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before
 		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+settle.HeldBy(live)
 	case !known:
-		r.Reason, r.Message = "Unseen", "no manager has looked at it yet"
+		r.Reason, r.Message = reasonUnseen, "no manager has looked at it yet"
 	case old:
 		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", ready.ObservedGeneration, live.GetGeneration())
 	case ready.Status == metav1.ConditionTrue:

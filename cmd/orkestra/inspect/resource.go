@@ -176,6 +176,10 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		}
 		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see %s of OperatorBox %q", selectors, box.Name))
 	}
+	if plan.Constructor != nil {
+		i.constructed(ctx, res, plan.Constructor, live)
+		return res, nil
+	}
 	r := i.newReader(ctx, plan, live)
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))

@@ -60,7 +60,7 @@ func CompileConstructor(b *compile.Box) *Constructor {
 	c := &Constructor{Name: in.Location + "." + in.Function, Kinds: declare.CodeKinds(b, in.Resources, at.Child("resources"))}
 	c.New = constructorOf(b, in, at)
 	c.constant(b, in, at.Child("args"))
-	if b.Spec.APITypes != nil {
+	if b.Spec.APITypes != nil && c.New != nil { // without the function, the types are missing, too
 		typesOf(b)
 	}
 	return c

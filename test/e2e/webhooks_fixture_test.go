@@ -65,6 +65,14 @@ func servesAs(name string) func(*httptest.Server) {
 	}
 }
 
+// pair gives a certificate and its key in PEM.
+func pair(of tls.Certificate) (certificate, key []byte) {
+	GinkgoHelper()
+	private, err := x509.MarshalPKCS8PrivateKey(of.PrivateKey)
+	Expect(err).NotTo(HaveOccurred())
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
 // ServeHTTP implements http.Handler.
 func (s *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)

@@ -50,7 +50,7 @@ func TestCRDsAreSmall(t *testing.T) {
 var kubernetesTypes = []string{
 	"spec.selector",
 	"spec.autoscale.cooldown", "spec.autoscale.do.resync", "spec.autoscale.interval", "spec.deletion.timeout",
-	"spec.external[].cacheFor", "spec.external[].timeout", "spec.resync", "spec.rollback.trigger.within",
+	"spec.external[].cacheFor", "spec.external[].timeout", "spec.reconciler.hooks.webhook.resyncAfter", "spec.reconciler.hooks.webhook.timeout", "spec.resync", "spec.rollback.trigger.within",
 }
 
 func TestSpecsAreBounded(t *testing.T) {

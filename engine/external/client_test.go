@@ -96,6 +96,43 @@ func TestCallSends(t *testing.T) {
 	g.Expect(answer.Headers).To(And(HaveKeyWithValue("X-Left", "1, 2"), Not(HaveKey("Set-Cookie"))))
 }
 
+// TestAServiceIsCalledAtItsAddressAlone, whatever its name and the guard would say, and leads nowhere else.
+func TestAServiceIsCalledAtItsAddressAlone(t *testing.T) {
+	g := NewWithT(t)
+	var hosts []string
+	target, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		hosts = append(hosts, r.Host)
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, "http://elsewhere.example.com/", http.StatusFound)
+		}
+	})
+	guard, err := NewGuard(nil, []string{"example.com"})
+	g.Expect(err).NotTo(HaveOccurred())
+	c := New(&Egress{everybody: guard}, testclock.NewFakePassiveClock(start))
+	r := get("http://hooks.team-a.svc")
+	r.Service = strings.TrimPrefix(target, "http://")
+	_, err = c.Call(context.Background(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hosts).To(Equal([]string{"hooks.team-a.svc"}))
+	r.URL += "/away"
+	g.Expect(fails(t, c, r).Error()).To(Equal("redirected; a Service of the cluster may not redirect"))
+	g.Expect(hosts).To(HaveLen(2))
+
+	r.URL, r.Service = target, ""
+	g.Expect(fails(t, c, r).Error()).To(ContainSubstring("may not be called"), "the address itself is guarded")
+
+	var dialed string
+	c.egress.ServicesBy(func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialed = address
+		return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(target, "http://"))
+	})
+	r = get("http://hooks.team-a.svc")
+	r.Service = "10.96.0.7:80"
+	_, err = c.Call(context.Background(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dialed).To(Equal("10.96.0.7:80"))
+}
+
 // Whatever the manager's process holds, such as its own token, no service is sent it.
 func TestNothingIsSentThatABoxDoesNotSay(t *testing.T) {
 	g := NewWithT(t)

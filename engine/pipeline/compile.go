@@ -86,6 +86,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.othersChildren()
 	c.plan.outcome = outcome.Compile(c.Box)
 	c.plan.Status = c.plan.outcome.Writer
+	c.code.CheckBy(c.plan.outcome.CheckCode)
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)
 	c.plan.CrossBoxes = outside.Boxes(c.Spec.Cross)

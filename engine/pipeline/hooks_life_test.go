@@ -215,7 +215,7 @@ func TestAHookThatRunsFirst(t *testing.T) {
 	g.Expect(p.children[1].GetLabels()).To(gomega.And(gomega.HaveKeyWithValue("phase", "made"), gomega.HaveKeyWithValue("of", "v")))
 }
 
-// TestStatusFieldsThatDoNotFit are an error that names them; nil removes one.
+// TestStatusFieldsThatDoNotFit are an error that names them, before anything is written.
 func TestStatusFieldsThatDoNotFit(t *testing.T) {
 	for want, set := range map[string]func(*call) error{
 		"hook: status.replicas":             func(c *call) error { return c.SetStatus("replicas", "many") },
@@ -227,10 +227,11 @@ func TestStatusFieldsThatDoNotFit(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			p := newPorts()
-			r, err := p.run(hooked(t, onReconcile(func(_ context.Context, c *call) error { return set(c) }), listed, `workers: 1`), website(t, `{image: v1}`))
-			g.Expect(err).NotTo(gomega.HaveOccurred())
-			_, err = r.Result(t.Context(), nil)
+			r, err := p.run(hooked(t, onReconcile(func(_ context.Context, c *call) error { return errors.Join(c.Apply(configMap("a", nil)), set(c)) }), listed, `workers: 1`), website(t, `{image: v1}`))
 			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(want)))
+			g.Expect(p.children).To(gomega.BeEmpty())
+			res, _ := r.Result(t.Context(), err)
+			g.Expect(res.Ready.Message).To(gomega.ContainSubstring(want))
 		})
 	}
 }

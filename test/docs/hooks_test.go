@@ -25,7 +25,7 @@ const (
 // engineOnly are exported names of the contract that the engine uses, and no hook.
 var engineOnly = []string{
 	"Function", "Outcome", "Child", "StatusField", "Reader", "Phase", "Create", "Update", "Reconcile", "Delete", "NotCompiledIn", "IsUnknown",
-	"NewArgs", "NewChildren", "ApplyOption", "Hooks", "HookNames", "ConstructorNames", "Scheme",
+	"NewArgs", "NewChildren", "Say", "Owned", "ApplyOption", "Hooks", "HookNames", "ConstructorNames", "Scheme",
 }
 
 // TestHookAPIIsNamed checks that the page names every function, type and method that a hook may use.

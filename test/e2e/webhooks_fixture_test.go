@@ -1,14 +1,22 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -29,9 +37,9 @@ type hookServer struct {
 
 // heard is a request that a webhook got.
 type heard struct {
-	path   string
-	header http.Header
-	body   []byte
+	Path   string
+	Header http.Header
+	Body   []byte
 }
 
 // newHookServer starts a webhook over TLS.
@@ -43,13 +51,36 @@ func newHookServer(start func(*httptest.Server)) *hookServer {
 	return s
 }
 
+// servesAs starts a server with a certificate for a name.
+func servesAs(name string) func(*httptest.Server) {
+	return func(s *httptest.Server) {
+		GinkgoHelper()
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		Expect(err).NotTo(HaveOccurred())
+		leaf := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, leaf, leaf, key.Public(), key)
+		Expect(err).NotTo(HaveOccurred())
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+		s.StartTLS()
+	}
+}
+
+// pair gives a certificate and its key in PEM.
+func pair(of tls.Certificate) (certificate, key []byte) {
+	GinkgoHelper()
+	private, err := x509.MarshalPKCS8PrivateKey(of.PrivateKey)
+	Expect(err).NotTo(HaveOccurred())
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
 // ServeHTTP implements http.Handler.
 func (s *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, heard{path: r.URL.Path, header: r.Header, body: body})
+	s.requests = append(s.requests, heard{Path: r.URL.Path, Header: r.Header, Body: body})
 	answer := s.answer
 	s.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer(w, r)
 }
 
@@ -73,17 +104,14 @@ func (s *hookServer) heard() []heard {
 func (s *hookServer) last(g Gomega, into any) {
 	all := s.heard()
 	g.Expect(all).NotTo(BeEmpty())
-	g.Expect(json.Unmarshal(all[len(all)-1].body, into)).To(Succeed())
+	g.Expect(json.Unmarshal(all[len(all)-1].Body, into)).To(Succeed())
 }
 
 // says has the webhook answer each request in Orkestra's protocol.
 func (s *hookServer) says(f func(*protocol.Request) *protocol.Response) {
-	s.answers(func(w http.ResponseWriter, _ *http.Request) {
-		s.mu.Lock()
-		body := s.requests[len(s.requests)-1].body
-		s.mu.Unlock()
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
 		q := &protocol.Request{}
-		if err := json.Unmarshal(body, q); err != nil {
+		if err := json.NewDecoder(r.Body).Decode(q); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}

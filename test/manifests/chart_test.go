@@ -152,6 +152,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
 		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
 		"only hosts":          {`external.only=["example.com"]`, "external-only", "example.com"},
+		"webhooks":            {`webhookServices=["team-a/subnets"]`, "webhook-services", "team-a/subnets"},
 		"hosts of an account": {`trust.egress.allow.accounts={"a/b": ["10.0.0.0/8"]}`, "egress-rules", "/etc/orkestra/egress/rules.yaml"},
 		"another flag":        {`extraArgs=["--context=other"]`, "context", "other"},
 	}

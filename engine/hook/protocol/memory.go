@@ -35,6 +35,14 @@ func (m *Memory) Keep(phase string, answer Kept) {
 	m.answers[phase] = answer
 }
 
+// Expire has the last answer in a phase asked for again at a moment, or earlier.
+func (m *Memory) Expire(phase string, at time.Time) {
+	if last, known := m.answers[phase]; known && (last.Until.IsZero() || at.Before(last.Until)) {
+		last.Until = at
+		m.answers[phase] = last
+	}
+}
+
 // Drop forgets all answers, and says whether there were any: where a cycle failed, it may have been by what they say, and the webhook is asked
 // anew.
 func (m *Memory) Drop() bool {

@@ -23,6 +23,14 @@ type Code struct {
 	absent   error  // says why, where the code may have something to clean up; its class is that of the error
 	args     *expr.Value
 	declared *declare.Declaration
+	check    func(*stage.Cycle) error // says what is wrong with what it has set of the status
+}
+
+// CheckBy has what the code sets of the status checked before anything that it says is written.
+func (h *Code) CheckBy(check func(*stage.Cycle) error) {
+	if h != nil {
+		h.check = check
+	}
 }
 
 // stageOf is the code as a stage, before or after the groups.
@@ -72,6 +80,10 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 		}
 	}
 	said.show()
+	if err := h.check(c.Cycle); err != nil {
+		c.Shown = stage.Shown{}
+		return stage.Hold, err
+	}
 	if said.waits || !h.runner.Has(hook.Reconcile) {
 		made.Hold()
 	}

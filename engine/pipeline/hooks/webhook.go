@@ -89,7 +89,20 @@ func (w *webhook) run(ctx context.Context, k *call, out *hook.Outcome) error {
 	if err != nil {
 		return w.failed(k, &answerError{err})
 	}
+	k.askAgain(out)
 	return nil
+}
+
+// askAgain has the webhook asked again when its answer says so, although the request is the same: after the time that it names, and where it waits
+// for something, at the next resync at the latest.
+func (k *call) askAgain(out *hook.Outcome) {
+	if out.RequeueAfter > 0 {
+		k.answers().Expire(string(k.phase), k.Now.Add(out.RequeueAfter))
+	}
+	if len(out.Waits) > 0 {
+		k.answers().Expire(string(k.phase), k.NextRead())
+		k.ReconcileAt(k.NextRead())
+	}
 }
 
 // answerError is an answer that can't be used.

@@ -187,6 +187,12 @@ func (p *Plan) evaluate(ctx context.Context, c *stage.Cycle, shown expr.Data) (f
 	return append(fields, more...), append(conditions, own...), cmp.Or(first, err)
 }
 
+// CheckCode says what is wrong with the fields and conditions that code has set.
+func (p *Plan) CheckCode(c *stage.Cycle) error {
+	_, _, err := p.ofCode(c)
+	return err
+}
+
 // ofCode gives the fields and conditions that code has set.
 func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []status.Own, first error) {
 	for _, f := range c.Shown.Fields {
@@ -196,7 +202,7 @@ func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []statu
 			fitted, err = p.Writer.Fit(path, f.Value)
 		}
 		if err != nil {
-			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("hook: status.%s: %w", f.Path, err)))
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("status.%s: %w", f.Path, err)))
 			continue
 		}
 		fields = append(fields, status.Field{Path: path, Value: fitted, Remove: fitted == nil})
@@ -208,7 +214,7 @@ func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []statu
 			own, wrong = status.NewOwn(condition.Type, map[string]any{"status": string(condition.Status), "reason": textOrNil(condition.Reason), "message": textOrNil(condition.Message)})
 		}
 		if wrong != nil {
-			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("hook: %w", wrong)))
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, wrong))
 			continue
 		}
 		conditions = append(conditions, own)

@@ -250,10 +250,10 @@ func (h *hunt) said(g Gomega) []spoken {
 // commands that read a cluster, by name. render is not among them: what it prints is what a box puts into its children, Secrets included.
 var commands = map[string]func() *cobra.Command{
 	"audit":    func() *cobra.Command { return auditcmd.NewCommand(time.Now) },
-	"rbac":     rbaccmd.NewCommand,
+	"rbac":     func() *cobra.Command { return rbaccmd.NewCommand(nil) },
 	"status":   func() *cobra.Command { return statuscmd.NewCommand(time.Now) },
 	"tree":     func() *cobra.Command { return treecmd.NewCommand(time.Now) },
-	"validate": validatecmd.NewCommand,
+	"validate": func() *cobra.Command { return validatecmd.NewCommand(nil) },
 }
 
 // printed gives what the commands print about the boxes and resources of worlds, and about all of them.

@@ -63,9 +63,6 @@ func (c *compiler) othersKind() {
 	if constructed(&c.Spec) {
 		c.Fail(field.Forbidden(at.Child("reconciler", "constructor"), "not supported yet for objects of others"))
 	}
-	if len(c.Spec.Providers) > 0 {
-		c.Fail(field.Forbidden(at.Child(stage.StepProviders), "not supported yet for objects of others"))
-	}
 }
 
 // othersChildren checks what is made for objects of others, and says what has to be noted on these.
@@ -92,7 +89,7 @@ func (c *compiler) othersChildren() {
 // leavesBehind says whether something would stay, or would not be done, if an object of others were simply gone: then our finalizer holds it until
 // that is done. Children in its own namespace are the garbage collector's, or their owner references would name nobody.
 func leavesBehind(b *compile.Box, declared *declare.Set) bool {
-	if len(b.Spec.Finalizers)+len(declared.OnDelete)+len(declared.Patches) > 0 || declared.Reverse {
+	if len(b.Spec.Finalizers)+len(declared.OnDelete)+len(declared.Patches)+len(declared.Provided) > 0 || declared.Reverse {
 		return true
 	}
 	for _, d := range boxspec.Declarations(b.OperatorBox) {

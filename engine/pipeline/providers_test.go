@@ -43,6 +43,7 @@ type cloud struct {
 	before, after func(operation, name string) error
 	waiting       string
 	keys          []string // of the credentials that were sent
+	passwords     []provider.Secret
 }
 
 func newCloud() *cloud {
@@ -83,6 +84,15 @@ func (c *cloud) Kinds() map[string]provider.Kind {
 			Credentials: []provider.Key{{Name: "key"}, {Name: "hint", Optional: true}}, WebIdentity: true, Audience: "cloud.test",
 			Driver: c,
 		},
+		"account": {
+			Summary: "An account with a password.",
+			Schema: apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text,
+				"passwordSecretRef": {Type: "object", Required: []string{"name", "key"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text, "key": text}}}},
+			Identity: []string{"name"},
+			Outputs:  apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"address": text}},
+			Secrets:  []string{"passwordSecretRef"},
+			Driver:   c,
+		},
 	}
 }
 
@@ -91,6 +101,9 @@ func (c *cloud) enter(operation string, r *provider.Request) (name string, err e
 	c.calls = append(c.calls, operation+" "+name)
 	if r.Credentials != nil {
 		c.keys = append(c.keys, r.Credentials["key"])
+	}
+	if password, ok := r.Secrets["passwordSecretRef"]; ok {
+		c.passwords = append(c.passwords, password)
 	}
 	return name, c.before(operation, name)
 }
@@ -552,6 +565,47 @@ func TestCredentials(t *testing.T) {
 	g.Expect(x.buckets).To(gomega.BeEmpty())
 }
 
+// A field that names a key of a Secret: the driver gets the value, with a version by which it knows another one.
+func TestSecretsThatFieldsName(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: a, account: {name: a, passwordSecretRef: {name: cloud, key: key}}}]}}`)
+	g.Expect(fmt.Sprint(plan.Required())).To(gomega.ContainSubstring("[get list watch] [] [secrets]"))
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", `a: passwordSecretRef: Secret "team-a/cloud" does not exist`)))
+	g.Expect(x.taken()).To(gomega.BeEmpty())
+
+	versioned := func(version string) []*unstructured.Unstructured {
+		secret := credentials("c2VjcmV0LWtleQo=")
+		secret.SetUID("s1")
+		secret.SetResourceVersion(version)
+		return []*unstructured.Unstructured{secret}
+	}
+	x.others = versioned("1")
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.passwords).NotTo(gomega.BeEmpty())
+	g.Expect(x.passwords).To(gomega.HaveEach(provider.Secret{Value: "secret-key", Version: "s1/1"}), "without the line break of a file")
+	x.taken()
+	x.others = versioned("2")
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"ensure a"}), "it may hold another password")
+	g.Expect(x.passwords[len(x.passwords)-1].Version).To(gomega.Equal("s1/2"))
+	g.Expect(fmt.Sprint(x.stored.Object)).NotTo(gomega.ContainSubstring("secret-key"))
+
+	x.others = nil
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.buckets).To(gomega.HaveLen(1), "what is there stays")
+	x.delete(nil)
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.gone).To(gomega.BeTrue(), "a deletion needs no password")
+	g.Expect(x.buckets).To(gomega.BeEmpty())
+}
+
 // Who writes resources may write the mark, too.
 func TestAForgedNoteSendsNoCredentials(t *testing.T) {
 	for name, note := range map[string]string{
@@ -587,7 +641,7 @@ func TestMistakesOfProviders(t *testing.T) {
 	for resource, want := range map[string]string{
 		`{id: a, bucket: {name: a}, vault: {name: a}}`: "wanted exactly one field that names the kind, and holds what is declared of it; there are bucket, vault",
 		`{id: a}`:                                               "there is none",
-		`{id: a, buket: {name: a}}`:                             `provider "cloud" has no such kind, and this is no field of a resource; it has bucket, vault, did you mean "bucket"?`,
+		`{id: a, buket: {name: a}}`:                             `provider "cloud" has no such kind, and this is no field of a resource; it has account, bucket, vault, did you mean "bucket"?`,
 		`{id: a, bucket: {}}`:                                   "spec.providers.cloud[0].bucket.name: Required value",
 		`{id: a, bucket: {name: a, sise: 3}}`:                   `bucket.sise: Invalid value: "sise": unknown field, did you mean "size"?`,
 		`{id: a, bucket: {name: a, size: big}}`:                 "bucket.size: Invalid value: \"big\": wanted integer",

@@ -55,8 +55,11 @@ func (r *Request) Line(text string) string {
 	return strings.ToValidUTF8(line[:maxMessage], "") + "…"
 }
 
-// String names the owner as people know it: the box, and the custom resource.
+// String names the owner as people know it: the box, and the custom resource; by its UID where nothing else is known.
 func (o Owner) String() string {
+	if o.Name == "" || o.Box == "" {
+		return "the resource with the UID " + o.UID
+	}
 	if o.Namespace == "" {
 		return fmt.Sprintf("%s of the box %s", o.Name, o.Box)
 	}

@@ -42,3 +42,16 @@ func TestLineHidesCredentialsAndIsShort(t *testing.T) {
 		t.Errorf("%d bytes, valid %v", len(long), utf8.ValidString(long))
 	}
 }
+
+func TestOwnersAreNamedForPeople(t *testing.T) {
+	for want, owner := range map[string]Owner{
+		"team-a/web of the box site":   {UID: "u1", Box: "site", Namespace: "team-a", Name: "web"},
+		"web of the box site":          {UID: "u1", Box: "site", Name: "web"},
+		"the resource with the UID u1": {UID: "u1"},
+		"the resource with the UID u2": {UID: "u2", Namespace: "team-a", Name: "web"},
+	} {
+		if got := owner.String(); got != want {
+			t.Errorf("%+v is called %q, want %q", owner, got, want)
+		}
+	}
+}

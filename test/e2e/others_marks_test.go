@@ -277,6 +277,39 @@ var _ = Describe("What is noted on objects of others", func() {
 		noted()
 	})
 
+	It("makes what providers give for objects of others, and deletes it with the object, the selection and the declaration", func(ctx context.Context) {
+		s := newShelf()
+		s.key = "open-sesame"
+		Expect(kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "library"}, StringData: map[string]string{"key": s.key}})).To(Succeed())
+		box(ctx, `providers: {library: [{id: main, book: {name: "{{ .metadata.name }}", pages: 3}, credentials: {secretRef: {name: library}}, endpoint: "`+s.URL+`"}]},
+			onReconcile: {configmaps: [{name: "{{ .metadata.name }}-place", data: {place: "{{ .providers.main.place }}"}}]}`)
+		one, two := deployment(ctx, "one", "yes"), deployment(ctx, "two", "yes")
+		deployment(ctx, "three", "yes")
+		for _, name := range []string{"one", "two", "three"} {
+			there(ctx, configMap(), w.namespace, name+"-place")
+			held(ctx, name, w.id)
+		}
+		Expect(s.has()).To(Equal([]string{"one", "three", "two"}))
+		By("deleting one while the service is down, and over a restart")
+		s.change(func() { s.down = true })
+		Expect(kube.Delete(ctx, one)).To(Succeed())
+		s.asked()
+		Eventually(s.asked).WithContext(ctx).Should(ContainElement("DELETE one"))
+		restarted(ctx, func() { s.change(func() { s.down = false }) })
+		gone(ctx, &appsv1.Deployment{}, w.namespace, "one")
+		Expect(s.has()).To(Equal([]string{"three", "two"}))
+
+		By("taking one out of the selection")
+		relabel(ctx, two, "no")
+		bare(ctx, "two")
+		Expect(s.has()).To(Equal([]string{"three"}))
+
+		By("declaring it no more")
+		box(ctx, `onReconcile: {configmaps: [{name: "{{ .metadata.name }}-place", data: {place: none}}]}`)
+		bare(ctx, "three")
+		Expect(s.has()).To(BeEmpty())
+	})
+
 	It("takes back what an object has patched when that leaves the selection", func(ctx context.Context) {
 		target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "shared"}}
 		Expect(kube.Create(ctx, target)).To(Succeed())

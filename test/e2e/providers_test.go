@@ -107,7 +107,7 @@ providers:
 		Eventually(func() (pages int64) { s.change(func() { pages = s.books["b"].Pages }); return pages }).WithContext(ctx).Should(Equal(int64(3)))
 		w.website(ctx, "web", `{tags: [c, a]}`)
 		Eventually(s.has).WithContext(ctx).Should(Equal([]string{"a", "c"}))
-		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderGone, "library/book (name b) is deleted")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderGone, "library/book (name b) is gone")
 
 		By("taking the declaration out of the box")
 		w.running(ctx, w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}]}}`))

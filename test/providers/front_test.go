@@ -122,7 +122,7 @@ func (f *front) through(s step) {
 	f.step = s
 }
 
-// answers answers in place of the services; nil: nobody does.
+// answers has a function answer in place of the services; nil: they do.
 func (f *front) answers(with func(call string, w http.ResponseWriter) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,9 +144,10 @@ func refuses(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("X-Amz-Request-Id", "REQUEST7")
 	w.WriteHeader(status)
 	_ = xml.NewEncoder(w).Encode(struct {
-		XMLName       xml.Name `xml:"Error"`
-		Code, Message string
-		RequestID     string `xml:"RequestId"`
+		XMLName   xml.Name `xml:"Error"`
+		Code      string   `xml:"Code"`
+		Message   string   `xml:"Message"`
+		RequestID string   `xml:"RequestId"`
 	}{Code: code, Message: message, RequestID: "REQUEST7"})
 }
 
@@ -164,7 +165,7 @@ type mongoFront struct {
 
 func newMongoFront(t *testing.T, s *server) *mongoFront {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It listens until the test ends.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

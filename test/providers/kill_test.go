@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -137,5 +138,59 @@ func TestWhatIsMadeIsMadeOnceWheneverTheManagerIsKilled(t *testing.T) {
 			}
 			t.Logf("%d processes died, %d of them before the first was settled", k.steps(""), made)
 		})
+	}
+}
+
+// last ends the manager, for good, when the first call of a sort was made and is not answered yet.
+type last struct {
+	call string
+	end  func()
+	once sync.Once
+	over chan struct{}
+}
+
+func (l *last) before(string) bool { return false }
+
+func (l *last) after(call string) (lost bool) {
+	if call != l.call {
+		return false
+	}
+	l.once.Do(func() {
+		l.end()
+		close(l.over)
+		lost = true
+	})
+	return lost
+}
+
+// What was made when the process ended, and was not heard of, is deleted with the resource: it was noted before.
+func TestWhatIsMadeIsNotForgottenWhenTheManagerIsKilled(t *testing.T) {
+	g := gomega.NewWithT(t)
+	w := newPlane(t).place(t)
+	server := database(t)
+	f, m := newFront(t), newMongoFront(t, server)
+	one := admin(t, server)
+	process := w.manager(t)
+	w.secrets(t)
+	w.box(t, everything(f, m))
+	for i, call := range []string{"s3 PUT", "sqs AmazonSQS.CreateQueue", "mongodb insert", "mongodb createUser"} {
+		name := fmt.Sprintf("web%d", i)
+		l := &last{call: call, end: func() { process.end(syscall.SIGKILL) }, over: make(chan struct{})}
+		f.through(l)
+		m.through(l)
+		w.website(t, name, `{replicas: 30}`)
+		select {
+		case <-l.over:
+		case <-t.Context().Done():
+			t.Fatalf("there is no call %s", call)
+		}
+		g.Expect(f.store.buckets(t)).To(gomega.Equal([]string{name + "-bucket"}), call)
+		w.delete(t, name)
+		g.Expect(process.start()).To(gomega.Succeed())
+		w.vanished(t, name)
+		g.Expect(f.store.buckets(t)).To(gomega.BeEmpty(), call)
+		g.Expect(f.cloud.Queues()).To(gomega.BeEmpty(), call)
+		g.Expect(users(t, one, name)).To(gomega.BeZero(), call)
+		g.Expect(collections(t, one, name)).To(gomega.BeEmpty(), call)
 	}
 }

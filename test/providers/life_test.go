@@ -102,8 +102,7 @@ func identity(declared map[string]any) map[string]any {
 }
 
 func classOf(err error) provider.Class {
-	var failed *provider.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*provider.Error](err); ok {
 		return failed.Class
 	}
 	return ""

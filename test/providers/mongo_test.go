@@ -56,7 +56,7 @@ func mongoClient(t *testing.T, s *server, source, name, password string) *mongo.
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Disconnect(context.Background()) }) //nolint:usetesting // The context of the test has ended.
+	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
 	return client
 }
 
@@ -408,9 +408,10 @@ func TestServerOfMongoDBThatIsDown(t *testing.T) {
 // A server that takes connections and says nothing must not keep anything of a client alive.
 func TestNothingOutlivesACall(t *testing.T) {
 	before := goleak.IgnoreCurrent()
+	test := t.Context()
 	silent := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		here, there := net.Pipe()
-		context.AfterFunc(t.Context(), func() { _ = there.Close() })
+		context.AfterFunc(test, func() { _ = there.Close() })
 		return here, ctx.Err()
 	}
 	double := mongodouble.New()

@@ -138,7 +138,10 @@ func ferret(t *testing.T) string {
 	if _, err := os.Stat(binary); err == nil {
 		return binary
 	}
-	var module struct{ Dir, Sum string }
+	var module struct {
+		Dir string `json:"Dir"`
+		Sum string `json:"Sum"`
+	}
 	if err := json.Unmarshal([]byte(run(t, ".", "go", "mod", "download", "-json", ferretModule+"@"+ferretV)), &module); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +163,7 @@ func ferret(t *testing.T) string {
 	// Another process may build it at the same time, and the folder may be on another disk: it is copied aside, and put into place at once.
 	text, err := os.ReadFile(fresh)
 	if err == nil {
-		err = os.WriteFile(binary+".tmp", text, 0o700) //nolint:gosec // It is a program.
+		err = os.WriteFile(binary+".tmp", text, 0o700)
 	}
 	if err == nil {
 		err = os.Rename(binary+".tmp", binary)

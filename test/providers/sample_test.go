@@ -50,7 +50,7 @@ func sampleFile(t *testing.T, name string) []*unstructured.Unstructured {
 // TestSampleBucket is the life of config/samples/bucket. The servers on loopback stand for those of AWS: its box gets their address as endpoint.
 func TestSampleBucket(t *testing.T) {
 	g, p, f := gomega.NewWithT(t), newPlane(t), newFront(t)
-	ctx, kube := t.Context(), p.kube
+	kube := p.kube
 	crd, box, resource := sampleFile(t, "crd.yaml")[0], sampleFile(t, "box.yaml")[0], sampleFile(t, "resource.yaml")[0]
 	resource.SetNamespace(metav1.NamespaceDefault)
 	declared, _, err := unstructured.NestedSlice(box.Object, "spec", "providers", "aws")
@@ -63,16 +63,16 @@ func TestSampleBucket(t *testing.T) {
 	process := p.manager(t)
 	apply := func(obj *unstructured.Unstructured) {
 		t.Helper()
-		g.Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.ForceOwnership)).To(gomega.Succeed())
+		g.Expect(kube.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.FieldOwner("test"), client.ForceOwnership)).To(gomega.Succeed())
 	}
 	patch := func(obj client.Object, text string) {
 		t.Helper()
-		g.Expect(kube.Patch(ctx, obj, client.RawPatch(ktypes.MergePatchType, []byte(text)))).To(gomega.Succeed())
+		g.Expect(kube.Patch(t.Context(), obj, client.RawPatch(ktypes.MergePatchType, []byte(text)))).To(gomega.Succeed())
 	}
 	now := func(g gomega.Gomega) *unstructured.Unstructured {
 		obj := &unstructured.Unstructured{}
 		obj.SetGroupVersionKind(resource.GroupVersionKind())
-		g.Expect(kube.Get(ctx, client.ObjectKeyFromObject(resource), obj)).To(gomega.Succeed())
+		g.Expect(kube.Get(t.Context(), client.ObjectKeyFromObject(resource), obj)).To(gomega.Succeed())
 		return obj
 	}
 	settled := func() *unstructured.Unstructured {
@@ -91,7 +91,7 @@ func TestSampleBucket(t *testing.T) {
 		t.Helper()
 		found := &v1alpha1.OperatorBox{}
 		eventually(t, func(g gomega.Gomega) {
-			g.Expect(kube.Get(ctx, ktypes.NamespacedName{Name: box.GetName()}, found)).To(gomega.Succeed())
+			g.Expect(kube.Get(t.Context(), ktypes.NamespacedName{Name: box.GetName()}, found)).To(gomega.Succeed())
 			g.Expect(found.Status.ObservedGeneration).To(gomega.Equal(found.Generation))
 			g.Expect(meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionReady)).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", found.Status.Conditions)
 		})
@@ -104,14 +104,14 @@ func TestSampleBucket(t *testing.T) {
 			found := &corev1.ConfigMap{}
 			g.Expect(want.GetKind()).To(gomega.Equal("ConfigMap"))
 			eventually(t, func(g gomega.Gomega) {
-				g.Expect(kube.Get(ctx, ktypes.NamespacedName{Namespace: metav1.NamespaceDefault, Name: want.GetName()}, found)).To(gomega.Succeed())
+				g.Expect(kube.Get(t.Context(), ktypes.NamespacedName{Namespace: metav1.NamespaceDefault, Name: want.GetName()}, found)).To(gomega.Succeed())
 				data, _, _ := unstructured.NestedStringMap(want.Object, "data")
 				g.Expect(found.Data).To(gomega.Equal(data))
 			})
 		}
 	}
 	versioning := func() types.BucketVersioningStatus {
-		out, err := f.store.root.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: new("example-invoices")})
+		out, err := f.store.root.GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: new("example-invoices")})
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		return out.Status
 	}
@@ -138,7 +138,7 @@ func TestSampleBucket(t *testing.T) {
 	})
 	g.Expect(f.asked()).To(gomega.BeEmpty())
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "aws"}, StringData: map[string]string{"AWS_ACCESS_KEY_ID": rootKey, "AWS_SECRET_ACCESS_KEY": rootSecret}}
-	g.Expect(kube.Create(ctx, credentials)).To(gomega.Succeed())
+	g.Expect(kube.Create(t.Context(), credentials)).To(gomega.Succeed())
 	shown := settled()
 	expected()
 	g.Expect(versioning()).To(gomega.Equal(types.BucketVersioningStatusEnabled))
@@ -154,8 +154,8 @@ func TestSampleBucket(t *testing.T) {
 	// What others change, in the cluster and outside.
 	patch(box.DeepCopy(), `{"spec":{"resync":"1s"}}`)
 	running()
-	g.Expect(kube.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "invoices"}})).To(gomega.Succeed())
-	_, err = f.store.root.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{Bucket: new("example-invoices"), VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusSuspended}})
+	g.Expect(kube.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "invoices"}})).To(gomega.Succeed())
+	_, err = f.store.root.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: new("example-invoices"), VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusSuspended}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	eventually(t, func(g gomega.Gomega) { g.Expect(versioning()).To(gomega.Equal(types.BucketVersioningStatusEnabled)) })
 	expected()
@@ -171,18 +171,18 @@ func TestSampleBucket(t *testing.T) {
 
 	// A bucket that holds files stays until they are gone.
 	f.store.put(t, "example-invoices", "one")
-	g.Expect(kube.Delete(ctx, resource.DeepCopy())).To(gomega.Succeed())
+	g.Expect(kube.Delete(t.Context(), resource.DeepCopy())).To(gomega.Succeed())
 	eventually(t, func(g gomega.Gomega) {
 		g.Expect(condition(now(g), v1alpha1.ConditionReady)).To(gomega.HaveField("Message", gomega.And(gomega.ContainSubstring("BucketNotEmpty"), gomega.ContainSubstring("bucket: aws/s3bucket (name example-invoices, region eu-west-1)"))))
 	})
 	g.Expect(f.cloud.Queues()).To(gomega.BeEmpty())
 	f.store.empty(t, "example-invoices")
 	eventually(t, func(g gomega.Gomega) {
-		g.Expect(apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(resource), resource.DeepCopy()))).To(gomega.BeTrue())
+		g.Expect(apierrors.IsNotFound(kube.Get(t.Context(), client.ObjectKeyFromObject(resource), resource.DeepCopy()))).To(gomega.BeTrue())
 	})
 	g.Expect(f.store.buckets(t)).To(gomega.BeEmpty())
-	g.Expect(kube.Delete(ctx, box.DeepCopy())).To(gomega.Succeed())
+	g.Expect(kube.Delete(t.Context(), box.DeepCopy())).To(gomega.Succeed())
 	eventually(t, func(g gomega.Gomega) {
-		g.Expect(apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(box), box.DeepCopy()))).To(gomega.BeTrue())
+		g.Expect(apierrors.IsNotFound(kube.Get(t.Context(), client.ObjectKeyFromObject(box), box.DeepCopy()))).To(gomega.BeTrue())
 	})
 }

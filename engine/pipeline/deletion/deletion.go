@@ -308,7 +308,7 @@ func collected(c *children.Cycle, child *unstructured.Unstructured) bool {
 // Lighten takes our finalizer off an object of others that the plan has no need to hold, and a former one had: when nothing is left that the
 // garbage collector would not delete with the object. It comes after all stages, and only where each of them has come to its end.
 func Lighten(ctx context.Context, c *children.Cycle) error {
-	if !c.Plan.CRD.OfOthers || !c.Marks.Needless(c.Stored) || !c.Plan.Holds(c.Stored) || c.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] != "" || leavesBehind(c) {
+	if !c.Plan.CRD.OfOthers || !c.Marks.Needless(c.Stored) || !c.Plan.Holds(c.Stored) || leavesBehind(c) {
 		return nil
 	}
 	c.Marks.LetGo = true
@@ -322,9 +322,11 @@ func Lighten(ctx context.Context, c *children.Cycle) error {
 	return nil
 }
 
-// leavesBehind says whether a child would stay if the resource were simply gone, or would keep labels of a resource that is gone.
+// leavesBehind says whether a child would stay if the resource were simply gone, or would keep labels of a resource that is gone; or whether
+// what it has patched, or made by providers, would.
 func leavesBehind(c *children.Cycle) bool {
-	return slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
+	noted := c.Stored.GetAnnotations()
+	return noted[v1alpha1.AnnotationPatches] != "" || noted[v1alpha1.AnnotationProviders] != "" || slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
 		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
 	})
 }

@@ -36,7 +36,7 @@ func (p *Plan) remove(ctx context.Context, c *children.Cycle, n *noted) (gone bo
 	failure, ofService := errors.AsType[*provider.Error](err)
 	switch {
 	case answer.Gone && err == nil, ofService && (failure.Class == provider.NotFound || failure.Class == provider.NotOwned):
-		c.Events = append(c.Events, stage.Event{Reason: v1alpha1.ReasonProviderGone, Message: n.called() + " is deleted"})
+		c.Events = append(c.Events, stage.Event{Reason: v1alpha1.ReasonProviderGone, Message: n.called() + " is gone"})
 		return true, nil
 	case err != nil && !ofService:
 		return false, err

@@ -61,7 +61,7 @@ func refusal(operation, what string, tags map[string]string) error {
 		return &provider.Error{Class: provider.NotOwned, Operation: operation,
 			Message: fmt.Sprintf("%s is there already, and has no owner: declare another name, or adopt: IfUnowned", what)}
 	}
-	owner := provider.Owner{Box: tags[markBox], Namespace: tags[markNamespace], Name: tags[markName]}
+	owner := provider.Owner{UID: tags[markUID], Box: tags[markBox], Namespace: tags[markNamespace], Name: tags[markName]}
 	return &provider.Error{Class: provider.NotOwned, Operation: operation, Message: fmt.Sprintf("%s belongs to %s: declare another name", what, owner)}
 }
 

@@ -144,7 +144,7 @@ func (d *database) inUse(ctx context.Context, all map[string]claim) error {
 	var kept []string
 	for id, one := range all {
 		if strings.HasPrefix(id, prefixUser) || strings.HasPrefix(id, prefixCollection) && !d.mine(&one) {
-			kept = append(kept, fmt.Sprintf("%s of %s", strings.Replace(id, "/", " ", 1), provider.Owner{Box: one.Box, Namespace: one.Namespace, Name: one.Name}))
+			kept = append(kept, fmt.Sprintf("%s of %s", strings.Replace(id, "/", " ", 1), provider.Owner{UID: one.UID, Box: one.Box, Namespace: one.Namespace, Name: one.Name}))
 		}
 	}
 	if len(kept) > 0 {

@@ -68,14 +68,14 @@ func refuseXML(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "text/xml")
 	w.WriteHeader(status)
 	type problem struct {
-		Type    string
-		Code    string
-		Message string
+		Type    string `xml:"Type"`
+		Code    string `xml:"Code"`
+		Message string `xml:"Message"`
 	}
 	_ = xml.NewEncoder(w).Encode(struct {
 		XMLName   xml.Name `xml:"ErrorResponse"`
-		Error     problem
-		RequestID string `xml:"RequestId"`
+		Error     problem  `xml:"Error"`
+		RequestID string   `xml:"RequestId"`
 	}{Error: problem{"Sender", code, message}, RequestID: w.Header().Get("X-Amzn-Requestid")})
 }
 

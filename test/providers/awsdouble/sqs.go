@@ -61,12 +61,12 @@ func refuseJSON(w http.ResponseWriter, status int, code, message string) {
 	}
 	w.Header().Set("X-Amzn-Query-Error", code+";Sender")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"__type": "com.amazonaws.sqs#" + shape, "message": message})
+	_ = json.NewEncoder(w).Encode(map[string]string{"__type": "com.amazonaws.sqs#" + shape, "message": message}) //nolint:errchkjson // Nobody is left to be told.
 }
 
 func answerJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	_ = json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // Nobody is left to be told.
 }
 
 func (c *Cloud) sqs(w http.ResponseWriter, req *http.Request, region string) {

@@ -126,10 +126,10 @@ func reply(to, op uint32, answer []byte) []byte {
 		binary.LittleEndian.PutUint32(prefix[16:], 1)
 	}
 	out := make([]byte, headerBytes)
-	binary.LittleEndian.PutUint32(out, uint32(headerBytes+len(prefix)+len(answer))) //nolint:gosec // Answers are short.
+	binary.LittleEndian.PutUint32(out, uint32(headerBytes+len(prefix)+len(answer)))
 	binary.LittleEndian.PutUint32(out[8:], to)
 	binary.LittleEndian.PutUint32(out[12:], kind)
-	return append(append(out, prefix...), answer...)
+	return slices.Concat(out, prefix, answer)
 }
 
 func get(document bson.D, key string) any {

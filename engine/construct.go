@@ -29,34 +29,31 @@ func newCode(b *box, sending *rest.Config) (*constructor.Code, error) {
 	})
 }
 
-// construct calls the constructor of the box, if it has one, and says whether there is anything to work with: it is false where ctx ends first.
+// construct calls the constructor of the box, if it has one, and says whether there is anything to work with: it is false where ctx ends first. What
+// fails is shown on the health of the box, in an event, and in the log.
 func construct(ctx context.Context, b *box) bool {
 	if b.clients.constructed == nil {
 		return true
 	}
 	config := b.engine.config
+	failed := func(err error) {
+		b.log.Error(err, "Constructor failed")
+		if config.Events != nil {
+			about := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: b.name, UID: b.plan.Load().UID}}
+			config.Events.Eventf(about, nil, corev1.EventTypeWarning, v1alpha1.ReasonConstructorFailed, "Construct", "%s", err)
+		}
+		b.setProblem(v1alpha1.ReasonConstructorFailed, err)
+		config.Notifier.BoxChanged(b.name)
+		config.Notifier.HealthChanged(b.name, true)
+		b.turn.Begun() // boxes that come after this one do not wait for it
+	}
 	made := b.clients.constructed.Construct(ctx, constructor.Making{
-		Clock: config.Clock, Limit: config.ReconcileTimeout, Most: func() time.Duration { return b.plan.Load().Runtime.Resync },
-		Failed: func(err error) { constructorFailed(b, err) },
+		Clock: config.Clock, Limit: config.ReconcileTimeout, Most: func() time.Duration { return b.plan.Load().Runtime.Resync }, Failed: failed,
 	})
 	if made {
 		b.setProblem("", nil)
 	}
 	return made
-}
-
-// constructorFailed says so on the health of the box, in an event, and in the log.
-func constructorFailed(b *box, err error) {
-	config := b.engine.config
-	b.log.Error(err, "Constructor failed")
-	if config.Events != nil {
-		about := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: b.name, UID: b.plan.Load().UID}}
-		config.Events.Eventf(about, nil, corev1.EventTypeWarning, v1alpha1.ReasonConstructorFailed, "Construct", "%s", err)
-	}
-	b.setProblem(v1alpha1.ReasonConstructorFailed, err)
-	config.Notifier.BoxChanged(b.name)
-	config.Notifier.HealthChanged(b.name, true)
-	b.turn.Begun() // boxes that come after this one do not wait for it
 }
 
 // codeChanged queues the resources that control an object which changed, in the boxes whose code lists its kind.

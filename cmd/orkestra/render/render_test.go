@@ -162,3 +162,14 @@ func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(ContainSubstring(`error: reading ConfigMap "team-a/secret": `))
 }
+
+// A box with a constructor declares nothing: the resource is checked, and nothing is made up.
+func TestABoxWithAConstructorHasNothingToRender(t *testing.T) {
+	const legacy = "../../../config/samples/legacy/"
+	g := NewWithT(t)
+	out, notes, code := orkestra(t, "", "render", "-f", legacy+"box.yaml", "--crd", legacy+"crd.yaml", "-r", legacy+"resource.yaml")
+	g.Expect(code).To(BeZero())
+	g.Expect(out).To(BeEmpty())
+	g.Expect(notes).To(ContainSubstring(`Proxy "edge": it is reconciled by the constructor example.com/legacy/controllers.NewProxyReconciler, which is compiled into a manager and is not run here: there is nothing to render`))
+	g.Expect(notes).NotTo(ContainSubstring("Ready="))
+}

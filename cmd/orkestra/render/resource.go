@@ -45,6 +45,10 @@ func (r *rendering) resource(ctx context.Context, doc input.Document, status boo
 	if err != nil || len(wrong) > 0 {
 		return false, writeLines(notes, wrong, err)
 	}
+	if plan.Constructor != nil {
+		return true, writeLines(notes, []string{fmt.Sprintf("%s %q: it is reconciled by the constructor %s, which is compiled into a manager and is not run here: there is nothing to render",
+			stored.GetKind(), stored.GetName(), plan.Constructor.Name)}, nil)
+	}
 	m := &memory{Validator: r.Validator, plan: plan, known: r.known, ctx: func() context.Context { return ctx }}
 	run, cycleErr := m.converge(ctx, stored, r.now)
 	result, cycleErr := run.Result(ctx, cycleErr)

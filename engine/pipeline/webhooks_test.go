@@ -12,10 +12,12 @@ import (
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/hook/protocol"
+	"github.com/orkspace/orkestra/engine/pipeline/compile"
 )
 
 // webhooked compiles a box with a webhook.
@@ -163,6 +165,37 @@ func TestWhatAWebhookIsSent(t *testing.T) {
 	g.Expect(got.Children["ConfigMap.v1"]["main"]["metadata"]).NotTo(gomega.HaveKey("annotations"), "they are marks")
 	g.Expect(got.Resource["metadata"]).To(gomega.HaveKeyWithValue("annotations", map[string]any{"example.com/mine": "yes"}))
 	g.Expect(got.Resource["metadata"]).NotTo(gomega.HaveKey("resourceVersion"))
+}
+
+// TestWhatAChildHoldsOfSecretsIsNotSent, in neither protocol.
+func TestWhatAChildHoldsOfSecretsIsNotSent(t *testing.T) {
+	const canary = "Y2FuYXJ5"
+	child := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": canary}}
+	for protocolOf, answer := range map[string]func(q *external.Request) any{
+		"Metacontroller": func(*external.Request) any { return map[string]any{"children": []any{child}} },
+		"Orkestra": func(r *external.Request) any {
+			q := &protocol.Request{}
+			if err := json.Unmarshal(r.Body, q); err != nil {
+				t.Error(err)
+			}
+			return protocol.Response{APIVersion: protocol.Version, Kind: protocol.KindResponse, UID: q.UID, Children: []protocol.Child{{ID: "main", Object: child}}}
+		},
+	} {
+		t.Run(protocolOf, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			a := asking(t, nil)
+			a.answer = func(r *external.Request) (*external.Answer, error) { return answerOf(t, answer(r)), nil }
+			a.kinds = func() []schema.GroupVersionKind { return []schema.GroupVersionKind{compile.SecretKind} }
+			plan, errs := Compile(boxOf(t, `{reconciler: {hooks: {resources: [{kind: Secret}], webhook: {url: "https://hooks.example.com", protocol: `+protocolOf+`}}}}`), Env{CRD: websites(t)})
+			g.Expect(errs).To(gomega.BeEmpty())
+			r, err := a.at(plan, website(t, `{image: v1}`), 0)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			_, err = a.at(plan, r.Stored, 0)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(a.children).To(gomega.HaveExactElements(gomega.HaveField("Object", gomega.HaveKeyWithValue("data", map[string]any{"k": canary}))))
+			g.Expect(string(a.asked[1].Body)).To(gomega.And(gomega.ContainSubstring(`"Secret.v1":{"`), gomega.Not(gomega.ContainSubstring(canary))))
+		})
+	}
 }
 
 // TestAWebhookThatFailsLosesNothing, and is asked again at the next resync at the latest.

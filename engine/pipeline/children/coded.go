@@ -105,30 +105,3 @@ func (k Code) Children() map[string]*unstructured.Unstructured {
 	}
 	return out
 }
-
-// Made are the children that the code has said, and that are there.
-func (k Code) Made() []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, child := range k.Cycle.Living.All() {
-		if k.Cycle.Declared.Named(IDOf(child)) == k.Declaration {
-			out = append(out, child)
-		}
-	}
-	return out
-}
-
-// Sweep writes what the code says for a resource that goes, and deletes what it has said before and leaves out.
-func (k Code) Sweep(ctx context.Context, all []Coded) error {
-	if err := k.Write(ctx, all); err != nil {
-		return err
-	}
-	for _, child := range k.Made() {
-		if child.GetDeletionTimestamp() != nil || k.Cycle.covers(child) {
-			continue
-		}
-		if err := k.Cycle.Discard(ctx, child); err != nil {
-			return fmt.Errorf("%s: %w", IDOf(child), err)
-		}
-	}
-	return nil
-}

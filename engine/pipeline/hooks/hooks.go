@@ -179,7 +179,7 @@ func (h *Code) Delete(ctx context.Context, c *children.Cycle) (done bool, err er
 	}
 	if h.runner.sweeps() {
 		said.show()
-		return !said.waits, children.Code{Declaration: h.declared, Cycle: c}.Sweep(ctx, said.children)
+		return !said.waits, (&call{Cycle: c, phase: hook.Delete, declared: h.declared}).sweep(ctx, said.children)
 	}
 	if len(said.children) > 0 {
 		return false, stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New("OnDelete declares children, and the resource goes; use the client that the call gives"))

@@ -97,7 +97,7 @@ func (w *webhook) composite(k *call, secrets []sentValue) (*message, error) {
 	for _, gvk := range k.declared.Kinds {
 		q.Children.Put(keyOf(gvk), "", nil)
 	}
-	for _, child := range k.made().Made() {
+	for _, child := range k.objects() {
 		q.Children.Add(bare(kinds.View(child)), home)
 	}
 	related(q.Related, k.Outside.Cross, home)

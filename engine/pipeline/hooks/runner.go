@@ -2,8 +2,11 @@ package hooks
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -44,6 +47,33 @@ func (k *call) resource() map[string]any {
 
 // made are the children that the hook has declared.
 func (k *call) made() children.Code { return children.Code{Declaration: k.declared, Cycle: k.Cycle} }
+
+// objects are the children that the hook has made.
+func (k *call) objects() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(k.Living.All()), func(child *unstructured.Unstructured) bool {
+		return k.Declared.Named(children.IDOf(child)) != k.declared
+	})
+}
+
+// sweep writes what a hook says for a resource that goes, and deletes what it has said before and leaves out.
+func (k *call) sweep(ctx context.Context, said []children.Coded) error {
+	if err := k.made().Write(ctx, said); err != nil {
+		return err //nolint:wrapcheck // it names the child
+	}
+	stays := map[string]bool{}
+	for _, child := range said {
+		stays[k.declared.ID+declare.KeyMark+child.ID] = true
+	}
+	for _, child := range k.objects() {
+		if child.GetDeletionTimestamp() != nil || stays[children.IDOf(child)] {
+			continue
+		}
+		if err := k.Discard(ctx, child); err != nil {
+			return fmt.Errorf("%s: %w", children.IDOf(child), err)
+		}
+	}
+	return nil
+}
 
 // compiled is a function that is compiled in.
 type compiled struct{ *hook.Function }

@@ -112,7 +112,6 @@ type answerError struct{ error }
 // latest.
 func (w *webhook) failed(k *call, err error) error {
 	k.ReconcileAt(k.NextRead())
-	k.answers().Drop()
 	var (
 		host   *external.Error
 		secret *outside.SecretError

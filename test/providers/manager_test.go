@@ -178,8 +178,8 @@ func (m *manager) die() error {
 	return m.start()
 }
 
-// eventually is for what the manager brings about.
+// eventually is for what the manager brings about, which may start dozens of times meanwhile.
 func eventually(t *testing.T, f func(g gomega.Gomega)) {
 	t.Helper()
-	gomega.NewWithT(t).Eventually(f).WithContext(t.Context()).WithTimeout(2 * patience).WithPolling(patience / 600).Should(gomega.Succeed())
+	gomega.NewWithT(t).Eventually(f).WithContext(t.Context()).WithTimeout(6 * patience).WithPolling(patience / 600).Should(gomega.Succeed())
 }

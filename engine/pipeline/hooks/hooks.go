@@ -91,6 +91,9 @@ func (h *Code) phases(c *children.Cycle) []hook.Phase {
 	}
 }
 
+// MayClean says whether the code has something to do for a resource that goes, or that is not known.
+func (h *Code) MayClean() bool { return h != nil && (h.function == nil || h.function.Has(hook.Delete)) }
+
 // Notes says whether the code has functions whose success is noted on the resource.
 func (h *Code) Notes() bool {
 	return h != nil && h.absent == nil && (h.function == nil || h.function.Has(hook.Create) || h.function.Has(hook.Update))
@@ -99,7 +102,7 @@ func (h *Code) Notes() bool {
 // updated says whether OnUpdate need not be called: it has succeeded at this generation of the resource, or there is none.
 func (h *Code) updated(c *children.Cycle) bool {
 	return !h.function.Has(hook.Update) ||
-		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == strconv.FormatInt(c.Began.GetGeneration(), 10)
+		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == edition(c)
 }
 
 // Succeeded has the next mark note that a cycle has come to its end at the generation of the resource, and says whether there is anything to
@@ -109,8 +112,16 @@ func (h *Code) Succeeded(c *children.Cycle) (noted bool) {
 	if h == nil || h.function == nil || h.updated(c) || slices.ContainsFunc(c.Waits, waits) {
 		return false
 	}
-	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, strconv.FormatInt(c.Began.GetGeneration(), 10))
+	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, edition(c))
 	return true
+}
+
+// edition tells the specs of a resource apart.
+func edition(c *children.Cycle) string {
+	if c.Plan.CRD.OfOthers {
+		return strconv.FormatInt(stage.Content(c.Began), 10)
+	}
+	return strconv.FormatInt(c.Began.GetGeneration(), 10)
 }
 
 // argsOf evaluates the arguments; nil where they read what is not there yet, which the resource then waits for.

@@ -83,6 +83,9 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.commonMarks()
 	c.declarations()
 	c.code = cmp.Or(code, hooks.Compile(c.Box, c.declared))
+	if c.code.MayClean() {
+		c.declared.CleansUp()
+	}
 	c.othersChildren()
 	c.plan.outcome = outcome.Compile(c.Box)
 	c.plan.Status = c.plan.outcome.Writer

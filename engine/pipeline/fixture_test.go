@@ -283,7 +283,7 @@ func (w *world) applyChild(_ context.Context, owner apply.Owner, child apply.Chi
 	}
 	w.declared[obj.GetUID()] = declared + hash
 	claim(obj, owner, child.ID, hash)
-	if child.OwnerReference {
+	if owner.References(child) {
 		obj.SetOwnerReferences([]metav1.OwnerReference{{UID: owner.UID(), Name: owner.Resource.GetName(), Controller: new(true)}})
 	}
 	obj.SetResourceVersion(w.next())

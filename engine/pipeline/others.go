@@ -57,9 +57,6 @@ func (c *compiler) othersKind() {
 	if (c.Spec.Rollback != nil || c.Spec.RollBackOnError) && !check.HasGeneration(kind) {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
-	if c.Spec.Reconciler != nil && c.Spec.Reconciler.Hooks != nil {
-		c.Fail(field.Forbidden(at.Child("reconciler", "hooks"), "not supported yet for objects of others"))
-	}
 	if constructed(&c.Spec) {
 		c.Fail(field.Forbidden(at.Child("reconciler", "constructor"), "not supported yet for objects of others"))
 	}
@@ -70,9 +67,12 @@ func (c *compiler) othersChildren() {
 	if !c.Env.CRD.OfOthers {
 		return
 	}
-	at := field.NewPath("spec", "onReconcile")
 	served := schema.FromAPIVersionAndKind(c.Spec.CRD.APIVersion, c.Spec.CRD.Kind).GroupKind()
 	for _, kind := range c.plan.ChildKinds {
+		at := field.NewPath("spec", "onReconcile")
+		if hook := c.declared.Hook; hook != nil && slices.Contains(hook.Kinds, kind) {
+			at = field.NewPath("spec", "reconciler", "hooks", "resources").Index(slices.Index(hook.Kinds, kind))
+		}
 		switch {
 		case kind.GroupKind() == served:
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: they could be selected in their turn, without end", served.Kind, served.Kind)))
@@ -80,14 +80,15 @@ func (c *compiler) othersChildren() {
 			c.Fail(field.Forbidden(at, fmt.Sprintf("a %s makes no %ss: its controller takes those for its own that name it as their owner", served.Kind, kind.Kind)))
 		}
 	}
-	if leavesBehind(c.Box, c.declared) {
+	if leavesBehind(c.Box, c.declared) || c.code.MayClean() {
 		c.plan.Finalizers = append(c.plan.Finalizers, v1alpha1.Finalizer)
 	}
-	c.plan.NotesActive = len(c.declared.OnCreate) > 0
+	c.plan.NotesActive = len(c.declared.OnCreate) > 0 || c.code.Notes()
 }
 
 // leavesBehind says whether something would stay, or would not be done, if an object of others were simply gone: then our finalizer holds it until
-// that is done. Children in its own namespace are the garbage collector's, or their owner references would name nobody.
+// that is done. Children in its own namespace are the garbage collector's, or their owner references would name nobody. Of what code makes nothing
+// is known beforehand: the object is held when there is something (TakeHold).
 func leavesBehind(b *compile.Box, declared *declare.Set) bool {
 	if len(b.Spec.Finalizers)+len(declared.OnDelete)+len(declared.Patches)+len(declared.Provided) > 0 || declared.Reverse {
 		return true
@@ -100,15 +101,18 @@ func leavesBehind(b *compile.Box, declared *declare.Set) bool {
 	if !b.Env.CRD.Namespaced {
 		return false // the garbage collector deletes its children in all namespaces
 	}
-	places := boxspec.PlacesOf(&b.Spec)
-	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(declared.Kinds(), func(kind schema.GroupVersionKind) bool {
+	spec, written := b.Spec, *declared
+	spec.Reconciler, written.Hook = nil, nil
+	places := boxspec.PlacesOf(&spec)
+	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(written.Kinds(), func(kind schema.GroupVersionKind) bool {
 		return check.Scope(kind, b.Env.Mapper) == meta.RESTScopeNameRoot
 	})
 }
 
 // marksObjects says whether something is written to the metadata of some resources of the box.
 func marksObjects(p *Plan, spec *v1alpha1.OperatorBoxSpec) bool {
-	return !p.CRD.OfOthers && p.Constructor == nil || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil ||
+	coded := p.declared.Hook != nil && len(p.declared.Hook.Kinds) > 0 // and may be where the garbage collector does not look
+	return !p.CRD.OfOthers && p.Constructor == nil || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil || coded ||
 		slices.ContainsFunc(p.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
 		slices.ContainsFunc(spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -47,9 +48,7 @@ func (r *rights) accountRules() {
 		r.readRules(read)
 	}
 	if hook := r.plan.declared.Hook; hook != nil {
-		for _, gvk := range hook.Kinds { // whether the code reads others is not known
-			r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: may(gvk.Group, r.Resource(gvk), watching...), Namespaces: served})
-		}
+		r.hookRules(hook)
 	}
 	for _, patch := range r.Patches {
 		r.outsideRules(patch, verbGet, verbPatch)
@@ -74,6 +73,19 @@ func (r *rights) selected() []string {
 		return nil
 	}
 	return r.plan.Selection.Namespaces()
+}
+
+// hookRules are the rights to read what code may ask for: objects of its kinds that it has not made, and Secrets, one by one. Whether it does is not
+// known. A cluster-scoped resource has no namespace to read Secrets from.
+func (r *rights) hookRules(hook *declare.Declaration) {
+	served := r.selected()
+	for _, gvk := range hook.Kinds {
+		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: may(gvk.Group, r.Resource(gvk), watching...), Namespaces: served})
+	}
+	if r.Env.CRD.Namespaced {
+		secrets := may(compile.SecretKind.Group, "secrets", verbGet)
+		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: secrets, Namespaces: served})
+	}
 }
 
 // definitionRules are the rights over the CRD that the box installs. They are for that one alone: a server-side apply that creates is

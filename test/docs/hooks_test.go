@@ -80,7 +80,7 @@ var saved = regexp.MustCompile("(?i)\\bthis as `([^`]+)`[^\\n]*\\n\\n(?:<!--[^\\
 
 // TestHookProgramIsBuilt does what the page says, up to a cluster: the files that it has to be saved, the registry, the program.
 func TestHookProgramIsBuilt(t *testing.T) {
-	page, folder := read(t, hooksPage), t.TempDir()
+	page, inAPI, folder := read(t, hooksPage), fences(t, hookAPIPage), t.TempDir()
 	product, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -107,9 +107,29 @@ func TestHookProgramIsBuilt(t *testing.T) {
 	if stderr != "" || !strings.Contains(page, "```console\n"+stdout+"```\n") {
 		t.Errorf("%s lacks the output\n%s%s", hooksPage, stdout, stderr)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", os.DevNull, ".")
+	builds(t, ".")
+
+	// A manager that one makes oneself has the same registry.
+	own := slices.IndexFunc(inAPI, func(f *fence) bool { return f.lang == "go" && strings.HasPrefix(f.text, "package main\n") })
+	if own < 0 {
+		t.Fatalf("%s has no program", hookAPIPage)
+	}
+	if err := os.Mkdir("own", 0o750); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "own/main.go", inAPI[own].text)
+	if _, stderr, code := shared.Run(t, app.NewCommand(app.Options{}), "", "generate", "registry", "-f", "boxes/", "-o", "own"); code != 0 {
+		t.Fatal(stderr)
+	}
+	builds(t, "./own")
+}
+
+// builds compiles a program of the working directory.
+func builds(t *testing.T, program string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", os.DevNull, program)
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("%s: %v\n%s", program, err, out)
 	}
 }

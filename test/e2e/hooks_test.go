@@ -269,6 +269,28 @@ var _ = Describe("Hooks", func() {
 		Expect(strings.Join(h.called(), "\n")).NotTo(Or(ContainSubstring("update"), ContainSubstring("create")))
 	})
 
+	It("that are pure are not called while nothing changes, and send nothing where a cycle runs without need", func(ctx context.Context) {
+		w := newWorld(ctx)
+		h := &hooks{always: func(ctx context.Context, c *hook.Call[*Website]) error {
+			return errors.Join(c.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(w.namespace)), onePerSetting(ctx, c))
+		}, hooks: hook.Hooks[*Website]{Pure: true}}
+		h.with(w)
+		w.running(ctx, w.box(ctx, hooked(", resync: 1s")))
+		w.website(ctx, "shop", `{image: v1, settings: {a: one, b: two}}`)
+		w.made(ctx, "shop-b")
+		w.settled(ctx, "shop")
+		manager.resting(ctx, w.id)
+		h.called()
+		mark, looks := manager.requests.mark(), manager.skipped(Default, w.id)
+		Eventually(func(g Gomega) {
+			g.Expect(manager.skipped(g, w.id)).To(BeNumerically(">=", looks+3))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(h.called()).To(BeEmpty())
+		Expect(manager.requests.since(mark, "/namespaces/"+w.namespace+"/")).To(BeEmpty())
+		nothingSent(ctx, w, "shop")
+		Expect(h.called()).NotTo(BeEmpty(), "the cycle that was asked for has called it")
+	})
+
 	It("hold a resource until OnDelete has told a server that is away", func(ctx context.Context) {
 		w := newWorld(ctx)
 		server := httptest.NewServer(http.NotFoundHandler())

@@ -111,8 +111,13 @@ func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error 
 // writeAll writes children at the same time.
 func writeAll(ctx context.Context, c *Cycle, writes []*pending) error {
 	// The garbage collector deletes the children that name their owner; only this process deletes the others.
-	ours := func(w *pending) bool { return w.live == nil && !c.Owner.References(w.child) }
+	ours := func(w *pending) bool { return !c.Owner.References(w.child) }
 	if slices.ContainsFunc(writes, ours) {
+		if err := stage.TakeHold(ctx, c.Cycle); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(writes, func(w *pending) bool { return w.live == nil && ours(w) }) {
 		if err := c.EnsureOwnerExists(ctx); err != nil {
 			return err
 		}

@@ -168,7 +168,20 @@ func (c *compiler) childDeletion(s *Set) {
 	default:
 		c.Fail(field.NotSupported(at.Child("children"), spec.Children, []v1alpha1.ChildDeletion{v1alpha1.DeletedByCollector, v1alpha1.DeletedInReverse}))
 	}
-	for _, d := range slices.Concat(s.Live, s.OnRollback) {
-		d.OwnerReference = !s.Reverse && (len(s.OnDelete) == 0 || spec.ChildrenFirst)
+	s.childrenFirst = spec.ChildrenFirst
+	s.own(len(s.OnDelete) > 0)
+}
+
+// own says whether children name their owner. cleansUp: something has to be done before they go.
+func (s *Set) own(cleansUp bool) {
+	all := slices.Concat(s.Live, s.OnRollback)
+	if s.Hook != nil {
+		all = append(all, s.Hook)
+	}
+	for _, d := range all {
+		d.OwnerReference = !s.Reverse && (!cleansUp || s.childrenFirst)
 	}
 }
+
+// CleansUp says that code has something to do before children go, as onDelete has.
+func (s *Set) CleansUp() { s.own(true) }

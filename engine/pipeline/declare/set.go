@@ -36,6 +36,8 @@ type Set struct {
 	// Reverse says that children are deleted in the reverse order of what they read.
 	Reverse bool
 
+	childrenFirst bool // as spec.deletion has it
+
 	readers      map[*Declaration][]*Declaration // of Live, in reverse: whose children go before those of a declaration: see noteReaders
 	byID         map[string]*Declaration         // of Live
 	deletionOnly map[string]*Declaration         // those of onDelete whose id no other has

@@ -113,6 +113,9 @@ func (h *Code) phases(c *children.Cycle) []hook.Phase {
 	}
 }
 
+// MayClean says whether the code has something to do for a resource that goes, or that is not known.
+func (h *Code) MayClean() bool { return h != nil && (h.runner == nil || h.runner.Has(hook.Delete)) }
+
 // Notes says whether the code has functions whose success is noted on the resource.
 func (h *Code) Notes() bool {
 	return h != nil && h.absent == nil && (h.runner == nil || h.runner.Has(hook.Create) || h.runner.Has(hook.Update))
@@ -121,7 +124,7 @@ func (h *Code) Notes() bool {
 // updated says whether OnUpdate need not be called: it has succeeded at this generation of the resource, or there is none.
 func (h *Code) updated(c *children.Cycle) bool {
 	return !h.runner.Has(hook.Update) ||
-		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == strconv.FormatInt(c.Began.GetGeneration(), 10)
+		c.Stored.GetAnnotations()[v1alpha1.AnnotationHookGeneration] == edition(c)
 }
 
 // Succeeded has the next mark note that a cycle has come to its end at the generation of the resource, and says whether there is anything to
@@ -131,8 +134,16 @@ func (h *Code) Succeeded(c *children.Cycle) (noted bool) {
 	if h == nil || h.runner == nil || h.updated(c) || slices.ContainsFunc(c.Waits, waits) {
 		return false
 	}
-	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, strconv.FormatInt(c.Began.GetGeneration(), 10))
+	c.Marks.Annotate(v1alpha1.AnnotationHookGeneration, edition(c))
 	return true
+}
+
+// edition tells the specs of a resource apart.
+func edition(c *children.Cycle) string {
+	if c.Plan.CRD.OfOthers {
+		return strconv.FormatInt(stage.Content(c.Began), 10)
+	}
+	return strconv.FormatInt(c.Began.GetGeneration(), 10)
 }
 
 // argsOf evaluates the arguments. They are not known where they read what is not there yet, which the resource then waits for.

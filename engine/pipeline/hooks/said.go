@@ -66,8 +66,15 @@ func (s *said) declare(child hook.Child, secret bool) {
 	})
 }
 
-// note takes over the fields and conditions that the code set.
+// note takes over the fields and conditions that the code set. The status of an object of others is its operator's.
 func (s *said) note(out *hook.Outcome, hidden masked) error {
+	if s.c.Plan.CRD.OfOthers && len(out.Status)+len(out.Conditions) > 0 {
+		what := "a condition"
+		if len(out.Status) > 0 {
+			what = "status." + out.Status[0].Path
+		}
+		return stage.NewPermanent(v1alpha1.ReasonHookFailed, fmt.Errorf("it sets %s, and the status of a %s is not the box's: declare single fields in spec.status.fields, of what the hook makes", what, s.c.Stored.GetKind()))
+	}
 	for _, f := range out.Status {
 		if hidden.in(f.Value) {
 			return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", f.Path))

@@ -175,6 +175,12 @@ func Edition(resource *unstructured.Unstructured) int64 {
 	if generation := resource.GetGeneration(); generation != 0 {
 		return generation
 	}
+	return Content(resource)
+}
+
+// Content is a hash of all of a resource that is neither metadata nor status. What is noted on an object of others goes by it: the generation of a
+// Deployment also counts changes of annotations, so that a note of it would change it.
+func Content(resource *unstructured.Unstructured) int64 {
 	content := maps.Clone(resource.Object)
 	delete(content, "metadata")
 	delete(content, compile.RootStatus)

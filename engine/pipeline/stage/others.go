@@ -85,6 +85,7 @@ func (m *Marks) ofOthers(p *Plan, stored *unstructured.Unstructured, marks apply
 	delete(annotations, v1alpha1.AnnotationManagedSince)
 	if !p.NotesActive {
 		delete(annotations, v1alpha1.AnnotationActiveSince)
+		delete(annotations, v1alpha1.AnnotationHookGeneration)
 	}
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" || value == "{}" })
 	needless := m.Needless(stored)
@@ -107,6 +108,16 @@ func (m *Marks) ofOthers(p *Plan, stored *unstructured.Unstructured, marks apply
 // Needless says whether an object carries our finalizer, and nothing that the plan makes has a need for it.
 func (m *Marks) Needless(stored *unstructured.Unstructured) bool {
 	return !slices.Contains(m.Finalizers, v1alpha1.Finalizer) && slices.Contains(stored.GetFinalizers(), v1alpha1.Finalizer)
+}
+
+// TakeHold puts our finalizer on an object of others for something that is about to be made and that the garbage collector would not delete with
+// it, where the plan could not know of that. Lighten takes it off again.
+func TakeHold(ctx context.Context, c *Cycle) error {
+	if !c.Plan.CRD.OfOthers || c.Deleting || slices.Contains(c.Marks.Finalizers, v1alpha1.Finalizer) {
+		return nil
+	}
+	c.Marks.Finalizers = append(slices.Clone(c.Marks.Finalizers), v1alpha1.Finalizer)
+	return c.Mark(ctx)
 }
 
 // Unmark takes all marks off an object of others that leaves the selection, and the finalizers of the box.

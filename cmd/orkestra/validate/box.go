@@ -12,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -31,6 +32,8 @@ import (
 const (
 	kindBox    = "OperatorBox"
 	kindHealth = "CRDHealth"
+
+	pathDefinition = "spec.crd.definition" // where a box holds a CRD
 )
 
 // Validator checks one box after the other.
@@ -281,4 +284,13 @@ func notServed(crd *apiextensionsv1.CustomResourceDefinition, version string) *f
 		return field.Invalid(at, crd.Name, fmt.Sprintf("the storage version is not served; give a version that is: %s", strings.Join(names, ", ")))
 	}
 	return field.Invalid(at.Child("version"), version, fmt.Sprintf("%s serves %s%s", crd.Name, strings.Join(names, ", "), suggest.DidYouMean(version, names)))
+}
+
+// definition checks the types and names of the fields of the CRD in a box: the schema of boxes takes any object there.
+func definition(content map[string]any) field.ErrorList {
+	defined, ok, err := unstructured.NestedMap(content, "spec", "crd", "definition")
+	if !ok || err != nil {
+		return nil
+	}
+	return input.TypeErrors(defined, reflect.TypeFor[apiextensionsv1.CustomResourceDefinitionSpec](), field.NewPath("spec", "crd", "definition"))
 }

@@ -36,6 +36,9 @@ func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	s.Deletion = orNil(s.Deletion, v1alpha1.DeletionSpec{Timeout: &metav1.Duration{Duration: DefaultDeletionTimeout}})
 	if r := s.Reconciler; r != nil {
 		r.Hooks, r.Constructor = orNil(r.Hooks), orNil(r.Constructor)
+		if r.Hooks != nil && r.Hooks.Webhook != nil {
+			r.Hooks.Webhook.Headers = orAbsent(r.Hooks.Webhook.Headers)
+		}
 		s.Reconciler = orNil(r, v1alpha1.ReconcilerSpec{Default: new(true)})
 	}
 	s.CommonLabels, s.CommonAnnotations = orAbsent(s.CommonLabels), orAbsent(s.CommonAnnotations)

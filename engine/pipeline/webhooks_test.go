@@ -167,6 +167,20 @@ func TestWhatAWebhookIsSent(t *testing.T) {
 	g.Expect(got.Resource["metadata"]).NotTo(gomega.HaveKey("resourceVersion"))
 }
 
+// TestAnAnswerThatQuotesASecretIsNamedWithoutIt, with the reason that it would have had.
+func TestAnAnswerThatQuotesASecretIsNamedWithoutIt(t *testing.T) {
+	g := gomega.NewWithT(t)
+	a := asking(t, nil)
+	a.answer = func(*external.Request) (*external.Answer, error) {
+		return answerOf(t, map[string]any{"apiVersion": "canary-of-login"}), nil
+	}
+	resource := website(t, `{image: v1}`)
+	a.others = append(a.others, secret(resource.GetNamespace(), "login", map[string]string{"password": "canary-of-login"}))
+	_, err := a.at(webhooked(t, `url: "https://hooks.example.com", secrets: [{name: login, key: password}]`, `workers: 1`), resource, 0)
+	expectStep(g, err, "hook", Permanent, v1alpha1.ReasonWebhookFailed)
+	g.Expect(err.Error()).To(gomega.And(gomega.ContainSubstring("[from a Secret]"), gomega.Not(gomega.ContainSubstring("canary"))))
+}
+
 // TestWhatAChildHoldsOfSecretsIsNotSent, in neither protocol.
 func TestWhatAChildHoldsOfSecretsIsNotSent(t *testing.T) {
 	const canary = "Y2FuYXJ5"

@@ -87,7 +87,7 @@ func (w *webhook) run(ctx context.Context, k *call, out *hook.Outcome) error {
 		err = hook.Say(out, say)
 	}
 	if err != nil {
-		return w.failed(k, &answerError{err})
+		return w.failed(k, &answerError{errors.New(mask(out.Secrets).text(err.Error()))})
 	}
 	k.askAgain(out)
 	return nil

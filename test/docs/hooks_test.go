@@ -80,7 +80,7 @@ func TestCodeProgramsCompile(t *testing.T) {
 	}
 }
 
-// compiles compiles the program of a page.
+// compiles sees whether the program of a page does.
 func compiles(t *testing.T, page string) {
 	t.Helper()
 	for _, f := range fences(t, page) {

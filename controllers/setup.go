@@ -102,6 +102,10 @@ func withDefaults(o Options) (Options, error) {
 		}
 		o.Code = none
 	}
+	var err error
+	if o.WebhookServices, err = webhookServices(o.WebhookServices); err != nil {
+		return o, err
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -126,6 +130,16 @@ func webhookServices(given []string) ([]string, error) {
 	return append([]string{}, given...), nil
 }
 
+// newEgress gives what may be reached outside of the API server.
+func newEgress(o Options) (*external.Egress, error) {
+	egress, err := external.NewEgress(o.ExternalAllow, o.ExternalOnly, o.EgressRules)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which rule
+	}
+	egress.ServicesBy(o.DialService)
+	return egress, nil
+}
+
 // newRecorder gives what records series; nil where nothing is registered.
 func newRecorder(registry prometheus.Registerer) (*metrics.Recorder, error) {
 	if registry == nil {
@@ -144,15 +158,10 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	services, err := webhookServices(o.WebhookServices)
+	egress, err := newEgress(o)
 	if err != nil {
 		return err
 	}
-	egress, err := external.NewEgress(o.ExternalAllow, o.ExternalOnly, o.EgressRules)
-	if err != nil {
-		return err
-	}
-	egress.ServicesBy(o.DialService)
 	marked := &marks{}
 	c := mgr.GetClient()
 	reviews := access.NewReviews(c, o.Clock)
@@ -160,7 +169,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)
 	compiling := &compiler.Compiler{
 		Client: c, CRDs: store, Revisions: revisions,
-		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: services,
+		AllowGrantingKinds: o.AllowGrantingKinds, Code: o.Code, Providers: o.Providers, WebhookServices: o.WebhookServices,
 		Restricted: func(box *v1alpha1.OperatorBox) bool { return egress.Of(box.Name, identity.Of(box).Key()).Restricted() },
 	}
 	plans := revision.NewPlans(revisions, compiling)

@@ -171,7 +171,7 @@ h.end_headers = lambda: None
 h.do_POST()
 print(h.wfile.getvalue().decode())
 `, text)
-	out, err := exec.Command("python3", "-c", program).CombinedOutput() //nolint:gosec // it is of our page
+	out, err := exec.Command("python3", "-c", program).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -148,11 +148,11 @@ func subnetsDouble(folder string) string {
 	s.says(func(q *protocol.Request) *protocol.Response {
 		text, err := json.Marshal(q.Resource)
 		var plan struct {
-			Metadata struct{ Name string }
+			Metadata metav1.ObjectMeta `json:"metadata"`
 			Spec     struct {
-				Network netip.Prefix
-				Zones   []zone
-			}
+				Network netip.Prefix `json:"network"`
+				Zones   []zone       `json:"zones"`
+			} `json:"spec"`
 		}
 		if err == nil {
 			err = json.Unmarshal(text, &plan)
@@ -166,8 +166,8 @@ func subnetsDouble(folder string) string {
 }
 
 type zone struct {
-	Name  string
-	Hosts int
+	Name  string `json:"name"`
+	Hosts int    `json:"hosts"`
 }
 
 // shared gives the answer for a plan: the smallest subnet for each zone, the largest first.

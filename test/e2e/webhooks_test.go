@@ -122,7 +122,7 @@ var _ = Describe("Webhooks", func() {
 			{"redirecting", "answered 302 Found, expected 200; a redirect of a POST is not followed", v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
 			})},
-			{"HTML", "the answer is no JSON object", v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Welcome</html>") })},
+			{"HTML", "the answer is no JSON object", v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Welcome</html>") })}, //nolint:errcheck // the client tells
 			{"50 MB", "the answer is larger than 1 MiB", v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, _ *http.Request) {
 				for range 50 {
 					if _, err := w.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
@@ -312,11 +312,13 @@ var _ = Describe("Webhooks", func() {
 func composite(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Parent struct {
-			Metadata struct{ Name string }
-			Spec     struct{ Settings map[string]string }
-		}
-		Children   map[string]map[string]any
-		Finalizing bool
+			Metadata metav1.ObjectMeta `json:"metadata"`
+			Spec     struct {
+				Settings map[string]string `json:"settings"`
+			} `json:"spec"`
+		} `json:"parent"`
+		Children   map[string]map[string]any `json:"children"`
+		Finalizing bool                      `json:"finalizing"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -171,22 +172,18 @@ func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message) 
 
 // identity is the same for requests that are the same.
 func (w *webhook) identity(q *external.Request) [sha256.Size]byte {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %q", q.URL, q.Service, q.Account, q.Headers, q.CABundle)
+	of := fmt.Sprintf("%q %q %q %q %q", q.URL, q.Service, q.Account, q.Headers, q.CABundle)
 	if q.Credential != nil {
-		fmt.Fprintf(h, " %q %q", q.Credential.Header, q.Credential.Value)
+		of += fmt.Sprintf(" %q %q", q.Credential.Header, q.Credential.Value)
 	}
-	h.Write(q.Body)
-	return [sha256.Size]byte(h.Sum(nil))
+	return sha256.Sum256(append([]byte(of), q.Body...))
 }
 
 // send sends a request. The last answer is used again where the webhook says by its ETag that it still holds.
 func (w *webhook) send(ctx context.Context, k *call, q *external.Request, last protocol.Kept) (protocol.Kept, error) {
 	if last.Tag != "" {
 		headers := map[string]string{headerNoMatch: last.Tag}
-		for name, text := range q.Headers {
-			headers[name] = text
-		}
+		maps.Copy(headers, q.Headers)
 		q.Headers, q.Expected = headers, append(q.Expected, http.StatusNotModified)
 	}
 	answer, err := k.Ports.Caller.Call(ctx, q)

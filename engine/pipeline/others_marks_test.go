@@ -40,6 +40,7 @@ func TestAnObjectOfOthersIsHeldWhereSomethingWouldBeLeftBehind(t *testing.T) {
 		"a namespace by a template":    {spec: "onReconcile: {configmaps: [{namespace: '{{ .metadata.name }}'}]}", held: true, marks: true},
 		"cluster-scoped children":      {spec: "onReconcile: {namespaces: [{name: '{{ .metadata.namespace }}-{{ .metadata.name }}'}]}", held: true, marks: true},
 		"children that stay":           {spec: "onReconcile: {configmaps: [{deletionPolicy: Orphan}]}", held: true, marks: true},
+		"providers":                    {spec: "providers: {cloud: [{id: a, bucket: {name: a}}]}", held: true, marks: true},
 		"patches of objects of others": {spec: "onReconcile: {patches: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, patch: {data: {a: b}}}]}", held: true, marks: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,6 +42,7 @@ type cloud struct {
 	// before and after are asked around each call, and may fail it.
 	before, after func(operation, name string) error
 	waiting       string
+	slow          bool     // a deletion takes more than one call
 	keys          []string // of the credentials that were sent
 	passwords     []provider.Secret
 }
@@ -168,6 +169,9 @@ func (c *cloud) Delete(_ context.Context, r *provider.Request) (bool, error) {
 	name, err := c.enter("delete", r)
 	if err != nil {
 		return false, err
+	}
+	if c.slow {
+		return false, nil
 	}
 	if b := c.buckets[name]; b != nil && b.owner == r.Owner.UID {
 		delete(c.buckets, name)
@@ -563,6 +567,30 @@ func TestCredentials(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(x.gone).To(gomega.BeTrue())
 	g.Expect(x.buckets).To(gomega.BeEmpty())
+}
+
+// A box that declares it no more holds the object until it is gone, and no longer.
+func TestAnObjectOfOthersIsHeldUntilWhatProvidersHaveMadeIsGone(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan, errs := othersBoxWith(t, x.registry(), ofDeployments, exposed+", onReconcile: {configmaps: [{}]}")
+	g.Expect(errs).To(gomega.BeEmpty())
+	x.stored = servedBy(plan.Box)
+	x.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationProviders: `[{"id":"a","provider":"cloud","kind":"bucket","identity":{"name":"a","region":"here"},"token":"t","deletionPolicy":"Delete"}]`})
+	x.buckets["a"] = &bucket{owner: string(x.stored.GetUID()), token: "t"}
+	x.slow = true
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).NotTo(gomega.BeEmpty())
+	g.Expect(x.taken()).To(gomega.Equal([]string{"delete a"}))
+	g.Expect(x.gone).To(gomega.BeFalse(), "our finalizer stays")
+
+	x.slow = false
+	x.clock.Step(time.Hour)
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.buckets).To(gomega.BeEmpty())
+	g.Expect(x.gone).To(gomega.BeTrue(), "our finalizer is taken off")
 }
 
 // A field that names a key of a Secret: the driver gets the value, with a version by which it knows another one.

@@ -152,8 +152,8 @@ providers:
 
 	It("are refused where the manager does not have them", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.box(ctx, `{providers: {libary: [{id: a, book: {name: a}}]}}`)
+		w.box(ctx, `{providers: {libraries: [{id: a, book: {name: a}}]}}`)
 		boxShows(ctx, w.id, v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonCompileFailed,
-			strings.TrimSpace(`this manager has no provider "libary" (it has library), did you mean "library"?; use the image orkestra-providers, or register it: docs/how-to/providers.md`))
+			strings.TrimSpace(`this manager has no provider "libraries" (it has library), did you mean "library"?; use the image orkestra-providers, or register it: docs/how-to/providers.md`))
 	})
 })

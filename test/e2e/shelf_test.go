@@ -67,7 +67,9 @@ func (s *shelf) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		delete(s.books, name)
 	default:
-		_ = json.NewEncoder(w).Encode(found) // the test fails where nothing comes
+		if err := json.NewEncoder(w).Encode(found); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
 	}
 }
 
@@ -148,7 +150,7 @@ func (library) send(ctx context.Context, r *provider.Request, method string, bod
 // Ensure implements provider.Driver.
 func (l library) Ensure(ctx context.Context, r *provider.Request) (*provider.Observed, error) {
 	seen, err := l.Observe(ctx, r)
-	if failure := new(provider.Error); err != nil && !(asFailure(err, failure) && failure.Class == provider.NotFound) || err == nil && len(seen.Differs) == 0 {
+	if failure := new(provider.Error); err != nil && (!asFailure(err, failure) || failure.Class != provider.NotFound) || err == nil && len(seen.Differs) == 0 {
 		return seen, err
 	}
 	created := err != nil

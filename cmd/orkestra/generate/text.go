@@ -97,7 +97,7 @@ func (c *code) registry(n *names) ([]byte, error) {
 	return text, nil
 }
 
-// imports imports a package of which the name is known.
+// imports gives the line that imports a package of which the name is known.
 func imports(location, name string) string {
 	if name == path.Base(location) {
 		return fmt.Sprintf("%q\n", location)

@@ -106,7 +106,7 @@ func composed(tb testing.TB, text string, q *CompositeRequest) (*hook.Outcome, e
 
 func TestWhatACompositeAnswerSays(t *testing.T) {
 	g := NewWithT(t)
-	q := &CompositeRequest{Parent: parsed(t, `{"status": {"old": 1, "own": 2, "observedGeneration": 3, "conditions": []}}`).(map[string]any)} //nolint:forcetypeassert // it is one
+	q := &CompositeRequest{Parent: parsed(t, `{"status": {"old": 1, "own": 2, "observedGeneration": 3, "conditions": []}}`).(map[string]any)}
 	out, err := composed(t, `{"anything": 1, "children": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "b", "namespace": "n"}}],
 		"status": {"new": true, "observedGeneration": 3, "conditions": [{"type": "Ready", "status": "False"}, {"type": "Mine", "status": "True", "lastTransitionTime": "x"}]},
 		"resyncAfterSeconds": 0.5}`, q)
@@ -152,9 +152,9 @@ func TestChildrenAreKeyedAsMetacontrollerDoes(t *testing.T) {
 	g := NewWithT(t)
 	o := Objects{}
 	o.Put(KindKey("v1", "Pod"), "", nil)
-	o.Add(parsed(t, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "namespace": "home"}}`).(map[string]any), "home")  //nolint:forcetypeassert // it is one
-	o.Add(parsed(t, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "namespace": "other"}}`).(map[string]any), "home") //nolint:forcetypeassert // it is one
-	o.Add(parsed(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}`).(map[string]any), "")                                       //nolint:forcetypeassert // it is one
+	o.Add(parsed(t, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "namespace": "home"}}`).(map[string]any), "home")
+	o.Add(parsed(t, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "namespace": "other"}}`).(map[string]any), "home")
+	o.Add(parsed(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}`).(map[string]any), "")
 	g.Expect(o).To(HaveLen(3))
 	g.Expect(o).To(And(HaveKeyWithValue("Pod.v1", BeEmpty()), HaveKeyWithValue("StatefulSet.apps/v1", And(HaveLen(2), HaveKey("a"), HaveKey("other/a"))), HaveKeyWithValue("Node.v1", HaveKey("n"))))
 	text, err := json.Marshal(o)

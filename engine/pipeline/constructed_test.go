@@ -141,7 +141,7 @@ func TestMistakesInBoxesWithConstructors(t *testing.T) {
 		byConstructor + `, apiTypes: {location: k8s.io/api/core/v1, object: ConfigMap, objectList: Some}`:               "the manager knows demo.example.com/v1 WebsiteList as k8s.io/api/core/v1.ConfigMapList",
 		byConstructor + `, apiTypes: {object: Secret}`:                                                                  "spec.apiTypes.location: Required",
 		`reconciler: {default: false, hooks: {location: example.com/op, function: Hooks}, constructor: ` + named + `}}`: "spec.reconciler.hooks: Forbidden: hooks run beside declarations",
-		byConstructor + `, crd: {apiVersion: v1, kind: ConfigMap}, selector: {matchLabels: {a: b}}`:                     "spec.reconciler.constructor: Forbidden: not supported yet for objects of others",
+		byConstructor + `, crd: {apiVersion: v1, kind: ConfigMap}, selector: {matchLabels: {a: b}}`:                     "spec.reconciler.constructor: Forbidden: crd.kind says that the box is not the operator of the kind",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			_, errs := Compile(boxOf(t, `{`+spec+`}`), Env{CRD: websites(t), Code: constructors(t)})

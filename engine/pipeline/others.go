@@ -58,7 +58,7 @@ func (c *compiler) othersKind() {
 		c.Fail(field.Forbidden(at.Child("crd", "kind"), fmt.Sprintf("a %s has no metadata.generation, so it can't be told which of its states has succeeded; remove rollback", kind.Kind)))
 	}
 	if constructed(&c.Spec) {
-		c.Fail(field.Forbidden(at.Child("reconciler", "constructor"), "not supported yet for objects of others"))
+		c.Fail(field.Forbidden(at.Child("reconciler", "constructor"), "crd.kind says that the box is not the operator of the kind, and the reconciler of a constructor is one, with finalizers and status of its own: serve a CRD by crd.name, or use hooks"))
 	}
 }
 

@@ -38,7 +38,7 @@ func run(types, out string) error {
 		if err := e.Encode(document); err != nil {
 			return fmt.Errorf("encoding %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(out, name), text.Bytes(), 0o644); err != nil { //nolint:gosec // documentation
+		if err := os.WriteFile(filepath.Join(out, name), text.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("writing: %w", err)
 		}
 	}

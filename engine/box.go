@@ -275,7 +275,8 @@ func (b *box) stop(over <-chan time.Time) {
 		case <-done:
 		case <-over:
 			b.log.Info("Workers are canceled: they did not finish in time")
-			b.quit()
+			b.setLate()
+			b.quit() // those that do not end even now are told of by overdue
 		}
 	})
 	b.working.Wait()

@@ -123,7 +123,7 @@ func TestBoxShapeLetsBoxesPass(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{
-		"{}", "{crd: {name: a.b}}",
+		"{}", "{crd: {name: a.b}}", "{onReconcile: {jobs: [{id: job}], ingresses: [{id: ingress}], networkpolicies: [{id: networkpolicy}]}}",
 		"{when: [{field: a, equals: 1, negate: true}, {cel: 'true'}], anyOf: [{field: a, operator: exists}, {field: a, operator: equals, value: 1, valueType: int}, {field: b, exists: true}]}",
 		"{onCreate: {configMaps: [{id: a}, {id: b, data: {a: b}}], Secrets: [{id: c, spec: {}}]}, onDelete: {jobs: [{id: a, image: b}]}, rollback: {onRollback: {jobs: [{id: a, image: b}]}}}",
 		"{onReconcile: {resources: [{id: x, manifest: {kind: A}, anything: 1}], deployments: [{whenFalse: Keep, when: [{field: a, exists: true}], readyWhen: [{cel: 'true'}]}]}}",
@@ -151,7 +151,7 @@ func TestBoxShapeRefuses(t *testing.T) {
 		"{mutation: {rules: [{field: a, default: 1, when: [{cel: 'a', value: 1}]}]}}":     "spec.mutation.rules[0].when[0].value: Forbidden: cel stands alone: write the comparison in it",
 		"{external: [{name: a}, {name: b, when: [{field: a}]}]}":                          "spec.external[1].when[0].operator: Required value: say how the field is compared",
 		"{onCreate: {secrets: [{readyWhen: [{field: a}]}]}}":                              "spec.onCreate.secrets[0].readyWhen[0].operator: Required value: say how the field is compared",
-		"{onReconcile: {jobs: [{id: job}]}}":                                              `spec.onReconcile.jobs[0].id: Invalid value: "job": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
+		"{onReconcile: {jobs: [{id: job}], configmaps: [{}, {id: deployment}]}}":          `spec.onReconcile.configmaps[1].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
 		"{onCreate: {jobs: [{id: a}]}, onReconcile: {configmaps: [{id: a}]}}":             "spec: Duplicate value: \"a\": two declarations have the same id; give each an `id` of its own",
 		"{onDelete: {jobs: [{id: a}, {id: b}, {id: a}]}}":                                 "spec: Duplicate value: \"a\": two declarations have the same id; give each an `id` of its own",
 		"{onDelete: {jobs: [{reconcile: true}]}}":                                         "spec.onDelete.jobs[0].reconcile: Forbidden: onDelete makes its objects once",

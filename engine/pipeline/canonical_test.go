@@ -55,6 +55,7 @@ var says = []string{"rollback", "rollback.trigger"}
 // needs are objects of which the API server refuses an empty one: it needs a field.
 var needs = []string{
 	"autoscale", "autoscale.conditions", "autoscale.do", "serviceAccountRef", "external.auth", "external.auth.secretRef", "external.caBundle", "crd", "admission",
+	"reconciler.hooks.webhook", "reconciler.hooks.webhook.service", "reconciler.hooks.webhook.auth", "reconciler.hooks.webhook.auth.secretRef", "reconciler.hooks.webhook.caBundle",
 }
 
 // bare are fields that are maps, though their type does not say so.

@@ -75,14 +75,14 @@ func (r *rights) selected() []string {
 	return r.plan.Selection.Namespaces()
 }
 
-// hookRules are the rights to read what code may ask for: objects of its kinds that it has not made, and Secrets, one by one. Whether it does is not
-// known. A cluster-scoped resource has no namespace to read Secrets from.
+// hookRules are the rights to read what code may ask for: objects of its kinds that it has not made, and for a Go function Secrets, one by one. Whether it
+// does is not known. A cluster-scoped resource has no namespace to read Secrets from.
 func (r *rights) hookRules(hook *declare.Declaration) {
 	served := r.selected()
 	for _, gvk := range hook.Kinds {
 		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: may(gvk.Group, r.Resource(gvk), watching...), Namespaces: served})
 	}
-	if r.Env.CRD.Namespaced {
+	if r.Env.CRD.Namespaced && r.Spec.Reconciler.Hooks.Webhook == nil { // what a webhook is sent of Secrets is listed, and has rules of its own
 		secrets := may(compile.SecretKind.Group, "secrets", verbGet)
 		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: secrets, Namespaces: served})
 	}

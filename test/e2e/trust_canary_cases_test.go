@@ -64,7 +64,7 @@ var misfits = map[string]misfit{
 	"port":      {"services", `port: "{{ VALUE }}", selector: {a: b}`},
 	"range":     {"services", `port: "{{ NUMBER }}", selector: {a: b}`},
 	"type":      {"resources", `manifest: {apiVersion: v1, kind: Service, metadata: {name: "{{ .metadata.name }}-type"}, spec: {type: "{{ VALUE }}", ports: [{port: 80}]}}`},
-	"structure": {"resources", `manifest: {apiVersion: v1, kind: Service, metadata: {name: "{{ .metadata.name }}-structure"}, spec: {ports: "{{ VALUE }}"}}`},
+	"structure": {"resources", `manifest: {apiVersion: v1, kind: Service, metadata: {name: "{{ .metadata.name }}-structure"}, spec: {ports: "{{ index (list (VALUE)) 0 }}"}}`},
 	"label":     {"configmaps", `labels: {a: "{{ VALUE }}"}`},
 	"key":       {"configmaps", `data: '{{ dict (VALUE) "x" }}'`},
 	"quantity":  {"deployments", `image: a, replicas: 0, resources: {limits: {cpu: "{{ VALUE }}"}}`},

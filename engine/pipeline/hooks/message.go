@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -84,6 +85,9 @@ func (w *webhook) message(k *call, secrets []sentValue) (*message, error) {
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it is put into words by who asked
 		}
+		if k.phase == hook.Reconcile && answer.Children == nil && answer.Wait == nil {
+			return nil, errors.New("the answer has no children, for want of which all would be deleted: say children: [] where there are to be none")
+		}
 		return answer.Say, nil
 	})
 }
@@ -107,6 +111,9 @@ func (w *webhook) composite(k *call, secrets []sentValue) (*message, error) {
 		answer, err := protocol.ReadComposite(body, uid)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it is put into words by who asked
+		}
+		if !q.Finalizing && answer.Children == nil && answer.Status == nil {
+			return nil, errors.New("the answer has neither children nor status, so that it is none: for want of children all would be deleted")
 		}
 		return func(c *hook.Cycle) error { return answer.Say(c, q, w.ownFields) }, nil
 	})

@@ -68,6 +68,9 @@ func (b *bucket) find(ctx context.Context) (ownership, error) {
 		}
 		return absent, err
 	}
+	if out.TagSet == nil {
+		return absent, &provider.Error{Class: provider.Transient, Operation: "GetBucketTagging", Message: "the answer has no TagSet, and is none of S3"}
+	}
 	for _, tag := range out.TagSet {
 		b.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 	}

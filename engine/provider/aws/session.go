@@ -37,7 +37,7 @@ func (s *services) config(ctx context.Context, r *provider.Request, region strin
 		return aws.Config{}, &provider.Error{Class: provider.Invalid, Operation: "Connect", Message: "the request has no HTTP client"}
 	}
 	config := aws.Config{
-		Region: region, HTTPClient: r.HTTP, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		Region: region, HTTPClient: answers{r.HTTP}, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		APIOptions:                 []func(*middleware.Stack) error{forgetEnvironment},
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	}

@@ -1,0 +1,64 @@
+package aws
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/orkspace/orkestra/engine/provider"
+)
+
+// answering is an HTTP client that always gives one answer.
+type answering struct {
+	status int
+	body   string
+}
+
+func (a answering) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a.status, Body: io.NopCloser(strings.NewReader(a.body))}, nil
+}
+
+// What somebody in between says is no answer of a service: one without a mark would say that a bucket is somebody else's, and it would stay for ever.
+func TestPagesAreNoAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		answering
+		refused bool
+	}{
+		"a login page":                  {http.MethodGet, answering{200, "\n<HTML><body>log in</body></html>"}, true},
+		"a page with a type":            {http.MethodPost, answering{200, "<!DOCTYPE html><html>"}, true},
+		"a long page":                   {http.MethodPut, answering{200, "<html>" + strings.Repeat("x", 10*sniffed)}, true},
+		"nothing, where one reads":      {http.MethodGet, answering{200, ""}, true},
+		"nothing, after a change":       {http.MethodPut, answering{200, ""}, false},
+		"no content":                    {http.MethodDelete, answering{204, ""}, false},
+		"a head":                        {http.MethodHead, answering{200, ""}, false},
+		"XML":                           {http.MethodGet, answering{200, "<?xml version='1.0'?><Tagging><TagSet/></Tagging>"}, false},
+		"long XML":                      {http.MethodGet, answering{200, "<Tagging>" + strings.Repeat("x", 10*sniffed)}, false},
+		"an error, which the SDK reads": {http.MethodGet, answering{404, "<html>"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), c.method, "https://s3.example.com", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := answers{c.answering}.Do(request)
+			if c.refused {
+				if !isClass(err, provider.Transient) || !strings.Contains(err.Error(), "none of this service") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			if err != nil || string(body) != c.body {
+				t.Errorf("got %q, %v: the whole answer is for the SDK", body, err)
+			}
+			if err := response.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

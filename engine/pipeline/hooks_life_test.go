@@ -554,6 +554,8 @@ func TestRightsOfAHook(t *testing.T) {
 	g.Expect(ruleTexts(everywhere.Required())).To(gomega.ContainElement("get secrets"), "a hook without kinds may read Secrets, too")
 	making := hooked(t, h, "resources: [{kind: Secret}]", `namespaces: {include: [team-a]}, serviceAccountRef: {namespace: team-a, name: shop}`)
 	g.Expect(ruleTexts(making.Required())).NotTo(gomega.ContainElement("get secrets in team-a"), "it is among the rights to make them")
+	elsewhere := webhooked(t, `url: "https://hooks.example.com"`, `namespaces: {include: [team-a]}, serviceAccountRef: {namespace: team-a, name: shop}`)
+	g.Expect(ruleTexts(elsewhere.Required())).NotTo(gomega.ContainElement(gomega.ContainSubstring("secrets")), "a webhook reads none, and is sent those that are listed")
 }
 
 // TestTheOverviewShowsChildrenOfAHook.

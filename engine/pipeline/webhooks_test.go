@@ -112,7 +112,7 @@ func TestAnAnswerThatWaitsIsAskedForAgain(t *testing.T) {
 		says  *protocol.Response
 		again time.Duration
 	}{
-		"after the time that it names": {&protocol.Response{RequeueAfter: "30s"}, 30 * time.Second},
+		"after the time that it names": {&protocol.Response{Children: []protocol.Child{}, RequeueAfter: "30s"}, 30 * time.Second},
 		"at the next resync":           {&protocol.Response{Wait: &protocol.Wait{Message: "the import runs"}}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,6 +228,13 @@ func TestAWebhookThatFailsLosesNothing(t *testing.T) {
 			v1alpha1.ReasonWebhookFailed, "the answer is no JSON object"},
 		"empty":       {func(*external.Request) (*external.Answer, error) { return &external.Answer{Status: 200}, nil }, Permanent, v1alpha1.ReasonWebhookFailed, "the answer is empty"},
 		"for another": {nil, Permanent, v1alpha1.ReasonWebhookFailed, "the answer is for another resource"},
+		"without children": {func(q *external.Request) (*external.Answer, error) {
+			asked := &protocol.Request{}
+			if err := json.Unmarshal(q.Body, asked); err != nil {
+				return nil, err
+			}
+			return answerOf(t, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "uid": asked.UID, "status": map[string]any{}}), nil
+		}, Permanent, v1alpha1.ReasonWebhookFailed, "the answer has no children"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -291,6 +298,16 @@ func TestTheStatusOfMetacontroller(t *testing.T) {
 	}
 	g.Expect(fields).To(gomega.Equal(map[string]any{"phase": "made", "replicas": nil, "message": "of the box"}))
 	g.Expect(fmt.Sprintf("%+v", res)).To(gomega.ContainSubstring("WebhookReady"))
+}
+
+// TestAnErrorIsNoAnswerOfMetacontroller: it would delete all children.
+func TestAnErrorIsNoAnswerOfMetacontroller(t *testing.T) {
+	g := gomega.NewWithT(t)
+	a := asking(t, nil)
+	composed(t, a, func(*protocol.CompositeRequest) map[string]any { return map[string]any{"error": "the database is down"} })
+	_, err := a.at(webhooked(t, `url: "https://hooks.example.com", protocol: Metacontroller`, ""), website(t, `{image: v1}`), 0)
+	expectStep(g, err, "hook", Permanent, v1alpha1.ReasonWebhookFailed)
+	g.Expect(err.Error()).To(gomega.ContainSubstring("the answer has neither children nor status"))
 }
 
 // TestAFinalizeHookTakesChildrenDownInItsOrder, and shows its status meanwhile.

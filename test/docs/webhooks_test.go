@@ -91,7 +91,7 @@ func same(t *testing.T, at string, of reflect.Type, all map[string]schema, s sch
 		for f := range of.Fields() {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			fields[name] = f.Type
-			if !strings.Contains(options, "omitempty") {
+			if !strings.Contains(options, "omit") {
 				required = append(required, name)
 			}
 		}

@@ -134,7 +134,8 @@ var _ = Describe("Webhooks", func() {
 			{"a kind outside resources", "the hook declares a v1/Service, and its resources are v1/ConfigMap", v1alpha1.ReasonInvalidChild,
 				answers(of(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "c"}}))},
 			{"another parent", `the answer is for another resource: its uid is "somebody"`, v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{UID: "somebody"})},
-			{"a status that the schema lacks", "status.nonsense: no such field in the CRD's schema", v1alpha1.ReasonTemplateError, answers(&protocol.Response{Status: map[string]any{"nonsense": 1}})},
+			{"a status that the schema lacks", "status.nonsense: no such field in the CRD's schema", v1alpha1.ReasonTemplateError, answers(&protocol.Response{Children: []protocol.Child{}, Status: map[string]any{"nonsense": 1}})},
+			{"no children", "the answer has no children", v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{Status: map[string]any{"url": "https://gone"}})},
 			{"a field that the protocol lacks", `unknown field "childs"`, v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, _ *http.Request) {
 				sends(w, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "childs": []any{}})
 			})},

@@ -71,7 +71,7 @@ type Response struct {
 	UID string `json:"uid"`
 	// Children that there should be. One that an earlier answer had, and that this one of the phase Reconcile does not have, is deleted. An answer of
 	// that phase that does not wait has them, and says [] where there are to be none. In the phase Delete there are none.
-	Children []Child `json:"children,omitempty"`
+	Children []Child `json:"children,omitzero"`
 	// Status holds fields of the resource's status: each is written as a whole, and null removes it. Others stay as they are.
 	Status map[string]any `json:"status,omitempty"`
 	// Conditions of the resource's status.

@@ -77,7 +77,7 @@ func fieldsOf(s *ast.StructType) ([]jsonField, error) {
 		if name == "" || f.Doc == nil {
 			return nil, fmt.Errorf("%s has no JSON tag, or no comment", f.Names[0])
 		}
-		out = append(out, jsonField{name: name, doc: sentence(f.Doc), required: !strings.Contains(options, "omitempty"), syntax: f.Type})
+		out = append(out, jsonField{name: name, doc: sentence(f.Doc), required: !strings.Contains(options, "omit"), syntax: f.Type})
 	}
 	return out, nil
 }

@@ -53,7 +53,7 @@ func (c *Code) timed(how Making) error {
 		select {
 		case <-returned:
 		case <-how.Clock.After(how.Limit):
-			how.Failed(fmt.Errorf("constructor %s has not returned within %s: nothing of this box is reconciled until it does, or the manager is restarted", c.config.Code.Name, how.Limit))
+			how.Failed(fmt.Errorf("constructor %s has not returned within %s: nothing of this box is reconciled, and it can't end or start anew, until it does, or the manager is restarted", c.config.Code.Name, how.Limit))
 		}
 	})
 	defer watching.Wait()

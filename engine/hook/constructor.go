@@ -57,6 +57,9 @@ func (r *Registry) Constructor(name string) Constructor {
 
 // constructorOf makes a Constructor of a function.
 func constructorOf(function any) (Constructor, error) {
+	if function == nil {
+		return nil, fmt.Errorf("%w; found nil", errNoReconciler)
+	}
 	f := reflect.ValueOf(function)
 	t := f.Type()
 	if t.Kind() != reflect.Func || t.IsVariadic() || t.NumOut() < 1 || t.NumOut() > 2 {

@@ -261,6 +261,7 @@ func TestConstructorsTakeWhatAnEnvironmentHas(t *testing.T) {
 	g.Expect(AddConstructor(r, "a.Err", func(Environment) (reconcile.Reconciler, error) { return nil, errors.New("no") })).To(Succeed())
 	g.Expect(AddConstructor(r, "a.Odd", func(string) *reconciler { return nil })).To(MatchError(ContainSubstring("found func(string)")))
 	g.Expect(AddConstructor(r, "a.None", func() error { return nil })).To(MatchError(ContainSubstring("wanted a function")))
+	g.Expect(AddConstructor(r, "a.Nil", nil)).To(MatchError(ContainSubstring("found nil")))
 	g.Expect(AddConstructor(r, "a.New", func() *reconciler { return nil })).To(MatchError(ContainSubstring("twice")))
 	made, err := r.Constructor("a.New")(Environment{})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -127,6 +127,7 @@ func TestMistakesInBoxesWithConstructors(t *testing.T) {
 	for spec, want := range map[string]string{
 		`reconciler: {default: false}`:                                                                                  "spec.reconciler.default: Invalid value: false: the declarations are replaced by a constructor, and the box names none",
 		`reconciler: {constructor: ` + named + `}}`:                                                                     "spec.reconciler.default: Invalid value: true: the reconciler of a constructor takes the place of the declarations: say default: false",
+		`reconciler: {default: false, constructor: {location: a, function: make}}`:                                      `spec.reconciler.constructor.function: Invalid value: "make": wanted the name of an exported Go function`,
 		`reconciler: {default: false, constructor: {location: a}}`:                                                      "spec.reconciler.constructor.function: Required",
 		`reconciler: {default: false, constructor: {function: A}}`:                                                      "spec.reconciler.constructor.location: Required",
 		`reconciler: {default: false, constructor: {location: example.com/op, function: Nw}}`:                           `the manager has no such function, did you mean "example.com/op.New"?; it has 1: orkestra manager --list-functions`,

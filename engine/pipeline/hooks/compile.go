@@ -51,6 +51,8 @@ func function(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) *hook.Fun
 		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the function"))
 	case in.Function == "":
 		b.Fail(field.Required(at.Child("function"), "say which function of the package gives the hooks"))
+	case !isFunction(in.Function):
+		b.Fail(notFunction(at, in.Function))
 	case b.Env.Code == nil:
 		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and the hook is not run", at.Child("function")))
 	default:
@@ -61,6 +63,13 @@ func function(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) *hook.Fun
 		b.Fail(unknown(at.Child("function"), name, b.Env.Code.HookNames()))
 	}
 	return nil
+}
+
+// isFunction says whether a name may be that of an exported Go function.
+func isFunction(name string) bool { return token.IsIdentifier(name) && token.IsExported(name) }
+
+func notFunction(at *field.Path, name string) *field.Error {
+	return field.Invalid(at.Child("function"), name, "wanted the name of an exported Go function, such as Database")
 }
 
 // unknown says that the manager has no function of a name.

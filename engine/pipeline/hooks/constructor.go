@@ -90,6 +90,8 @@ func constructorOf(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) hook
 		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the function"))
 	case in.Function == "":
 		b.Fail(field.Required(at.Child("function"), "say which function of the package makes the reconciler"))
+	case !isFunction(in.Function):
+		b.Fail(notFunction(at, in.Function))
 	case b.Env.Code == nil:
 		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and the reconciler is not run", at.Child("function")))
 	case b.Env.Code.Constructor(name) != nil:

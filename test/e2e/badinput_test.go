@@ -116,8 +116,8 @@ var badSpecs = map[string]mistake{
 		`{onReconcile: {configmaps: [{id: deployment, data: {a: b}}]}}`,
 		`spec.onReconcile.configmaps[0].id: Invalid value: "deployment": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`},
 	"id that is the name of the manifest's kind": {
-		`{onReconcile: {resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}}`,
-		`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[0]); give it another id, or none`},
+		`{onReconcile: {resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}, {id: other, manifest: {apiVersion: v1, kind: Pod, metadata: {name: b}}}]}}`,
+		`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onReconcile.resources[1]); give it another id, or none`},
 	"text of several actions for a list of the resource": {
 		`{mutation: {rules: [{field: spec.tags, default: "{{ .spec.image }}{{ .spec.image }}"}]}}`,
 		`spec.mutation.rules[0].default: Invalid value: "{{ .spec.image }}{{ .spec.image }}": wanted array, got a text; what is more than one action is a text, which is never read as YAML: ` +
@@ -359,7 +359,7 @@ var actedOn = slices.Concat([]string{
 	"spec.external[0].expectedStatus", "spec.external[0].cacheFor", "spec.external[0].onError",
 }, testFields("spec.when[0]", "spec.anyOf[0]", "spec.validation.rules[0]", "spec.status.readyWhen[0]"),
 	gateFields("spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]", "spec.external[0]"),
-	codeFields("spec.reconciler.hooks", "spec.reconciler.constructor"),
+	codeFields("spec.reconciler.hooks", "spec.reconciler.constructor"), webhookFields("spec.reconciler.hooks.webhook"),
 	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete", "spec.rollback.onRollback"))
 
 // testFields are the fields of a test.
@@ -409,6 +409,18 @@ func codeFields(at ...string) (out []string) {
 		for _, name := range []string{"location", "function", "alias", "args", "resources[0].apiVersion", "resources[0].kind"} {
 			out = append(out, path+"."+name)
 		}
+	}
+	return out
+}
+
+// webhookFields are the fields of a webhook.
+func webhookFields(at string) (out []string) {
+	for _, name := range []string{
+		"url", "service.name", "service.namespace", "service.port", "service.scheme", "path", "finalizePath", "protocol", "phases",
+		"caBundle.name", "caBundle.namespace", "caBundle.key", "headers", "auth.type", "auth.header", "auth.secretRef.name", "auth.secretRef.namespace",
+		"auth.secretRef.key", "secrets[0].name", "secrets[0].namespace", "secrets[0].key", "timeout", "retries", "resyncAfter",
+	} {
+		out = append(out, at+"."+name)
 	}
 	return out
 }

@@ -275,8 +275,7 @@ func (b *box) stop(over <-chan time.Time) {
 		case <-done:
 		case <-over:
 			b.log.Info("Workers are canceled: they did not finish in time")
-			b.setLate()
-			b.quit() // those that do not end even now are told of by overdue
+			b.quit()
 		}
 	})
 	b.working.Wait()

@@ -56,7 +56,6 @@ type progress struct {
 	mu      sync.Mutex
 	started time.Time // when the workers started; zero: they do not run. Guarded by mu
 	problem problem   // why the box can't start. Guarded by mu
-	late    bool      // the time is over in which the workers were to end. Guarded by mu
 }
 
 // problem is why a box can't start; the zero value: it can.
@@ -85,19 +84,6 @@ func (p *progress) startState() (time.Time, problem) {
 	return p.started, p.problem
 }
 
-// setLate notes that the time is over in which the workers were to end.
-func (p *progress) setLate() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.late = true
-}
-
-func (p *progress) isLate() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.late
-}
-
 func (p *progress) running() bool {
 	started, _ := p.startState()
 	return !started.IsZero()
@@ -120,9 +106,6 @@ func (b *box) report() health.Report {
 		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
 		r.Workers = clamp(b.pool.Workers())
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
-		if b.isLate() {
-			r.Stuck = b.overdue.Ending()
-		}
 	}
 	if holding := b.owners.Held(true); len(holding) > 0 {
 		r.Leaving = fmt.Sprintf("%d that left the selection are let go, the first is %s", len(holding), strings.TrimPrefix(holding[0].String(), "/"))

@@ -304,7 +304,9 @@ func TestTheStatusOfMetacontroller(t *testing.T) {
 func TestAnErrorIsNoAnswerOfMetacontroller(t *testing.T) {
 	g := gomega.NewWithT(t)
 	a := asking(t, nil)
-	composed(t, a, func(*protocol.CompositeRequest) map[string]any { return map[string]any{"error": "the database is down"} })
+	composed(t, a, func(*protocol.CompositeRequest) map[string]any {
+		return map[string]any{"error": "the database is down"}
+	})
 	_, err := a.at(webhooked(t, `url: "https://hooks.example.com", protocol: Metacontroller`, ""), website(t, `{image: v1}`), 0)
 	expectStep(g, err, "hook", Permanent, v1alpha1.ReasonWebhookFailed)
 	g.Expect(err.Error()).To(gomega.ContainSubstring("the answer has neither children nor status"))

@@ -74,15 +74,6 @@ func (o *Overdue) Stuck(workers int, deadline time.Duration) string {
 		"until they do, or the manager is restarted", workers, deadline, o.names())
 }
 
-// Ending says why a box does not end, or does not start anew, although the time that its workers had is over. Empty: nothing holds it.
-func (o *Overdue) Ending() string {
-	if o.Count() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the box is to end, or to start anew after a change, and waits for reconciles that do not end: %s; nothing of this box is reconciled "+
-		"until they do, or the manager is restarted", o.names())
-}
-
 // maxOverdueNames is how many resources a message names.
 const maxOverdueNames = 3
 

@@ -235,40 +235,6 @@ var _ = Describe("Hooks", func() {
 		}).WithContext(ctx).Should(Succeed(), "the other box works")
 	})
 
-	It("that do not come back are named where their box is to start anew", func(ctx context.Context) {
-		w := newWorld(ctx)
-		h, back := &hooks{}, make(chan struct{})
-		h.does(func(_ context.Context, c *hook.Call[*Website]) error {
-			if c.Resource.Spec.Image == "hangs" {
-				<-back // it ignores its context
-			}
-			return nil
-		})
-		replaceManager(func(s *settings) {
-			s.orkestra.Code = h.registry(w)
-			s.orkestra.ShutdownTimeout = time.Second
-		})
-		release := sync.OnceFunc(func() { close(back) })
-		DeferCleanup(release)
-		w.running(ctx, w.box(ctx, hooked(", workers: 3")))
-		w.website(ctx, "shop", `{image: hangs}`)
-		w.website(ctx, "other", `{image: a}`)
-		Eventually(func(g Gomega) {
-			g.Expect(condition(w.get(ctx, g, "other"), "Ready").Status).To(Equal(metav1.ConditionTrue))
-		}).WithContext(ctx).Should(Succeed())
-		w.box(ctx, hooked(", workers: 3, namespaces: {include: ["+w.namespace+"]}"))
-		Eventually(func(g Gomega) {
-			ready := boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady)
-			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonStuck))
-			g.Expect(ready.Message).To(ContainSubstring(w.namespace + "/shop"))
-		}).WithContext(ctx).Should(Succeed())
-		release()
-		Eventually(func(g Gomega) {
-			g.Expect(boxCondition(getBox(ctx, g, w.id), v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
-			g.Expect(condition(w.get(ctx, g, "shop"), "Ready").Status).To(Equal(metav1.ConditionTrue))
-		}).WithContext(ctx).Should(Succeed())
-	})
-
 	It("that are not pure are called again without a change, and OnUpdate once for an edit, across a restart", func(ctx context.Context) {
 		w := newWorld(ctx)
 		h := &hooks{}

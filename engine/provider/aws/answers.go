@@ -39,7 +39,7 @@ func (a answers) Do(r *http.Request) (*http.Response, error) {
 		why = "is empty"
 	}
 	if why != "" {
-		_ = response.Body.Close() //nolint:errcheck // nothing of it is used
+		_ = response.Body.Close() // nothing of it is used
 		return nil, &provider.Error{Class: provider.Transient, Operation: "Answer",
 			Message: fmt.Sprintf("the answer has the HTTP status %d and %s, and is none of this service: look for a proxy in between", response.StatusCode, why)}
 	}

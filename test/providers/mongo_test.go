@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -242,13 +243,21 @@ func TestThingsOfMongoDBOfSomebodyElse(t *testing.T) {
 	if err := root.Database("bare").RunCommand(t.Context(), bson.D{{Key: "createUser", Value: "theirs"}, {Key: "pwd", Value: "x"}, {Key: "roles", Value: bson.A{}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for kind, l := range map[string]*life{"database": databaseOf(s.dial, "owned", nil), "collection": collectionOf(s.dial, "owned", "theirs", nil), "user": userOf(s.dial, "owned", "theirs", nil)} {
-		l.request.Owner = provider.Owner{Box: "b", UID: "other-" + kind, Name: "n"}
+	// The database comes first: with a collection in it, it would be there already, without an owner.
+	for i, l := range []*life{databaseOf(s.dial, "owned", nil), collectionOf(s.dial, "owned", "theirs", nil), userOf(s.dial, "owned", "theirs", nil)} {
+		l.request.Owner = provider.Owner{Box: "b", UID: fmt.Sprintf("other-%d", i), Name: "n"}
 		l.must(t)
 	}
 	for database, reason := range map[string]string{"bare": "is there already, and has no owner: declare another name, or adopt: IfUnowned", "owned": "belongs to n of the box b: declare another name"} {
-		for kind, l := range map[string]*life{"database": databaseOf(s.dial, database, nil), "collection": collectionOf(s.dial, database, "theirs", nil), "user": userOf(s.dial, database, "theirs", nil)} {
-			t.Run(kind+" "+database, func(t *testing.T) {
+		// In this order: what is adopted of a database makes it one that is in use.
+		for _, of := range []struct {
+			kind string
+			*life
+		}{
+			{"database", databaseOf(s.dial, database, nil)}, {"collection", collectionOf(s.dial, database, "theirs", nil)}, {"user", userOf(s.dial, database, "theirs", nil)},
+		} {
+			t.Run(of.kind+" "+database, func(t *testing.T) {
+				l := of.life
 				l.request.Noted = map[string]string{"forceDestroy": "true"}
 				if _, err := l.observe(t); classOf(err) != provider.NotOwned || !strings.HasSuffix(err.Error(), reason) {
 					t.Errorf("Observe gives %v", err)

@@ -33,7 +33,7 @@ var _ = Describe("The commonest mistakes of a box", func() {
 			"{onReconcile: {configmaps: [{once: true, reconcile: true}]}}":        "once and reconcile: true contradict each other",
 			"{dependsOn: [{name: " + w.id + "}]}":                                 "a box can't depend on itself",
 			"{rollBackOnError: true, rollback: {}}":                               "two ways back",
-			"{onReconcile: {jobs: [{id: job, image: a}]}}":                        "the name of a kind can't be an id",
+			"{onReconcile: {jobs: [{id: deployment, image: a}]}}":                 "the name of a kind can't be an id",
 			"{onReconcile: {configmaps: [{whenFalse: Keep}]}}":                    "there is no gate that could be false",
 			"{status: {fields: [{path: a, value: b, anyOf: [{field: spec.a}]}]}}": "spec.status.fields[0].anyOf[0].operator",
 		} {

@@ -71,29 +71,42 @@ func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path)
 }
 
 // Yields says what strings give when they are rendered. A path has a type, where the scope of the string knows a schema of it; nil: none is known.
-// That of a path of the spec says nothing where the box changes the spec before it is read.
+// That of a path of the spec says nothing where the box changes the spec before it is read. A string is looked at once, because a field is asked
+// for several times: for its type, its form and its hints. What is returned must not be used by two goroutines at a time.
 func Yields(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec) func(string) shape.Yield {
+	known := map[string]shape.Yield{}
 	return func(text string) shape.Yield {
-		switch {
-		case !expr.IsTemplate(text):
+		if !expr.IsTemplate(text) {
 			return shape.Literal
-		case expr.GivesText(text):
-			return shape.Text
-		case scope == nil:
-			return shape.Anything
 		}
-		t, err := scope.Compile(text)
-		if err != nil {
-			return shape.Anything // which is reported where it is compiled
+		yield, looked := known[text]
+		if !looked {
+			yield = yieldOf(scope, spec, text)
+			known[text] = yield
 		}
-		path, single := t.Path()
-		if !single || path[0] == RootSpec && (spec.Normalize != nil || spec.Mutation != nil) {
-			return shape.Anything
-		}
-		node, err := scope.SchemaAt(path)
-		if err != nil || node == nil {
-			return shape.Anything
-		}
-		return shape.YieldOf(node.Type)
+		return yield
 	}
+}
+
+// yieldOf says what a template gives.
+func yieldOf(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) shape.Yield {
+	switch {
+	case expr.GivesText(text):
+		return shape.Text
+	case scope == nil:
+		return shape.Anything
+	}
+	t, err := scope.Compile(text)
+	if err != nil {
+		return shape.Anything // which is reported where it is compiled
+	}
+	path, single := t.Path()
+	if !single || path[0] == RootSpec && (spec.Normalize != nil || spec.Mutation != nil) {
+		return shape.Anything
+	}
+	node, err := scope.SchemaAt(path)
+	if err != nil || node == nil {
+		return shape.Anything
+	}
+	return shape.YieldOf(node.Type)
 }

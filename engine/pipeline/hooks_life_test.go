@@ -20,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 )
 
 type untyped = hook.Hooks[*unstructured.Unstructured]
@@ -566,7 +567,7 @@ func TestTheOverviewShowsChildrenOfAHook(t *testing.T) {
 	r, err := p.run(plan, website(t, `{image: v1}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil)
-	at := slices.IndexFunc(all, func(s DeclarationStatus) bool { return s.Declaration == "hook#main" })
+	at := slices.IndexFunc(all, func(s overview.Status) bool { return s.Declaration == "hook#main" })
 	g.Expect(at).To(gomega.BeNumerically(">=", 0))
 	g.Expect(all[at].Group + " " + string(all[at].State) + " " + all[at].Path).To(gomega.Equal("hook Ready spec.reconciler.hooks"))
 }

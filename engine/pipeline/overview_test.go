@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // rows gives what an overview says, one line for each declaration.
-func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]Hidden) []string {
+func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]overview.Hidden) []string {
 	t.Helper()
 	plan, all := planOf(t, box), p.ports()
 	all.Applier, all.Marker, all.Caller = nil, nil, nil // an overview only reads
@@ -41,7 +42,7 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		box, spec string
 		mark      map[string]string // annotations of the resource
 		world     func(*ports)
-		hidden    map[schema.GroupVersionKind]Hidden
+		hidden    map[schema.GroupVersionKind]overview.Hidden
 		want      []string
 	}{
 		"a child that is well, and one that is missing": {
@@ -143,13 +144,13 @@ func TestOverviewSaysHowEachDeclarationStands(t *testing.T) {
 		},
 		"a kind whose objects may not be read": {
 			box:    `onReconcile: {configmaps: [{name: a, when: [{field: children.deployment.status.readyReplicas, greaterThanOrEqual: 1}]}], deployments: [{image: a}]}`,
-			hidden: map[schema.GroupVersionKind]Hidden{deploymentKind: {Why: "no right"}},
+			hidden: map[schema.GroupVersionKind]overview.Hidden{deploymentKind: {Why: "no right"}},
 			want:   []string{`configmaps/a  Unknown: depends on children of kind Deployment: no right`, `deployments  Unknown: no right`},
 		},
 		"a kind whose objects may not be read in another namespace": {
 			box:    `onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: other}, {id: far, name: z, namespace: far}, {id: late, name: w, when: [{field: children.far.data.a, exists: true}]}]}`,
 			world:  func(p *ports) { p.put(configMapKind, "x", "a", ready) },
-			hidden: map[schema.GroupVersionKind]Hidden{configMapKind: {Why: "no right", In: []string{"far"}}},
+			hidden: map[schema.GroupVersionKind]overview.Hidden{configMapKind: {Why: "no right", In: []string{"far"}}},
 			want: []string{"a x Ready: ", `b  Missing: nothing keeps it from being made, and there is no ConfigMap "other"`, "far  Unknown: no right",
 				"late  Unknown: depends on children of kind ConfigMap: no right"},
 		},
@@ -191,7 +192,7 @@ func TestOverviewOfWhatCouldNotBeRead(t *testing.T) {
 			p.Unread = "could not be read: no right"
 			all := plan.Overview(t.Context(), plan.NewRun(website(t, ""), now, p), nil)
 			gomega.NewWithT(t).Expect(all).To(gomega.ConsistOf(gomega.And(
-				gomega.HaveField("State", StateUnknown), gomega.HaveField("Reason", "depends on cross.db, which could not be read: no right"))))
+				gomega.HaveField("State", overview.StateUnknown), gomega.HaveField("Reason", "depends on cross.db, which could not be read: no right"))))
 		})
 	}
 }
@@ -214,9 +215,9 @@ func TestOverviewTellsTheGate(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `onReconcile: {configmaps: [{when: [{field: spec.replicas, greaterThan: 3}]}], serviceaccounts: [{}]}`)
 	all := plan.Overview(t.Context(), plan.NewRun(website(t, `{replicas: 2}`), now, newPorts().ports()), nil)
-	at := slices.IndexFunc(all, func(s DeclarationStatus) bool { return s.Kind == configMapKind })
-	g.Expect(all[at].Gate).To(gomega.Equal(GateStatus{Known: true, Field: "spec.replicas", Wanted: "more than 3", Actual: "2"}))
+	at := slices.IndexFunc(all, func(s overview.Status) bool { return s.Kind == configMapKind })
+	g.Expect(all[at].Gate).To(gomega.Equal(overview.Gate{Known: true, Field: "spec.replicas", Wanted: "more than 3", Actual: "2"}))
 	g.Expect(all[at].Path).To(gomega.Equal("spec.onReconcile.configmaps[0]"))
 	g.Expect(all[at].Group).To(gomega.Equal(stage.StepOnReconcile))
-	g.Expect(all[1-at].Gate).To(gomega.Equal(GateStatus{Open: true, Known: true}))
+	g.Expect(all[1-at].Gate).To(gomega.Equal(overview.Gate{Open: true, Known: true}))
 }

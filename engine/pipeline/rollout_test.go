@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 )
 
 // rolled is a box of ConfigMaps that are current when their phase is up, changed in turn.
@@ -217,7 +218,7 @@ func TestTheOverviewSaysWhatItemsWaitFor(t *testing.T) {
 	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b]}`))
 	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil)
 	g.Expect(all).To(gomega.HaveLen(2))
-	g.Expect(all[1].State).To(gomega.Equal(StateWaiting))
+	g.Expect(all[1].State).To(gomega.Equal(overview.StateWaiting))
 	g.Expect(all[1].Reason).To(gomega.HavePrefix(`it waits for ConfigMap "a": object.metadata.annotations.phase`))
 }
 

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/deletion"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
@@ -40,6 +42,22 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 		}
 	}
 	return deletion.Lighten(ctx, r.Cycle)
+}
+
+// Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: of the stages, those run that
+// what declarations read depends on, and nothing is rendered, called or written.
+func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]overview.Hidden) []overview.Status {
+	for _, s := range p.stages {
+		switch s.Name() {
+		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
+		default:
+			continue
+		}
+		if _, err := s.Run(ctx, r); err != nil {
+			return overview.Of(ctx, r.Cycle, stage.Classify(s.Name(), err), hidden)
+		}
+	}
+	return overview.Of(ctx, r.Cycle, nil, hidden)
 }
 
 // Undo deletes what providers have made for the resource of a run whose box goes, and says whether nothing is left to do.

@@ -141,7 +141,7 @@ func TestMakeRunTakesFlags(t *testing.T) {
 
 // TestStates checks that every state that orkestra status shows is explained.
 func TestStates(t *testing.T) {
-	want := constants(t, "engine/pipeline/overview.go", func(name string) bool { return strings.HasPrefix(name, "State") })
+	want := constants(t, "engine/pipeline/overview/overview.go", func(name string) bool { return strings.HasPrefix(name, "State") })
 	if len(want) < 11 {
 		t.Fatalf("found only %d states", len(want))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/hooks"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -45,7 +46,7 @@ func (i *Inspector) constructed(ctx context.Context, res *Resource, code *hooks.
 func controlled(child *unstructured.Unstructured) Declaration {
 	created := child.GetCreationTimestamp()
 	d := Declaration{
-		Declaration: pipeline.StepConstructor, APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Name: child.GetName(), Created: &created, State: pipeline.StateReady, child: child,
+		Declaration: pipeline.StepConstructor, APIVersion: child.GetAPIVersion(), Kind: child.GetKind(), Name: child.GetName(), Created: &created, State: overview.StateReady, child: child,
 	}
 	words := &declare.Declaration{}
 	words.Quoted = true
@@ -53,11 +54,11 @@ func controlled(child *unstructured.Unstructured) Declaration {
 	d.Reason = why
 	switch {
 	case child.GetDeletionTimestamp() != nil:
-		d.State = pipeline.StateTerminating
+		d.State = overview.StateTerminating
 	case weight == stage.ChildFailed && why != "":
-		d.State = pipeline.StateFailed
+		d.State = overview.StateFailed
 	case why != "":
-		d.State = pipeline.StateProgressing
+		d.State = overview.StateProgressing
 	}
 	return d
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
@@ -242,8 +242,8 @@ func TestChildrenInANamespaceThatMayNotBeRead(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	r, err := i.Resource(t.Context(), target)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "token"), HaveField("Name", "flowers-token"), HaveField("State", pipeline.StateReady))))
-	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "tls"), HaveField("State", pipeline.StateOff))))
+	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "token"), HaveField("Name", "flowers-token"), HaveField("State", overview.StateReady))))
+	g.Expect(r.Declarations).To(ContainElement(And(HaveField("Declaration", "tls"), HaveField("State", overview.StateOff))))
 	g.Expect(r.Notes).To(ConsistOf(`Children of kind Secret in namespace "team-b" are not known: no right`))
 }
 

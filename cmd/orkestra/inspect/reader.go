@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/rollback"
 )
 
@@ -31,7 +32,7 @@ type reader struct {
 	resource *unstructured.Unstructured
 	owned    map[schema.GroupVersionKind][]*unstructured.Unstructured
 	// hidden has the kinds whose children could not all be read, and why.
-	hidden map[schema.GroupVersionKind]pipeline.Hidden
+	hidden map[schema.GroupVersionKind]overview.Hidden
 	// notes say the same in sentences for the answer.
 	notes []string
 	// refused is the first error of reading an object that is not a child, such as one of cross.
@@ -42,7 +43,7 @@ type reader struct {
 func (i *Inspector) newReader(ctx context.Context, plan *pipeline.Plan, resource *unstructured.Unstructured) *reader {
 	r := &reader{
 		Inspector: i, ctx: ctx, plan: plan, resource: resource,
-		owned: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, hidden: map[schema.GroupVersionKind]pipeline.Hidden{},
+		owned: map[schema.GroupVersionKind][]*unstructured.Unstructured{}, hidden: map[schema.GroupVersionKind]overview.Hidden{},
 	}
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(resource.GetUID())})
 	for _, kind := range plan.ChildKinds {
@@ -74,7 +75,7 @@ func (r *reader) hide(kind schema.GroupVersionKind, in []string, err error) {
 		}
 		where = " in namespace " + strings.Join(quoted, ", ")
 	}
-	r.hidden[kind] = pipeline.Hidden{Why: why + where, In: in}
+	r.hidden[kind] = overview.Hidden{Why: why + where, In: in}
 	r.notes = append(r.notes, fmt.Sprintf("Children of kind %s%s are not known: %s", kind.Kind, where, oneLine(message(err))))
 }
 
@@ -177,7 +178,7 @@ func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.Dep
 
 // overview says how the declarations stand. Where an object that the box reads could not be read, it runs once more, and says of everything
 // that was not found that it could not be read: whether it is there is not known.
-func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []pipeline.DeclarationStatus {
+func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []overview.Status {
 	ports := pipeline.Ports{Inventory: r, Kinds: r, Observer: r}
 	all := r.plan.Overview(r.ctx, run(ports), r.hidden)
 	if r.refused == nil {

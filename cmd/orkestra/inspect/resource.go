@@ -18,7 +18,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -62,7 +62,7 @@ type Declaration struct {
 	// Created is when the child was made.
 	Created *metav1.Time `json:"created,omitempty"`
 	// State in one word, and Reason on one line.
-	State  pipeline.State `json:"state"`
+	State  overview.State `json:"state"`
 	Reason string         `json:"reason,omitempty"`
 	// Gate is what the conditions say.
 	Gate Gate `json:"gate"`
@@ -188,7 +188,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	return res, nil
 }
 
-func declarationOf(s pipeline.DeclarationStatus) Declaration {
+func declarationOf(s overview.Status) Declaration {
 	apiVersion, kind := s.Kind.ToAPIVersionAndKind()
 	d := Declaration{
 		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child,

@@ -22,7 +22,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
-	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
 )
 
 const kindBox = "OperatorBox"
@@ -125,11 +125,11 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node {
 	n := &node{Kind: d.Kind, Name: d.Name, Declaration: d.Declaration, Status: string(d.State), Ready: no, Created: d.Created}
 	switch d.State {
-	case pipeline.StateReady, pipeline.StateCompleted:
+	case overview.StateReady, overview.StateCompleted:
 		n.Ready = yes
-	case pipeline.StateUnknown:
+	case overview.StateUnknown:
 		n.Ready = unknown
-	case pipeline.StateOff, pipeline.StateUndeclared:
+	case overview.StateOff, overview.StateUndeclared:
 		n.Ready = none
 	default:
 	}

@@ -38,7 +38,6 @@ var exceptions = []exception{
 	{"lines of engine/apply", 2700, "patches of objects of others are sent by the same client, and are read, compared and forced as children are"},
 	{"lines of engine/pipeline/children", 2800, "the turns of a rollout part pending writes, and stand beside them; so does what code says"},
 	{"lines of engine/pipeline/declare", 2700, "the declaration whose objects code says, and those of providers, are compiled as the others are; so are the kinds that code lists"},
-	{"lines of engine/pipeline", 2630, "it puts all rooms together, and hooks, constructors and providers are three more"},
 }
 
 // judge says what is beyond its limit.

@@ -1,4 +1,4 @@
-package pipeline
+package overview
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 const leftAlone = "it is left as it is"
 
 // children adds an instance whose children stay as they are while it may not act. What becomes of them is not known while the gate is not.
-func (o *overview) children(ctx context.Context, in children.Instance, gate GateStatus, state State, reason string) {
+func (o *overview) children(ctx context.Context, in children.Instance, gate Gate, state State, reason string) {
 	fate := leftAlone
 	if state == StateUnknown {
 		fate = ""
@@ -28,19 +28,19 @@ func (o *overview) children(ctx context.Context, in children.Instance, gate Gate
 
 // add adds an instance with each child that it has; where it has none, with a state and a reason. What closes a gate is the reason of
 // a child that is well, with what becomes of the child.
-func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatus, state State, reason, fate string) {
-	s := DeclarationStatus{Declaration: in.Label(ctx, o.run.Cycle), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
+func (o *overview) add(ctx context.Context, in children.Instance, gate Gate, state State, reason, fate string) {
+	s := Status{Declaration: in.Label(ctx, o.c), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
 	if why := o.unreadable(in.Declaration); why != "" {
 		s.State, s.Reason = StateUnknown, why
 	}
-	all := o.run.Living.Find(in)
+	all := o.c.Living.Find(in)
 	if len(all) == 0 {
 		o.out = append(o.out, s)
 		return
 	}
 	for _, child := range all {
 		o.shown[child] = true
-		s.Child, s.Name, s.Kind = child, o.run.ChildName(child), child.GroupVersionKind()
+		s.Child, s.Name, s.Kind = child, o.c.ChildName(child), child.GroupVersionKind()
 		s.State, s.Reason = o.stateOf(ctx, in.Declaration, child)
 		if s.Reason == "" && !gate.Open {
 			s.Reason = strings.TrimSuffix(reason+"; "+fate, "; ")
@@ -51,7 +51,7 @@ func (o *overview) add(ctx context.Context, in children.Instance, gate GateStatu
 
 // stateOf says how a child is.
 func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) (State, string) {
-	of, why, err := o.run.Living.StateOf(ctx, d, child, o.items)
+	of, why, err := o.c.Living.StateOf(ctx, d, child, o.items)
 	switch {
 	case err != nil:
 		return StateError, stage.OneLine(err.Error())
@@ -70,9 +70,9 @@ func (o *overview) stateOf(ctx context.Context, d *declare.Declaration, child *u
 
 // coded adds a child that a hook has made. Whether it would declare it now is known to the hook alone.
 func (o *overview) coded(ctx context.Context, d *declare.Declaration, child *unstructured.Unstructured) {
-	s := DeclarationStatus{
-		Declaration: children.IDOf(child), Group: stage.StepHook, Path: d.Where, Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child,
-		Gate: GateStatus{Open: true, Known: true},
+	s := Status{
+		Declaration: children.IDOf(child), Group: stage.StepHook, Path: d.Where, Kind: child.GroupVersionKind(), Name: o.c.ChildName(child), Child: child,
+		Gate: Gate{Open: true, Known: true},
 	}
 	s.State, s.Reason = o.stateOf(ctx, d, child)
 	o.out = append(o.out, s)
@@ -80,23 +80,23 @@ func (o *overview) coded(ctx context.Context, d *declare.Declaration, child *uns
 
 // stray adds a child that no declaration stands for: that of a declaration or an item that is gone, or of a resource that is being deleted.
 func (o *overview) stray(ctx context.Context, child *unstructured.Unstructured, going bool) {
-	s := DeclarationStatus{
-		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.run.ChildName(child), Child: child, State: StateUndeclared, Gate: GateStatus{Known: true},
+	s := Status{
+		Declaration: children.IDOf(child), Kind: child.GroupVersionKind(), Name: o.c.ChildName(child), Child: child, State: StateUndeclared, Gate: Gate{Known: true},
 	}
-	d := o.run.Declared.Named(children.IDOf(child))
+	d := o.c.Declared.Named(children.IDOf(child))
 	if d != nil { // the id of an item may hold templates
-		s.Declaration = children.InstanceOf(d).Label(ctx, o.run.Cycle) + strings.TrimPrefix(children.IDOf(child), d.ID)
+		s.Declaration = children.InstanceOf(d).Label(ctx, o.c) + strings.TrimPrefix(children.IDOf(child), d.ID)
 		s.Group, s.Path = string(d.Phase), d.Where
 	}
 	box := child.GetLabels()[v1alpha1.LabelBox]
 	switch {
 	case child.GetDeletionTimestamp() != nil:
 		s.State, s.Reason = StateTerminating, strings.TrimPrefix(settle.HeldBy(child), "; ")
-	case !going && o.run.Declared.Of(children.IDOf(child)) != nil:
+	case !going && o.c.Declared.Of(children.IDOf(child)) != nil:
 		s.Reason = "no item of " + d.Loop.Written() + " stands for it"
 	case d != nil:
 		s.State, s.Reason = o.stateOf(ctx, d, child)
-	case box != o.run.Plan.Box:
+	case box != o.c.Plan.Box:
 		s.Reason = fmt.Sprintf("made by the box %q, and kept", box)
 	default:
 		s.Reason = "no declaration stands for it"

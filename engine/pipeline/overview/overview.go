@@ -1,4 +1,6 @@
-package pipeline
+// Package overview says how each declaration of a box stands for one resource, without a manager: it asks the gates, and looks at what lives. It
+// renders, calls and writes nothing.
+package overview
 
 import (
 	"cmp"
@@ -38,9 +40,9 @@ const (
 	StateUndeclared  State = "Undeclared"  // no declaration stands for the child any more
 )
 
-// DeclarationStatus is how a declaration stands for one resource, or what it stands for with one item of its forEach. A declaration whose
+// Status is how a declaration stands for one resource, or what it stands for with one item of its forEach. A declaration whose
 // name has changed may have two children, and gives two.
-type DeclarationStatus struct {
+type Status struct {
 	// Declaration names it as messages do, such as deployments/web.
 	Declaration string
 	// Group is the resource group that it is in, such as onReconcile; empty for a child of no declaration.
@@ -58,11 +60,11 @@ type DeclarationStatus struct {
 	// Reason says why, on one line; empty where there is nothing to say.
 	Reason string
 	// Gate is what its conditions say.
-	Gate GateStatus
+	Gate Gate
 }
 
-// GateStatus is what the conditions of a declaration say.
-type GateStatus struct {
+// Gate is what the conditions of a declaration say.
+type Gate struct {
 	// Open says that the declaration may act. A declaration without conditions has an open gate.
 	Open bool
 	// Known says whether the conditions could be evaluated.
@@ -79,30 +81,19 @@ type Hidden struct {
 	In []string
 }
 
-// Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: what the
-// conditions and names read is evaluated, and nothing is rendered, called or written. hidden are the kinds whose objects could not all
-// be read; what depends on them is unknown, as is what depends on external calls.
-func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]Hidden) []DeclarationStatus {
-	o := &overview{run: r, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
-	for _, s := range p.stages {
-		switch s.Name() {
-		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
-		default:
-			continue
-		}
-		if _, err := s.Run(ctx, r); err != nil {
-			o.failed = stage.Classify(s.Name(), err)
-			break
-		}
-	}
-	going := r.Stored.GetDeletionTimestamp() != nil // nothing is made any more
-	for _, d := range p.declared.Live {
+// Of says how each declaration of a box stands for the resource of a cycle that was not executed, but for what is read first. It only reads: what
+// the conditions and names read is evaluated. failed is the error of what was to be read first; nil: there was none. hidden are the kinds whose
+// objects could not all be read; what depends on them is unknown, as is what depends on external calls.
+func Of(ctx context.Context, c *children.Cycle, failed error, hidden map[schema.GroupVersionKind]Hidden) []Status {
+	o := &overview{c: c, failed: failed, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
+	going := c.Stored.GetDeletionTimestamp() != nil // nothing is made any more
+	for _, d := range c.Declared.Live {
 		if !going {
 			o.declaration(ctx, d)
 		}
 	}
-	for _, child := range r.Living.All() {
-		d := r.Declared.Of(children.IDOf(child))
+	for _, child := range c.Living.All() {
+		d := c.Declared.Of(children.IDOf(child))
 		switch {
 		case o.shown[child]:
 		case !going && d != nil && d.Coded:
@@ -116,51 +107,51 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 
 // overview collects how the declarations stand.
 type overview struct {
-	run    *Run
+	c      *children.Cycle
 	hidden map[schema.GroupVersionKind]Hidden
 	failed error // of a stage: what the stages after it would have read is not known
 	items  map[*declare.Declaration]map[string]children.Instance
 	shown  map[*unstructured.Unstructured]bool // children that stand beside their declaration
-	out    []DeclarationStatus
+	out    []Status
 }
 
 // declaration adds a declaration, with what it stands for.
 func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 	unexpanded := children.InstanceOf(d)
-	if d.Phase == declare.OnCreate && d.Once && o.run.Marks.Active {
-		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
+	if d.Phase == declare.OnCreate && d.Once && o.c.Marks.Active {
+		o.children(ctx, unexpanded, Gate{Open: true, Known: true}, StateCompleted, "made once, before the resource became active")
 		return
 	}
 	if why := o.unknown(d); why != "" {
-		o.children(ctx, unexpanded, GateStatus{}, StateUnknown, why)
+		o.children(ctx, unexpanded, Gate{}, StateUnknown, why)
 		return
 	}
-	if o.run.Outside.Lacks(d.Outside) {
-		o.children(ctx, unexpanded, GateStatus{}, StateWaiting, o.awaited(d))
+	if o.c.Outside.Lacks(d.Outside) {
+		o.children(ctx, unexpanded, Gate{}, StateWaiting, o.awaited(d))
 		return
 	}
 	if !d.GateReadsItem && !o.open(ctx, unexpanded) {
 		return
 	}
-	if o.run.NotInstalled(unexpanded) {
-		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", unexpanded.GVK.Kind))
+	if o.c.NotInstalled(unexpanded) {
+		o.children(ctx, unexpanded, Gate{Open: true, Known: true}, StateOff, fmt.Sprintf("kind %s is not installed", unexpanded.GVK.Kind))
 		return
 	}
-	instances, err := o.run.Instances(ctx, d)
+	instances, err := o.c.Instances(ctx, d)
 	if err != nil {
 		o.unevaluated(ctx, unexpanded, err)
 		return
 	}
 	if len(instances) == 0 {
-		o.children(ctx, unexpanded, GateStatus{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written()+" has no items")
+		o.children(ctx, unexpanded, Gate{Open: true, Known: true}, StateOff, "forEach: "+d.Loop.Written()+" has no items")
 		return
 	}
-	behind, err := o.run.After(ctx, d)
+	behind, err := o.c.After(ctx, d)
 	if err != nil {
 		o.unevaluated(ctx, unexpanded, err)
 		return
 	}
-	turn, err := o.run.Living.Behind(ctx, d, len(instances))
+	turn, err := o.c.Living.Behind(ctx, d, len(instances))
 	if err != nil {
 		o.unevaluated(ctx, unexpanded, err)
 		return
@@ -169,9 +160,9 @@ func (o *overview) declaration(ctx context.Context, d *declare.Declaration) {
 		switch {
 		case d.GateReadsItem && !o.open(ctx, in):
 		case behind != "":
-			o.children(ctx, in, GateStatus{Open: true, Known: true}, StateWaiting, behind)
-		case turn != "" && len(o.run.Living.Find(in)) == 0:
-			o.children(ctx, in, GateStatus{Open: true, Known: true}, StateWaiting, "it waits for "+turn)
+			o.children(ctx, in, Gate{Open: true, Known: true}, StateWaiting, behind)
+		case turn != "" && len(o.c.Living.Find(in)) == 0:
+			o.children(ctx, in, Gate{Open: true, Known: true}, StateWaiting, "it waits for "+turn)
 		default:
 			o.wanted(ctx, in)
 		}
@@ -183,18 +174,18 @@ func (o *overview) unknown(d *declare.Declaration) string {
 	var missing []string
 	for _, name := range d.Outside {
 		source := strings.TrimPrefix(name.ID(), ".") // one declaration may read several fields of it
-		if (!o.run.Outside.Knows([]compile.Outside{name}) || o.unread(name)) && !slices.Contains(missing, source) {
+		if (!o.c.Outside.Knows([]compile.Outside{name}) || o.unread(name)) && !slices.Contains(missing, source) {
 			missing = append(missing, source)
 		}
 	}
 	external := slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return n.Root == compile.RootExternal })
 	switch {
-	case o.failed != nil && (len(missing) > 0 || AsStepError(o.failed).Step != stage.StepCross):
+	case o.failed != nil && (len(missing) > 0 || stage.AsStepError(o.failed).Step != stage.StepCross):
 		return o.failed.Error()
 	case external:
 		return "depends on " + strings.Join(missing, ", ") + ", and no calls are made here"
 	case len(missing) > 0:
-		return "depends on " + strings.Join(missing, ", ") + ", which " + cmp.Or(o.run.Ports.Unread, "was not read")
+		return "depends on " + strings.Join(missing, ", ") + ", which " + cmp.Or(o.c.Ports.Unread, "was not read")
 	}
 	for _, other := range d.Reads.Children {
 		if why := o.unreadable(other); why != "" {
@@ -208,7 +199,7 @@ func (o *overview) unknown(d *declare.Declaration) string {
 func (o *overview) unreadable(d *declare.Declaration) string {
 	for _, kind := range d.Kinds {
 		h := o.hidden[kind]
-		if own := o.run.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
+		if own := o.c.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
 			continue // all of its children are in the namespace of the resource
 		}
 		if h.Why != "" {
@@ -220,17 +211,17 @@ func (o *overview) unreadable(d *declare.Declaration) string {
 
 // unread says whether a source of cross gave nothing, although there may be something that could not be read.
 func (o *overview) unread(name compile.Outside) bool {
-	if o.run.Ports.Unread == "" || name.Root != compile.RootCross {
+	if o.c.Ports.Unread == "" || name.Root != compile.RootCross {
 		return false
 	}
-	found := o.run.Outside.Cross[name.Name]
+	found := o.c.Outside.Cross[name.Name]
 	list, isList := found.([]any)
 	return found == nil || isList && len(list) == 0
 }
 
 // awaited is what the cycle says of the absent sources that a declaration reads.
 func (o *overview) awaited(d *declare.Declaration) string {
-	for _, w := range o.run.Waits {
+	for _, w := range o.c.Waits {
 		if slices.ContainsFunc(d.Outside, func(n compile.Outside) bool { return n.ID() == w.Of }) {
 			return w.Message
 		}
@@ -240,7 +231,7 @@ func (o *overview) awaited(d *declare.Declaration) string {
 
 // open asks the gate of an instance. One that is closed is added.
 func (o *overview) open(ctx context.Context, in children.Instance) bool {
-	res, err := in.Ask(ctx, o.run.Cycle)
+	res, err := in.Ask(ctx, o.c)
 	switch {
 	case err != nil:
 		o.unevaluated(ctx, in, err)
@@ -257,8 +248,8 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 	return err == nil && res.Open
 }
 
-func closedBy(res when.Result) GateStatus {
-	g := GateStatus{Known: true}
+func closedBy(res when.Result) Gate {
+	g := Gate{Known: true}
 	if len(res.Unmet) > 0 {
 		v := res.Unmet[0]
 		g.Field, g.Wanted, g.Actual = stage.OneLine(v.Field), v.Wanted, v.Actual
@@ -269,26 +260,26 @@ func closedBy(res when.Result) GateStatus {
 // unevaluated adds an instance whose conditions, items or name can't be evaluated.
 func (o *overview) unevaluated(ctx context.Context, in children.Instance, err error) {
 	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && (absent.Below(compile.RootChildren) || absent.Below(compile.RootCross)) {
-		o.children(ctx, in, GateStatus{}, StateWaiting, absent.Place()+" is not there yet")
+		o.children(ctx, in, Gate{}, StateWaiting, absent.Place()+" is not there yet")
 		return
 	}
-	o.children(ctx, in, GateStatus{}, StateError, stage.OneLine(err.Error()))
+	o.children(ctx, in, Gate{}, StateError, stage.OneLine(err.Error()))
 }
 
 // wanted adds an instance that may act.
 func (o *overview) wanted(ctx context.Context, in children.Instance) {
-	gate := GateStatus{Open: true, Known: true}
-	if done := children.DoneMarks(o.run.Stored)[in.ID]; in.IsJob() && done != "" {
+	gate := Gate{Open: true, Known: true}
+	if done := children.DoneMarks(o.c.Stored)[in.ID]; in.IsJob() && done != "" {
 		o.children(ctx, in, gate, StateCompleted, "")
 		return
 	}
-	known, err := children.Known(ctx, o.run.Cycle, in)
+	known, err := children.Known(ctx, o.c, in)
 	if err != nil {
 		o.unevaluated(ctx, in, err)
 		return
 	}
 	in = known
-	same, err := in.Identity(ctx, o.run.Cycle)
+	same, err := in.Identity(ctx, o.c)
 	switch {
 	case meta.IsNoMatchError(err) && in.Optional:
 		o.children(ctx, in, gate, StateOff, fmt.Sprintf("kind %s is not installed", in.GVK.Kind))
@@ -298,9 +289,9 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 		o.unevaluated(ctx, in, err)
 	case o.unreadable(in.Declaration) != "":
 		o.children(ctx, in, gate, StateUnknown, o.unreadable(in.Declaration))
-	case len(o.run.Living.Find(in)) == 0 && !in.ShowsName():
+	case len(o.c.Living.Find(in)) == 0 && !in.ShowsName():
 		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
 	default:
-		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.run.ChildName(same)))
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.c.ChildName(same)))
 	}
 }

@@ -74,7 +74,7 @@ func PlacesOf(spec *v1alpha1.OperatorBoxSpec) Places {
 			p.Accesses = append(p.Accesses, accessOf(name, &list[i]))
 		}
 	}
-	return p.With(Places{})
+	return p.With(Places{}) // in one order, whatever that of the maps is
 }
 
 // With gives the places of both.

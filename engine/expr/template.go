@@ -73,29 +73,30 @@ var otherSyntax = regexp.MustCompile(`\$\{\s*\.?(?:children\.)?(?:([a-z]\w*)\.)?
 // is made.
 func (s *Scope) refuseOtherSyntax(text string) error {
 	for _, at := range otherSyntax.FindAllStringSubmatchIndex(text, -1) {
-		name, path := "", strings.ReplaceAll(text[at[4]:at[5]], "?", "")
+		object := ""
 		if at[2] >= 0 {
-			name = text[at[2]:at[3]]
+			object = text[at[2]:at[3]]
 		}
-		if path, meant := meant(s.roots, name, path); meant {
+		if path, known := pathHere(s.roots, object, strings.ReplaceAll(text[at[4]:at[5]], "?", "")); known {
 			return writeInstead(text, at[0], text[at[0]:at[1]], path)
 		}
 	}
 	return nil
 }
 
-// meant gives the path of a template for one of another tool, which begins with the name of an object; and whether it can be known.
-func meant(known *roots.Set, name, path string) (string, bool) {
-	switch name {
+// pathHere gives the path that templates have for a field of an object of another tool, and whether it is known that this is meant: the resource,
+// or a child by its name. A field data alone is none of the resource.
+func pathHere(readable *roots.Set, object, field string) (path string, known bool) {
+	switch object {
 	case "", "schema", "self":
-		return path, !strings.HasPrefix(path, "data.")
+		return field, !strings.HasPrefix(field, "data.")
 	}
-	children, _ := known.Schema(roots.Children)
+	children, _ := readable.Schema(roots.Children)
 	if children == nil {
 		return "", false
 	}
-	_, found := children.Properties[name]
-	return roots.Children + "." + name + "." + path, found
+	_, known = children.Properties[object]
+	return roots.Children + "." + object + "." + field, known
 }
 
 // writeInstead says how an expression in the syntax of another tool is written.

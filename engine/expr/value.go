@@ -84,8 +84,8 @@ func (s *Scope) compileList(list []any, at *field.Path) (*Value, field.ErrorList
 	return out, nil
 }
 
-// aKey is why a key with a template is a mistake, and what to do.
-const aKey = "a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name \"value\" }}"
+// noTemplateAsKey is why a key with a template is a mistake, and what to do.
+const noTemplateAsKey = "a key cannot be a template: write the whole map as one, such as {{ dict .metadata.name \"value\" }}"
 
 func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.ErrorList) {
 	out := &Value{keys: slices.Sorted(maps.Keys(m)), fields: make(map[string]*Value, len(m))}
@@ -94,7 +94,7 @@ func (s *Scope) compileMap(m map[string]any, at *field.Path) (*Value, field.Erro
 	for _, key := range out.keys {
 		place := value.Place(at, key)
 		if IsTemplate(key) {
-			errs = append(errs, field.Invalid(place, value.Shorten(key), aKey))
+			errs = append(errs, field.Invalid(place, value.Shorten(key), noTemplateAsKey))
 		}
 		value, valueErrs := s.compileTree(m[key], place)
 		errs = append(errs, valueErrs...)

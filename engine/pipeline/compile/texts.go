@@ -70,9 +70,21 @@ func (b *Box) Texts(scope *expr.Scope, in *apiextensionsv1.JSON, at *field.Path)
 	return out
 }
 
-// Yields says what strings give when they are rendered. A path has a type, where the scope of the string knows a schema of it; nil: none is known.
-// That of a path of the spec says nothing where the box changes the spec before it is read. A string is looked at once, because a field is asked
-// for several times: for its type, its form and its hints. What is returned must not be used by two goroutines at a time.
+// YieldOf says what a string gives when it is rendered, as far as the string alone says it.
+func YieldOf(text string) shape.Yield {
+	switch {
+	case !expr.IsTemplate(text):
+		return shape.Literal
+	case expr.GivesText(text):
+		return shape.Text
+	default:
+		return shape.Anything
+	}
+}
+
+// Yields is YieldOf for strings of a scope: a path has a type, where the scope knows a schema of it. That of a path of the spec says nothing where
+// the box changes the spec before it is read. A string is looked at once, because a field is asked for several times: for its type, its form and
+// its hints. What is returned must not be used by two goroutines at a time.
 func Yields(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec) func(string) shape.Yield {
 	known := map[string]shape.Yield{}
 	return func(text string) shape.Yield {
@@ -81,20 +93,17 @@ func Yields(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec) func(string) shap
 		}
 		yield, looked := known[text]
 		if !looked {
-			yield = yieldOf(scope, spec, text)
+			yield = yieldIn(scope, spec, text)
 			known[text] = yield
 		}
 		return yield
 	}
 }
 
-// yieldOf says what a template gives.
-func yieldOf(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) shape.Yield {
-	switch {
-	case expr.GivesText(text):
-		return shape.Text
-	case scope == nil:
-		return shape.Anything
+// yieldIn says what a template gives.
+func yieldIn(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) shape.Yield {
+	if yield := YieldOf(text); yield != shape.Anything {
+		return yield
 	}
 	t, err := scope.Compile(text)
 	if err != nil {

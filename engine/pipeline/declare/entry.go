@@ -41,7 +41,7 @@ func (c *compiler) declaration(kind kinds.Kind, in *v1alpha1.Declaration, phase 
 	if !d.IsManifest() {
 		d.Kinds = kinds.Set{kind.GVK}
 	} else if !e.kindsOfManifest() {
-		c.Fail(kind.Check(e.short, e.spec, compile.Yields(nil, nil), at)...)
+		c.Fail(kind.Check(e.short, e.spec, compile.YieldOf, at)...)
 		return nil
 	}
 	e.templates()
@@ -77,7 +77,7 @@ func (e *entry) object(in *apiextensionsv1.JSON, at *field.Path) map[string]any 
 
 // kindsOfManifest reads what must be literal of a manifest: rights and watches are derived from it.
 func (e *entry) kindsOfManifest() bool {
-	if text, isText := e.short["manifest"].(string); isText && compile.Yields(nil, nil)(text) == shape.Anything {
+	if text, isText := e.short["manifest"].(string); isText && compile.YieldOf(text) == shape.Anything {
 		return e.kindsOfTemplate()
 	}
 	m, ok := e.short["manifest"].(map[string]any)

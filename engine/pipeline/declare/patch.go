@@ -39,7 +39,7 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
 	if gvk.Empty() {
-		c.Fail(kind.Check(e.short, nil, compile.Yields(nil, nil), at)...)
+		c.Fail(kind.Check(e.short, nil, compile.YieldOf, at)...)
 		return nil
 	}
 	d.Kinds = kinds.Set{gvk}

@@ -154,12 +154,15 @@ func (e *entry) written(part, own string) (string, *field.Path) {
 	return text, e.at.Child("manifest", "metadata", part)
 }
 
+// noKindAsID is why an id is a mistake that is the name of a kind, and what to do.
+const noKindAsID = "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"
+
 // identify gives the declaration its id, which does not depend on its position.
 func (e *entry) identify() {
 	if e.ID != "" {
 		e.d.ID, e.d.Explicit = e.ID, true
 		if kinds.IsName(e.ID) && (e.d.Loop != nil || !e.d.Kinds.Calls(e.ID)) {
-			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
+			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, noKindAsID))
 		}
 		return
 	}

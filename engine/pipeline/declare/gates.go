@@ -42,6 +42,15 @@ type Ready struct {
 	ReadsItem bool
 }
 
+// gateOf compiles the conditions of a declaration, which are met beside those around it (nil: there are none).
+func (c *compiler) gateOf(e *entry, scope *expr.Scope, around *when.Gate) {
+	own, errs := when.CompileGate(e.Gate, scope, e.at)
+	c.Fail(errs...)
+	d := e.d
+	d.Gate, d.Gated = when.Join(around, own), len(e.When)+len(e.AnyOf) > 0
+	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
+}
+
 // readyWhen compiles the readyWhen of a declaration. Its conditions read what the declaration reads, and the child as object.
 func (e *entry) readyWhen(scope *expr.Scope) {
 	if len(e.ReadyWhen) == 0 {

@@ -2,7 +2,6 @@ package declare
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +11,6 @@ import (
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // patches compiles the patches of a group. They are no children: they have a list of their own in the Set.
@@ -98,13 +96,10 @@ func (e patchEntry) templates() {
 	if d.ID, d.Explicit = e.ID, e.ID != ""; !d.Explicit {
 		d.ID = d.Kind.Key + "/" + d.Kinds.Only().Kind + "/" + e.name
 	} else if kinds.IsName(d.ID) {
-		e.c.Fail(field.Invalid(at.Child("id"), d.ID, "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"))
+		e.c.Fail(field.Invalid(at.Child("id"), d.ID, noKindAsID))
 	}
 	d.Short = e.c.Tree(scope, only(e.short, "patch"), at)
-	own, errs := when.CompileGate(e.Gate, scope, at)
-	e.c.Fail(errs...)
-	d.Gate, d.Gated = when.Join(e.c.gate, own), len(e.When)+len(e.AnyOf) > 0
-	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
+	e.c.gateOf(e.entry, scope, e.c.gate)
 	d.UsesChildren = e.c.Reads(d.paths())
 	e.c.LeadsTo(d.Namespace)
 }

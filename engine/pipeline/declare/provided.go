@@ -10,35 +10,36 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // provided compiles what the resources of providers have in common with other declarations. Their kinds are the business of package providers.
 func (c *compiler) provided() []*Declaration {
 	var out []*Declaration
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.Providers)) {
-		for i := range c.Spec.Providers[name] {
-			in, at := &c.Spec.Providers[name][i], field.NewPath("spec", "providers").Child(name).Index(i)
-			d := &Declaration{ID: in.ID, Explicit: true, Phase: OnReconcile, Where: at.String()}
-			d.Optional, d.Adopt, d.Orphan = in.Optional, in.Adopt == v1alpha1.AdoptIfUnowned, in.DeletionPolicy == v1alpha1.ChildOrphan
-			e := &entry{c: c, at: at, d: d, Declaration: &v1alpha1.Declaration{CommonFields: v1alpha1.CommonFields{Gate: in.Gate, WhenFalse: in.WhenFalse, ForEach: in.ForEach}, Short: in.Kinds}}
-			e.short = e.decodeShort()
-			if in.ForEach != nil && in.ForEach.Rollout != nil {
-				c.Fail(field.Forbidden(at.Child("forEach", "rollout"), "resources of providers are changed one after another as it is; remove rollout"))
-			}
-			scope := withoutOwn(e.loop(withoutOwn(c.Scope, in.ID)), in.ID)
-			d.Short = c.Tree(withoutOwn(c.contentScope(scope, OnReconcile), in.ID), e.short, at)
-			own, errs := when.CompileGate(e.Gate, scope, at)
-			c.Fail(errs...)
-			d.Gate = when.Join(c.gate, own)
-			d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
-			e.whenFalse()
-			d.UsesChildren, d.UsesSecrets = c.Reads(d.paths()), slices.ContainsFunc(d.paths(), c.LeadsToSecret)
-			out = append(out, d)
+		list, at := c.Spec.Providers[name], field.NewPath("spec", "providers").Child(name)
+		for i := range list {
+			out = append(out, c.providedBy(&list[i], at.Index(i)))
 		}
 	}
 	c.uniqueIDs(out)
 	return out
+}
+
+// providedBy compiles one of them.
+func (c *compiler) providedBy(in *v1alpha1.ProviderResource, at *field.Path) *Declaration {
+	d := &Declaration{ID: in.ID, Explicit: true, Phase: OnReconcile, Where: at.String()}
+	d.Optional, d.Adopt, d.Orphan = in.Optional, in.Adopt == v1alpha1.AdoptIfUnowned, in.DeletionPolicy == v1alpha1.ChildOrphan
+	e := &entry{c: c, at: at, d: d, Declaration: &v1alpha1.Declaration{CommonFields: v1alpha1.CommonFields{Gate: in.Gate, WhenFalse: in.WhenFalse, ForEach: in.ForEach}, Short: in.Kinds}}
+	e.short = e.decodeShort()
+	if in.ForEach != nil && in.ForEach.Rollout != nil {
+		c.Fail(field.Forbidden(at.Child("forEach", "rollout"), "resources of providers are changed one after another as it is; remove rollout"))
+	}
+	scope := withoutOwn(e.loop(withoutOwn(c.Scope, in.ID)), in.ID)
+	d.Short = c.Tree(withoutOwn(c.contentScope(scope, OnReconcile), in.ID), e.short, at)
+	c.gateOf(e, scope, c.gate)
+	e.whenFalse()
+	d.UsesChildren, d.UsesSecrets = c.Reads(d.paths()), slices.ContainsFunc(d.paths(), c.LeadsToSecret)
+	return d
 }
 
 // withoutOwn hides the outputs of a resource from itself: they would never come.

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,11 @@ const KeyMark = "#"
 // IsInstance says whether an id is that of a declaration, or of one of its items.
 func IsInstance(id, declaration string) bool {
 	return id == declaration || strings.HasPrefix(id, declaration+KeyMark)
+}
+
+// IsAmong says whether an id is that of one of some declarations, or of one of its items.
+func IsAmong(id string, declarations map[string]bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(declarations)), func(declaration string) bool { return IsInstance(id, declaration) })
 }
 
 // Set are all declarations of a box.

@@ -11,7 +11,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/value"
-	"github.com/orkspace/orkestra/engine/when"
 )
 
 // nameStays is why no name and no namespace is drawn, not even for what is made once: it is evaluated in each cycle to find the child.
@@ -33,13 +32,11 @@ func (e *entry) templates() {
 	e.c.Fail(check.OwnLabels(e.labels.Written, at.Child("labels"))...)
 	e.c.Fail(check.OwnAnnotations(e.annotations.Written, at.Child("annotations"))...)
 
-	if d.Phase != OnDelete {
-		d.Gate = e.c.gate
+	around := e.c.gate
+	if d.Phase == OnDelete {
+		around = nil // a clean-up is not held back by the gate of the box
 	}
-	own, errs := when.CompileGate(e.Gate, scope, at)
-	e.c.Fail(errs...)
-	d.Gate, d.Gated = when.Join(d.Gate, own), len(e.When)+len(e.AnyOf) > 0
-	d.GateReadsItem = d.Loop != nil && slices.ContainsFunc(own.Paths(), d.Loop.ReadsItem)
+	e.c.gateOf(e, scope, around)
 	e.readyWhen(scope)
 	d.UsesChildren = e.c.Reads(d.paths())
 	d.UsesSecrets = slices.ContainsFunc(d.paths(), e.c.LeadsToSecret)

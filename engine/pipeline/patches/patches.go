@@ -287,7 +287,7 @@ func (r *round) takeBack(ctx context.Context) (taken bool, first error) {
 	var left []noted
 	all := read(r.c.Stored)
 	for _, n := range all {
-		if slices.Contains(r.keep, n.place) || r.holds(n) {
+		if slices.Contains(r.keep, n.place) || declare.IsAmong(n.ID, r.held) {
 			left = append(left, n)
 			continue
 		}
@@ -301,14 +301,4 @@ func (r *round) takeBack(ctx context.Context) (taken bool, first error) {
 		return false, first
 	}
 	return true, cmp.Or(first, write(ctx, r.c, left))
-}
-
-// holds says whether a noted patch is that of a declaration of which it is not known what it wants.
-func (r *round) holds(n noted) bool {
-	for id := range r.held {
-		if declare.IsInstance(n.ID, id) {
-			return true
-		}
-	}
-	return false
 }

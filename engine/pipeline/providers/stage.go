@@ -291,20 +291,10 @@ func (r *round) wait(ctx context.Context, e *entry, in children.Instance, reason
 	}
 }
 
-// holds says whether what is noted is that of a declaration of which it is not known what it wants.
-func (r *round) holds(n *noted) bool {
-	for id := range r.held {
-		if declare.IsInstance(n.ID, id) {
-			return true
-		}
-	}
-	return false
-}
-
 // takeBack deletes what is noted and nobody wants any more, the last one first.
 func (r *round) takeBack(ctx context.Context) {
 	for _, n := range slices.Backward(slices.Clone(r.notes.all)) {
-		if r.kept[n.key()] || r.holds(&n) {
+		if r.kept[n.key()] || declare.IsAmong(n.ID, r.held) {
 			continue
 		}
 		gone, err := r.remove(ctx, r.c, &n)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -54,4 +55,10 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID)
 	}
 	return b.String()
+}
+
+// IsClass says whether an error is, or wraps, one of a class.
+func IsClass(err error, class Class) bool {
+	failure, ok := errors.AsType[*Error](err)
+	return ok && failure.Class == class
 }

@@ -56,6 +56,14 @@ type Key struct {
 	Optional bool
 }
 
+// String is how the key is named for people, also whether it may be left out.
+func (k Key) String() string {
+	if k.Optional {
+		return k.Name + " (optional)"
+	}
+	return k.Name
+}
+
 // Driver makes, reads and deletes resources of one kind. It must be idempotent: the process may end between a call and its answer, and the
 // call is then made again with the same Token. It is safe for concurrent use, starts no goroutine that outlives a call, and obeys the
 // deadline of its context. Its errors are an *Error, or those of the context.

@@ -68,11 +68,7 @@ func writeFacts(b *strings.Builder, kind *provider.Kind) {
 	}
 	var keys []string
 	for _, key := range kind.Credentials {
-		name := key.Name
-		if key.Optional {
-			name += " (optional)"
-		}
-		keys = append(keys, name)
+		keys = append(keys, key.String())
 	}
 	if len(keys) > 0 {
 		fmt.Fprintf(b, "CREDENTIALS: a Secret with %s\n", strings.Join(keys, ", "))

@@ -64,7 +64,7 @@ func (w *wanted) bring(ctx context.Context, c *children.Cycle) (*provision.Recor
 	}
 	if last != nil && last.Of == w.of && last.Settled() {
 		seen, err := w.call(ctx, c, provision.Observe)
-		if err != nil || seen.Settled() || seen.Err != nil && !notFound(seen.Err) {
+		if err != nil || seen.Settled() || seen.Err != nil && !provider.IsClass(seen.Err, provider.NotFound) {
 			return seen, err
 		}
 	}
@@ -81,16 +81,11 @@ func (w *wanted) look(ctx context.Context, c *children.Cycle) (*provision.Record
 			return nil, err
 		}
 	}
-	w.fresh, w.note.Absent = true, notFound(last.Err)
+	w.fresh, w.note.Absent = true, provider.IsClass(last.Err, provider.NotFound)
 	if last.Err != nil && !w.note.Absent {
 		return last, nil
 	}
 	return nil, nil
-}
-
-func notFound(err error) bool {
-	failure, ok := errors.AsType[*provider.Error](err)
-	return ok && failure.Class == provider.NotFound
 }
 
 // call makes a call, and remembers what came of it. An error is one of the process or of the cluster; what the service says is in the record.

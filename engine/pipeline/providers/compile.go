@@ -234,11 +234,7 @@ func (e *entry) checkCredentials(b *compile.Box, in *v1alpha1.ProviderCredential
 func keysOf(k *provider.Kind) string {
 	var out []string
 	for _, key := range k.Credentials {
-		if key.Optional {
-			out = append(out, key.Name+" (optional)")
-		} else {
-			out = append(out, key.Name)
-		}
+		out = append(out, key.String())
 	}
 	return strings.Join(out, ", ")
 }

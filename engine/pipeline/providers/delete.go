@@ -33,9 +33,9 @@ func (p *Plan) remove(ctx context.Context, c *children.Cycle, n *noted) (gone bo
 		return false, p.outcome(c, n, last)
 	}
 	answer, err := c.Ports.Providers.Call(ctx, call)
-	failure, ofService := errors.AsType[*provider.Error](err)
+	_, ofService := errors.AsType[*provider.Error](err)
 	switch {
-	case answer.Gone && err == nil, ofService && (failure.Class == provider.NotFound || failure.Class == provider.NotOwned):
+	case answer.Gone && err == nil, provider.IsClass(err, provider.NotFound), provider.IsClass(err, provider.NotOwned):
 		c.Events = append(c.Events, stage.Event{Reason: v1alpha1.ReasonProviderGone, Message: n.called() + " is gone"})
 		return true, nil
 	case err != nil && !ofService:
@@ -64,7 +64,7 @@ func (p *Plan) outcome(c *children.Cycle, n *noted, last *provision.Record) erro
 	case last.Err == nil:
 		c.Wait("", v1alpha1.ReasonWaitingForProvider, n.called()+" is being deleted")
 		return nil
-	case throttled(last.Err):
+	case provider.IsClass(last.Err, provider.Throttled):
 		c.Wait("", v1alpha1.ReasonWaitingForProvider, fmt.Sprintf("%s: %s", n.called(), last.Err))
 		return nil
 	default:

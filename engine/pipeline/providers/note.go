@@ -53,6 +53,11 @@ func (n *noted) access() boxspec.Access {
 	}
 }
 
+// keep takes over what was noted of it before.
+func (n *noted) keep(known *noted) {
+	n.Token, n.Noted, n.Absent = known.Token, known.Noted, known.Absent
+}
+
 // called is what messages call it.
 func (n *noted) called() string {
 	return fmt.Sprintf("%s: %s (%s)", n.ID, typeOf(n.Provider, n.Kind), shown(n.Identity))

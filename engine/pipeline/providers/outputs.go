@@ -62,30 +62,28 @@ func keyOf(e *entry, in children.Instance) string {
 func (o outputs) know(e *entry, all []*wanted) {
 	out := &o.c.Outside
 	out.Know(e.source())
-	for _, of := range []*map[string]any{&out.Provided, &out.ProvidedWithSecrets} {
-		if e.Loop == nil && len(all) == 0 {
-			next := maps.Clone(*of)
-			delete(next, e.ID)
-			*of = next
-			continue
-		}
-		if e.Loop == nil {
-			continue
-		}
-		wanted, items := map[string]any{}, map[string]any{}
-		former, _ := (*of)[e.ID].(map[string]any)
-		for _, w := range all {
-			wanted[keyOf(e, w.in)] = true
-		}
-		for key, made := range former {
-			if wanted[key] != nil {
-				items[key] = made
-			}
-		}
-		next := maps.Clone(*of)
-		next[e.ID] = items
-		*of = next
+	if e.Loop == nil && len(all) > 0 {
+		return // the one that it has is wanted
 	}
+	out.Provided, out.ProvidedWithSecrets = only(out.Provided, e, all), only(out.ProvidedWithSecrets, e, all)
+}
+
+// only gives outputs, of a declaration those alone of what it wants.
+func only(made map[string]any, e *entry, all []*wanted) map[string]any {
+	made = maps.Clone(made)
+	if e.Loop == nil {
+		delete(made, e.ID)
+		return made
+	}
+	former, _ := made[e.ID].(map[string]any)
+	items := map[string]any{}
+	for _, w := range all {
+		if item, found := former[keyOf(e, w.in)]; found {
+			items[keyOf(e, w.in)] = item
+		}
+	}
+	made[e.ID] = items
+	return made
 }
 
 // recalling is the stage that gives templates what was made in former cycles.
@@ -117,7 +115,7 @@ func (p recalling) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 		if c.Outside.Lacks(e.Outside) {
 			continue
 		}
-		instances, err := e.instances(ctx, c)
+		instances, err := c.Instances(ctx, e.Declaration)
 		if err != nil {
 			continue
 		}
@@ -140,7 +138,7 @@ func (p recalling) recall(ctx context.Context, c *children.Cycle, seen outputs, 
 	if known == nil {
 		return nil
 	}
-	w.note.Token, w.note.Noted, w.note.Absent = known.Token, known.Noted, known.Absent
+	w.note.keep(known)
 	record := c.Ports.Providers.Memory().Recall(w.note.key())
 	if record == nil {
 		if record, err = w.call(ctx, c, provision.Observe); err != nil {

@@ -29,11 +29,6 @@ type wanted struct {
 	of       [32]byte                   // of all that is asked
 }
 
-// instances gives what a declaration stands for now.
-func (e *entry) instances(ctx context.Context, c *children.Cycle) ([]children.Instance, error) {
-	return c.Instances(ctx, e.Declaration)
-}
-
 // prepare evaluates the templates of an instance, and reads its credentials.
 func (e *entry) prepare(ctx context.Context, c *children.Cycle, in children.Instance) (*wanted, error) {
 	declared, err := e.render(ctx, c, in)

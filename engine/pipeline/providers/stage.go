@@ -3,7 +3,6 @@ package providers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -97,7 +96,7 @@ func (r *round) entry(ctx context.Context, e *entry) error {
 		}
 		r.kept[w.note.key()] = true
 		if known := r.notes.find(w.note.key()); known != nil {
-			w.note.Token, w.note.Noted, w.note.Absent = known.Token, known.Noted, known.Absent
+			w.note.keep(known)
 		} else if looked, err := r.look(ctx, e, w); err != nil || !looked {
 			if err != nil {
 				return err
@@ -181,7 +180,7 @@ func (r *round) bring(ctx context.Context, e *entry, w *wanted) error {
 // outcome notes what a record says of a resource: what it waits for, or why it fails.
 func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provision.Record) {
 	switch {
-	case throttled(record.Err):
+	case provider.IsClass(record.Err, provider.Throttled):
 		r.held[e.ID] = true
 		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, r.said(e, record.Err).Error())
 	case record.Err != nil:
@@ -194,11 +193,6 @@ func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provis
 		}
 		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, waiting)
 	}
-}
-
-func throttled(err error) bool {
-	failure, ok := errors.AsType[*provider.Error](err)
-	return ok && failure.Class == provider.Throttled
 }
 
 // said is what a service said, as people may read it.
@@ -221,7 +215,7 @@ func (r *round) wanted(ctx context.Context, e *entry) (all []*wanted, known bool
 			return nil, known
 		}
 	}
-	instances, err := e.instances(ctx, r.c)
+	instances, err := r.c.Instances(ctx, e.Declaration)
 	if err != nil {
 		r.cannot(ctx, e, unexpanded, err)
 		return nil, false

@@ -44,7 +44,7 @@ func TestPagesAreNoAnswers(t *testing.T) {
 			}
 			response, err := answers{c.answering}.Do(request)
 			if c.refused {
-				if !isClass(err, provider.Transient) || !strings.Contains(err.Error(), "none of this service") {
+				if !provider.IsClass(err, provider.Transient) || !strings.Contains(err.Error(), "none of this service") {
 					t.Errorf("got %v", err)
 				}
 				return

@@ -155,7 +155,7 @@ func (b *bucket) create(ctx context.Context) (is ownership, made bool, err error
 	}
 	taken := code(err) == "BucketAlreadyOwnedByYou"
 	if err != nil && !taken {
-		if isClass(err, provider.NotOwned) {
+		if provider.IsClass(err, provider.NotOwned) {
 			return absent, false, &provider.Error{Class: provider.NotOwned, Operation: "CreateBucket", Code: code(err), Message: "the bucket " + b.spec.Name + " belongs to another account: declare another name"}
 		}
 		return absent, false, err

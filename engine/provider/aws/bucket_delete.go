@@ -33,7 +33,7 @@ func (d bucketDriver) Delete(ctx context.Context, r *provider.Request) (gone boo
 	if is != ours && (is != unmarked || !b.lost()) {
 		return true, nil
 	}
-	if gone, err = b.remove(ctx); gone || !isClass(err, provider.InUse) {
+	if gone, err = b.remove(ctx); gone || !provider.IsClass(err, provider.InUse) {
 		return gone, err
 	}
 	if !b.spec.ForceDestroy && r.Noted[notedForce] == "" {
@@ -43,7 +43,7 @@ func (d bucketDriver) Delete(ctx context.Context, r *provider.Request) (gone boo
 	if err != nil || !empty {
 		return false, err
 	}
-	if gone, err = b.remove(ctx); isClass(err, provider.InUse) {
+	if gone, err = b.remove(ctx); provider.IsClass(err, provider.InUse) {
 		return false, nil
 	}
 	return gone, err

@@ -119,8 +119,3 @@ func code(err error) string {
 	}
 	return ""
 }
-
-func isClass(err error, class provider.Class) bool {
-	ours, ok := errors.AsType[*provider.Error](err)
-	return ok && ours.Class == class
-}

@@ -80,7 +80,7 @@ func (q *queue) find(ctx context.Context) (ownership, error) {
 		q.url = aws.ToString(out.QueueUrl)
 		return q.readTags(ctx)
 	}
-	if err = explain(ctx, q.r, err); isClass(err, provider.NotFound) {
+	if err = explain(ctx, q.r, err); provider.IsClass(err, provider.NotFound) {
 		return absent, nil
 	}
 	return absent, err
@@ -92,7 +92,7 @@ func (q *queue) readTags(ctx context.Context) (ownership, error) {
 		q.tags = out.Tags
 		return whose(q.tags, q.r.Owner), nil
 	}
-	if err = explain(ctx, q.r, err); isClass(err, provider.NotFound) {
+	if err = explain(ctx, q.r, err); provider.IsClass(err, provider.NotFound) {
 		return absent, nil
 	}
 	return absent, err
@@ -194,7 +194,7 @@ func (d queueDriver) Delete(ctx context.Context, r *provider.Request) (gone bool
 		return true, nil
 	}
 	_, err = q.client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(q.url)})
-	if err = explain(ctx, r, err); err != nil && !isClass(err, provider.NotFound) {
+	if err = explain(ctx, r, err); err != nil && !provider.IsClass(err, provider.NotFound) {
 		return false, err
 	}
 	return true, nil

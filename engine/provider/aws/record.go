@@ -165,7 +165,7 @@ func (x *record) settle(ctx context.Context, out *provider.Observed) (*provider.
 		return out, nil
 	}
 	answer, err := x.client.GetChange(ctx, &route53.GetChangeInput{Id: aws.String(id)})
-	if err = explain(ctx, x.r, err); isClass(err, provider.NotFound) {
+	if err = explain(ctx, x.r, err); provider.IsClass(err, provider.NotFound) {
 		return out, nil
 	}
 	if err != nil {

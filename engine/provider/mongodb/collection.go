@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -54,24 +53,22 @@ type collectionDriver struct{}
 
 // collection is one collection, for one call.
 type collection struct {
-	r    *provider.Request
-	spec collectionSpec
-	db   *mongo.Database
 	claims
+
+	spec collectionSpec
 }
 
-func inCollection[T any](ctx context.Context, r *provider.Request, do func(*collection) (T, error)) (out T, err error) {
-	var spec collectionSpec
-	if err := r.Decode(&spec); err != nil {
-		return out, err
+func (s collectionSpec) check() error {
+	if isReserved(s.Name) {
+		return &provider.Error{Class: provider.Invalid, Operation: "Declared", Message: fmt.Sprintf("name: the name %s is reserved: declare another name", s.Name)}
 	}
-	if spec.Name == reserved || strings.HasPrefix(spec.Name, "system.") {
-		return out, &provider.Error{Class: provider.Invalid, Operation: "Declared", Message: fmt.Sprintf("name: the name %s is reserved: declare another name", spec.Name)}
-	}
-	return with(ctx, r, func(client *mongo.Client) (T, error) {
-		db := client.Database(spec.Database)
-		return do(&collection{r: r, spec: spec, db: db, claims: claimsOf(r, db)})
-	})
+	return nil
+}
+
+func (s collectionSpec) place() string { return s.Database }
+
+func inCollection[T any](ctx context.Context, r *provider.Request, do func(*collection) (T, error)) (T, error) {
+	return within(ctx, r, func(spec collectionSpec, in claims) (T, error) { return do(&collection{spec: spec, claims: in}) })
 }
 
 func (c *collection) id() string { return prefixCollection + c.spec.Name }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -28,25 +27,22 @@ type databaseDriver struct{}
 
 // database is one database, for one call.
 type database struct {
-	r    *provider.Request
-	spec databaseSpec
-	db   *mongo.Database
 	claims
+
+	spec databaseSpec
 }
 
-// inDatabase reads what is declared and connects.
-func inDatabase[T any](ctx context.Context, r *provider.Request, do func(*database) (T, error)) (out T, err error) {
-	var spec databaseSpec
-	if err := r.Decode(&spec); err != nil {
-		return out, err
+func (s databaseSpec) check() error {
+	if slices.Contains([]string{"admin", "config", "local"}, strings.ToLower(s.Name)) {
+		return &provider.Error{Class: provider.Invalid, Operation: "Declared", Message: fmt.Sprintf("name: the database %s is the server's own: declare another name", s.Name)}
 	}
-	if slices.Contains([]string{"admin", "config", "local"}, strings.ToLower(spec.Name)) {
-		return out, &provider.Error{Class: provider.Invalid, Operation: "Declared", Message: fmt.Sprintf("name: the database %s is the server's own: declare another name", spec.Name)}
-	}
-	return with(ctx, r, func(client *mongo.Client) (T, error) {
-		db := client.Database(spec.Name)
-		return do(&database{r: r, spec: spec, db: db, claims: claimsOf(r, db)})
-	})
+	return nil
+}
+
+func (s databaseSpec) place() string { return s.Name }
+
+func inDatabase[T any](ctx context.Context, r *provider.Request, do func(*database) (T, error)) (T, error) {
+	return within(ctx, r, func(spec databaseSpec, in claims) (T, error) { return do(&database{spec: spec, claims: in}) })
 }
 
 func (d *database) what() string { return "the database " + d.spec.Name }
@@ -57,7 +53,7 @@ func (d *database) contents(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, explain(ctx, d.r, "listCollections", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == reserved || strings.HasPrefix(name, "system.") })
+	names = slices.DeleteFunc(names, isReserved)
 	slices.Sort(names)
 	return names, nil
 }
@@ -144,7 +140,7 @@ func (d *database) inUse(ctx context.Context, all map[string]claim) error {
 	var kept []string
 	for id, one := range all {
 		if strings.HasPrefix(id, prefixUser) || strings.HasPrefix(id, prefixCollection) && !d.mine(&one) {
-			kept = append(kept, fmt.Sprintf("%s of %s", strings.Replace(id, "/", " ", 1), provider.Owner{UID: one.UID, Box: one.Box, Namespace: one.Namespace, Name: one.Name}))
+			kept = append(kept, fmt.Sprintf("%s of %s", strings.Replace(id, "/", " ", 1), one.owner()))
 		}
 	}
 	if len(kept) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -13,6 +14,9 @@ import (
 
 // reserved is the collection in which owners are noted.
 const reserved = "orkestra.ownership"
+
+// isReserved says whether a collection is the server's own, or ours.
+func isReserved(name string) bool { return name == reserved || strings.HasPrefix(name, "system.") }
 
 const (
 	idDatabase       = "database"
@@ -31,14 +35,39 @@ type claim struct {
 	PasswordVersion string `bson:"passwordVersion,omitempty"`
 }
 
-// claims are those of one database.
+// owner is whose it is.
+func (c claim) owner() provider.Owner {
+	return provider.Owner{UID: c.UID, Box: c.Box, Namespace: c.Namespace, Name: c.Name}
+}
+
+// claims are those of one database, for one call.
 type claims struct {
 	r          *provider.Request
+	db         *mongo.Database
 	collection *mongo.Collection
 }
 
-func claimsOf(r *provider.Request, database *mongo.Database) claims {
-	return claims{r, database.Collection(reserved)}
+// declared is what a box declares of one kind.
+type declared interface {
+	// check refuses a name that is the server's own, or ours.
+	check() error
+	// place is the name of the database in which it is.
+	place() string
+}
+
+// within reads what is declared, connects, and hands over the database in which it is, with its claims.
+func within[S declared, T any](ctx context.Context, r *provider.Request, do func(spec S, in claims) (T, error)) (out T, err error) {
+	var spec S
+	if err := r.Decode(&spec); err != nil {
+		return out, err
+	}
+	if err := spec.check(); err != nil {
+		return out, err
+	}
+	return with(ctx, r, func(client *mongo.Client) (T, error) {
+		db := client.Database(spec.place())
+		return do(spec, claims{r: r, db: db, collection: db.Collection(reserved)})
+	})
 }
 
 // read gives a claim; nil: there is none.
@@ -81,8 +110,7 @@ func (c claims) refusal(command, what string, one *claim, exists bool) error {
 	case one == nil:
 		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: what + " is there already, and has no owner: declare another name, or adopt: IfUnowned"}
 	default:
-		owner := provider.Owner{UID: one.UID, Box: one.Box, Namespace: one.Namespace, Name: one.Name}
-		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: fmt.Sprintf("%s belongs to %s: declare another name", what, owner)}
+		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: fmt.Sprintf("%s belongs to %s: declare another name", what, one.owner())}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -32,21 +31,17 @@ type userDriver struct{}
 
 // user is one user, for one call.
 type user struct {
-	r    *provider.Request
-	spec userSpec
-	db   *mongo.Database
 	claims
+
+	spec userSpec
 }
 
-func inUser[T any](ctx context.Context, r *provider.Request, do func(*user) (T, error)) (out T, err error) {
-	var spec userSpec
-	if err := r.Decode(&spec); err != nil {
-		return out, err
-	}
-	return with(ctx, r, func(client *mongo.Client) (T, error) {
-		db := client.Database(spec.Database)
-		return do(&user{r: r, spec: spec, db: db, claims: claimsOf(r, db)})
-	})
+func (userSpec) check() error { return nil }
+
+func (s userSpec) place() string { return s.Database }
+
+func inUser[T any](ctx context.Context, r *provider.Request, do func(*user) (T, error)) (T, error) {
+	return within(ctx, r, func(spec userSpec, in claims) (T, error) { return do(&user{spec: spec, claims: in}) })
 }
 
 func (u *user) id() string { return prefixUser + u.spec.Name }

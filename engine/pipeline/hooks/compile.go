@@ -46,31 +46,37 @@ func Compile(b *compile.Box, declared *declare.Set) *Code {
 
 // function finds the function that a box names; nil where the manager does not have it, or where that is not known.
 func function(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) *hook.Function {
+	name, known := nameOf(b, in, "gives the hooks", "the hook", at)
+	if !known {
+		return nil
+	}
+	f := b.Env.Code.Hooks(name)
+	if f == nil {
+		b.Fail(unknown(at.Child("function"), name, b.Env.Code.HookNames()))
+	}
+	return f
+}
+
+// nameOf gives the name of a Go function in the registry, or reports what is wrong with it. gives says what the function does, and unrun what is not
+// run where it is not known which functions the manager has.
+func nameOf(b *compile.Box, in *v1alpha1.GoFunction, gives, unrun string, at *field.Path) (name string, known bool) {
 	switch {
 	case in.Location == "":
 		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the function"))
 	case in.Function == "":
-		b.Fail(field.Required(at.Child("function"), "say which function of the package gives the hooks"))
-	case !isFunction(in.Function):
-		b.Fail(notFunction(at, in.Function))
+		b.Fail(field.Required(at.Child("function"), "say which function of the package "+gives))
+	case !isExported(in.Function):
+		b.Fail(field.Invalid(at.Child("function"), in.Function, "wanted the name of an exported Go function, such as Database"))
 	case b.Env.Code == nil:
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and the hook is not run", at.Child("function")))
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and %s is not run", at.Child("function"), unrun))
 	default:
-		name := in.Location + "." + in.Function
-		if f := b.Env.Code.Hooks(name); f != nil {
-			return f
-		}
-		b.Fail(unknown(at.Child("function"), name, b.Env.Code.HookNames()))
+		return in.Location + "." + in.Function, true
 	}
-	return nil
+	return "", false
 }
 
-// isFunction says whether a name may be that of an exported Go function.
-func isFunction(name string) bool { return token.IsIdentifier(name) && token.IsExported(name) }
-
-func notFunction(at *field.Path, name string) *field.Error {
-	return field.Invalid(at.Child("function"), name, "wanted the name of an exported Go function, such as Database")
-}
+// isExported says whether a name may be that of an exported Go function or type.
+func isExported(name string) bool { return token.IsIdentifier(name) && token.IsExported(name) }
 
 // unknown says that the manager has no function of a name.
 func unknown(at *field.Path, name string, known []string) *field.Error {
@@ -139,7 +145,7 @@ func apiTypes(b *compile.Box, t *v1alpha1.APITypes) {
 		b.Fail(field.Required(at.Child("object"), "say the name of the Go type, such as Database"))
 	}
 	for name, value := range map[string]string{"object": t.Object, "objectList": t.ObjectList} {
-		if value != "" && (!token.IsIdentifier(value) || !token.IsExported(value)) {
+		if value != "" && !isExported(value) {
 			b.Fail(field.Invalid(at.Child(name), value, "wanted the name of an exported Go type, such as Database"))
 		}
 	}

@@ -85,23 +85,19 @@ func (c *Constructor) constant(b *compile.Box, in *v1alpha1.GoFunction, at *fiel
 
 // constructorOf finds the function that a box names; nil where the manager does not have it, or where that is not known.
 func constructorOf(b *compile.Box, in *v1alpha1.GoFunction, at *field.Path) hook.Constructor {
-	switch name := in.Location + "." + in.Function; {
-	case in.Location == "":
-		b.Fail(field.Required(at.Child("location"), "say the Go import path of the package that has the function"))
-	case in.Function == "":
-		b.Fail(field.Required(at.Child("function"), "say which function of the package makes the reconciler"))
-	case !isFunction(in.Function):
-		b.Fail(notFunction(at, in.Function))
-	case b.Env.Code == nil:
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: it is not known here which functions the manager has, and the reconciler is not run", at.Child("function")))
-	case b.Env.Code.Constructor(name) != nil:
-		return b.Env.Code.Constructor(name)
+	name, known := nameOf(b, in, "makes the reconciler", "the reconciler", at)
+	if !known {
+		return nil
+	}
+	found := b.Env.Code.Constructor(name)
+	switch {
+	case found != nil:
 	case b.Env.Code.Hooks(name) != nil:
 		b.Fail(field.Invalid(at.Child("function"), name, "it gives hooks, and no reconciler: name it in spec.reconciler.hooks"))
 	default:
 		b.Fail(unknown(at.Child("function"), name, b.Env.Code.ConstructorNames()))
 	}
-	return nil
+	return found
 }
 
 // typesOf checks that the manager knows the kind of the box by the Go types that the box names.

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
@@ -64,13 +63,4 @@ func (m masked) err(err error) error {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return errors.New(shown)
-}
-
-// waitMessage is what code waits for, in its own words.
-func waitMessage(err error) string {
-	text := strings.TrimSuffix(err.Error(), ": "+hook.ErrWait.Error())
-	if text == hook.ErrWait.Error() {
-		return "it waits"
-	}
-	return text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -56,6 +57,15 @@ func (s *said) add(out *hook.Outcome, err error) error {
 		s.declare(child, len(out.Secrets) > 0)
 	}
 	return s.note(out, hidden)
+}
+
+// waitMessage is what code waits for, in its own words.
+func waitMessage(err error) string {
+	text := strings.TrimSuffix(err.Error(), ": "+hook.ErrWait.Error())
+	if text == hook.ErrWait.Error() {
+		return "it waits"
+	}
+	return text
 }
 
 // declare takes over a child. What a later phase says of one counts.

@@ -22,17 +22,17 @@ import (
 
 // webhook is a hook that is called over HTTP. It is immutable.
 type webhook struct {
-	protocol    v1alpha1.WebhookProtocol
-	phases      []hook.Phase
-	url         string   // without the path; of a Service: its name in the cluster
-	service     *service // nil: the URL is called as it is
-	path        map[bool]string
-	credentials outside.Credentials
-	headers     *expr.Value
-	secrets     []sentSecret
-	timeout     time.Duration
-	retries     int
-	resyncAfter time.Duration // zero: it is asked again when something changes
+	protocol           v1alpha1.WebhookProtocol
+	phases             []hook.Phase
+	url                string   // without the path; of a Service: its name in the cluster
+	service            *service // nil: the URL is called as it is
+	path, finalizePath string   // behind the URL; the second in the phase Delete
+	credentials        outside.Credentials
+	headers            *expr.Value
+	secrets            []sentSecret
+	timeout            time.Duration
+	retries            int
+	resyncAfter        time.Duration // zero: it is asked again when something changes
 
 	ownFields map[string]bool // fields of the status that the box declares
 	plurals   []string        // of the kinds of resources, as the API server serves them
@@ -53,6 +53,14 @@ const (
 
 // Has implements runner.
 func (w *webhook) Has(p hook.Phase) bool { return slices.Contains(w.phases, p) }
+
+// pathIn is the path that is called in a phase.
+func (w *webhook) pathIn(p hook.Phase) string {
+	if p == hook.Delete {
+		return w.finalizePath
+	}
+	return w.path
+}
 
 // sweeps implements runner.
 func (w *webhook) sweeps() bool { return w.protocol == v1alpha1.ProtocolMetacontroller }
@@ -145,7 +153,7 @@ func (k *call) answers() *protocol.Memory {
 // ask gives the answer to a request: the one that is kept, where it is the same request, or the webhook says that it still holds.
 func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message) (body any, err error) {
 	q := &external.Request{
-		Box: k.Plan.Box, Account: k.Account.Key(), Name: "hook", Method: http.MethodPost, URL: w.url + w.path[k.phase == hook.Delete],
+		Box: k.Plan.Box, Account: k.Account.Key(), Name: "hook", Method: http.MethodPost, URL: w.url + w.pathIn(k.phase),
 		Body: m.body, ContentType: external.TypeJSON, Timeout: w.timeout, Retries: w.retries, Expected: []int{http.StatusOK},
 	}
 	if q.Service, err = w.service.address(ctx, k.Cycle); err != nil {

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -45,10 +46,7 @@ func compileWebhook(b *compile.Box, in *v1alpha1.HookSpec, declared *declare.Dec
 			b.Fail(field.Forbidden(hooks.Child(name), "it names a Go function, and the hook is a webhook: give one of the two"))
 		}
 	}
-	w := &webhook{protocol: of.Protocol, ownFields: ownFields(b.Spec.Status)}
-	if w.protocol == "" {
-		w.protocol = v1alpha1.ProtocolOrkestra
-	}
+	w := &webhook{protocol: cmp.Or(of.Protocol, v1alpha1.ProtocolOrkestra), ownFields: ownFields(b.Spec.Status)}
 	b.OneOf(string(w.protocol), protocols, at.Child("protocol"))
 	w.compilePhases(b, of.Phases, at.Child("phases"))
 	w.compilePlace(b, of, at)
@@ -124,12 +122,9 @@ func (w *webhook) compileURL(b *compile.Box, in *v1alpha1.HookWebhook, at *field
 
 // compilePaths compiles what stands behind the URL.
 func (w *webhook) compilePaths(b *compile.Box, in *v1alpha1.HookWebhook, at *field.Path) {
-	w.path = map[bool]string{false: in.Path, true: in.Path}
-	if in.FinalizePath != "" {
-		w.path[true] = in.FinalizePath
-		if !w.Has(hook.Delete) {
-			b.Fail(field.Forbidden(at.Child("finalizePath"), "it is called in the phase Delete: add that to phases"))
-		}
+	w.path, w.finalizePath = in.Path, cmp.Or(in.FinalizePath, in.Path)
+	if in.FinalizePath != "" && !w.Has(hook.Delete) {
+		b.Fail(field.Forbidden(at.Child("finalizePath"), "it is called in the phase Delete: add that to phases"))
 	}
 	for name, given := range map[string]string{"path": in.Path, "finalizePath": in.FinalizePath} {
 		if given == "" {
@@ -145,14 +140,8 @@ func (w *webhook) compilePaths(b *compile.Box, in *v1alpha1.HookWebhook, at *fie
 // compileService checks a Service: one of the account's namespace, or one that the operator of the cluster allows. Another would be called by
 // whoever may write the box, past the guard.
 func (w *webhook) compileService(b *compile.Box, in *v1alpha1.WebhookService, at *field.Path) {
-	s := &service{namespace: in.Namespace, name: in.Name, port: int64(in.Port)}
-	if s.port == 0 {
-		s.port = defaultPort
-	}
-	scheme := in.Scheme
-	if scheme == "" {
-		scheme = schemeHTTPS
-	}
+	s := &service{namespace: in.Namespace, name: in.Name, port: cmp.Or(int64(in.Port), defaultPort)}
+	scheme := cmp.Or(in.Scheme, schemeHTTPS)
 	b.OneOf(scheme, []string{schemeHTTPS, schemeHTTP}, at.Child("scheme"))
 	for _, name := range []struct {
 		field, given string

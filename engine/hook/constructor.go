@@ -1,8 +1,11 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +57,17 @@ func (r *Registry) Constructor(name string) Constructor {
 	}
 	return r.constructors[name]
 }
+
+// ConstructorNames are the names of all constructors, sorted.
+func (r *Registry) ConstructorNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.constructors))
+}
+
+// errNoReconciler says what a constructor must be.
+var errNoReconciler = errors.New("wanted a function of hook.Environment, client.Client, client.FieldIndexer, *runtime.Scheme, events.EventRecorder or logr.Logger that gives a reconcile.Reconciler, and maybe an error")
 
 // constructorOf makes a Constructor of a function.
 func constructorOf(function any) (Constructor, error) {

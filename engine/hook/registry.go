@@ -2,7 +2,6 @@ package hook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -221,14 +220,3 @@ func (r *Registry) HookNames() []string {
 	}
 	return slices.Sorted(maps.Keys(r.hooks))
 }
-
-// ConstructorNames are the names of all constructors, sorted.
-func (r *Registry) ConstructorNames() []string {
-	if r == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(r.constructors))
-}
-
-// errNoReconciler says what a constructor must be.
-var errNoReconciler = errors.New("wanted a function of hook.Environment, client.Client, client.FieldIndexer, *runtime.Scheme, events.EventRecorder or logr.Logger that gives a reconcile.Reconciler, and maybe an error")

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // compare says in what the cluster differs from what the specs say; nil: in nothing.
@@ -184,22 +185,11 @@ func differs(found, want any, path string) string {
 }
 
 func conditionOf(obj *unstructured.Unstructured, kind string) metav1.ConditionStatus {
-	return metav1.ConditionStatus(ofCondition(obj, kind, "status"))
+	return fixtures.Condition(obj, kind).Status
 }
 
 func reasonOf(obj *unstructured.Unstructured, kind string) string {
-	return ofCondition(obj, kind, "reason")
-}
-
-// ofCondition reads a field of a condition; empty: there is none.
-func ofCondition(obj *unstructured.Unstructured, kind, field string) string {
-	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, entry := range list {
-		if m, _ := entry.(map[string]any); m["type"] == kind {
-			return fmt.Sprint(m[field])
-		}
-	}
-	return ""
+	return fixtures.Condition(obj, kind).Reason
 }
 
 // compareHealth says in what the CRDHealth objects differ from what there is; nil: in nothing.

@@ -87,14 +87,7 @@ var _ = Describe("Hooks on objects of others", func() {
 	}
 	deployment := func(ctx context.Context, name string) *appsv1.Deployment {
 		GinkgoHelper()
-		pods := map[string]string{"app": name}
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{label: "yes"}}}
-		d.Spec.Replicas = new(int32(0))
-		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: pods}
-		d.Spec.Template.Labels = pods
-		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.com/nothing"}}
-		Expect(kube.Create(ctx, d)).To(Succeed())
-		return d
+		return w.deployment(ctx, name, map[string]string{label: "yes"})
 	}
 	relabel := func(ctx context.Context, d *appsv1.Deployment, value string) {
 		GinkgoHelper()

@@ -2,11 +2,11 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,21 +186,7 @@ func (w *world) get(ctx context.Context, g Gomega, name string) *unstructured.Un
 	return obj
 }
 
-// condition reads a condition of an object; an empty one where there is none.
-func condition(obj *unstructured.Unstructured, kind string) metav1.Condition {
-	list, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	Expect(err).NotTo(HaveOccurred())
-	for _, entry := range list {
-		m, _ := entry.(map[string]any)
-		if m["type"] == kind {
-			return metav1.Condition{
-				Type: kind, Status: metav1.ConditionStatus(fmt.Sprint(m["status"])),
-				Reason: fmt.Sprint(m["reason"]), Message: fmt.Sprint(m["message"]),
-			}
-		}
-	}
-	return metav1.Condition{}
-}
+var condition = fixtures.Condition
 
 // settled waits until a resource is Ready, and nothing is under way, for its current generation.
 func (w *world) settled(ctx context.Context, name string) *unstructured.Unstructured {
@@ -229,6 +215,19 @@ func (w *world) shows(ctx context.Context, name, kind string, status metav1.Cond
 // child reads an object in the world's namespace.
 func (w *world) child(ctx context.Context, g Gomega, obj client.Object, name string) {
 	g.Expect(kube.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, obj)).To(Succeed())
+}
+
+// deployment makes a Deployment in the world's namespace, of no Pods.
+func (w *world) deployment(ctx context.Context, name string, labels map[string]string) *appsv1.Deployment {
+	GinkgoHelper()
+	pods := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels}}
+	d.Spec.Replicas = new(int32(0))
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: pods}
+	d.Spec.Template.Labels = pods
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.com/nothing"}}
+	Expect(kube.Create(ctx, d)).To(Succeed())
+	return d
 }
 
 // gone waits until an object of the world's namespace does not exist.

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -127,16 +126,7 @@ func (w *place) secret(t *testing.T, name string, data map[string]string) {
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 }
 
-// condition is one of a resource; nil: it has none.
-func condition(obj *unstructured.Unstructured, name string) *metav1.Condition {
-	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, item := range list {
-		if fields, ok := item.(map[string]any); ok && fields["type"] == name {
-			return &metav1.Condition{Type: name, Status: metav1.ConditionStatus(fmt.Sprint(fields["status"])), Reason: fmt.Sprint(fields["reason"]), Message: fmt.Sprint(fields["message"])}
-		}
-	}
-	return nil
-}
+var condition = fixtures.Condition
 
 // settled waits until a resource is Ready and nothing is under way.
 func (w *place) settled(t *testing.T, name string) *unstructured.Unstructured {
@@ -159,7 +149,6 @@ func (w *place) shows(t *testing.T, name, kind string, status metav1.ConditionSt
 	eventually(t, func(g gomega.Gomega) {
 		g.Expect(w.kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
 		found := condition(obj, kind)
-		g.Expect(found).NotTo(gomega.BeNil())
 		g.Expect(found).To(gomega.And(gomega.HaveField("Status", status), gomega.HaveField("Reason", reason)), "%v", obj.Object["status"])
 		for _, text := range texts {
 			g.Expect(found.Message).To(gomega.ContainSubstring(text))

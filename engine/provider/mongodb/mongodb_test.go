@@ -1,64 +1,20 @@
 package mongodb
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
-func TestSchemasAreStructural(t *testing.T) {
+func TestKindsKeepTheContract(t *testing.T) {
+	fixtures.CheckKinds(t, New(), map[string]any{"database": databaseSpec{}, "user": userSpec{}, "collection": collectionSpec{}})
 	for name, kind := range New().Kinds() {
-		for part, schema := range map[string]apiextensionsv1.JSONSchemaProps{"declared": kind.Schema, "outputs": kind.Outputs} {
-			var internal apiextensions.JSONSchemaProps
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&schema, &internal, nil); err != nil {
-				t.Fatal(err)
-			}
-			s, err := structural.NewStructural(&internal)
-			if err != nil {
-				t.Fatalf("%s, %s: %v", name, part, err)
-			}
-			if errs := structural.ValidateStructural(nil, s); len(errs) > 0 {
-				t.Errorf("%s, %s: %v", name, part, errs.ToAggregate())
-			}
-		}
-		for _, field := range append(kind.Identity, kind.Secrets...) {
-			if _, found := kind.Schema.Properties[field]; !found {
-				t.Errorf("%s: the schema lacks %s", name, field)
-			}
-		}
-		if kind.Driver == nil || kind.Summary == "" || !kind.NeedsEndpoint {
-			t.Errorf("%s is not whole: %+v", name, kind)
-		}
-	}
-}
-
-func TestSchemasHaveTheFieldsThatAreRead(t *testing.T) {
-	for name, spec := range map[string]any{"database": databaseSpec{}, "user": userSpec{}, "collection": collectionSpec{}} {
-		text, err := json.Marshal(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var fields map[string]any
-		if err := json.Unmarshal(text, &fields); err != nil {
-			t.Fatal(err)
-		}
-		schema := New().Kinds()[name].Schema.Properties
-		for field := range fields {
-			if _, found := schema[field]; !found {
-				t.Errorf("%s: the driver reads %s, which can't be declared", name, field)
-			}
-		}
-		for field := range schema {
-			if _, found := fields[field]; !found {
-				t.Errorf("%s: %s can be declared, and nothing reads it", name, field)
-			}
+		if !kind.NeedsEndpoint {
+			t.Errorf("%s: MongoDB has no public address", name)
 		}
 	}
 }

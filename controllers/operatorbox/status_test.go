@@ -1,6 +1,7 @@
 package operatorbox
 
 import (
+	"cmp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,13 +20,14 @@ import (
 func TestSummary(t *testing.T) {
 	type states struct{ ready, reconciling, stalled metav1.ConditionStatus }
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
-	running := health.Report{Phase: health.Running}
+	running, leaving := health.Report{Phase: health.Running}, health.Report{Phase: health.Running, Leaving: "1 that left the selection"}
 	cases := map[string]struct {
 		scope  scope
 		report health.Report
 		runs   bool
 		want   states
 		reason string
+		under  string // the reason of Reconciling, where something else is under way than Ready says
 	}{
 		"runs":                      {report: running, runs: true, want: states{yes, no, no}, reason: v1alpha1.ReasonRunning},
 		"no sub-controller yet":     {want: states{no, yes, no}, reason: v1alpha1.ReasonStarting},
@@ -35,6 +37,13 @@ func TestSummary(t *testing.T) {
 		"mistakes while it goes on": {scope: scope{reason: v1alpha1.ReasonCompileFailed}, report: running, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonCompileFailed},
 		"the CRD is claimed":        {scope: scope{reason: v1alpha1.ReasonCRDClaimed}, want: states{no, no, yes}, reason: v1alpha1.ReasonCRDClaimed},
 		"a right is missing":        {scope: scope{reason: v1alpha1.ReasonForbidden}, report: running, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonForbidden},
+		"nothing is reconciled":     {report: health.Report{Phase: health.Running, Stuck: "m"}, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonStuck},
+
+		"objects left the selection":              {report: leaving, runs: true, want: states{yes, yes, no}, reason: v1alpha1.ReasonRunning, under: v1alpha1.ReasonNotSelected},
+		"objects left, and it is suspended":       {scope: scope{reason: v1alpha1.ReasonSuspended}, report: leaving, runs: true, want: states{no, yes, no}, reason: v1alpha1.ReasonSuspended, under: v1alpha1.ReasonNotSelected},
+		"objects left, and the CRD is missing":    {scope: scope{reason: v1alpha1.ReasonCRDMissing}, report: leaving, runs: true, want: states{no, yes, no}, reason: v1alpha1.ReasonCRDMissing},
+		"objects left, and there are mistakes":    {scope: scope{reason: v1alpha1.ReasonCompileFailed}, report: leaving, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonCompileFailed},
+		"objects left, and nothing is reconciled": {report: health.Report{Phase: health.Running, Stuck: "m", Leaving: "l"}, runs: true, want: states{no, no, yes}, reason: v1alpha1.ReasonStuck},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +53,12 @@ func TestSummary(t *testing.T) {
 			g.Expect([]string{got[0].Type, got[1].Type, got[2].Type}).To(Equal([]string{"Ready", "Reconciling", "Stalled"}))
 			g.Expect(states{got[0].Status, got[1].Status, got[2].Status}).To(Equal(tc.want))
 			g.Expect(got[0].Reason).To(Equal(tc.reason))
+			if tc.want.reconciling == yes {
+				g.Expect(got[1].Reason).To(Equal(cmp.Or(tc.under, tc.reason)))
+			}
+			if tc.under == v1alpha1.ReasonNotSelected {
+				g.Expect(got[1].Message).To(Equal(leaving.Leaving))
+			}
 		})
 	}
 }

@@ -102,7 +102,7 @@ func leavesBehind(b *compile.Box, declared *declare.Set) bool {
 		return false // the garbage collector deletes its children in all namespaces
 	}
 	spec, written := b.Spec, *declared
-	spec.Reconciler, written.Hook = nil, nil
+	spec.Reconciler, written.Hook = nil, nil // without what code makes
 	places := boxspec.PlacesOf(&spec)
 	return places.Templated || len(places.Literal) > 0 || slices.ContainsFunc(written.Kinds(), func(kind schema.GroupVersionKind) bool {
 		return check.Scope(kind, b.Env.Mapper) == meta.RESTScopeNameRoot
@@ -111,7 +111,8 @@ func leavesBehind(b *compile.Box, declared *declare.Set) bool {
 
 // marksObjects says whether something is written to the metadata of some resources of the box.
 func marksObjects(p *Plan, spec *v1alpha1.OperatorBoxSpec) bool {
-	coded := p.declared.Hook != nil && len(p.declared.Hook.Kinds) > 0 // and may be where the garbage collector does not look
+	// What code makes may be where the garbage collector does not look.
+	coded := p.declared.Hook != nil && len(p.declared.Hook.Kinds) > 0
 	return !p.CRD.OfOthers && p.Constructor == nil || len(p.Finalizers) > 0 || p.NotesActive || p.Rollback != nil || coded ||
 		slices.ContainsFunc(p.ChildKinds, func(kind schema.GroupVersionKind) bool { return kind.Group == "batch" && kind.Kind == "Job" }) ||
 		slices.ContainsFunc(spec.External, func(e v1alpha1.ExternalCall) bool { return !outside.ReadOnly(&e) })

@@ -251,7 +251,6 @@ func TestWithoutOnReconcileNothingGoes(t *testing.T) {
 	g.Expect(p.children).To(gomega.HaveLen(1))
 }
 
-// TestTheGateOfTheBoxHoldsForTheHook.
 func TestTheGateOfTheBoxHoldsForTheHook(t *testing.T) {
 	g := gomega.NewWithT(t)
 	called := 0
@@ -386,7 +385,6 @@ func TestOnDeleteIsCalledOnce(t *testing.T) {
 	g.Expect(called).To(gomega.Equal(1))
 }
 
-// TestSkipCleanupSkipsOnDelete.
 func TestSkipCleanupSkipsOnDelete(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()
@@ -478,7 +476,6 @@ func TestAJobOfAHookIsWaitedFor(t *testing.T) {
 	g.Expect(p.done()).To(gomega.BeEmpty(), "it has run")
 }
 
-// TestMistakesInBoxesWithHooks.
 func TestMistakesInBoxesWithHooks(t *testing.T) {
 	r, err := hook.NewRegistry()
 	if err != nil {
@@ -559,7 +556,6 @@ func TestRightsOfAHook(t *testing.T) {
 	g.Expect(ruleTexts(elsewhere.Required())).NotTo(gomega.ContainElement(gomega.ContainSubstring("secrets")), "a webhook reads none, and is sent those that are listed")
 }
 
-// TestTheOverviewShowsChildrenOfAHook.
 func TestTheOverviewShowsChildrenOfAHook(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := hooked(t, onReconcile(func(_ context.Context, c *call) error { return c.Apply(configMap("a", nil), hook.WithID("main")) }), listed, `workers: 1`)

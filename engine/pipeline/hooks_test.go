@@ -20,13 +20,19 @@ type call = hook.Call[*unstructured.Unstructured]
 // hooked compiles a box with hooks that are compiled in.
 func hooked(tb testing.TB, h hook.Hooks[*unstructured.Unstructured], hooks, rest string) *Plan {
 	tb.Helper()
+	plan, errs := Compile(boxOf(tb, `{reconciler: {hooks: {location: example.com/op, function: Hooks, `+hooks+`}}, `+rest+`}`), Env{CRD: websites(tb), Code: registryOf(tb, h)})
+	gomega.NewWithT(tb).Expect(errs).To(gomega.BeEmpty())
+	return plan
+}
+
+// registryOf has hooks as its only function.
+func registryOf(tb testing.TB, h hook.Hooks[*unstructured.Unstructured]) *hook.Registry {
+	tb.Helper()
 	g := gomega.NewWithT(tb)
 	r, err := hook.NewRegistry()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(hook.AddHooks(r, "example.com/op.Hooks", func() hook.Hooks[*unstructured.Unstructured] { return h })).To(gomega.Succeed())
-	plan, errs := Compile(boxOf(tb, `{reconciler: {hooks: {location: example.com/op, function: Hooks, `+hooks+`}}, `+rest+`}`), Env{CRD: websites(tb), Code: r})
-	g.Expect(errs).To(gomega.BeEmpty())
-	return plan
+	return r
 }
 
 func configMap(name string, data map[string]string) *corev1.ConfigMap {

@@ -12,32 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/hook"
-	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // othersHooked compiles a box with hooks over Deployments of others.
 func othersHooked(tb testing.TB, h untyped, resources string) *Plan {
 	tb.Helper()
-	g := gomega.NewWithT(tb)
-	r, err := hook.NewRegistry()
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(hook.AddHooks(r, "example.com/op.Hooks", func() untyped { return h })).To(gomega.Succeed())
-	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "exposed", UID: "box", Generation: 1}}
-	spec := "{crd: " + ofDeployments + ", " + exposed + ", reconciler: {hooks: {location: example.com/op, function: Hooks, resources: " + resources + "}}}"
-	g.Expect(yaml.UnmarshalStrict([]byte(spec), &box.Spec)).To(gomega.Succeed())
-	kind := schema.FromAPIVersionAndKind(box.Spec.CRD.APIVersion, box.Spec.CRD.Kind)
-	plan, errs := Compile(box, Env{Code: r, CRD: CRD{
-		Name: "deployments.apps", UID: "kubernetes", Namespaced: true, HasStatus: true, Kind: kind, Schema: kinds.Schema(kind),
-		Resource: schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: "deployments"},
-	}})
-	g.Expect(errs).To(gomega.BeEmpty())
+	plan, errs := othersBoxWith(tb, Env{Code: registryOf(tb, h)}, ofDeployments, exposed+", reconciler: {hooks: {location: example.com/op, function: Hooks, resources: "+resources+"}}")
+	gomega.NewWithT(tb).Expect(errs).To(gomega.BeEmpty())
 	return plan
 }
 
@@ -250,7 +237,6 @@ func updatesByContent(t *testing.T, generation func(int64) int64) {
 	}
 }
 
-// TestTheStatusOfAnObjectOfOthersIsNotTheHooks.
 func TestTheStatusOfAnObjectOfOthersIsNotTheHooks(t *testing.T) {
 	for want, says := range map[string]func(*call) error{
 		"it sets status.replicas, and the status of a Deployment is not the box's": func(c *call) error { return c.SetStatus("replicas", 3) },
@@ -287,7 +273,6 @@ func TestWithoutTheFunctionAnObjectOfOthersStays(t *testing.T) {
 	g.Expect(p.done()).To(gomega.BeEmpty())
 }
 
-// TestKindsThatAHookOfOthersMayNotMake.
 func TestKindsThatAHookOfOthersMayNotMake(t *testing.T) {
 	g := gomega.NewWithT(t)
 	_, errs := othersBox(t, ofDeployments, exposed+", reconciler: {hooks: {location: a, function: F, resources: [{kind: ConfigMap}, {kind: Deployment}, {apiVersion: apps/v1, kind: ReplicaSet}]}}")

@@ -14,27 +14,27 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
-	"github.com/orkspace/orkestra/engine/provider"
 )
 
 // othersBox compiles a box over Deployments of others. crd and spec are YAML.
 func othersBox(tb testing.TB, crd, spec string) (*Plan, []string) {
 	tb.Helper()
-	return othersBoxWith(tb, nil, crd, spec)
+	return othersBoxWith(tb, Env{}, crd, spec)
 }
 
-// othersBoxWith is othersBox for a manager with providers.
-func othersBoxWith(tb testing.TB, providers *provider.Registry, crd, spec string) (*Plan, []string) {
+// othersBoxWith is othersBox for a manager that has something compiled in.
+func othersBoxWith(tb testing.TB, env Env, crd, spec string) (*Plan, []string) {
 	tb.Helper()
 	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "exposed", UID: "box", Generation: 1}}
 	if err := yaml.UnmarshalStrict([]byte("{crd: "+crd+", "+spec+"}"), &box.Spec); err != nil {
 		tb.Fatal(err)
 	}
 	kind := schema.FromAPIVersionAndKind(box.Spec.CRD.APIVersion, box.Spec.CRD.Kind)
-	plan, errs := Compile(box, Env{Providers: providers, CRD: CRD{
+	env.CRD = CRD{
 		Name: "deployments.apps", UID: "kubernetes", Namespaced: true, HasStatus: true, Kind: kind, Schema: kinds.Schema(kind),
 		Resource: schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: "deployments"},
-	}})
+	}
+	plan, errs := Compile(box, env)
 	var texts []string
 	for _, e := range errs {
 		texts = append(texts, e.Error())

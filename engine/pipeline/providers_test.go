@@ -573,7 +573,7 @@ func TestCredentials(t *testing.T) {
 func TestAnObjectOfOthersIsHeldUntilWhatProvidersHaveMadeIsGone(t *testing.T) {
 	g := gomega.NewWithT(t)
 	x := newTenant(t, `{}`)
-	plan, errs := othersBoxWith(t, x.registry(), ofDeployments, exposed+", onReconcile: {configmaps: [{}]}")
+	plan, errs := othersBoxWith(t, Env{Providers: x.registry()}, ofDeployments, exposed+", onReconcile: {configmaps: [{}]}")
 	g.Expect(errs).To(gomega.BeEmpty())
 	x.stored = servedBy(plan.Box)
 	x.stored.SetAnnotations(map[string]string{v1alpha1.AnnotationProviders: `[{"id":"a","provider":"cloud","kind":"bucket","identity":{"name":"a","region":"here"},"token":"t","deletionPolicy":"Delete"}]`})

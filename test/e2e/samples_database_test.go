@@ -2,30 +2,15 @@ package e2e_test
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/gexec"
 )
 
 // The sample with Go code runs as its page says: as a manager that is built from its module, in a process of its own.
 var _ = Describe("The sample database", longest, func() {
 	It("lives under the manager that its module gives", func(ctx context.Context) {
-		folder := GinkgoT().TempDir()
-		module := filepath.Join("..", "..", "config", "samples", "database", "manager")
-		binary, err := filepath.Abs(filepath.Join(folder, "database-manager"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(run(module, "go", "build", "-o", binary, ".")).To(Succeed())
-
-		manager.stop()
-		DeferCleanup(func() { manager = startManager(cluster.Config()) })
-		session, err := gexec.Start(exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig(), "--namespace", ownNamespace, "--leader-elect=false",
-			"--metrics-bind-address", "0", "--health-probe-bind-address", freeAddress(), "--shutdown-timeout", "10s", "--log-format", "text"), GinkgoWriter, GinkgoWriter)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { session.Terminate().Wait(patience) })
-
+		replaceManagerByThatOf("database")
 		s := sample{
 			folder: "database", bare: true, prepare: giveVolumes("data-ledger-0"),
 			edit: `{"spec":{"memory":"2Gi","users":[{"name":"app"}]}}`,

@@ -8,12 +8,14 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -316,4 +318,20 @@ func hostOf(address string) string {
 	u, err := url.Parse(address)
 	Expect(err).NotTo(HaveOccurred())
 	return u.Host
+}
+
+// replaceManagerByThatOf runs the manager that the module of a sample gives until the spec ends: built from it, in a process of its own.
+func replaceManagerByThatOf(sample string) {
+	GinkgoHelper()
+	module := filepath.Join("..", "..", "config", "samples", sample, "manager")
+	binary, err := filepath.Abs(filepath.Join(GinkgoT().TempDir(), sample+"-manager"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(run(module, "go", "build", "-o", binary, ".")).To(Succeed())
+
+	manager.stop()
+	DeferCleanup(func() { manager = startManager(cluster.Config()) })
+	session, err := gexec.Start(exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig(), "--namespace", ownNamespace, "--leader-elect=false",
+		"--metrics-bind-address", "0", "--health-probe-bind-address", freeAddress(), "--shutdown-timeout", "10s", "--log-format", "text"), GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { session.Terminate().Wait(patience) })
 }

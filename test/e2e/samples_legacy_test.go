@@ -2,12 +2,9 @@ package e2e_test
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/gexec"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,18 +15,7 @@ import (
 // The sample with a reconciler runs as its page says: as a manager that is built from its module, in a process of its own.
 var _ = Describe("The sample legacy", longest, func() {
 	It("lives under the manager that its module gives", func(ctx context.Context) {
-		module := filepath.Join("..", "..", "config", "samples", "legacy", "manager")
-		binary, err := filepath.Abs(filepath.Join(GinkgoT().TempDir(), "legacy-manager"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(run(module, "go", "build", "-o", binary, ".")).To(Succeed())
-
-		manager.stop()
-		DeferCleanup(func() { manager = startManager(cluster.Config()) })
-		session, err := gexec.Start(exec.Command(binary, "manager", "--kubeconfig", cluster.Kubeconfig(), "--namespace", ownNamespace, "--leader-elect=false",
-			"--metrics-bind-address", "0", "--health-probe-bind-address", freeAddress(), "--shutdown-timeout", "10s", "--log-format", "text"), GinkgoWriter, GinkgoWriter)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { session.Terminate().Wait(patience) })
-
+		replaceManagerByThatOf("legacy")
 		l := sample{folder: "legacy", bare: true}.begin(ctx)
 		serving := func(g Gomega, pods int64) {
 			now := get(ctx, g, l.resource)

@@ -150,10 +150,10 @@ func (library) send(ctx context.Context, r *provider.Request, method string, bod
 // Ensure implements provider.Driver.
 func (l library) Ensure(ctx context.Context, r *provider.Request) (*provider.Observed, error) {
 	seen, err := l.Observe(ctx, r)
-	if failure := new(provider.Error); err != nil && (!asFailure(err, failure) || failure.Class != provider.NotFound) || err == nil && len(seen.Differs) == 0 {
+	created := provider.IsClass(err, provider.NotFound)
+	if err != nil && !created || err == nil && len(seen.Differs) == 0 {
 		return seen, err
 	}
-	created := err != nil
 	pages, _ := r.Declared["pages"].(int64)
 	if _, err := l.send(ctx, r, http.MethodPut, book{Owner: r.Owner.UID, Pages: pages}); err != nil {
 		return nil, err
@@ -166,14 +166,6 @@ func (l library) Ensure(ctx context.Context, r *provider.Request) (*provider.Obs
 		}
 	}
 	return out, err
-}
-
-func asFailure(err error, into *provider.Error) bool {
-	failure, ok := err.(*provider.Error) //nolint:errorlint // the driver makes it
-	if ok {
-		*into = *failure
-	}
-	return ok
 }
 
 // Observe implements provider.Driver.
@@ -195,7 +187,7 @@ func (l library) Observe(ctx context.Context, r *provider.Request) (*provider.Ob
 // Delete implements provider.Driver.
 func (l library) Delete(ctx context.Context, r *provider.Request) (bool, error) {
 	_, err := l.send(ctx, r, http.MethodDelete, nil)
-	if failure := new(provider.Error); asFailure(err, failure) && failure.Class == provider.NotFound {
+	if provider.IsClass(err, provider.NotFound) {
 		return true, nil
 	}
 	return err == nil, err

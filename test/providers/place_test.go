@@ -80,16 +80,23 @@ func (w *place) apply(t *testing.T, obj *unstructured.Unstructured, spec string)
 	g.Expect(w.kube.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("test"), client.ForceOwnership)).To(gomega.Succeed())
 }
 
+// running waits until a box runs by its spec.
+func (p *plane) running(t *testing.T, name string) *v1alpha1.OperatorBox {
+	t.Helper()
+	box := &v1alpha1.OperatorBox{}
+	eventually(t, func(g gomega.Gomega) {
+		g.Expect(p.kube.Get(t.Context(), types.NamespacedName{Name: name}, box)).To(gomega.Succeed())
+		g.Expect(box.Status.ObservedGeneration).To(gomega.Equal(box.Generation))
+		g.Expect(meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady)).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", box.Status.Conditions)
+	})
+	return box
+}
+
 // box applies the box, given as YAML without its CRD, and waits until it runs.
 func (w *place) box(t *testing.T, spec string) {
 	t.Helper()
 	w.declare(t, spec)
-	eventually(t, func(g gomega.Gomega) {
-		box := w.read(t, g)
-		ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady)
-		g.Expect(box.Status.ObservedGeneration).To(gomega.Equal(box.Generation))
-		g.Expect(ready).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", box.Status.Conditions)
-	})
+	w.running(t, w.id)
 }
 
 // declare applies the box.
@@ -128,18 +135,23 @@ func (w *place) secret(t *testing.T, name string, data map[string]string) {
 
 var condition = fixtures.Condition
 
-// settled waits until a resource is Ready and nothing is under way.
-func (w *place) settled(t *testing.T, name string) *unstructured.Unstructured {
+// settled waits until a resource is Ready and nothing is under way, and fills in what it is then.
+func (p *plane) settled(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	obj := w.resource(name)
 	eventually(t, func(g gomega.Gomega) {
-		g.Expect(w.kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
+		g.Expect(p.kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
 		observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 		g.Expect(observed).To(gomega.Equal(obj.GetGeneration()))
 		g.Expect(condition(obj, v1alpha1.ConditionReady)).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", obj.Object["status"])
 		g.Expect(condition(obj, v1alpha1.ConditionReconciling)).To(gomega.HaveField("Status", metav1.ConditionFalse), "%v", obj.Object["status"])
 	})
 	return obj
+}
+
+// settled waits for the resource of a name.
+func (w *place) settled(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	return w.plane.settled(t, w.resource(name))
 }
 
 // shows waits until a condition of a resource has a status, a reason, and a message that holds all texts.

@@ -14,7 +14,6 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ktypes "k8s.io/apimachinery/pkg/types"
@@ -77,25 +76,11 @@ func TestSampleBucket(t *testing.T) {
 	}
 	settled := func() *unstructured.Unstructured {
 		t.Helper()
-		var obj *unstructured.Unstructured
-		eventually(t, func(g gomega.Gomega) {
-			obj = now(g)
-			observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
-			g.Expect(observed).To(gomega.Equal(obj.GetGeneration()))
-			g.Expect(condition(obj, v1alpha1.ConditionReady)).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", obj.Object["status"])
-			g.Expect(condition(obj, v1alpha1.ConditionReconciling)).To(gomega.HaveField("Status", metav1.ConditionFalse), "%v", obj.Object["status"])
-		})
-		return obj
+		return p.settled(t, resource.DeepCopy())
 	}
 	running := func() *v1alpha1.OperatorBox {
 		t.Helper()
-		found := &v1alpha1.OperatorBox{}
-		eventually(t, func(g gomega.Gomega) {
-			g.Expect(kube.Get(t.Context(), ktypes.NamespacedName{Name: box.GetName()}, found)).To(gomega.Succeed())
-			g.Expect(found.Status.ObservedGeneration).To(gomega.Equal(found.Generation))
-			g.Expect(meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionReady)).To(gomega.HaveField("Status", metav1.ConditionTrue), "%v", found.Status.Conditions)
-		})
-		return found
+		return p.running(t, box.GetName())
 	}
 	// expected compares what is in the cluster with what the sample says.
 	expected := func() {

@@ -152,13 +152,13 @@ var _ = Describe("Boxes", func() {
 		stuck.running(ctx, stuck.box(ctx, oneMap(2, "good")))
 		good.running(ctx, good.box(ctx, oneMap(1, "good")))
 		d.shut()
-		stuck.website(ctx, "web-00", `{}`)
+		stuck.website(ctx, names(3)[0], `{}`)
 		healthShows(ctx, stuck.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
 			g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "the other worker goes on")
 			g.Expect(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)).To(HaveField("Message", ContainSubstring(
-				"the box works; but 1 of 2 workers is in a reconcile past the deadline of 1s without an end: "+stuck.namespace+"/web-00;")))
+				"the box works; but 1 of 2 workers is in a reconcile past the deadline of 1s without an end: "+stuck.namespace+"/"+names(3)[0]+";")))
 		})
-		stuck.saysEvent(ctx, stuck.namespace, "web-00", v1alpha1.ReasonOverdue, "its reconcile is past the deadline of 1s and does not end")
+		stuck.saysEvent(ctx, stuck.namespace, names(3)[0], v1alpha1.ReasonOverdue, "its reconcile is past the deadline of 1s and does not end")
 		for _, name := range names(3)[1:] {
 			stuck.website(ctx, name, `{}`)
 		}

@@ -115,23 +115,11 @@ func fieldsOf(of reflect.Type) []FieldDoc {
 		case name != "":
 			doc := docOf(of, name)
 			out = append(out, FieldDoc{
-				Name: name, Type: wordsOf(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
+				Name: name, Type: shape.Words(f.Type), Text: doc.text, Default: doc.standard, Example: doc.example, of: f.Type,
 			})
 		}
 	}
 	return out
-}
-
-// wordsOf says in words what a field reads.
-func wordsOf(of reflect.Type) string {
-	switch of {
-	case reflect.TypeFor[v1alpha1.ResourceGroup]():
-		return "map of lists of declarations"
-	case reflect.TypeFor[v1alpha1.ProviderResources]():
-		return "map of lists of ProviderResource"
-	default:
-		return shape.Words(of)
-	}
 }
 
 // docOf finds the comment of a field: ours are generated into this package, those of Kubernetes come from its SwaggerDoc methods.

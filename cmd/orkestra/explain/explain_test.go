@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 		"below such a field":           {[]string{"namespaces.include"}, []string{"FIELD:  operatorbox.spec.namespaces.include <list of strings>\n"}},
 		"a status":                     {[]string{"OperatorBox.status.requiredRules.verbs"}, []string{"FIELD:  operatorbox.status.requiredRules.verbs <list of strings>\n"}},
 		"another kind":                 {[]string{"crdhealth.status.failing"}, []string{"FIELD:  crdhealth.status.failing <list of FailingResource>\n", "  consecutiveFailures <integer>"}},
-		"a group":                      {[]string{"onReconcile"}, []string{"FIELD:  operatorbox.spec.onReconcile <map of lists of declarations>\n", "\nKEYS:\n    clusterrolebindings, "}},
+		"a group":                      {[]string{"onReconcile"}, []string{"FIELD:  operatorbox.spec.onReconcile <map of lists of Declaration>\n", "\nKEYS:\n    clusterrolebindings, "}},
 		"a key of a group":             {[]string{"spec.onReconcile.deployments.image"}, []string{"KEY:    deployments\n", "FIELD:  image <string>\n"}},
 		"providers":                    {[]string{"providers"}, []string{"FIELD:  operatorbox.spec.providers <map of lists of ProviderResource>\n", "  credentials <ProviderCredentials>\n", "\nPROVIDER\nnone: this orkestra has no providers"}},
 		"a field of theirs":            {[]string{"providers.credentials.webIdentity.roleARN"}, []string{"FIELD:  operatorbox.spec.providers.credentials.webIdentity.roleARN <string>\n"}},

@@ -92,13 +92,13 @@ func TestStatusGolden(t *testing.T) {
 		change func(*world)
 		code   int
 	}{
-		"failed":       {args: []string{"shop/flowers"}, code: exit.No},
-		"wide":         {args: []string{"shp/flowers", "-o", "wide"}, code: exit.No},
-		"json":         {args: []string{"shops.demo.example.com/flowers", "-o", "json"}, code: exit.No},
-		"yaml":         {args: []string{"Shop/flowers", "-o", "yaml"}, code: exit.No},
-		"ready":        {args: []string{"shops/flowers", "-n", "default"}, change: ready},
+		"failed":           {args: []string{"shop/flowers"}, code: exit.No},
+		"wide":             {args: []string{"shp/flowers", "-o", "wide"}, code: exit.No},
+		"json":             {args: []string{"shops.demo.example.com/flowers", "-o", "json"}, code: exit.No},
+		"yaml":             {args: []string{"Shop/flowers", "-o", "yaml"}, code: exit.No},
+		"ready":            {args: []string{"shops/flowers", "-n", "default"}, change: ready},
 		"of-somebody-else": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetAnnotations(nil) }, code: exit.No},
-		"older-status": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetGeneration(3) }, code: exit.No},
+		"older-status":     {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetGeneration(3) }, code: exit.No},
 		"manager-away": {args: []string{"shop/flowers"}, change: func(w *world) {
 			ready(w)
 			w.set("Lease", "orkestra-leader", "2026-01-02T02:59:05.000000Z", "spec", "renewTime")

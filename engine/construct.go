@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -30,7 +28,7 @@ func newCode(b *box, sending *rest.Config) (*constructor.Code, error) {
 }
 
 // construct calls the constructor of the box, if it has one, and says whether there is anything to work with: it is false where ctx ends first. What
-// fails is shown on the health of the box, in an event, and in the log.
+// fails is shown on the box, whose status sends an event, on its health, and in the log.
 func construct(ctx context.Context, b *box) bool {
 	if b.clients.constructed == nil {
 		return true
@@ -38,10 +36,6 @@ func construct(ctx context.Context, b *box) bool {
 	config := b.engine.config
 	failed := func(err error) {
 		b.log.Error(err, "Constructor failed")
-		if config.Events != nil {
-			about := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: b.name, UID: b.plan.Load().UID}}
-			config.Events.Eventf(about, nil, corev1.EventTypeWarning, v1alpha1.ReasonConstructorFailed, "Construct", "%s", err)
-		}
 		b.setProblem(v1alpha1.ReasonConstructorFailed, err)
 		config.Notifier.BoxChanged(b.name)
 		config.Notifier.HealthChanged(b.name, true)

@@ -94,7 +94,7 @@ func (b *box) report() health.Report {
 	plan := b.plan.Load()
 	started, problem := b.startState()
 	r := health.Report{
-		Phase: health.Starting, Message: cmp.Or(b.resources.Failing(), "caches are filling"), Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
+		Phase: health.Starting, Message: cmp.Or(b.resources.Failing(), health.Filling), Snapshot: b.tracker.Snapshot(), Revision: plan.Revision,
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
 		RollsBack: plan.Rollback != nil,
 	}
@@ -106,6 +106,7 @@ func (b *box) report() health.Report {
 		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
 		r.Workers = clamp(b.pool.Workers())
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
+		r.Overdue = b.overdue.Some(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 	}
 	if holding := b.owners.Held(true); len(holding) > 0 {
 		r.Leaving = fmt.Sprintf("%d that left the selection are let go, the first is %s", len(holding), strings.TrimPrefix(holding[0].String(), "/"))

@@ -123,6 +123,7 @@ const (
 	ReasonProviderLeft   = "ProviderLeft"   // what a provider has made was left where it is
 	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
 	ReasonHookEvent      = "HookEvent"      // a hook tells something, without a reason of its own
+	ReasonOverdue        = "Overdue"        // a reconcile of a resource is past its deadline and does not end
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
 	ReasonAccountPinned  = "AccountPinned"  // a box acts as an account from now on
 	ReasonLeaderElection = "LeaderElection" // another manager leads (on the Lease)

@@ -80,13 +80,22 @@ func (s *scope) permissionsCondition() metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonForbidden, access.Sentence(s.missing...)
 	case len(s.withheld.Rights) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonForbidden
-		c.Message = access.Sentence(s.withheld) + "; what reads it waits, and stays as it is"
+		c.Message = s.grant() + "; what reads it waits, and stays as it is"
 	case s.plan != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonGranted, "no right is missing"
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, cmp.Or(s.reason, v1alpha1.ReasonStopped), "rights are checked when the spec compiles"
 	}
 	return c
+}
+
+// grant says which rights are withheld, and how they are granted. What a Go hook reads of Secrets is in no rule of the box, so that nothing prints it.
+func (s *scope) grant() string {
+	code := s.box.Spec.Reconciler
+	if code == nil || code.Hooks == nil || code.Hooks.Webhook != nil || !slices.ContainsFunc(s.withheld.Rights, func(r access.Right) bool { return r.Resource == "secrets" }) {
+		return access.Sentence(s.withheld)
+	}
+	return access.Lacks(s.withheld) + "; which Secrets its hook reads is in no rule of the box: grant it to the account yourself, best by resourceNames"
 }
 
 func statusWritable(plan *pipeline.Plan) metav1.Condition {
@@ -135,7 +144,7 @@ func (s *scope) summary(report health.Report, runs bool) []metav1.Condition {
 			reconciling = status.Progressing(s.reason, s.message)
 		}
 	case !runs || report.Phase != health.Running:
-		reason, message := cmp.Or(report.Reason, v1alpha1.ReasonStarting), cmp.Or(report.Message, "caches are filling")
+		reason, message := cmp.Or(report.Reason, v1alpha1.ReasonStarting), cmp.Or(report.Message, health.Filling)
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
 		reconciling = status.Progressing(reason, message)
 	case report.Stuck != "":

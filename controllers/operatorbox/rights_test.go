@@ -9,6 +9,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/identity"
 )
 
 // ann is how the API server knows the account of these tests.
@@ -85,4 +86,26 @@ func TestRightsThatChangeQueueTheBoxesThatWait(t *testing.T) {
 	p := newProcess(t, objects...)
 	p.MarkWaiting(t.Context())
 	g.Expect(p.queue.marked).To(ConsistOf("waits", "reads", "enforces"))
+}
+
+// TestSecretsThatAHookReadsAreGrantedByHand: no rule of the box names them, so that what prints the rules can't be the help.
+func TestSecretsThatAHookReadsAreGrantedByHand(t *testing.T) {
+	account := identity.Account{Namespace: "team", Name: "shop"}
+	for name, tc := range map[string]struct {
+		reconciler *v1alpha1.ReconcilerSpec
+		resource   string
+		want       string
+	}{
+		"no code":       {nil, "secrets", "orkestra rbac"},
+		"a hook":        {&v1alpha1.ReconcilerSpec{Hooks: &v1alpha1.HookSpec{}}, "secrets", "; which Secrets its hook reads is in no rule of the box: grant it to the account yourself, best by resourceNames"},
+		"another right": {&v1alpha1.ReconcilerSpec{Hooks: &v1alpha1.HookSpec{}}, "configmaps", "orkestra rbac"},
+		"a webhook":     {&v1alpha1.ReconcilerSpec{Hooks: &v1alpha1.HookSpec{Webhook: &v1alpha1.HookWebhook{}}}, "secrets", "orkestra rbac"},
+		"a constructor": {&v1alpha1.ReconcilerSpec{Constructor: &v1alpha1.GoFunction{}}, "secrets", "orkestra rbac"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScope(&v1alpha1.OperatorBox{Spec: v1alpha1.OperatorBoxSpec{Reconciler: tc.reconciler}})
+			s.withheld = access.Missing{Account: account, Rights: []access.Right{{Verb: "get", Resource: tc.resource, Namespace: "team", Name: "login"}}}
+			NewWithT(t).Expect(s.grant()).To(And(HavePrefix(`ServiceAccount team/shop may not get `+tc.resource+` "login" in namespace "team"`), ContainSubstring(tc.want)))
+		})
+	}
 }

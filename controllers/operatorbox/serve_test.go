@@ -248,7 +248,31 @@ func TestAMisreadAnnotationIsToldOnce(t *testing.T) {
 		shown, _ := p.serves(t, "shop")
 		g.Expect(condition(shown, v1alpha1.ConditionCompiled)).To(Equal("True Compiled: the spec is valid; " + text))
 	}
-	g.Expect(p.told()).To(ConsistOf(ContainSubstring(text), ContainSubstring("Starting")))
+	g.Expect(p.told()).To(ConsistOf(ContainSubstring(text)))
+}
+
+// TestAStartIsToldOnce: that caches are filling is no news. What keeps a box from starting is, once, as a warning where it is a failure.
+func TestAStartIsToldOnce(t *testing.T) {
+	g := NewWithT(t)
+	p := newProcess(t, websites(), shop(websitesCRD))
+	p.serves(t, "shop")
+	revision := p.engine.Plan("shop").Revision
+	var told []string
+	for _, r := range []health.Report{
+		{Phase: health.Starting, Message: health.Filling, Revision: revision},
+		{Phase: health.Pending, Reason: v1alpha1.ReasonConstructorFailed, Message: "constructor a.New: no key", Revision: revision},
+		{Phase: health.Pending, Reason: v1alpha1.ReasonConstructorFailed, Message: "constructor a.New: no key", Revision: revision},
+		{Phase: health.Starting, Message: health.Filling, Revision: revision},
+		{Phase: health.Starting, Message: "websites can't be listed", Revision: revision},
+		{Phase: health.Running, Revision: revision},
+	} {
+		p.engine.reports = map[string]health.Report{"shop": r}
+		p.serves(t, "shop")
+		told = append(told, p.told()...)
+	}
+	g.Expect(told).To(Equal([]string{
+		"Warning ConstructorFailed constructor a.New: no key", "Normal Starting websites can't be listed", "Normal Running the sub-controller runs",
+	}))
 }
 
 // told are the events so far.

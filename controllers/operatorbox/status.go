@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/words"
 	"github.com/orkspace/orkestra/engine/access"
+	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
 )
 
@@ -84,15 +85,19 @@ func restarts(before, after *v1alpha1.OperatorBox) bool {
 	return was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == before.Generation && is.Reason == v1alpha1.ReasonStarting
 }
 
-// announce tells that a box came to run, or why it does not.
+// failures are the reasons that a box may leave behind without an edit, and that are no step on its way.
+var failures = map[string]bool{v1alpha1.ReasonConstructorFailed: true}
+
+// announce tells that a box came to run, or why it does not. That caches are filling is neither: the next status says what came of it, and a start
+// would be told twice.
 func (r *recorder) announce(ctx context.Context, before, after *v1alpha1.OperatorBox) {
 	ready := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || was != nil && was.Reason == ready.Reason && was.Message == ready.Message {
+	if ready == nil || was != nil && was.Reason == ready.Reason && was.Message == ready.Message || ready.Message == health.Filling {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
+	if failures[ready.Reason] || meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
 	ctrl.LoggerFrom(ctx).Info("Box changed", "reason", ready.Reason, "message", ready.Message)

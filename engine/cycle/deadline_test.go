@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
@@ -110,6 +111,35 @@ func TestAHookThatDoesNotComeBackIsOverdue(t *testing.T) {
 	close(back)
 	g.Eventually(ended).WithContext(patient).Should(Receive())
 	g.Expect(r.Overdue.Count()).To(BeZero())
+}
+
+// TestAReconcileThatDoesNotEndIsTold by one event on its resource, which nothing else tells of until it ends. One that ends when its context does is not.
+func TestAReconcileThatDoesNotEndIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		resource := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "demo.example.com/v1", "kind": "Website", "metadata": map[string]any{"namespace": "team-a", "name": "shop"}}}
+		sent := events.NewFakeRecorder(9)
+		r := New(Config{Box: "website", Timeout: time.Minute, Overdue: worker.NewOverdue(func() {}), Events: sent})
+		c := &cycle{Reconciler: r, stored: resource, slot: &worker.Slot{}, record: &Record{}}
+		for after, want := range map[time.Duration]int{0: 0, overdueGrace / 2: 0, overdueGrace + time.Hour: 1} {
+			g.Expect(c.within(t.Context(), func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(after)
+				return nil
+			})).To(Succeed())
+			g.Expect(sent.Events).To(HaveLen(want), after.String())
+			for range want {
+				g.Expect(<-sent.Events).To(Equal("Warning Overdue its reconcile is past the deadline of 1m0s and does not end: what runs in it does not heed its context. It keeps a worker of box website until it does, or the manager is restarted"))
+			}
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		g.Expect(c.within(stopped, func(context.Context) error {
+			stop()
+			time.Sleep(time.Hour)
+			return nil
+		})).To(Succeed())
+		g.Expect(sent.Events).To(BeEmpty(), "the process stops")
+	})
 }
 
 // none has no children, and marks nothing.

@@ -121,6 +121,7 @@ func (c *cycle) runPlan(ctx context.Context) error {
 func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	defer reporting{c}.tellOverdue(ctx)()
 	defer c.Overdue.Watch(ctx, c.record.Key, c.slot)() // runs before cancel, which would count as a deadline that has passed
 	defer func() {
 		if p := recover(); p != nil {

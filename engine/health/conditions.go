@@ -90,11 +90,11 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 		if r.Stuck != "" {
 			return verdict{v1alpha1.ReasonStuck, cut(r.Stuck, maxConditionMessage)}
 		}
-		return verdict{v1alpha1.ReasonDegraded, withOne(old, degraded(r), r, next.Failing)}
+		return verdict{v1alpha1.ReasonDegraded, withOverdue(withOne(old, degraded(r), r, next.Failing), r)}
 	case v1alpha1.HealthHealthy:
-		return verdict{v1alpha1.ReasonHealthy, works(old, r, next.Failing)}
+		return verdict{v1alpha1.ReasonHealthy, withOverdue(works(old, r, next.Failing), r)}
 	case v1alpha1.HealthStarting:
-		return report(r, verdict{v1alpha1.ReasonStarting, "caches are filling"})
+		return report(r, verdict{v1alpha1.ReasonStarting, Filling})
 	case v1alpha1.HealthSuspended:
 		return report(r, verdict{v1alpha1.ReasonSuspended, "spec.suspend is true"})
 	case v1alpha1.HealthStopped:
@@ -123,6 +123,17 @@ func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource)
 	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
+// overdueMark stands before what is said of reconciles that do not end.
+const overdueMark = "; but "
+
+// withOverdue adds to a message which reconciles do not end: their resources are in no list, since nothing has come of them yet.
+func withOverdue(message string, r Report) string {
+	if r.Overdue == "" {
+		return message
+	}
+	return cut(message+overdueMark+r.Overdue, maxConditionMessage)
+}
+
 // degraded names the threshold, and not the count of failures: a message that changes with every retry would be written each time.
 func degraded(r Report) string {
 	switch threshold := positive(r.FailureThreshold); {
@@ -144,7 +155,7 @@ func withOne(old []metav1.Condition, first string, r Report, failing []v1alpha1.
 	plural, _, _ := strings.Cut(r.CRD, ".")
 	said := ""
 	if was := meta.FindStatusCondition(old, v1alpha1.ConditionReady); was != nil {
-		said = was.Message
+		said, _, _ = strings.Cut(was.Message, overdueMark)
 	}
 	messages := make([]string, 0, len(failing))
 	for _, f := range failing {

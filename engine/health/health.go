@@ -27,6 +27,9 @@ const (
 	Stopped Phase = "Stopped"
 )
 
+// Filling is the message of a box that starts, where nothing keeps it from that.
+const Filling = "caches are filling"
+
 // Observation is the outcome of one reconcile of one resource.
 type Observation struct {
 	// Resource that was reconciled.
@@ -99,6 +102,9 @@ type Report struct {
 	Leaving string
 	// Stuck says why nothing of a running box is reconciled; empty: it is.
 	Stuck string
+	// Overdue names resources whose reconciles are past their deadline and do not end, while the box goes on with its other workers; empty: there are
+	// none.
+	Overdue string
 	// Monitored says that another operator runs the CRD: its resources are checked, and nothing else.
 	Monitored bool
 	// RollsBack says that the box has rollback.

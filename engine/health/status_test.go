@@ -385,3 +385,23 @@ func TestTrackerAndStatusTogether(t *testing.T) {
 	g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy))
 	g.Expect(s.Failing).To(BeEmpty())
 }
+
+// TestReconcilesThatDoNotEndAreNamed, and the box is as healthy as it was. The name of a failing resource beside them stays while it fails.
+func TestReconcilesThatDoNotEndAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	r := Report{Phase: Running, StartedAt: start, CRD: "databases.example.com", Overdue: "1 of 2 workers is in a reconcile"}
+	after := Status(v1alpha1.CRDHealthStatus{}, 1, r, start)
+	message := func(s v1alpha1.CRDHealthStatus) string {
+		return meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady).Message
+	}
+	g.Expect(after.State).To(Equal(v1alpha1.HealthHealthy))
+	g.Expect(message(after)).To(Equal("the box works; but 1 of 2 workers is in a reconcile"))
+	r.Snapshot = Snapshot{Degraded: true, Resources: v1alpha1.ResourceCounts{Total: 2, Failing: 2}, Failing: failing("a", "b")}
+	after = Status(after, 1, r, start)
+	said := message(after)
+	g.Expect(said).To(And(ContainSubstring("default/a: "), HaveSuffix("; but 1 of 2 workers is in a reconcile")))
+	r.Snapshot.Failing[0], r.Snapshot.Failing[1] = r.Snapshot.Failing[1], r.Snapshot.Failing[0]
+	g.Expect(message(Status(after, 1, r, start))).To(Equal(said), "the order of the list changes with every retry")
+	r.Overdue = ""
+	g.Expect(message(Status(after, 1, r, start)) + "; but 1 of 2 workers is in a reconcile").To(Equal(said))
+}

@@ -145,9 +145,16 @@ func (c *Cycle) Wait(reason, message string) {
 	}
 }
 
-// RequeueAfter has the resource reconciled again after a time, if nothing else does before. The shortest time counts.
+// MinRequeue is the shortest time after which a hook can have its resource reconciled again. A whole cycle is run then, with whatever the box reads.
+const MinRequeue = time.Second
+
+// RequeueAfter has the resource reconciled again after a time, if nothing else does before. The shortest time counts, and one below MinRequeue
+// counts as that; zero and below ask for nothing.
 func (c *Cycle) RequeueAfter(d time.Duration) {
-	if d > 0 && (c.outcome.RequeueAfter == 0 || d < c.outcome.RequeueAfter) {
+	if d <= 0 {
+		return
+	}
+	if d = max(d, MinRequeue); c.outcome.RequeueAfter == 0 || d < c.outcome.RequeueAfter {
 		c.outcome.RequeueAfter = d
 	}
 }

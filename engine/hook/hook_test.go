@@ -139,6 +139,8 @@ func TestWhatIsSaidIsInTheOutcome(t *testing.T) {
 		c.Wait("", "for it")
 		c.RequeueAfter(time.Hour)
 		c.RequeueAfter(time.Minute)
+		c.RequeueAfter(0)
+		c.RequeueAfter(-time.Second)
 		c.Warn("Slow", "it is slow")
 		return errors.Join(c.SetStatus("a.b", struct{ N int }{args.Size}), c.SetCondition(metav1.Condition{Type: "Mine", Status: "True"}))
 	})
@@ -148,6 +150,18 @@ func TestWhatIsSaidIsInTheOutcome(t *testing.T) {
 	g.Expect(out.Events).To(Equal([]Event{{Reason: "Slow", Message: "it is slow", Warning: true}}))
 	g.Expect(out.RequeueAfter).To(Equal(time.Minute))
 	g.Expect(out.Conditions).To(HaveLen(1))
+}
+
+// TestRequeueAfterHasAShortestTime: a hook that asks for a millisecond would have its whole cycle run without end.
+func TestRequeueAfterHasAShortestTime(t *testing.T) {
+	out, err := call(t, func(c *Call[*corev1.ConfigMap]) error {
+		c.RequeueAfter(time.Minute)
+		c.RequeueAfter(time.Millisecond)
+		return nil
+	})
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out.RequeueAfter).To(Equal(MinRequeue))
 }
 
 // TestReading gives copies, typed or not, and finds kinds by their types.

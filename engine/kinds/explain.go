@@ -21,6 +21,15 @@ type fieldDoc struct {
 	text, standard, example string
 }
 
+// APIKinds are the kinds of Orkestra's own API, each as a field with the name of the kind in small letters.
+func APIKinds() []FieldDoc {
+	var out []FieldDoc
+	for _, of := range []reflect.Type{reflect.TypeFor[v1alpha1.CRDHealth](), reflect.TypeFor[v1alpha1.OperatorBox]()} {
+		out = append(out, FieldDoc{Name: strings.ToLower(of.Name()), Type: of.Name(), Text: apiDocs[of.Name()].text, of: of})
+	}
+	return out
+}
+
 // DefaultRequired is the default of a field that must be there.
 const DefaultRequired = "required"
 
@@ -79,6 +88,9 @@ func (f FieldDoc) Fields() []FieldDoc {
 	return fieldsOf(f.of)
 }
 
+// IsGroup says whether the field holds declarations by their keys: its fields are those of the kinds.
+func (f FieldDoc) IsGroup() bool { return f.of == reflect.TypeFor[v1alpha1.ResourceGroup]() }
+
 // IsKubernetes says whether the field, or what it is a list or a map of, is an object of a type that Kubernetes has.
 func (f FieldDoc) IsKubernetes() bool {
 	of := shape.ElemOf(f.of)
@@ -87,6 +99,9 @@ func (f FieldDoc) IsKubernetes() bool {
 
 func fieldsOf(of reflect.Type) []FieldDoc {
 	of = shape.ElemOf(of)
+	if of == reflect.TypeFor[v1alpha1.ProviderResource]() {
+		of = reflect.TypeFor[v1alpha1.ProviderFields]() // it reads them itself, besides the kind, which is that of a provider
+	}
 	if of.Kind() != reflect.Struct || shape.IsLeaf(of) {
 		return nil
 	}

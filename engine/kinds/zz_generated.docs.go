@@ -4,6 +4,157 @@ package kinds
 
 // apiDocs are the comments of the API's types, by the types' names and the fields' names in JSON.
 var apiDocs = map[string]typeDoc{
+	"APITypes": {
+		text: "APITypes names the Go types of the resource.",
+		fields: map[string]fieldDoc{
+			"location":   {text: "The Go import path of the package that has the types. It must be given.", standard: "", example: ""},
+			"object":     {text: "The name of the Go type, such as Database. It must be given, and be the type that the function takes.", standard: "", example: ""},
+			"objectList": {text: "The name of the Go list type. It must be in the registry.", standard: "that of the object, with List behind it", example: ""},
+			"alias":      {text: "The name under which the registry that `orkestra generate registry` writes imports the package.", standard: "derived from the location", example: ""},
+		},
+	},
+	"AdmissionExisting": {
+		text: "AdmissionExisting counts living resources.",
+		fields: map[string]fieldDoc{
+			"total":    {text: "The number of living resources that the box selects.", standard: "", example: ""},
+			"breaking": {text: "Counts those that break a rule which refuses. They stay as they are; their next change of the spec has to mend them.", standard: "", example: ""},
+		},
+	},
+	"AdmissionMatchCondition": {
+		text: "AdmissionMatchCondition is a CEL expression that must be true for a request to be judged.",
+		fields: map[string]fieldDoc{
+			"name":       {text: "Tells the condition from others, in messages.", standard: "", example: ""},
+			"expression": {text: "A CEL expression that yields a bool.", standard: "", example: ""},
+		},
+	},
+	"AdmissionRuleStatus": {
+		text: "AdmissionRuleStatus says where a rule is checked.",
+		fields: map[string]fieldDoc{
+			"path":   {text: "The rule's field path: spec.validation.rules[0].", standard: "", example: ""},
+			"where":  {text: "Policy, or Reconcile where the API server does not know the rule.", standard: "", example: ""},
+			"reason": {text: "Why the rule is not in a policy.", standard: "", example: ""},
+		},
+	},
+	"AdmissionSpec": {
+		text: "AdmissionSpec says which rules of a box the API server enforces itself, before a resource is stored. They become a ValidatingAdmissionPolicy and a MutatingAdmissionPolicy that belong to the box.",
+		fields: map[string]fieldDoc{
+			"validation":      {text: "Has the API server judge by the rules of spec.validation that it can express: on creation, and on updates that change the spec. The status says which these are. All rules are checked in the reconcile too.", standard: "", example: ""},
+			"mutation":        {text: "Has the API server set the defaults of spec.mutation that it can express. Overrides are never set there. It needs Kubernetes 1.36.", standard: "", example: ""},
+			"failurePolicy":   {text: "What happens to a request when a policy can't be evaluated: Fail refuses it, Ignore lets it pass.", standard: "", example: ""},
+			"matchConditions": {text: "CEL expressions that must all be true for a request to be judged, with the variables of admission policies: object, oldObject, request, authorizer, namespaceObject. They hold for all policies of the box.", standard: "", example: ""},
+			"requireClean":    {text: "Waits until no living resource breaks a rule before the rules are enforced. Until then they are only audited.", standard: "they are enforced as soon as all living resources have been counted", example: ""},
+		},
+	},
+	"AdmissionStatus": {
+		text: "AdmissionStatus says what the API server enforces of a box.",
+		fields: map[string]fieldDoc{
+			"enforced": {text: "Whether the API server refuses resources that break the rules of the policies.", standard: "", example: ""},
+			"policies": {text: "The admission policies of the box, as <kind>/<name>. Each has a binding of its name.", standard: "", example: ""},
+			"rules":    {text: "Of each rule where it is checked.", standard: "", example: ""},
+			"existing": {text: "Counts the living resources by the rules that refuse, as they were when the policy was last judged.", standard: "", example: ""},
+		},
+	},
+	"AnnotationExpression": {
+		text: "AnnotationExpression says what an annotation must be.",
+		fields: map[string]fieldDoc{
+			"key":      {text: "Key of the annotation.", standard: "", example: ""},
+			"operator": {text: "In, NotIn, Exists or DoesNotExist. An object without the annotation meets NotIn, too.", standard: "", example: ""},
+			"values":   {text: "Values of In and NotIn. A value may be any text.", standard: "", example: ""},
+		},
+	},
+	"AnnotationSelector": {
+		text: "AnnotationSelector selects objects by their annotations. All that it says must hold.",
+		fields: map[string]fieldDoc{
+			"matchAnnotations": {text: "Annotations that an object must have, by name, each with exactly this value. A value may be any text.", standard: "", example: ""},
+			"matchExpressions": {text: "That the annotations of an object must meet, besides matchAnnotations.", standard: "", example: ""},
+		},
+	},
+	"AutoscaleLimits": {
+		text: "AutoscaleLimits are the limits that autoscale sets.",
+		fields: map[string]fieldDoc{
+			"workers":    {text: "Replaces spec.workers.", standard: "", example: ""},
+			"queueDepth": {text: "Replaces spec.queue.maxDepth.", standard: "", example: ""},
+			"resync":     {text: "Replaces spec.resync.", standard: "", example: ""},
+		},
+	},
+	"AutoscaleSpec": {
+		text: "AutoscaleSpec changes a box's limits while conditions on its own measurements hold.",
+		fields: map[string]fieldDoc{
+			"interval":   {text: "The time between two evaluations.", standard: "", example: ""},
+			"cooldown":   {text: "How long the conditions must be false before the limits go back.", standard: "", example: ""},
+			"conditions": {text: "Read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms, status.errorPercent and status.resources.", standard: "", example: ""},
+			"do":         {text: "Holds the limits while the conditions hold.", standard: "", example: ""},
+		},
+	},
+	"CRDHealth": {
+		text: "CRDHealth is what Orkestra knows of the health of one CRD's operator. The controller makes and keeps one for each box, of the same name. One that a person makes tracks a CRD that another operator runs.",
+		fields: map[string]fieldDoc{
+			"metadata": {text: "", standard: "", example: ""},
+			"spec":     {text: "Whose health this is.", standard: "", example: ""},
+			"status":   {text: "The health. An object that has not been reconciled yet observes generation -1, so that tools which wait do not take it for one that is done.", standard: "", example: ""},
+		},
+	},
+	"CRDHealthSpec": {
+		text: "CRDHealthSpec says whose health an object holds.",
+		fields: map[string]fieldDoc{
+			"operatorBoxRef": {text: "Names the box. Absent: the CRD is run by another operator.", standard: "", example: ""},
+			"crd":            {text: "Names the CRD.", standard: "", example: ""},
+			"healthyWhen":    {text: "Lists conditions that every resource must meet. Only without operatorBoxRef.", standard: "Ready=True", example: ""},
+		},
+	},
+	"CRDHealthStatus": {
+		text: "CRDHealthStatus is the health of a box.",
+		fields: map[string]fieldDoc{
+			"observedGeneration":  {text: "The generation of the spec that this status speaks of.", standard: "", example: ""},
+			"state":               {text: "State of the box as a whole.", standard: "", example: ""},
+			"startedAt":           {text: "When the box began to run. A restart of the manager does not change it.", standard: "", example: ""},
+			"claimedAt":           {text: "When the box claimed its CRD. It is absent while another box holds that.", standard: "", example: ""},
+			"consecutiveFailures": {text: "Counts failed reconciles in a row over the whole box. A success of any resource sets it to 0.", standard: "", example: ""},
+			"failureThreshold":    {text: "The number at which the box is Degraded.", standard: "", example: ""},
+			"successCount":        {text: "Counts successful reconciles since the object was made.", standard: "", example: ""},
+			"failureCount":        {text: "Counts failed reconciles since the object was made.", standard: "", example: ""},
+			"lastReconcile":       {text: "The time of the last reconcile that evaluated the pipeline.", standard: "", example: ""},
+			"lastSuccess":         {text: "The time of the last success.", standard: "", example: ""},
+			"lastFailure":         {text: "The last failure.", standard: "", example: ""},
+			"failing":             {text: "Lists the ten worst of the failing resources: those with the most failed reconciles in a row, then those that have failed the longest.", standard: "", example: ""},
+			"resources":           {text: "Counts the resources of the CRD by how they fare.", standard: "", example: ""},
+			"workers":             {text: "The number of workers.", standard: "", example: ""},
+			"queueDepth":          {text: "The number of resources that wait for a worker.", standard: "", example: ""},
+			"revision":            {text: "Names the plan that runs.", standard: "", example: ""},
+			"lastKnownGood":       {text: "The newest plan that has been healthy.", standard: "", example: ""},
+			"rollback":            {text: "Whether resources are rolled back.", standard: "", example: ""},
+			"dependencies":        {text: "Which dependencies are met.", standard: "", example: ""},
+			"conditions":          {text: "Ready, Reconciling, Stalled, Started, Healthy.", standard: "", example: ""},
+		},
+	},
+	"CRDName": {
+		text: "CRDName names a CRD.",
+		fields: map[string]fieldDoc{
+			"name": {text: "<plural>.<group>.", standard: "", example: ""},
+		},
+	},
+	"CRDReference": {
+		text: "CRDReference names a CRD of the cluster, holds one that the box installs, or names a kind of others, some of whose objects the box serves.",
+		fields: map[string]fieldDoc{
+			"name":           {text: "The CRD's name, <plural>.<group>. Immutable.", standard: "", example: ""},
+			"apiVersion":     {text: "APIVersion of a kind of others: apps/v1, or v1. The box is not the operator of that kind: it serves the objects that spec.selector and spec.annotationSelector select, and leaves them as they are.", standard: "", example: ""},
+			"kind":           {text: "Kind of others, such as Deployment. Immutable.", standard: "", example: ""},
+			"plural":         {text: "Under which the kind is served, where it is not the usual one: gateways, of Gateway.", standard: "the kind in lower case with s, es or ies", example: ""},
+			"version":        {text: "The served version to work in.", standard: "the storage version, chosen once", example: ""},
+			"definition":     {text: "The spec of a CustomResourceDefinition that the box installs and keeps up to date.", standard: "", example: ""},
+			"adopt":          {text: "Whether an existing CRD may be taken over.", standard: "", example: ""},
+			"deletionPolicy": {text: "What deleting the box does to a CRD that it installed. Delete deletes all resources first.", standard: "", example: ""},
+		},
+	},
+	"CRDStatus": {
+		text: "CRDStatus is the CRD that a box serves.",
+		fields: map[string]fieldDoc{
+			"name":        {text: "The CRD's name.", standard: "", example: ""},
+			"version":     {text: "The version that is worked in.", standard: "", example: ""},
+			"kind":        {text: "The kind of the resources.", standard: "", example: ""},
+			"established": {text: "Whether the API server serves it.", standard: "", example: ""},
+		},
+	},
 	"ClusterRoleBindingFields": {
 		text: "Makes `rbac.authorization.k8s.io/v1` ClusterRoleBindings. They have no `spec`, and are cluster-scoped: the name of a namespaced resource's must hold `{{ .metadata.namespace }}`. They grant rights: the manager needs `--allow-granting-kinds`, and must itself have every right that the role gives.",
 		fields: map[string]fieldDoc{
@@ -61,10 +212,54 @@ var apiDocs = map[string]typeDoc{
 			"startingDeadlineSeconds":    {text: "How late a Job may still start; one that is later is left out.", standard: "", example: "startingDeadlineSeconds: 300"},
 		},
 	},
+	"CrossSelector": {
+		text: "CrossSelector says which objects a cross source reads.",
+		fields: map[string]fieldDoc{
+			"name":             {text: "Name of one object; may be a template. With it, .cross.<name> is the object; without it, a list.", standard: "", example: ""},
+			"namespace":        {text: "Namespace of the objects. A template may only lead into a namespace that lets the resource in: annotation orkestra.orkspace.io/allow-from.", standard: "the resource's; for a cluster-scoped one that reads a list, all", example: ""},
+			"matchLabels":      {text: "That the objects must have: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"matchExpressions": {text: "That the labels of the objects must meet, besides matchLabels.", standard: "", example: ""},
+		},
+	},
+	"CrossSource": {
+		text: "CrossSource reads other objects of the cluster from a watch cache.",
+		fields: map[string]fieldDoc{
+			"name":       {text: "What templates say after .cross.", standard: "", example: ""},
+			"box":        {text: "A box whose resources are read.", standard: "", example: ""},
+			"apiVersion": {text: "The group and version of kind.", standard: "", example: ""},
+			"kind":       {text: "A kind that is read.", standard: "", example: ""},
+			"selector":   {text: "Which objects.", standard: "", example: ""},
+			"optional":   {text: "Sources may be absent. Without it, a new resource waits for what is absent, or for a list that is empty; of one that is Active, only what reads the source waits.", standard: "", example: ""},
+		},
+	},
 	"DaemonSetFields": {
 		text: "Makes `apps/v1` DaemonSets: one pod on each node. The container that the short fields describe is called `main`, or by `containerName`.",
 		fields: map[string]fieldDoc{
 			"strategy": {text: "How pods are replaced; the object calls it `updateStrategy`.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: OnDelete}"},
+		},
+	},
+	"DeletionSpec": {
+		text: "DeletionSpec says how onDelete runs, and how children go.",
+		fields: map[string]fieldDoc{
+			"children":      {text: "How they go with their resource, and when they are pruned. `Reverse`: a child is deleted when those whose declarations read it are gone. They have no owner references then.", standard: "`GarbageCollector`, which knows no order", example: ""},
+			"ordered":       {text: "Runs the declarations as declared, each done before the next.", standard: "", example: ""},
+			"timeout":       {text: "For all of onDelete. When it is over, an event says so and the clean-up is tried further: the resource is not let go before it has succeeded.", standard: "", example: ""},
+			"childrenFirst": {text: "Gives children owner references although onDelete exists.", standard: "", example: ""},
+		},
+	},
+	"Dependency": {
+		text: "Dependency names another box and what it must have reached.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "The other box's name.", standard: "", example: ""},
+			"condition": {text: "What the other box must have reached: Started or Healthy, in upper or lower case.", standard: "", example: ""},
+		},
+	},
+	"DependencyStatus": {
+		text: "DependencyStatus says whether a dependency is met.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "Name of the other box.", standard: "", example: ""},
+			"condition": {text: "That it must have reached.", standard: "", example: ""},
+			"met":       {text: "Whether it has.", standard: "", example: ""},
 		},
 	},
 	"DeploymentFields": {
@@ -72,6 +267,51 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"replicas": {text: "The number of pods.", standard: "1, Kubernetes' own", example: "replicas: \"{{ default 2 .spec.replicas }}\""},
 			"strategy": {text: "How pods are replaced.", standard: "RollingUpdate, Kubernetes' own", example: "strategy: {type: Recreate}"},
+		},
+	},
+	"ExternalAuth": {
+		text: "ExternalAuth says which credentials a call sends.",
+		fields: map[string]fieldDoc{
+			"type":      {text: "Type of the credentials.", standard: "", example: ""},
+			"header":    {text: "The header's name for type Header.", standard: "", example: ""},
+			"secretRef": {text: "Names the Secret that holds the credentials. Its key defaults to token for Bearer, must be given for Header, and holds user:password for Basic, which without it reads the keys username and password.", standard: "", example: ""},
+		},
+	},
+	"ExternalCall": {
+		text: "ExternalCall calls an HTTP service.",
+		fields: map[string]fieldDoc{
+			"name":           {text: "What templates say after .external.", standard: "", example: ""},
+			"method":         {text: "The HTTP method. GET and HEAD are sent in every cycle that is evaluated, all others once per generation.", standard: "", example: ""},
+			"url":            {text: "May hold templates, after the slash that ends its host.", standard: "", example: ""},
+			"query":          {text: "Parameters: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"headers":        {text: "Headers of the request: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"body":           {text: "Text, or any JSON value; strings may be templates. Not with GET and HEAD.", standard: "", example: ""},
+			"auth":           {text: "Which credentials are sent.", standard: "", example: ""},
+			"caBundle":       {text: "Verifies the server, in PEM. Its key defaults to ca.crt.", standard: "", example: ""},
+			"timeout":        {text: "Timeout of one attempt.", standard: "", example: ""},
+			"retries":        {text: "After the first attempt.", standard: "", example: ""},
+			"expectedStatus": {text: "Lists the answers that count as success.", standard: "200", example: ""},
+			"cacheFor":       {text: "How long an answer is used again; at least 1s.", standard: "an answer is used once", example: ""},
+			"onError":        {text: "What a failed call does.", standard: "", example: ""},
+		},
+	},
+	"FailingResource": {
+		text: "FailingResource is a resource that counts as failing: its reconciles fail, a child of it has failed, or it is rolled back.",
+		fields: map[string]fieldDoc{
+			"consecutiveFailures": {text: "Counts the failed reconciles of this resource in a row; 0 where they succeed, and it fails otherwise.", standard: "", example: ""},
+			"reason":              {text: "Reason of its condition Ready, such as ReconcileError or ChildFailed.", standard: "", example: ""},
+			"step":                {text: "Step of the pipeline that failed.", standard: "", example: ""},
+			"message":             {text: "The error, or says what has failed; at most 256 characters.", standard: "", example: ""},
+			"since":               {text: "When it first failed.", standard: "", example: ""},
+		},
+	},
+	"Failure": {
+		text: "Failure is one failed reconcile.",
+		fields: map[string]fieldDoc{
+			"time":     {text: "Time of the failure.", standard: "", example: ""},
+			"resource": {text: "That failed.", standard: "", example: ""},
+			"step":     {text: "Step of the pipeline that failed.", standard: "", example: ""},
+			"message":  {text: "The error, at most 256 characters.", standard: "", example: ""},
 		},
 	},
 	"ForEach": {
@@ -89,6 +329,24 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"when":  {text: "Lists conditions that must all hold.", standard: "", example: ""},
 			"anyOf": {text: "Lists conditions of which at least one must hold.", standard: "", example: ""},
+		},
+	},
+	"GoFunction": {
+		text: "GoFunction names a Go function that is compiled in.",
+		fields: map[string]fieldDoc{
+			"location":  {text: "The Go import path of the package that has the function. It must be given.", standard: "", example: ""},
+			"function":  {text: "The name of the exported function. It must be given. The manager knows the function as location.function.", standard: "", example: ""},
+			"alias":     {text: "The name under which the registry that `orkestra generate registry` writes imports the package.", standard: "derived from the location", example: ""},
+			"args":      {text: "Handed to the function. Leaves may be templates, but not those of a constructor, which is called once for all resources.", standard: "", example: ""},
+			"resources": {text: "Lists the kinds that the code makes or reads. Rights and watches are derived from it. A hook can't make or read others, and the client of a constructor reads no others.", standard: "", example: ""},
+		},
+	},
+	"GroupVersionKind": {
+		text: "GroupVersionKind names a kind.",
+		fields: map[string]fieldDoc{
+			"group":   {text: "The API group; empty for the core group.", standard: "", example: ""},
+			"version": {text: "The API version.", standard: "", example: ""},
+			"kind":    {text: "The kind.", standard: "", example: ""},
 		},
 	},
 	"HPAFields": {
@@ -109,6 +367,38 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"kind": {text: "Deployment, StatefulSet, ReplicaSet or ReplicationController.", standard: "required", example: ""},
 			"name": {text: "Name of the object.", standard: "required", example: ""},
+		},
+	},
+	"HookResource": {
+		text: "HookResource is a kind that Go code makes or reads.",
+		fields: map[string]fieldDoc{
+			"apiVersion": {text: "The kind's group and version.", standard: "the built-in kind of that name", example: ""},
+			"kind":       {text: "The kind.", standard: "", example: ""},
+		},
+	},
+	"HookSpec": {
+		text: "HookSpec names a hook, and its place in the cycle: a Go function by location and function, or a webhook.",
+		fields: map[string]fieldDoc{
+			"webhook":       {text: "A service that is called as a hook, for code in any language.", standard: "the hook is the Go function", example: ""},
+			"runHooksFirst": {text: "Runs the hook before the templates, which then see its children in .children.hook and what it sets in .status.", standard: "it runs behind them", example: ""},
+		},
+	},
+	"HookWebhook": {
+		text: "HookWebhook is a service that is called as a hook: it is sent a resource and its children, and answers which children there should be, and what the status shows.",
+		fields: map[string]fieldDoc{
+			"url":          {text: "URL of the webhook, beginning with https://. It is literal. A host whose address is not public has to be allowed by the operator of the cluster, as for external calls.", standard: "", example: ""},
+			"service":      {text: "Service of this cluster that is called in place of a URL.", standard: "", example: ""},
+			"path":         {text: "That is called, put behind the URL, or behind the Service. It begins with a slash.", standard: "none", example: ""},
+			"finalizePath": {text: "Called in its place in the phase Delete.", standard: "the same path", example: ""},
+			"protocol":     {text: "Protocol of request and answer. Metacontroller: that of a CompositeController, so that a webhook that was written for it runs unchanged.", standard: "", example: ""},
+			"phases":       {text: "In which the webhook is called. Delete holds a resource that is being deleted until the webhook has done its part. With Metacontroller, Reconcile is the sync hook and Delete the finalize hook, and there are no others.", standard: "Reconcile", example: ""},
+			"caBundle":     {text: "Verifies the server, in PEM. Its key defaults to ca.crt.", standard: "the authorities that the system trusts", example: ""},
+			"headers":      {text: "Headers of the request: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"auth":         {text: "Which credentials are sent. Not over plain HTTP.", standard: "", example: ""},
+			"secrets":      {text: "Sent with each request: each names a Secret and, which it must, a key. Not over plain HTTP.", standard: "of Secrets nothing is sent but that they are there", example: ""},
+			"timeout":      {text: "Timeout of one attempt.", standard: "", example: ""},
+			"retries":      {text: "After the first attempt.", standard: "", example: ""},
+			"resyncAfter":  {text: "When the webhook is asked again although nothing has changed of what it is sent; at least 1s.", standard: "it is not", example: ""},
 		},
 	},
 	"IngressFields": {
@@ -132,6 +422,21 @@ var apiDocs = map[string]typeDoc{
 			"rerunOn":       {text: "The values for which the Job runs: when it has completed, it runs again when one of them changes, and not for any other change. In `onReconcile`, or in `onCreate` with `reconcile: true`.", standard: "it runs once; with `replace`, for each change", example: "rerunOn: [\"{{ .spec.image }}\"]"},
 		},
 	},
+	"KnownGood": {
+		text: "KnownGood is a plan that has been healthy.",
+		fields: map[string]fieldDoc{
+			"revision": {text: "Names the plan.", standard: "", example: ""},
+			"time":     {text: "At which it was last seen healthy.", standard: "", example: ""},
+		},
+	},
+	"LabelExpression": {
+		text: "LabelExpression says what a label must be.",
+		fields: map[string]fieldDoc{
+			"key":      {text: "Key of the label.", standard: "", example: ""},
+			"operator": {text: "In, NotIn, Exists or DoesNotExist.", standard: "", example: ""},
+			"values":   {text: "Values of In and NotIn; each may be a template.", standard: "", example: ""},
+		},
+	},
 	"LimitRangeFields": {
 		text: "Makes `v1` LimitRanges.",
 		fields: map[string]fieldDoc{
@@ -152,10 +457,40 @@ var apiDocs = map[string]typeDoc{
 			"kinds":    {text: "The kinds that the object may have, at most 16, each as its apiVersion and kind. A must for a `manifest` that is one template, and refused beside any other.", standard: "", example: "kinds: [v1/ConfigMap, apps/v1/Deployment, example.com/v1/Widget]"},
 		},
 	},
+	"MutationRule": {
+		text: "MutationRule sets one field: default when it is absent, override always.",
+		fields: map[string]fieldDoc{
+			"field":     {text: "A path below spec.", standard: "", example: ""},
+			"default":   {text: "Set when the field is absent; any JSON value; strings may be templates. 0, false and \"\" are values.", standard: "", example: ""},
+			"override":  {text: "Always set; any JSON value; strings may be templates.", standard: "", example: ""},
+			"admission": {text: "Required makes it a mistake if the API server can't set the default. It needs spec.admission.mutation.", standard: "", example: ""},
+		},
+	},
+	"MutationSpec": {
+		text: "MutationSpec sets fields of the working copy.",
+		fields: map[string]fieldDoc{
+			"rules": {text: "Run in their order. Each sets one field: default when it is absent, override always.", standard: "", example: ""},
+		},
+	},
+	"NamedValue": {
+		text: "NamedValue is something that a box computes once and reads in several places, or builds of several parts. It has exactly one of value and cel.",
+		fields: map[string]fieldDoc{
+			"name":  {text: "What templates say after .values.", standard: "", example: ""},
+			"value": {text: "A template, or a list or an object whose texts may be templates. A template that is a single expression keeps its type.", standard: "", example: ""},
+			"cel":   {text: "An expression that yields the value: a list or a map as well. It sees the resource as self.", standard: "", example: ""},
+		},
+	},
 	"NamespaceFields": {
 		text: "Makes `v1` Namespaces. They are cluster-scoped: the name of a namespaced resource's must hold `{{ .metadata.namespace }}`. A namespace stays when a choice gate turns false, unless `whenFalse: Delete` says otherwise. All that is in it goes with it.",
 		fields: map[string]fieldDoc{
 			"finalizers": {text: "Hold the namespace's deletion back until somebody takes them off. Kubernetes reads them at creation only.", standard: "kubernetes, which empties the namespace", example: "finalizers: [example.com/archive]"},
+		},
+	},
+	"NamespaceSelection": {
+		text: "NamespaceSelection selects namespaces by glob patterns (*, ?, [a-z]).",
+		fields: map[string]fieldDoc{
+			"include": {text: "Lists patterns of which one must match. Empty: all namespaces.", standard: "", example: ""},
+			"exclude": {text: "Lists patterns of which none may match. It wins over include.", standard: "", example: ""},
 		},
 	},
 	"NetworkPolicyFields": {
@@ -166,6 +501,62 @@ var apiDocs = map[string]typeDoc{
 			"policyTypes": {text: "Ingress and Egress: the directions in which only what the rules name may pass.", standard: "Ingress, and Egress where there are rules of it; Kubernetes' own", example: "policyTypes: [Ingress, Egress]"},
 			"ingress":     {text: "Rules for what may come in. `[{}]`: everything.", standard: "nothing may, where `policyTypes` has Ingress", example: "ingress: [{from: [{podSelector: {}}], ports: [{port: 8080}]}]"},
 			"egress":      {text: "Rules for what may go out. `[{}]`: everything.", standard: "nothing may, where `policyTypes` has Egress", example: "egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]"},
+		},
+	},
+	"NormalizeSpec": {
+		text: "NormalizeSpec computes fields of the working copy.",
+		fields: map[string]fieldDoc{
+			"spec": {text: "Maps a path below spec to a template. Each sees the resource as stored. null removes the field.", standard: "", example: ""},
+		},
+	},
+	"OperatorBox": {
+		text: "OperatorBox turns a CRD into a running operator: it says which CRD, and what is made, corrected and reported for every resource of it.",
+		fields: map[string]fieldDoc{
+			"metadata": {text: "", standard: "", example: ""},
+			"spec":     {text: "What the box does. This version acts on every field, but for those that say that they are not supported yet: these it refuses.", standard: "", example: ""},
+			"status":   {text: "What runs, and how it fares. An object that has not been reconciled yet observes generation -1, so that tools which wait do not take it for one that is done.", standard: "", example: ""},
+		},
+	},
+	"OperatorBoxReference": {
+		text: "OperatorBoxReference names a box.",
+		fields: map[string]fieldDoc{
+			"name": {text: "Name of the box.", standard: "", example: ""},
+		},
+	},
+	"OperatorBoxSpec": {
+		text: "OperatorBoxSpec says which CRD a box serves, how it runs, and the steps of its pipeline in their order.",
+		fields: map[string]fieldDoc{
+			"crd":                  {text: "Names the CRD whose resources this box reconciles, or holds its definition.", standard: "", example: ""},
+			"suspend":              {text: "Stops the sub-controller and keeps everything it made. Deletions are still served.", standard: "", example: ""},
+			"namespaces":           {text: "In which namespaces resources are reconciled.", standard: "all", example: ""},
+			"selector":             {text: "Which resources are reconciled, by their labels. With crd.kind, it or annotationSelector is required, and the API server evaluates it: objects that it does not select are not even watched.", standard: "all", example: ""},
+			"annotationSelector":   {text: "Which objects of others are served, by their annotations. Only with crd.kind; beside selector, both must hold. The manager evaluates it: of all objects that selector selects it is sent the metadata, and reads those whole that both select.", standard: "", example: ""},
+			"commonLabels":         {text: "Put on every child: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"commonAnnotations":    {text: "Put on every child: texts by name, which may be templates, or one template that gives them. Null is left out.", standard: "", example: ""},
+			"serviceAccountRef":    {text: "Names the account as which the box acts: it makes its children, and writes to the resources, with the rights of that account alone.", standard: "the manager's own", example: ""},
+			"reconciler":           {text: "Which Go code takes part. It is compiled into the manager.", standard: "none does", example: ""},
+			"apiTypes":             {text: "Names the Go type of the resource: that which the function of reconciler.hooks takes, by default *unstructured.Unstructured; or by which the manager must know the kind of a box with a constructor.", standard: "", example: ""},
+			"finalizers":           {text: "Put on every resource besides Orkestra's own, and removed with it.", standard: "", example: ""},
+			"admission":            {text: "Has the API server enforce rules of validation and mutation itself.", standard: "they are checked in the reconcile alone", example: ""},
+			"rollBackOnError":      {text: "Puts children back to the last good state when a cycle fails after it changed them.", standard: "", example: ""},
+			"rollback":             {text: "Runs templates of its own when resources fail.", standard: "", example: ""},
+			"revisionHistoryLimit": {text: "The number of old revisions of this box that are kept.", standard: "", example: ""},
+		},
+	},
+	"OperatorBoxStatus": {
+		text: "OperatorBoxStatus says what runs of a box, and how it fares.",
+		fields: map[string]fieldDoc{
+			"observedGeneration": {text: "The generation of the spec that this status speaks of. That spec runs if the condition Ready is True; if it does not compile, or a right is missing, the revision of an earlier generation goes on, and the condition Compiled names it.", standard: "", example: ""},
+			"revision":           {text: "Names the plan that runs. Both are written at once: with the condition Ready True, it is that of the observed generation.", standard: "", example: ""},
+			"revisionHash":       {text: "The SHA-256 of the spec that the revision holds. A kept revision of another content is not gone back to.", standard: "", example: ""},
+			"crd":                {text: "The CRD that is served.", standard: "", example: ""},
+			"serviceAccount":     {text: "The account as which the box acts. Its UID is that of the account which was there when the box first named it, or when somebody confirmed another: an account that was deleted and made again has another UID, and is not used.", standard: "", example: ""},
+			"managedKinds":       {text: "Lists every kind that the box has made children of and that is still watched.", standard: "", example: ""},
+			"watchedNamespaces":  {text: "Lists the namespaces in which resources are watched: those that the spec selects, and those that it selected before and in which resources still carry Orkestra's marks. \"*\" stands for all.", standard: "", example: ""},
+			"requiredRules":      {text: "The rights that the box needs: those of its account, or of the manager where it names none. \"orkestra rbac\" makes roles of them.", standard: "", example: ""},
+			"admission":          {text: "What the API server enforces. Absent: the box does not ask for it.", standard: "", example: ""},
+			"resources":          {text: "Counts the resources of the box.", standard: "", example: ""},
+			"conditions":         {text: "Ready, Reconciling, Stalled, Compiled, CRDEstablished, PermissionsGranted, StatusWritable, AdmissionEnforced where the box has admission, and PoliciesInstalled where the manager relies on policies.", standard: "", example: ""},
 		},
 	},
 	"PDBFields": {
@@ -201,6 +592,23 @@ var apiDocs = map[string]typeDoc{
 			"kind":       {text: "Kind of the object; no template.", standard: "required", example: ""},
 			"name":       {text: "Name of the object; may be a template.", standard: "required", example: ""},
 			"namespace":  {text: "Namespace of the object; may be a template. A template may only lead into a namespace that lets the resource in: annotation orkestra.orkspace.io/allow-from.", standard: "the resource's", example: ""},
+		},
+	},
+	"PipelineSpec": {
+		text: "PipelineSpec holds the steps of a reconcile, in the order in which they run.",
+		fields: map[string]fieldDoc{
+			"normalize":   {text: "Computes fields of the working copy before anything else sees them.", standard: "", example: ""},
+			"mutation":    {text: "Sets defaults and overrides on the working copy.", standard: "", example: ""},
+			"validation":  {text: "Denies resources, or warns.", standard: "", example: ""},
+			"values":      {text: "Given names, under which templates, conditions and CEL read them: .values.<name>, and values.<name> in CEL. Each may read those before it. One is evaluated where it is read, and stored nowhere.", standard: "", example: ""},
+			"cross":       {text: "Reads other objects of the cluster, from a cache that watches keep.", standard: "", example: ""},
+			"external":    {text: "Calls HTTP services.", standard: "", example: ""},
+			"onCreate":    {text: "Makes objects once, before a resource is Active. The keys are the plurals of kinds, such as deployments, services or pvcs, and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.", standard: "", example: ""},
+			"onReconcile": {text: "Makes objects and keeps them corrected. The keys are the plurals of kinds, such as deployments, services or pvcs, and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.", standard: "", example: ""},
+			"onDelete":    {text: "Makes objects, such as clean-up Jobs, before a deleted resource is let go. The keys are the plurals of kinds, such as jobs, and resources for any kind. Each holds a list of declarations, whose short fields `orkestra explain KEY` shows.", standard: "", example: ""},
+			"deletion":    {text: "How onDelete runs.", standard: "", example: ""},
+			"providers":   {text: "Makes what is not in the cluster, such as buckets and databases, by the providers that are compiled into the manager.", standard: "", example: ""},
+			"status":      {text: "What is written to the status of a resource.", standard: "", example: ""},
 		},
 	},
 	"PodFields": {
@@ -258,12 +666,49 @@ var apiDocs = map[string]typeDoc{
 			"adopt":          {text: "Whether one that is there, and that nobody owns, is taken over: Never or IfUnowned.", standard: "Never", example: ""},
 		},
 	},
+	"QueueSpec": {
+		text: "QueueSpec limits a box's queue.",
+		fields: map[string]fieldDoc{
+			"maxDepth": {text: "The number of resources in the queue above which new ones wait outside, in the same order. None is lost. 0: no limit. Resources that are being deleted, and failing ones whose spec was changed, enter nevertheless.", standard: "", example: ""},
+		},
+	},
+	"ReconcilerSpec": {
+		text: "ReconcilerSpec says which Go code takes part in a reconcile.",
+		fields: map[string]fieldDoc{
+			"default":     {text: "That the declared pipeline runs. false: the constructor's reconciler takes its place.", standard: "", example: ""},
+			"hooks":       {text: "Code that runs beside the templates: a Go function that is compiled into the manager, or a webhook.", standard: "", example: ""},
+			"constructor": {text: "Names Go code that makes the reconciler which takes the place of the pipeline. It is compiled into the manager, needs default: false, and stands alone: fields that say what is done for a resource are refused beside it.", standard: "", example: ""},
+		},
+	},
+	"RequiredRule": {
+		text: "RequiredRule is a right that a box needs, and where.",
+		fields: map[string]fieldDoc{
+			"namespaces": {text: "In which the right is needed. Empty: in all, or what it is about is in no namespace.", standard: "", example: ""},
+		},
+	},
+	"ResourceCounts": {
+		text: "ResourceCounts counts resources by what they show.",
+		fields: map[string]fieldDoc{
+			"total":      {text: "The number of resources that the box selects.", standard: "", example: ""},
+			"ready":      {text: "Counts those that have settled: their condition Ready is True, and Reconciling is not. One that is Ready while something is still under way is not among them.", standard: "", example: ""},
+			"failing":    {text: "Counts those whose last reconcile failed, of which a child has failed, or that are rolled back.", standard: "", example: ""},
+			"waiting":    {text: "Counts those whose condition Reconciling is True: something is under way. One that fails and is tried again is among them.", standard: "", example: ""},
+			"leftBehind": {text: "Counts children of a former box that no declaration stands for.", standard: "", example: ""},
+		},
+	},
 	"ResourceQuotaFields": {
 		text: "Makes `v1` ResourceQuotas.",
 		fields: map[string]fieldDoc{
 			"hard":          {text: "What all objects of the namespace may use together.", standard: "", example: "hard: {pods: 20, requests.cpu: 4, requests.memory: 8Gi}"},
 			"scopes":        {text: "Properties of the pods that count: Terminating, NotTerminating, BestEffort, NotBestEffort and others.", standard: "all pods", example: "scopes: [NotTerminating]"},
 			"scopeSelector": {text: "The same with operators and values.", standard: "", example: "scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [high]}]}"},
+		},
+	},
+	"ResourceReference": {
+		text: "ResourceReference names a resource of the box's CRD.",
+		fields: map[string]fieldDoc{
+			"namespace": {text: "Namespace; empty for cluster-scoped resources.", standard: "", example: ""},
+			"name":      {text: "Name of the resource.", standard: "", example: ""},
 		},
 	},
 	"RoleBindingFields": {
@@ -277,6 +722,29 @@ var apiDocs = map[string]typeDoc{
 		text: "Makes `rbac.authorization.k8s.io/v1` Roles. They have no `spec`. They grant rights: the manager needs `--allow-granting-kinds`, and must itself have every right that the rules give.",
 		fields: map[string]fieldDoc{
 			"rules": {text: "What may be done.", standard: "nothing may", example: "rules: [{apiGroups: [\"\"], resources: [configmaps], verbs: [get, list, watch]}]"},
+		},
+	},
+	"RollbackSpec": {
+		text: "RollbackSpec says when resources are rolled back, and by which templates.",
+		fields: map[string]fieldDoc{
+			"trigger":    {text: "When.", standard: "the box degrades", example: ""},
+			"onRollback": {text: "The groups that run, with .previous.", standard: "the snapshot's children are applied", example: ""},
+		},
+	},
+	"RollbackStatus": {
+		text: "RollbackStatus says whether resources of a box are rolled back.",
+		fields: map[string]fieldDoc{
+			"active": {text: "That at least one resource is rolled back.", standard: "", example: ""},
+			"count":  {text: "Count of resources that are rolled back.", standard: "", example: ""},
+			"since":  {text: "When it began.", standard: "", example: ""},
+			"reason": {text: "For it.", standard: "", example: ""},
+		},
+	},
+	"RollbackTrigger": {
+		text: "RollbackTrigger says when a resource is rolled back.",
+		fields: map[string]fieldDoc{
+			"consecutiveFailures": {text: "The number of failed reconciles in a row after which the resource is rolled back.", standard: "failureThreshold", example: ""},
+			"within":              {text: "The time in which the failures must happen.", standard: "any time", example: ""},
 		},
 	},
 	"Rollout": {
@@ -306,12 +774,31 @@ var apiDocs = map[string]typeDoc{
 			"volumeMounts":            {text: "Where the container sees them.", standard: "", example: "volumeMounts: [{name: data, mountPath: /data}]"},
 		},
 	},
+	"RuntimeSpec": {
+		text: "RuntimeSpec says how a box's sub-controller runs.",
+		fields: map[string]fieldDoc{
+			"workers":          {text: "The number of reconciles that may run at the same time for this box.", standard: "", example: ""},
+			"resync":           {text: "The time after which a resource is reconciled again although no event asked for it. It is also the longest pause between two retries.", standard: "", example: ""},
+			"failureThreshold": {text: "The number of failed reconciles in a row, over the whole box, that makes it Degraded.", standard: "", example: ""},
+			"queue":            {text: "Limits the queue.", standard: "", example: ""},
+			"dependsOn":        {text: "Lists boxes that must have started, or be healthy, before new resources are reconciled.", standard: "", example: ""},
+			"autoscale":        {text: "Changes workers, queue depth and resync while its conditions hold. Not supported yet: this version refuses it.", standard: "", example: ""},
+		},
+	},
 	"SecretFields": {
 		text: "Makes `v1` Secrets. They have no `spec`.",
 		fields: map[string]fieldDoc{
 			"type":      {text: "Type of the Secret, which can't be changed any more. Kubernetes asks for certain keys in the types that it knows.", standard: "Opaque, Kubernetes' own", example: "type: kubernetes.io/basic-auth"},
 			"data":      {text: "Text by key, as it is: base64 is not for you to make. Numbers and booleans become text; bytes come from `b64dec`.", standard: "", example: "data: {username: app, dsn: \"postgres://app@{{ .spec.host }}/app\"}"},
 			"immutable": {text: "The content can't be changed any more; to change it, give the Secret another name.", standard: "false, Kubernetes' own", example: "immutable: true"},
+		},
+	},
+	"SecretKeyReference": {
+		text: "SecretKeyReference names a key of a Secret.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "Name of the Secret; may be a template.", standard: "", example: ""},
+			"namespace": {text: "Namespace of the Secret.", standard: "the resource's", example: ""},
+			"key":       {text: "In the Secret's data.", standard: "", example: ""},
 		},
 	},
 	"SecretReference": {
@@ -326,6 +813,22 @@ var apiDocs = map[string]typeDoc{
 		fields: map[string]fieldDoc{
 			"automountToken":   {text: "Whether pods of this account get its token without asking for it.", standard: "true, Kubernetes' own", example: "automountToken: false"},
 			"imagePullSecrets": {text: "Secrets for private registries, for all pods of this account.", standard: "", example: "imagePullSecrets: [{name: registry}]"},
+		},
+	},
+	"ServiceAccountReference": {
+		text: "ServiceAccountReference names a ServiceAccount.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "The account's name.", standard: "", example: ""},
+			"namespace": {text: "The account's namespace. It must be one of those that the manager's flag --box-namespaces names.", standard: "", example: ""},
+			"uid":       {text: "The one account of this name that is meant. With a UID, an account that was deleted and made again is accepted as soon as the box names its UID.", standard: "the one that is there when the box first names it", example: ""},
+		},
+	},
+	"ServiceAccountStatus": {
+		text: "ServiceAccountStatus is the account as which a box acts.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "The account's name.", standard: "", example: ""},
+			"namespace": {text: "The account's namespace.", standard: "", example: ""},
+			"uid":       {text: "The account's UID.", standard: "", example: ""},
 		},
 	},
 	"ServiceFields": {
@@ -376,6 +879,21 @@ var apiDocs = map[string]typeDoc{
 			"volumeClaimTemplates": {text: "The volume claims that each pod gets for itself, each with a name. Their `accessModes` are ReadWriteOnce where they have none.", standard: "", example: "volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 10Gi}}}}]"},
 		},
 	},
+	"StatusField": {
+		text: "StatusField is one field of a resource's status.",
+		fields: map[string]fieldDoc{
+			"path":  {text: "Below status.", standard: "", example: ""},
+			"value": {text: "Any JSON value; strings may be templates. A value whose path is absent is left out.", standard: "", example: ""},
+		},
+	},
+	"StatusSpec": {
+		text: "StatusSpec says what is written to the status of a resource.",
+		fields: map[string]fieldDoc{
+			"fields":    {text: "Written below status, in addition to conditions and observedGeneration.", standard: "", example: ""},
+			"ready":     {text: "When Ready is True: Reconciled: after a successful reconcile; Current: and all children are current.", standard: "", example: ""},
+			"readyWhen": {text: "Lists further conditions for Ready=True.", standard: "", example: ""},
+		},
+	},
 	"Test": {
 		text: "Test is one comparison: field, operator and value, or field and one short form, or a CEL expression. A short form is the operator's name as a key: `greaterThan: 3` is `operator: gt, value: 3`.",
 		fields: map[string]fieldDoc{
@@ -387,11 +905,34 @@ var apiDocs = map[string]typeDoc{
 			"cel":       {text: "An expression that yields a bool.", standard: "", example: ""},
 		},
 	},
+	"ValidationRule": {
+		text: "ValidationRule is a condition that must hold.",
+		fields: map[string]fieldDoc{
+			"message":   {text: "What the user reads when the rule is broken.", standard: "", example: ""},
+			"action":    {text: "What a broken rule does.", standard: "", example: ""},
+			"admission": {text: "Required makes it a mistake if the API server can't enforce the rule. It needs spec.admission.validation.", standard: "", example: ""},
+		},
+	},
+	"ValidationSpec": {
+		text: "ValidationSpec says which resources are wrong.",
+		fields: map[string]fieldDoc{
+			"rules": {text: "All evaluated, and every one that is broken is named.", standard: "", example: ""},
+		},
+	},
 	"WebIdentity": {
 		text: "WebIdentity is a ServiceAccount in the namespace of the resource, and the role that its token stands for. The token is made as the account of the box, or as the manager, which counts as granting rights.",
 		fields: map[string]fieldDoc{
 			"serviceAccountName": {text: "Names the ServiceAccount, without a template.", standard: "", example: ""},
 			"roleARN":            {text: "The role that is assumed, without a template.", standard: "", example: ""},
+		},
+	},
+	"WebhookService": {
+		text: "WebhookService names a port of a Service. It is called at its cluster IP, so it must have one, and a selector.",
+		fields: map[string]fieldDoc{
+			"name":      {text: "Name of the Service. It is literal.", standard: "", example: ""},
+			"namespace": {text: "Namespace of the Service: that of the account of the box, or one that the operator of the cluster allows (--webhook-services).", standard: "", example: ""},
+			"port":      {text: "Port of the Service, by its number.", standard: "", example: ""},
+			"scheme":    {text: "Https, or http: then nothing of Secrets is sent.", standard: "", example: ""},
 		},
 	},
 }

@@ -75,16 +75,13 @@ func (r *rights) selected() []string {
 	return r.plan.Selection.Namespaces()
 }
 
-// hookRules are the rights to read what code may ask for: objects of its kinds that it has not made, and for a Go function Secrets, one by one. Whether it
-// does is not known. A cluster-scoped resource has no namespace to read Secrets from.
+// hookRules are the rights to read what code may ask for: objects of its kinds that it has not made. Whether it does is not known. Which Secrets a Go
+// function reads is not known either, nor whether it reads any: a right to all of a namespace is not asked for on suspicion. What is missing is named
+// when the function asks.
 func (r *rights) hookRules(hook *declare.Declaration) {
 	served := r.selected()
 	for _, gvk := range hook.Kinds {
 		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: may(gvk.Group, r.Resource(gvk), watching...), Namespaces: served})
-	}
-	if r.Env.CRD.Namespaced && r.Spec.Reconciler.Hooks.Webhook == nil { // what a webhook is sent of Secrets is listed, and has rules of its own
-		secrets := may(compile.SecretKind.Group, "secrets", verbGet)
-		r.plan.rules.later = append(r.plan.rules.later, v1alpha1.RequiredRule{PolicyRule: secrets, Namespaces: served})
 	}
 }
 

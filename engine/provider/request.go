@@ -55,6 +55,15 @@ func (r *Request) Line(text string) string {
 	return strings.ToValidUTF8(line[:maxMessage], "") + "…"
 }
 
+// Foreign says of a thing that carries the mark of another owner why this one does not touch it, and what helps. A custom resource that was made again
+// has another UID than the one before it, and nothing of that one is its own: people may have left it on purpose. unmark says how the mark is taken off.
+func (o Owner) Foreign(what string, marked Owner, unmark string) string {
+	if o.Name == "" || marked.Box != o.Box || marked.Namespace != o.Namespace || marked.Name != o.Name {
+		return fmt.Sprintf("%s belongs to %s: declare another name", what, marked)
+	}
+	return fmt.Sprintf("%s belongs to a former %s, which had the UID %s: delete it, or declare another name; to take it over, %s and declare adopt: IfUnowned", what, marked, marked.UID, unmark)
+}
+
 // String names the owner as people know it: the box, and the custom resource; by its UID where nothing else is known.
 func (o Owner) String() string {
 	if o.Name == "" || o.Box == "" {

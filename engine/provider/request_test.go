@@ -55,3 +55,22 @@ func TestOwnersAreNamedForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignTellsAFormerResourceOfTheNameFromAnother: "belongs to default/one" would be said to default/one itself.
+func TestForeignTellsAFormerResourceOfTheNameFromAnother(t *testing.T) {
+	own := Owner{Box: "shop", UID: "new", Namespace: "default", Name: "one"}
+	for want, marked := range map[string]Owner{
+		"the bucket a belongs to a former default/one of the box shop, which had the UID old: delete it, or declare another name; to take it over, take its tag off and declare adopt: IfUnowned": {Box: "shop", UID: "old", Namespace: "default", Name: "one"},
+		"the bucket a belongs to default/two of the box shop: declare another name":                                                                                                               {Box: "shop", UID: "old", Namespace: "default", Name: "two"},
+		"the bucket a belongs to team/one of the box shop: declare another name":                                                                                                                  {Box: "shop", UID: "old", Namespace: "team", Name: "one"},
+		"the bucket a belongs to default/one of the box other: declare another name":                                                                                                              {Box: "other", UID: "old", Namespace: "default", Name: "one"},
+		"the bucket a belongs to the resource with the UID old: declare another name":                                                                                                             {UID: "old"},
+	} {
+		if got := own.Foreign("the bucket a", marked, "take its tag off"); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if got, want := (Owner{UID: "new"}).Foreign("it", Owner{UID: "old"}, ""), "it belongs to the resource with the UID old: declare another name"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

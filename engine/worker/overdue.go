@@ -74,6 +74,21 @@ func (o *Overdue) Stuck(workers int, deadline time.Duration) string {
 		"until they do, or the manager is restarted", workers, deadline, o.names())
 }
 
+// Some says which reconciles are past the deadline and do not end while the box has other workers to go on with. Empty: there are none, or the box is
+// stuck.
+func (o *Overdue) Some(workers int, deadline time.Duration) string {
+	n := o.Count()
+	if n == 0 || n >= workers {
+		return ""
+	}
+	if n == 1 {
+		return fmt.Sprintf("1 of %d workers is in a reconcile past the deadline of %s without an end: %s; it stays as it is, and the worker is kept, until it does, or the manager is restarted",
+			workers, deadline, o.names())
+	}
+	return fmt.Sprintf("%d of %d workers are in reconciles past the deadline of %s without an end: %s; they stay as they are, and the workers are kept, until they do, or the manager is restarted",
+		n, workers, deadline, o.names())
+}
+
 // maxOverdueNames is how many resources a message names.
 const maxOverdueNames = 3
 

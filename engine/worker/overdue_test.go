@@ -46,11 +46,15 @@ func TestABoxWhoseReconcilesDoNotEndIsStuck(t *testing.T) {
 		g.Expect(shared).To(BeEmpty())
 		g.Expect(changes.Load()).To(BeEquivalentTo(4))
 		g.Expect(o.Stuck(5, time.Minute)).To(BeEmpty(), "one worker is left")
+		g.Expect(o.Some(5, time.Minute)).To(Equal("4 of 5 workers are in reconciles past the deadline of 1m0s without an end: a/0, a/1, a/2, and 1 more; " +
+			"they stay as they are, and the workers are kept, until they do, or the manager is restarted"))
+		g.Expect(o.Some(4, time.Minute)).To(BeEmpty(), "the box is stuck, which says it")
 		g.Expect(o.Stuck(4, time.Minute)).To(Equal("all 4 workers are in reconciles that took longer than 1m0s and do not end: a/0, a/1, a/2, and 1 more; " +
 			"nothing else of this box is reconciled until they do, or the manager is restarted"))
 		close(ended)
 		synctest.Wait()
 		g.Expect(o.Stuck(1, time.Minute)).To(BeEmpty())
+		g.Expect(o.Some(5, time.Minute)).To(BeEmpty())
 		g.Expect(o.Count()).To(BeZero())
 		g.Expect(changes.Load()).To(BeEquivalentTo(8))
 		g.Expect(shared).To(BeEmpty())

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -198,6 +199,8 @@ var _ = Describe("Constructors", func() {
 		Eventually(image).WithContext(ctx).Should(Equal("v2"))
 		Eventually(func(g Gomega) {
 			g.Expect(getHealth(ctx, g, w.id).Status.Resources.Ready).To(BeEquivalentTo(1))
+			out, _ := orkestra(ctx, "status", "website/shop", "-n", w.namespace)
+			g.Expect(out).To(HavePrefix("Whether Website " + w.namespace + "/shop is ready is not known: Unseen: its reconciler writes no condition Ready. The box runs, and its health does not name it"))
 		}).WithContext(ctx).Should(Succeed())
 
 		Expect(kube.Delete(ctx, shop)).To(Succeed())
@@ -271,6 +274,18 @@ var _ = Describe("Constructors", func() {
 			r.mu.Unlock()
 			w.running(ctx, w.id)
 		}
+		Eventually(func(g Gomega) {
+			var list eventsv1.EventList
+			g.Expect(kube.List(ctx, &list, client.InNamespace("default"))).To(Succeed())
+			told := map[string]int{}
+			for _, e := range list.Items {
+				if e.Regarding.Name == w.id && e.Regarding.Kind == "OperatorBox" {
+					told[e.Type+" "+e.Reason]++
+				}
+			}
+			g.Expect(told).To(HaveKey("Warning ConstructorFailed"))
+			g.Expect(told).NotTo(Or(HaveKey("Normal ConstructorFailed"), HaveKey("Normal Starting")))
+		}).WithContext(ctx).Should(Succeed())
 		w.website(ctx, "shop", `{image: v1}`)
 		w.made(ctx, "shop-legacy")
 	})

@@ -348,6 +348,36 @@ var _ = Describe("Hooks", func() {
 		w.told(ctx, "shop", "Connected", "with [from a Secret]")
 	})
 
+	It("read a Secret that their account may read, and have the box name the right that is missing", func(ctx context.Context) {
+		w := newWorld(ctx)
+		h := &hooks{}
+		h.does(func(ctx context.Context, c *hook.Call[*Website]) error {
+			password, err := c.Secret(ctx, "login", "password")
+			if err != nil {
+				return err
+			}
+			return c.Apply(mapOf("shop-size", map[string]string{"size": fmt.Sprint(len(password))}))
+		})
+		h.with(w)
+		Expect(kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: w.namespace}, StringData: map[string]string{"password": "hunter22"}})).To(Succeed())
+		rules := append(w.usualRules(), children("", "configmaps"), may("", "configmaps", "list", "watch"))
+		account := w.account(ctx, rules...)
+		spec := strings.Replace(hooked(""), "{", "{"+strings.TrimSpace(account.ref())+", ", 1)
+		box := w.box(ctx, strings.Replace(spec, ", {kind: Secret}", "", 1))
+		w.running(ctx, box)
+		Expect(fmt.Sprint(getBox(ctx, Default, box).Status.RequiredRules)).NotTo(ContainSubstring("secrets"), "nobody knows whether the function reads some")
+		w.website(ctx, "shop", `{image: v1}`)
+		boxShows(ctx, box, v1alpha1.ConditionPermissionsGranted, metav1.ConditionFalse, v1alpha1.ReasonForbidden,
+			account.name+` may not get secrets "login" in namespace "`+w.namespace+`"; which Secrets its hook reads is in no rule of the box: grant it to the account yourself`)
+		Eventually(func(g Gomega) {
+			g.Expect(fmt.Sprint(w.get(ctx, g, "shop").Object["status"])).To(ContainSubstring("may not read Secret"))
+		}).WithContext(ctx).Should(Succeed())
+		login := may("", "secrets", "get")
+		login.ResourceNames = []string{"login"}
+		account.grant(ctx, append(rules, login)...)
+		w.hasData(ctx, "shop-size", map[string]string{"size": "8"})
+	})
+
 	It("that the manager does not have are named, and what was made stays", func(ctx context.Context) {
 		w := newWorld(ctx)
 		h := &hooks{always: onePerSetting}

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -151,7 +152,14 @@ var _ = Describe("Boxes", func() {
 		stuck.running(ctx, stuck.box(ctx, oneMap(2, "good")))
 		good.running(ctx, good.box(ctx, oneMap(1, "good")))
 		d.shut()
-		for _, name := range names(3) {
+		stuck.website(ctx, names(3)[0], `{}`)
+		healthShows(ctx, stuck.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy), "the other worker goes on")
+			g.Expect(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)).To(HaveField("Message", ContainSubstring(
+				"the box works; but 1 of 2 workers is in a reconcile past the deadline of 1s without an end: "+stuck.namespace+"/"+names(3)[0]+";")))
+		})
+		stuck.saysEvent(ctx, stuck.namespace, names(3)[0], v1alpha1.ReasonOverdue, "its reconcile is past the deadline of 1s and does not end")
+		for _, name := range names(3)[1:] {
 			stuck.website(ctx, name, `{}`)
 		}
 		Eventually(d.holding).WithContext(ctx).Should(Equal(2), "the second begins when the first has given its place back")
@@ -167,6 +175,9 @@ var _ = Describe("Boxes", func() {
 		}
 		boxShows(ctx, stuck.id, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRunning, "")
 		inState(ctx, stuck.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
+		healthShows(ctx, stuck.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)).To(HaveField("Message", Equal("the box works")))
+		})
 		Expect(overdue(Default)).To(BeZero())
 	})
 

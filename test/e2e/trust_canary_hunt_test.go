@@ -253,7 +253,7 @@ var commands = map[string]func() *cobra.Command{
 	"rbac":     func() *cobra.Command { return rbaccmd.NewCommand(nil) },
 	"status":   func() *cobra.Command { return statuscmd.NewCommand(time.Now) },
 	"tree":     func() *cobra.Command { return treecmd.NewCommand(time.Now) },
-	"validate": func() *cobra.Command { return validatecmd.NewCommand(nil) },
+	"validate": func() *cobra.Command { return validatecmd.NewCommand(nil, nil) },
 }
 
 // printed gives what the commands print about the boxes and resources of worlds, and about all of them.

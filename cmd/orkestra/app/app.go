@@ -59,6 +59,6 @@ func NewCommand(o Options) *cobra.Command {
 		},
 	}
 	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
-		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
 	return root
 }

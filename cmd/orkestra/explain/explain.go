@@ -15,9 +15,12 @@ import (
 	"github.com/orkspace/orkestra/engine/suggest"
 )
 
-const explainLong = `Say what may stand in the declarations of a resource group's key, such as deployments, and what each field means.
+const explainLong = `Say what may stand in a box, above all in the declarations of a resource group's key, such as deployments, and what each
+field means.
 
-A path leads to a field of a declaration: deployments.probes.readiness. Without a key, all keys are listed.
+A path leads to a field of a declaration: deployments.probes.readiness. Any other field of a box has a path, too: that below its
+spec (reconciler.hooks.webhook), or one that begins with the kind (operatorbox.status, crdhealth.status.failing). Without a path, all
+keys are listed, and the fields of the spec.
 
 The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.`
 
@@ -30,6 +33,9 @@ const explainExample = `  # The keys of resource groups
   # One field, and those below it
   orkestra explain deployments.probes
 
+  # What a box says of code
+  orkestra explain reconciler.hooks
+
   # The names of all fields, with those below them
   orkestra explain services --recursive`
 
@@ -38,7 +44,7 @@ func NewCommand(providers *provider.Registry) *cobra.Command {
 	recursive := false
 	cmd := &cobra.Command{
 		Use:     "explain [KEY[.FIELD]...]",
-		Short:   "Say what may stand in a declaration",
+		Short:   "Say what may stand in a box, and in a declaration",
 		Long:    explainLong,
 		Example: explainExample,
 		Args:    cobra.MaximumNArgs(1),
@@ -70,19 +76,26 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 	}
 	names := strings.Split(path, ".")
 	if names[0] == keyProviders {
-		return explainProviders(providers, names[1:])
+		return explainProviders(providers, names[1:], recursive)
 	}
 	kind, ok := kinds.Lookup(names[0])
 	if !ok {
-		return "", unknownKey(names[0])
+		return explainOther(providers, names, recursive)
 	}
+	other, otherErr := explainAPI(names, recursive) // a box has a field namespaces, too
 	if len(names) == 1 {
-		return explainKind(kind, recursive), nil
+		text := explainKind(kind, recursive)
+		if otherErr == nil {
+			text += fmt.Sprintf("\nA box has a field of this name, too: orkestra explain %s.%s\n", nameSpec, path)
+		}
+		return text, nil
 	}
 	fields, at := append(kind.ShortFields(), kind.CommonFields()...), kind.Key
 	var found kinds.FieldDoc
 	for _, name := range names[1:] {
-		if found, ok = fieldOf(fields, name); !ok {
+		if found, ok = fieldOf(fields, name); !ok && otherErr == nil {
+			return other, nil
+		} else if !ok {
 			return "", unknownField(at, name, fields)
 		}
 		fields, at = found.Fields(), at+"."+name
@@ -90,11 +103,21 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 	return explainField(kind, found, recursive), nil
 }
 
-func unknownKey(key string) error {
-	if hint := suggest.DidYouMean(key, kinds.Keys()); hint != "" {
-		return fmt.Errorf("unknown key %q%s", key, hint)
+// explainOther answers for a path that begins with no key: with a kind of the API, or a field of a box.
+func explainOther(providers *provider.Registry, names []string, recursive bool) (string, error) {
+	f, err := findAPI(names)
+	switch {
+	case f.path == kindBox+"."+nameSpec && names[0] != nameSpec && !strings.EqualFold(names[0], kindBox):
+		return "", unknownPath(names[0])
+	case err != nil:
+		return "", err
+	case len(f.rest) > 0:
+		if _, ok := kinds.Lookup(f.rest[0]); !ok {
+			return "", unknownPath(f.rest[0])
+		}
+		return explain(providers, strings.Join(f.rest, "."), recursive)
 	}
-	return fmt.Errorf("unknown key %q; the keys are %s", key, strings.Join(kinds.Keys(), ", "))
+	return explainAPI(names, recursive)
 }
 
 func fieldOf(fields []kinds.FieldDoc, name string) (kinds.FieldDoc, bool) {
@@ -138,6 +161,14 @@ func explainKeys() string {
 		writeLine(w, "%s\t%s\t%s\t%t", key, kind.GVK.Kind, kind.GVK.GroupVersion(), !kind.ClusterScoped)
 	}
 	_ = w.Flush() // a strings.Builder never fails
+	var names []string
+	if spec, err := findAPI([]string{nameSpec}); err == nil {
+		for _, f := range spec.Fields() {
+			names = append(names, f.Name)
+		}
+	}
+	b.WriteString("\nFIELDS OF A BOX:\n")
+	writeText(&b, strings.Join(names, ", "))
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestExplain(t *testing.T) {
 			"\nclusterroles          ClusterRole               rbac.authorization.k8s.io/v1   false\n",
 			"\ndeployments           Deployment                apps/v1                        true\n",
 			"\nresources             any                       of its manifest                of its kind\n",
+			"\nFIELDS OF A BOX:\n    crd, suspend, ", "reconciler",
 		}},
 		"a key": {[]string{"deployments"}, []string{
 			"KEY:    deployments\nKIND:   Deployment (apps/v1)\n\nDESCRIPTION:\n    Makes `apps/v1` Deployments. The container",
@@ -40,6 +42,16 @@ func TestExplain(t *testing.T) {
 		"a field inside of list items": {[]string{"cronjobs.env.valueFrom"}, []string{"FIELD:  valueFrom <EnvVarSource>\n", "\n  secretKeyRef <SecretKeySelector>\n    Selects a key of a secret"}},
 		"a common field":               {[]string{"jobs.when"}, []string{"FIELD:  when <list of Condition>\n", "\n  field <string>\n", "\n  value <any JSON value>\n"}},
 		"the object's spec":            {[]string{"pvcs.spec.resources"}, []string{"FIELD:  resources <VolumeResourceRequirements>\n", "\n  requests <map of quantities>\n"}},
+		"a field of a box":             {[]string{"reconciler"}, []string{"FIELD:  operatorbox.spec.reconciler <ReconcilerSpec>\n\nDESCRIPTION:\n", "\nFIELDS:\n", "  hooks <HookSpec>\n", "  constructor <GoFunction>\n"}},
+		"one below it":                 {[]string{"spec.reconciler.hooks.webhook.resyncAfter"}, []string{"FIELD:  operatorbox.spec.reconciler.hooks.webhook.resyncAfter <duration>\n\nDESCRIPTION:\n    "}},
+		"a field that is a key, too":   {[]string{"namespaces"}, []string{"KEY:    namespaces\n", "\nA box has a field of this name, too: orkestra explain spec.namespaces\n"}},
+		"below such a field":           {[]string{"namespaces.include"}, []string{"FIELD:  operatorbox.spec.namespaces.include <list of strings>\n"}},
+		"a status":                     {[]string{"OperatorBox.status.requiredRules.verbs"}, []string{"FIELD:  operatorbox.status.requiredRules.verbs <list of strings>\n"}},
+		"another kind":                 {[]string{"crdhealth.status.failing"}, []string{"FIELD:  crdhealth.status.failing <list of FailingResource>\n", "  consecutiveFailures <integer>"}},
+		"a group":                      {[]string{"onReconcile"}, []string{"FIELD:  operatorbox.spec.onReconcile <map of lists of Declaration>\n", "\nKEYS:\n    clusterrolebindings, "}},
+		"a key of a group":             {[]string{"spec.onReconcile.deployments.image"}, []string{"KEY:    deployments\n", "FIELD:  image <string>\n"}},
+		"providers":                    {[]string{"providers"}, []string{"FIELD:  operatorbox.spec.providers <map of lists of ProviderResource>\n", "  credentials <ProviderCredentials>\n", "\nPROVIDER\nnone: this orkestra has no providers"}},
+		"a field of theirs":            {[]string{"providers.credentials.webIdentity.roleARN"}, []string{"FIELD:  operatorbox.spec.providers.credentials.webIdentity.roleARN <string>\n"}},
 		"everything below a key": {[]string{"services", "--recursive"}, []string{
 			"\nFIELDS:\n  type <string>\n  port <integer>\n  targetPort <integer or string>\n  ports <list of ServicePort>\n    name <string>\n", "\n  selector <map of strings>\n",
 		}},
@@ -65,12 +77,17 @@ func TestExplainRefuses(t *testing.T) {
 	}{
 		"a slip":                         {[]string{"deploymets"}, `error: unknown key "deploymets", did you mean "deployments"?` + "\n"},
 		"a singular":                     {[]string{"deployment"}, `error: unknown key "deployment", did you mean "deployments"?` + "\n"},
-		"what nothing is like":           {[]string{"wombats"}, `error: unknown key "wombats"; the keys are clusterrolebindings, clusterroles, `},
+		"what nothing is like":           {[]string{"wombats"}, `error: unknown key "wombats"; the keys and the fields of a box are clusterrolebindings, clusterroles, `},
 		"an unknown field":               {[]string{"deployments.imag"}, `error: deployments has no field "imag", did you mean "image"?` + "\n"},
 		"a deeper one":                   {[]string{"deployments.probes.redyness"}, `error: deployments.probes has no field "redyness", did you mean "readiness"?` + "\n"},
 		"below a text":                   {[]string{"deployments.image.tag"}, "error: deployments.image has no fields\n"},
 		"nothing after a dot":            {[]string{"deployments."}, "error: deployments. has no field after its last dot\n"},
 		"two keys":                       {[]string{"deployments", "services"}, "error: accepts at most 1 arg(s), received 2\n"},
+		"a field of a box":               {[]string{"reconciller"}, `error: unknown key "reconciller", did you mean "reconciler"?` + "\n"},
+		"a field below one":              {[]string{"reconciler.hook"}, `error: operatorbox.spec.reconciler has no field "hook", did you mean "hooks"?` + "\n"},
+		"a key below a group":            {[]string{"spec.onReconcile.deploymets.image"}, `error: unknown key "deploymets", did you mean "deployments"?` + "\n"},
+		"a field of a kind":              {[]string{"crdhealth.spek"}, `error: crdhealth has no field "spek", did you mean "spec"?` + "\n"},
+		"a kind of a provider":           {[]string{"providers.aws"}, "error: this orkestra has no providers; "},
 		"a spec of a kind that has none": {[]string{"secrets.spec"}, `error: secrets has no field "spec"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,5 +112,49 @@ func TestExplainEverything(t *testing.T) {
 				g.Expect(line).NotTo(HaveSuffix("<>"))
 			}
 		})
+	}
+}
+
+// TestEveryFieldIsExplained: each field of the API has a path, and says what it is for.
+func TestEveryFieldIsExplained(t *testing.T) {
+	seen := 0
+	var walk func(at string, fields []kinds.FieldDoc, above []string)
+	walk = func(at string, fields []kinds.FieldDoc, above []string) {
+		for _, f := range fields {
+			path := at + "." + f.Name
+			seen++
+			if text, err := explain(nil, path, false); err != nil || !strings.Contains(text, "FIELD:  "+path+" <"+f.Type+">\n") {
+				t.Errorf("%s: got %v\n%s", path, err, text)
+			}
+			if f.Text == "" && !strings.Contains(path+".", ".metadata.") {
+				t.Errorf("%s says nothing", path)
+			}
+			if len(f.Type) == 0 {
+				t.Errorf("%s has no type", path)
+			}
+			if f.IsKubernetes() || slices.Contains(above, f.Type) {
+				continue // its fields are explained by the same code, and their comments are those of Kubernetes
+			}
+			walk(path, f.Fields(), append(slices.Clone(above), f.Type))
+		}
+	}
+	for _, kind := range kinds.APIKinds() {
+		walk(kind.Name, kind.Fields(), nil)
+	}
+	if seen < 300 {
+		t.Errorf("the API has more than %d fields", seen)
+	}
+	spec, err := findAPI([]string{nameSpec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range spec.Fields() {
+		text, err := explain(nil, f.Name, true)
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		if _, shadowed := kinds.Lookup(f.Name); shadowed && !strings.Contains(text, "orkestra explain spec."+f.Name+"\n") {
+			t.Errorf("%s is a field of a box and a key, and its text tells of the key alone:\n%s", f.Name, text)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,15 +17,18 @@ import (
 const keyProviders = "providers"
 
 // explainProviders answers for a path below providers.
-func explainProviders(registry *provider.Registry, path []string) (string, error) {
+func explainProviders(registry *provider.Registry, path []string, recursive bool) (string, error) {
 	names := registry.Names()
-	if len(names) == 0 {
-		return "", errors.New("this orkestra has no providers; use that of the image orkestra-providers, or register some: docs/how-to/providers.md")
-	}
 	if len(path) == 0 {
-		return "PROVIDER\n" + strings.Join(names, "\n") + "\n", nil
+		return explainList(names, recursive)
 	}
 	found := registry.Get(path[0])
+	if common, err := explainAPI(append([]string{keyProviders}, path...), recursive); found == nil && err == nil {
+		return common, nil // a field that the resources of all providers have
+	}
+	if len(names) == 0 {
+		return "", errNoProviders
+	}
 	if found == nil {
 		return "", fmt.Errorf("there is no provider %q%s", path[0], suggest.DidYouMean(path[0], names))
 	}
@@ -57,6 +59,18 @@ func explainProviders(registry *provider.Registry, path []string) (string, error
 	writeSchema(&b, "OUTPUTS, BELOW .providers.<id>", &kind.Outputs)
 	writeFacts(&b, &kind)
 	return b.String(), nil
+}
+
+// explainList says what the resources of all providers have, and which providers there are.
+func explainList(names []string, recursive bool) (string, error) {
+	common, err := explainAPI([]string{keyProviders}, recursive)
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		return common + "\nPROVIDER\nnone: " + errNoProviders.Error() + "\n", nil
+	}
+	return common + "\nPROVIDER\n" + strings.Join(names, "\n") + "\n", nil
 }
 
 // writeFacts writes what else there is to know of a kind.

@@ -27,6 +27,7 @@ type folder struct {
 	required   []string          // the modules that it requires
 	below      string            // where the folder is in the module, such as "cmd/manager"; ".": it is its root
 	importPath string            // of the folder; empty where the module is not known
+	outside    []replaced        // modules that go.mod replaces by folders outside of its own
 }
 
 func readFolder(name string) (*folder, error) {
@@ -84,8 +85,31 @@ func (d *folder) readModule() error {
 		for _, r := range mod.Require {
 			d.required = append(d.required, r.Mod.Path)
 		}
+		d.outside = outside(root, file, text)
 		return nil
 	}
+}
+
+// replaced is a module in whose place go.mod has a folder.
+type replaced struct{ module, folder string }
+
+// outside gives the modules that go.mod replaces by folders which are not below its own: an image is built of that one alone.
+func outside(root, file string, text []byte) []replaced {
+	mod, err := modfile.Parse(file, text, nil)
+	if err != nil {
+		return nil // it is of a newer Go, which will say what it replaces
+	}
+	var out []replaced
+	for _, r := range mod.Replace {
+		if r.New.Version != "" || !modfile.IsDirectoryPath(r.New.Path) {
+			continue
+		}
+		below, err := filepath.Rel(root, filepath.Join(root, r.New.Path))
+		if filepath.IsAbs(r.New.Path) || err != nil || !filepath.IsLocal(below) {
+			out = append(out, replaced{module: r.Old.Path, folder: r.New.Path})
+		}
+	}
+	return out
 }
 
 // readProgram reads what the Go files of the folder declare.

@@ -17,7 +17,8 @@ spec.reconciler.hooks, spec.reconciler.constructor and spec.apiTypes.
 
 The folder of -o gets ` + registryFile + `, which is written anew by each run and changes only when the boxes do. Where no
 file of the folder has a main function, it gets main.go too, with a Dockerfile beside it: these are yours from then on, and
-are never written again. The lines that "go get" is to be called with are printed where go.mod lacks a module.
+are never written again. What go.mod replaces by a folder elsewhere is not in an image that is built of its own folder, and
+a note says so. The lines that "go get" is to be called with are printed where go.mod lacks a module.
 
 Packages are imported under the alias that the box gives, or under one that is derived from their path. A name that is
 taken, by another package or by the code of the folder, gets a number behind it. A package of apiTypes must have the
@@ -94,6 +95,9 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 	files, err := c.files(n)
 	if err != nil {
 		return exit.Failure(err)
+	}
+	for _, r := range dir.outside {
+		n.notes = append(n.notes, fmt.Sprintf("go.mod replaces %s by %s, outside of its own folder: an image of that folder alone is built after \"go mod vendor\"", r.module, r.folder))
 	}
 	for _, note := range n.notes {
 		if _, err := fmt.Fprintf(notes, "note: %s\n", note); err != nil {

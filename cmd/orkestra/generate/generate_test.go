@@ -149,6 +149,11 @@ func TestNamesOfPackages(t *testing.T) {
 		"example.com/errors":                  "errors2",
 		"example.com/mine":                    "mine2",
 		"example.com/r":                       "r2",
+		"example.com/err":                     "err2",
+		"example.com/registry":                "registry2",
+		"example.com/hook":                    "hook2",
+		"example.com/main":                    "main2",
+		"example.com/init":                    "init2",
 	} {
 		n := newNames(map[string]string{"mine": "main.go"}, map[string]map[string]string{location: {}})
 		if got := n.of[location]; got != want || len(n.notes) > 0 {
@@ -164,6 +169,15 @@ func TestNamesOfPackages(t *testing.T) {
 		`example.com/b is imported as same2, and not as same, which OperatorBox "two" wants: the name is taken`,
 		`example.com/c is imported as c, and not as z, which OperatorBox "three" wants: boxes give several aliases`,
 	}))
+	for _, alias := range []string{"mine", "string", "r", "err", "registry", "main", "init"} {
+		n := newNames(map[string]string{"mine": "main.go"}, map[string]map[string]string{"example.com/a": {alias: "one"}})
+		g.Expect(n.of).To(HaveKeyWithValue("example.com/a", alias+"2"))
+		g.Expect(n.notes).To(ConsistOf(HaveSuffix("the name is taken")), alias)
+	}
+	// What boxes ask for comes before what the generated code would take itself.
+	n = newNames(nil, map[string]map[string]string{"example.com/a": {"hook": "one"}, "example.com/b": {"errors": "two"}})
+	g.Expect(n.notes).To(BeEmpty())
+	g.Expect(n.of).To(And(HaveKeyWithValue(hookPackage, "hook2"), HaveKeyWithValue(errorsPackage, "errors2")))
 }
 
 // TestMistakesOfBoxes are named with file, line, box and field, and nothing is written.
@@ -250,10 +264,25 @@ func TestModulesThatGoModHas(t *testing.T) {
 	g.Expect(next).To(Equal(", in " + filepath.Join(folder, "below") + ":\n  go get example.com/hasnot\n"))
 }
 
+// TestModulesThatAreElsewhere are not copied into the image: the Dockerfile and a note say what to do.
+func TestModulesThatAreElsewhere(t *testing.T) {
+	g := NewWithT(t)
+	folder := t.TempDir()
+	write(t, folder, map[string]string{"go.mod": "module example.com/own\n\nreplace (\n\texample.com/up => ../up\n\texample.com/abs v1.0.0 => /src/abs\n\texample.com/below => ./below\n\texample.com/dots => ./below/../other\n\texample.com/fork => example.com/mine v1.2.3\n)\n"})
+	_, stderr, code := orkestra(t, withHooks("a", "location: example.com/own/h, function: F"), "-f", "-", "-o", filepath.Join(folder, "cmd", "manager"))
+	g.Expect(code).To(BeZero())
+	note := func(module, at string) string {
+		return "note: go.mod replaces " + module + " by " + at + ", outside of its own folder: an image of that folder alone is built after \"go mod vendor\"\n"
+	}
+	g.Expect(stderr).To(Equal(note("example.com/up", "../up") + note("example.com/abs", "/src/abs")))
+	said := regexp.MustCompile(`(?m)^# go\.mod replaces (\S+) by`).FindAllStringSubmatch(read(t, folder, "cmd/manager/Dockerfile"), -1)
+	g.Expect(said).To(HaveExactElements(HaveExactElements(Not(BeEmpty()), "example.com/up"), HaveExactElements(Not(BeEmpty()), "example.com/abs")))
+}
+
 // TestDockerfilesAgree: the one that is written builds with what the product's builds with.
 func TestDockerfilesAgree(t *testing.T) {
 	from := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`)
-	NewWithT(t).Expect(from.FindAllStringSubmatch(dockerfile("."), -1)).To(HaveEach(WithTransform(func(m []string) string { return m[1] },
+	NewWithT(t).Expect(from.FindAllStringSubmatch(dockerfile(".", nil), -1)).To(HaveEach(WithTransform(func(m []string) string { return m[1] },
 		BeElementOf(images(from, read(t, root, "Dockerfile"))))))
 }
 

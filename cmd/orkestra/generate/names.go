@@ -23,7 +23,8 @@ type names struct {
 // newNames gives each package a name: its alias, of several the first by the alphabet, or else one that is derived. What boxes give comes before
 // what the generated code would take itself. aliases have the boxes that give them. declared are names that the program has, by the files that have them.
 func newNames(declared map[string]string, aliases map[string]map[string]string) *names {
-	n := &names{of: map[string]string{}, taken: map[string]bool{"r": true, "err": true, registryFunction: true}}
+	// No package can be called main in a program, whose function that is, nor init.
+	n := &names{of: map[string]string{}, taken: map[string]bool{"r": true, "err": true, registryFunction: true, "main": true, "init": true}}
 	for name := range maps.Keys(declared) {
 		n.taken[name] = true
 	}

@@ -45,14 +45,18 @@ func main() {
 }
 `
 
-// dockerfile builds the program, which is in a folder of its module.
-func dockerfile(below string) string {
-	from, program := "", "."
+// dockerfile builds the program, which is in a folder of its module. What go.mod replaces by a folder outside of that is not copied, and has to be in
+// its folder vendor.
+func dockerfile(below string, outside []replaced) string {
+	from, program, first := "", ".", ""
+	for _, r := range outside {
+		first += fmt.Sprintf("# go.mod replaces %s by %s, which is not copied: run \"go mod vendor\" before, and after each change of it.\n", r.module, r.folder)
+	}
 	if below != "." {
 		from, program = "-f "+below+"/"+dockerFile+" ", "./"+below
 	}
 	return fmt.Sprintf(`# Build it in the folder that has go.mod: docker build %s-t IMAGE .
-FROM golang:1.26 AS build
+%sFROM golang:1.26 AS build
 WORKDIR /src
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /orkestra %s
@@ -62,7 +66,7 @@ COPY --from=build /orkestra /orkestra
 USER 65532:65532
 ENTRYPOINT ["/orkestra"]
 CMD ["manager"]
-`, from, program)
+`, from, first, program)
 }
 
 // registry gives the text of the generated file.

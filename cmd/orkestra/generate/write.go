@@ -30,7 +30,7 @@ func (c *code) files(n *names) ([]file, error) {
 	}
 	out := []file{{name: registryFile, text: text}}
 	if !c.folder.hasMain() {
-		out = append(out, file{name: mainFile, text: []byte(mainProgram), once: true}, file{name: dockerFile, text: []byte(dockerfile(c.folder.below)), once: true})
+		out = append(out, file{name: mainFile, text: []byte(mainProgram), once: true}, file{name: dockerFile, text: []byte(dockerfile(c.folder.below, c.folder.outside)), once: true})
 	}
 	return out, nil
 }

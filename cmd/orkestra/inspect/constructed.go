@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ import (
 )
 
 // constructed says how a resource stands whose box has a constructor: its children are what it controls, of the kinds that the code lists. Its
-// status is the reconciler's, and need not say whether it is ready: then the health of the box says whether it fails.
+// status is the reconciler's, and need not say whether it is ready.
 func (i *Inspector) constructed(ctx context.Context, res *Resource, code *hooks.Constructor, live *unstructured.Unstructured) {
 	res.Notes = append(res.Notes, "It is reconciled by the constructor "+code.Name+", which makes its children and writes its status")
 	for _, kind := range code.Kinds {
@@ -37,9 +38,7 @@ func (i *Inspector) constructed(ctx context.Context, res *Resource, code *hooks.
 		}
 	}
 	slices.SortStableFunc(res.Declarations, func(a, b Declaration) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
-	if res.Reason == reasonUnseen {
-		i.healthOf(ctx, res)
-	}
+	i.vouch(ctx, res)
 }
 
 // controlled is how an object stands that the reconciler has made.
@@ -63,18 +62,45 @@ func controlled(child *unstructured.Unstructured) Declaration {
 	return d
 }
 
-// healthOf fills in from the health of the box whether a resource fails.
-func (i *Inspector) healthOf(ctx context.Context, res *Resource) {
+// vouch says what is known of a resource beside its status, which the box does not write: the health of the box names resources that fail, and says
+// whether the reconciler is at work at all. Without a condition Ready nobody knows whether the resource is ready: that its reconciler has returned without
+// an error is not written down for each resource, and need not mean it.
+func (i *Inspector) vouch(ctx context.Context, res *Resource) {
 	health := &v1alpha1.CRDHealth{}
-	if err := i.cluster.Client.Get(ctx, types.NamespacedName{Name: res.Box}, health); err != nil {
-		res.Message = "its status has no condition Ready, and the health of the box is not known: " + oneLine(message(err))
-		return
+	err := i.cluster.Client.Get(ctx, types.NamespacedName{Name: res.Box}, health)
+	failing := slices.IndexFunc(health.Status.Failing, func(f v1alpha1.FailingResource) bool {
+		return f.Namespace == res.Namespace && f.Name == res.Name
+	})
+	unseen, started := res.Reason == reasonUnseen, meta.FindStatusCondition(health.Status.Conditions, v1alpha1.ConditionStarted)
+	switch {
+	case err != nil && unseen:
+		res.unknown(reasonUnseen, "its status has no condition Ready, and the health of the box is not known: "+oneLine(message(err)))
+	case err != nil:
+		res.Notes = append(res.Notes, "Whether its reconciler fails is not known: the health of the box could not be read: "+oneLine(message(err)))
+	case failing >= 0:
+		f := health.Status.Failing[failing]
+		res.Ready, res.Reason, res.Message = false, f.Reason, f.Step+": "+f.Message
+	case !unseen && !res.Ready: // its status says why
+	case started == nil || started.Status != metav1.ConditionTrue:
+		res.unknown("NotRunning", "the reconciler of the box is not at work"+saidOf(started)+", and what the status says may be of the time before it")
+	case unseen:
+		res.unknown(reasonUnseen, "its reconciler writes no condition Ready. The box runs, and its health does not name it among "+several(health))
 	}
-	for _, f := range health.Status.Failing {
-		if f.Namespace == res.Namespace && f.Name == res.Name {
-			res.Reason, res.Message = f.Reason, f.Step+": "+f.Message
-			return
-		}
+}
+
+// saidOf is what a condition says, behind a colon.
+func saidOf(c *metav1.Condition) string {
+	if c == nil {
+		return ""
 	}
-	res.Ready, res.Reason, res.Message = true, "", ""
+	return ": " + strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+}
+
+// several says how many of the resources that fail the health of a box names.
+func several(health *v1alpha1.CRDHealth) string {
+	named, all := len(health.Status.Failing), int(health.Status.Resources.Failing)
+	if all > named {
+		return fmt.Sprintf("the %d that it lists of %d that fail", named, all)
+	}
+	return "those that fail"
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,6 +24,8 @@ func (r *Resource) Headline() string {
 		name = r.Namespace + "/" + r.Name
 	}
 	switch {
+	case r.Unknown:
+		return fmt.Sprintf("Whether %s %s is ready is not known: %s", r.Kind, name, r.Said())
 	case !r.Ready:
 		return fmt.Sprintf("%s %s is not ready: %s", r.Kind, name, r.Said())
 	case r.Message != "":
@@ -34,6 +37,11 @@ func (r *Resource) Headline() string {
 
 // Said is the reason with its message.
 func (r *Resource) Said() string { return strings.TrimSuffix(r.Reason+": "+r.Message, ": ") }
+
+// unknown says why nobody knows whether it is ready.
+func (r *Resource) unknown(reason, message string) {
+	r.Ready, r.Unknown, r.Reason, r.Message = false, true, reason, message
+}
 
 // conditions fills in readiness, reason and message from the status.
 func (r *Resource) conditions(live *unstructured.Unstructured) {
@@ -47,16 +55,23 @@ func (r *Resource) conditions(live *unstructured.Unstructured) {
 	}
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	going, known := live.GetDeletionTimestamp() != nil, err == nil && ready != nil
-	old := known && ready.ObservedGeneration != 0 && ready.ObservedGeneration < live.GetGeneration()
+	seen := status.ObservedGeneration
+	if known {
+		seen = cmp.Or(ready.ObservedGeneration, seen) // reconcilers of others may write one of them alone
+	}
+	old := seen > 0 && seen < live.GetGeneration()
 	switch {
 	case going && (!known || old || ready.Status == metav1.ConditionTrue): // a status of the time before
 		r.Reason, r.Message = v1alpha1.ReasonDeleting, "it is being deleted"+settle.HeldBy(live)
+	case old:
+		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", seen, live.GetGeneration())
 	case !known:
 		r.Reason, r.Message = reasonUnseen, "no manager has looked at it yet"
-	case old:
-		r.Reason, r.Message = "Outdated", fmt.Sprintf("its status is that of generation %d, and generation %d is there", ready.ObservedGeneration, live.GetGeneration())
 	case ready.Status == metav1.ConditionTrue:
 		r.Ready = true
+		if seen <= 0 {
+			r.Notes = append(r.Notes, "Its status does not say of which generation it is: it has no observedGeneration")
+		}
 		// What is under way does not keep it from being ready, and may be what somebody looks for.
 		if now := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); now != nil && now.Status == metav1.ConditionTrue {
 			r.Reason, r.Message = now.Reason, now.Message

@@ -33,7 +33,9 @@ type Resource struct {
 	Created metav1.Time `json:"created"`
 	// Ready says whether it is ready, and its status speaks of its newest generation.
 	Ready bool `json:"ready"`
-	// Reason and Message say in one line why it is not.
+	// Unknown says that nobody knows whether it is. Ready is false then.
+	Unknown bool `json:"unknown,omitempty"`
+	// Reason and Message say in one line why it is not, or why that is not known.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Box that holds it, and Revision of the box that its declarations are of.
@@ -180,9 +182,15 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		i.constructed(ctx, res, plan.Constructor, live)
 		return res, nil
 	}
+	if res.Ready && !plan.CRD.OfOthers && live.GetAnnotations()[v1alpha1.AnnotationManagedBy] != box.Name {
+		res.Ready, res.Reason, res.Message = false, reasonUnseen, "the box has not come to it yet: its condition Ready is of somebody else"
+	}
 	r := i.newReader(ctx, plan, live)
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))
+	}
+	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
+		res.byDeclarations()
 	}
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
@@ -207,6 +215,19 @@ func declarationOf(s overview.Status) Declaration {
 		d.Created = &created
 	}
 	return d
+}
+
+// byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it.
+func (r *Resource) byDeclarations() {
+	r.Ready, r.Reason, r.Message = true, "", ""
+	for _, d := range r.Declarations {
+		switch d.State {
+		case pipeline.StateReady, pipeline.StateCompleted, pipeline.StateOff:
+		default:
+			r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
+			return
+		}
+	}
 }
 
 // message is the API server's own message in an error, without the context that callers have added.

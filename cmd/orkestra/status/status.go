@@ -30,7 +30,8 @@ States: Ready, Completed, Progressing, Failed and Terminating are those of a chi
 made. Waiting: something else must happen first. Off: the resource has not asked for it. Error: it can't be evaluated.
 Undeclared: no declaration, or no item of its loop, stands for the child any more.
 
-The exit code is 0 when the resource is ready, 1 when it is not, and 2 for wrong use.`
+The exit code is 0 when the resource is ready, 1 when it is not, or when nobody knows whether it is, and 2 for wrong use. Nobody
+knows it of a resource of a constructor whose status has no condition Ready.`
 
 const example = `  # What has become of a resource
   orkestra status website/hello -n team-a

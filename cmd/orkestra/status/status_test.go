@@ -92,12 +92,13 @@ func TestStatusGolden(t *testing.T) {
 		change func(*world)
 		code   int
 	}{
-		"failed":       {args: []string{"shop/flowers"}, code: exit.No},
-		"wide":         {args: []string{"shp/flowers", "-o", "wide"}, code: exit.No},
-		"json":         {args: []string{"shops.demo.example.com/flowers", "-o", "json"}, code: exit.No},
-		"yaml":         {args: []string{"Shop/flowers", "-o", "yaml"}, code: exit.No},
-		"ready":        {args: []string{"shops/flowers", "-n", "default"}, change: ready},
-		"older-status": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetGeneration(3) }, code: exit.No},
+		"failed":           {args: []string{"shop/flowers"}, code: exit.No},
+		"wide":             {args: []string{"shp/flowers", "-o", "wide"}, code: exit.No},
+		"json":             {args: []string{"shops.demo.example.com/flowers", "-o", "json"}, code: exit.No},
+		"yaml":             {args: []string{"Shop/flowers", "-o", "yaml"}, code: exit.No},
+		"ready":            {args: []string{"shops/flowers", "-n", "default"}, change: ready},
+		"of-somebody-else": {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetAnnotations(nil) }, code: exit.No},
+		"older-status":     {args: []string{"shop/flowers"}, change: func(w *world) { ready(w); w.object("Shop", "flowers").SetGeneration(3) }, code: exit.No},
 		"manager-away": {args: []string{"shop/flowers"}, change: func(w *world) {
 			ready(w)
 			w.set("Lease", "orkestra-leader", "2026-01-02T02:59:05.000000Z", "spec", "renewTime")
@@ -191,6 +192,73 @@ func TestStatusOfAResourceThatWasRolledBack(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No), stderr)
 	g.Expect(stdout).To(And(
 		ContainSubstring(`with the spec of today, not with that it was rolled back to: ControllerRevision "flowers-1" is gone`), ContainSubstring("\nweb ")))
+}
+
+// TestStatusOfAConstructor: the status is the reconciler's, and need not say whether the resource is ready. Nothing is called ready that nobody has called so.
+func TestStatusOfAConstructor(t *testing.T) {
+	const alone = "its reconciler writes no condition Ready. The box runs, and its health does not name it among "
+	ready := func(fields map[string]any) map[string]any {
+		c := map[string]any{"type": "Ready", "status": "True", "reason": "Serving", "message": "", "lastTransitionTime": "2026-01-01T03:04:05Z"}
+		for name, value := range fields {
+			c[name] = value
+		}
+		return map[string]any{"conditions": []any{c}}
+	}
+	started := func(status, reason, message string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": "Started", "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"}}}
+	}
+	running := started("True", "Running", "")
+	failing := started("True", "Running", "")
+	failing["failing"] = []any{map[string]any{"namespace": "default", "name": "flowers", "reason": "ReconcileError", "step": "constructor", "message": "no key", "consecutiveFailures": int64(3)}}
+	others := started("True", "Running", "")
+	others["failing"] = []any{map[string]any{"namespace": "team-a", "name": "flowers", "reason": "ReconcileError", "step": "constructor", "message": "no key", "consecutiveFailures": int64(3)}}
+	others["resources"] = map[string]any{"total": int64(20), "failing": int64(12)}
+	for name, tc := range map[string]struct {
+		status, health map[string]any
+		change         func(*world)
+		want           string
+		code           int
+	}{
+		"nothing is said":            {health: running, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "those that fail\n", code: exit.No},
+		"not all failures are named": {health: others, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "the 1 that it lists of 12 that fail\n", code: exit.No},
+		"it fails":                   {health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it fails, and was ready":    {status: ready(map[string]any{"observedGeneration": int64(2)}), health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it is ready":                {status: ready(map[string]any{"observedGeneration": int64(2)}), health: running, want: "Shop default/flowers is ready\n"},
+		"of an older generation":     {status: ready(map[string]any{"observedGeneration": int64(1)}), health: running, want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
+		"the status is older": {status: func() map[string]any { s := ready(nil); s["observedGeneration"] = int64(1); return s }(), health: running,
+			want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
+		"of no generation": {status: ready(nil), health: running, want: "Shop default/flowers is ready\n"},
+		"the constructor fails": {status: ready(map[string]any{"observedGeneration": int64(2)}), health: started("False", "ConstructorFailed", "no key"),
+			want: "Whether Shop default/flowers is ready is not known: NotRunning: the reconciler of the box is not at work: ConstructorFailed: no key, and what the status says may be of the time before it\n", code: exit.No},
+		"it was never at work": {health: map[string]any{}, want: "Whether Shop default/flowers is ready is not known: NotRunning: the reconciler of the box is not at work, and", code: exit.No},
+		"its own word": {status: ready(map[string]any{"status": "False", "observedGeneration": int64(2)}), health: started("False", "Starting", ""),
+			want: "Shop default/flowers is not ready: Serving\n", code: exit.No},
+		"no health":              {want: "Whether Shop default/flowers is ready is not known: Unseen: its status has no condition Ready, and the health of the box is not known: ", code: exit.No},
+		"no health, but a state": {status: ready(map[string]any{"observedGeneration": int64(2)}), want: "Shop default/flowers is ready\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			box := w.object("OperatorBox", "shops")
+			box.Object["spec"] = map[string]any{"crd": map[string]any{"name": "shops.demo.example.com"}, "reconciler": map[string]any{
+				"default": false, "constructor": map[string]any{"location": "example.com/op", "function": "New", "resources": []any{map[string]any{"kind": "ConfigMap"}}},
+			}}
+			w.object("Shop", "flowers").Object["status"] = tc.status
+			if tc.status == nil {
+				delete(w.object("Shop", "flowers").Object, "status")
+			}
+			w.remove("CRDHealth")
+			if tc.health != nil {
+				w.Objects = append(w.Objects, &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CRDHealth", "metadata": map[string]any{"name": "shops"}, "status": tc.health,
+				}})
+			}
+			stdout, stderr, code := w.status(t, "shop/flowers")
+			g.Expect(code).To(Equal(tc.code), stdout+stderr)
+			g.Expect(stdout).To(HavePrefix(tc.want))
+			note := "Its status does not say of which generation it is: it has no observedGeneration\n"
+			g.Expect(strings.Contains(stdout, note)).To(Equal(name == "of no generation"), stdout)
+		})
+	}
 }
 
 func TestStatusSaysWhyThereIsNothingToSay(t *testing.T) {

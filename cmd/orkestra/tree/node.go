@@ -107,8 +107,11 @@ func (g *builder) notes() []string {
 // resource gives the tree of a resource.
 func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	n := &node{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Ready: no, Status: r.Said(), Created: &r.Created}
-	if r.Ready {
+	switch {
+	case r.Ready:
 		n.Ready = yes
+	case r.Unknown:
+		n.Ready = unknown
 	}
 	g.shown[string(r.UID())] = true
 	for _, d := range r.Declarations {

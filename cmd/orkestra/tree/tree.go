@@ -24,7 +24,7 @@ rights of the kubeconfig's user. It works without a manager, and says when none 
 What belongs to a child is found by owner references: ReplicaSets, Pods, Jobs and EndpointSlices; a child that is itself a resource
 of a box is shown with its own children.
 
-The exit code is 0 when every resource is ready, 1 when one is not, and 2 for wrong use.`
+The exit code is 0 when every resource is ready, 1 when one is not, or nobody knows whether it is, and 2 for wrong use.`
 
 const example = `  # Everything
   orkestra tree

@@ -23,6 +23,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/admission"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/provider"
@@ -53,6 +54,7 @@ type Validator struct {
 	known         *knownBoxes
 	random        io.Reader          // nil: the system's
 	crdsGiven     bool               // by --crd: a CRD that is not among them is a mistake
+	code          *hook.Registry     // nil: not known
 	providers     *provider.Registry // nil: not known
 	allowGranting bool
 	externalOnly  bool
@@ -179,7 +181,7 @@ func decode(content map[string]any) (*v1alpha1.OperatorBox, field.ErrorList) {
 
 // compile compiles a box against its CRD, and fills in revision and notes.
 func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, found *input.Findings, r *Result) error {
-	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Providers: v.providers, Random: v.random}
+	env := pipeline.Env{Mapper: v.Mapper, AllKinds: v.Cluster != nil, AllowGrantingKinds: v.allowGranting, ExternalOnly: v.externalOnly, Code: v.code, Providers: v.providers, Random: v.random}
 	crd, err := v.findCRD(ctx, box, found)
 	if err != nil {
 		return err

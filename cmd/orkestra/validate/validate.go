@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/provider"
 )
 
@@ -27,6 +28,9 @@ const validateLong = `Compile OperatorBoxes as the manager does, and print every
 What templates and conditions read is checked against the schema of the box's CRD. That comes from the files given by -f
 and --crd, from the box's own crd.definition, or with --cluster from the API server. Where no schema is found, the rest of
 the box is still checked, and a note says so.
+
+Whether a function that a box names is there, and takes the type that the box says, is checked by a manager of one's own that has
+functions: run its validate. Elsewhere a note says that it is not known.
 
 ` + ClusterHelp + `
 
@@ -63,15 +67,20 @@ type Flags struct {
 	// Providers are those that are compiled in; nil: what a manager has is not known.
 	Providers *provider.Registry
 
+	code          *hook.Registry // the functions that are compiled in; nil: what a manager has is not known
 	asksCluster   bool
 	server        cluster.Flags
 	allowGranting bool
 	externalOnly  []string
 }
 
-// NewCommand makes the command. providers are those that are compiled in; nil: what a manager has is not known.
-func NewCommand(providers *provider.Registry) *cobra.Command {
+// NewCommand makes the command. code and providers are what is compiled in; nil: what a manager has is not known. Neither is it where code has no
+// function: then this is not the manager that boxes with code are for.
+func NewCommand(code *hook.Registry, providers *provider.Registry) *cobra.Command {
 	f := &Flags{Providers: providers}
+	if len(code.HookNames())+len(code.ConstructorNames()) > 0 {
+		f.code = code
+	}
 	cmd := &cobra.Command{
 		Use:     "validate -f FILENAME",
 		Short:   "Check OperatorBoxes and print every mistake",
@@ -149,7 +158,7 @@ func (f *Flags) Validator(in, random io.Reader) (*Validator, error) {
 	}
 	v := &Validator{
 		CRDs: crds, Mapper: crds.Mapper(), docs: docs, known: newKnownBoxes(), random: random, files: f.Files,
-		providers: f.Providers, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
+		code: f.code, providers: f.Providers, allowGranting: f.allowGranting, externalOnly: len(f.externalOnly) > 0, crdsGiven: len(f.CRDs) > 0,
 	}
 	if v.schema, err = input.BoxSchema(); err != nil {
 		return nil, exit.Failure(fmt.Errorf("reading the schema of OperatorBox: %w", err))

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,19 +12,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/input"
 	"github.com/orkspace/orkestra/engine/boxspec"
+	"github.com/orkspace/orkestra/engine/hook"
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
 // orkestra runs the command as the binary does.
 func orkestra(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return shared.Run(t, NewCommand(nil), stdin, args...)
+	return shared.Run(t, NewCommand(nil, nil), stdin, args...)
 }
 
 func read(g Gomega, name string) string {
@@ -246,4 +249,33 @@ func FuzzValidate(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestFunctionsThatAreCompiledIn are known to the validate of the manager that has them, and to no other.
+func TestFunctionsThatAreCompiledIn(t *testing.T) {
+	code, err := hook.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := func(function string) string {
+		return "{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: a}, spec: {crd: {name: as.demo.example.com}, reconciler: {hooks: {location: example.com/op, function: " + function + "}}}}"
+	}
+	const unknown = "it is not known here which functions the manager has"
+	for _, none := range []*hook.Registry{nil, code} {
+		stdout, _, exitCode := shared.Run(t, NewCommand(none, nil), box("Websites"), "validate", "-f", "-")
+		g := NewWithT(t)
+		g.Expect(exitCode).To(BeZero())
+		g.Expect(stdout).To(ContainSubstring(unknown))
+	}
+	err = hook.AddHooks(code, "example.com/op.Websites", func() hook.Hooks[*unstructured.Unstructured] {
+		return hook.Hooks[*unstructured.Unstructured]{OnReconcile: func(context.Context, *hook.Call[*unstructured.Unstructured]) error { panic("it is not run") }}
+	})
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	stdout, _, exitCode := shared.Run(t, NewCommand(code, nil), box("Websites"), "validate", "-f", "-")
+	g.Expect(exitCode).To(BeZero(), stdout)
+	g.Expect(stdout).NotTo(ContainSubstring(unknown))
+	stdout, _, exitCode = shared.Run(t, NewCommand(code, nil), box("Website"), "validate", "-f", "-")
+	g.Expect(exitCode).To(Equal(exit.No))
+	g.Expect(stdout).To(ContainSubstring(`spec.reconciler.hooks.function: Not found: "example.com/op.Website": the manager has no such function, did you mean "example.com/op.Websites"?`))
 }

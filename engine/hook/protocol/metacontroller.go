@@ -65,7 +65,8 @@ type CompositeResponse struct {
 	Status map[string]any `json:"status,omitempty"`
 	// Children that there should be. Those that the hook has made before and that are not here are deleted.
 	Children []map[string]any `json:"children,omitempty"`
-	// ResyncAfterSeconds has the hook called again after that time, if nothing changes before.
+	// ResyncAfterSeconds has the hook called again after that time, if nothing changes before. Less than a second counts as a second; 0
+	// asks for nothing.
 	ResyncAfterSeconds float64 `json:"resyncAfterSeconds,omitempty"`
 	// Finalized says that the parent may go. Only the finalize hook says it.
 	Finalized bool `json:"finalized,omitempty"`

@@ -81,7 +81,8 @@ type Response struct {
 	// Wait says what the resource waits for. What was made before and is not among the children stays then. In the phase Delete the resource is
 	// held.
 	Wait *Wait `json:"wait,omitempty"`
-	// RequeueAfter has the webhook called again after that time, such as 30s, if nothing changes before.
+	// RequeueAfter has the webhook called again after that time, such as 30s, if nothing changes before. Less than a second counts as a
+	// second.
 	RequeueAfter string `json:"requeueAfter,omitempty"`
 }
 

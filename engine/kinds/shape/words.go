@@ -61,6 +61,8 @@ func plural(word string) string {
 	switch {
 	case word[0] >= 'A' && word[0] <= 'Z':
 		return word
+	case strings.HasPrefix(word, "list of "):
+		return "lists" + strings.TrimPrefix(word, "list")
 	case strings.HasSuffix(word, "y"):
 		return strings.TrimSuffix(word, "y") + "ies"
 	default:

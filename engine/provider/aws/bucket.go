@@ -88,7 +88,7 @@ func (b *bucket) mayTouch(is ownership) bool {
 }
 
 func (b *bucket) refusal(operation string) error {
-	return refusal(operation, "the bucket "+b.spec.Name, b.tags)
+	return refusal(b.r.Owner, operation, "the bucket "+b.spec.Name, untag, b.tags)
 }
 
 // Ensure makes the bucket, marks it, and corrects what differs.

@@ -55,14 +55,17 @@ func whose(tags map[string]string, o provider.Owner) ownership {
 	}
 }
 
-// refusal says why a resource is not touched.
-func refusal(operation, what string, tags map[string]string) error {
+// untag says how the mark of what has tags is taken off.
+const untag = "take its tag " + markUID + " off"
+
+// refusal says why a resource is not touched. unmark says how its mark is taken off.
+func refusal(o provider.Owner, operation, what, unmark string, tags map[string]string) error {
 	if tags[markUID] == "" {
 		return &provider.Error{Class: provider.NotOwned, Operation: operation,
 			Message: fmt.Sprintf("%s is there already, and has no owner: declare another name, or adopt: IfUnowned", what)}
 	}
 	owner := provider.Owner{UID: tags[markUID], Box: tags[markBox], Namespace: tags[markNamespace], Name: tags[markName]}
-	return &provider.Error{Class: provider.NotOwned, Operation: operation, Message: fmt.Sprintf("%s belongs to %s: declare another name", what, owner)}
+	return &provider.Error{Class: provider.NotOwned, Operation: operation, Message: o.Foreign(what, owner, unmark)}
 }
 
 // tagging is what there is to change in the tags of a resource.

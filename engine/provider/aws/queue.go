@@ -101,7 +101,7 @@ func (q *queue) readTags(ctx context.Context) (ownership, error) {
 func (q *queue) mayTouch(is ownership) bool { return is == ours || is == unmarked && q.r.Adopt }
 
 func (q *queue) refusal(operation string) error {
-	return refusal(operation, "the queue "+q.spec.Name, q.tags)
+	return refusal(q.r.Owner, operation, "the queue "+q.spec.Name, untag, q.tags)
 }
 
 // Ensure makes the queue with its mark, and corrects what differs.

@@ -83,6 +83,10 @@ func (x *record) what() string {
 	return fmt.Sprintf("the record %s of type %s", strings.TrimSuffix(fullName(x.spec.Name), "."), x.spec.Type)
 }
 
+func (x *record) refusal(operation string) error {
+	return refusal(x.r.Owner, operation, x.what(), "delete the TXT record "+markRecordName(x.spec), marksOf(x.mark))
+}
+
 func (x *record) mayTouch(is ownership) bool { return is == ours || is == unmarked && x.r.Adopt }
 
 // Ensure makes the record and its mark in one batch, or corrects it.
@@ -99,7 +103,7 @@ func (d recordDriver) Ensure(ctx context.Context, r *provider.Request) (*provide
 		return nil, err
 	}
 	if is != absent && !x.mayTouch(is) {
-		return nil, refusal("ChangeResourceRecordSets", x.what(), marksOf(x.mark))
+		return nil, x.refusal("ChangeResourceRecordSets")
 	}
 	out := &provider.Observed{Outputs: x.outputs(), Created: x.set == nil}
 	if x.set != nil {
@@ -191,7 +195,7 @@ func (d recordDriver) Observe(ctx context.Context, r *provider.Request) (*provid
 	case err != nil:
 		return nil, err
 	case is != absent && !x.mayTouch(is):
-		return nil, refusal("ListResourceRecordSets", x.what(), marksOf(x.mark))
+		return nil, x.refusal("ListResourceRecordSets")
 	case x.set == nil:
 		return nil, &provider.Error{Class: provider.NotFound, Operation: "ListResourceRecordSets", Message: x.what() + " is not there"}
 	}

@@ -17,6 +17,9 @@ import (
 // fieldsSuffix ends the names of the types that declarations are made of. What they lead to is documented too.
 const fieldsSuffix = "Fields"
 
+// rootMarker is on the types that are kinds. Those that are lists of another are of no interest.
+const rootMarker, listSuffix = "+kubebuilder:object:root=true", "List"
+
 // typeDoc is what the comments of a type say.
 type typeDoc struct {
 	name, text string
@@ -35,20 +38,20 @@ type fieldDoc struct {
 	example string
 }
 
-// readTypes reads the types of a package that declarations are made of, sorted by name.
+// readTypes reads the types of a package that its kinds and declarations are made of, sorted by name.
 func readTypes(folder string) ([]typeDoc, error) {
 	structs, err := readStructs(folder)
 	if err != nil {
 		return nil, err
 	}
 	reached := map[string]bool{}
-	for name := range structs {
-		if strings.HasSuffix(name, fieldsSuffix) {
+	for name, s := range structs {
+		if strings.HasSuffix(name, fieldsSuffix) || isKind(name, s) {
 			reach(structs, name, reached)
 		}
 	}
 	if len(reached) == 0 {
-		return nil, errors.New("no type's name ends in " + fieldsSuffix)
+		return nil, errors.New("no type is a kind, and none's name ends in " + fieldsSuffix)
 	}
 	var out []typeDoc
 	for name := range reached {
@@ -60,6 +63,11 @@ func readTypes(folder string) ([]typeDoc, error) {
 	}
 	slices.SortFunc(out, func(a, b typeDoc) int { return strings.Compare(a.name, b.name) })
 	return out, nil
+}
+
+// isKind says whether a type is a kind of the API.
+func isKind(name string, s structType) bool {
+	return !strings.HasSuffix(name, listSuffix) && s.doc != nil && slices.ContainsFunc(s.doc.List, func(c *ast.Comment) bool { return strings.Contains(c.Text, rootMarker) })
 }
 
 // structType is a struct with its comment.
@@ -141,7 +149,11 @@ func describe(name string, s structType) (typeDoc, error) {
 		if jsonName == "" || jsonName == "-" {
 			continue
 		}
-		doc := parseField(f.Names[0].Name, jsonName, lines(f.Doc))
+		goName := "" // it is embedded, and has a name in JSON nevertheless, as metadata has
+		if len(f.Names) > 0 {
+			goName = f.Names[0].Name
+		}
+		doc := parseField(goName, jsonName, lines(f.Doc))
 		out.fields = append(out.fields, doc)
 	}
 	return out, nil
@@ -211,7 +223,7 @@ func parseField(goName, jsonName string, all []string) fieldDoc {
 // the field's JSON name.
 func withoutName(goName, text string) string {
 	rest, found := strings.CutPrefix(text, goName)
-	if !found || strings.HasPrefix(rest, " of ") {
+	if !found || goName == "" || strings.HasPrefix(rest, " of ") {
 		return text
 	}
 	for _, beginning := range []string{": ", " is ", " are ", " says ", " say ", " "} {

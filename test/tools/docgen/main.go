@@ -1,4 +1,4 @@
-// Command docgen generates Go code that holds the comments of the API's declaration types, so that `orkestra explain` and the reference
+// Command docgen generates Go code that holds the comments of the API's types, so that `orkestra explain` and the reference
 // say what the source says.
 package main
 

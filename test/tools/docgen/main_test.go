@@ -49,6 +49,22 @@ type Deep struct {
 // Other is of no interest.
 type Other struct{}
 
+// Box is a kind.
+//
+// +kubebuilder:object:root=true
+type Box struct {
+	Meta ` + "`json:\"metadata\"`" + `
+	// Spec says it.
+	Spec Inlined ` + "`json:\"spec\"`" + `
+}
+
+// BoxList is of no interest.
+//
+// +kubebuilder:object:root=true
+type BoxList struct {
+	Items []Box ` + "`json:\"items\"`" + `
+}
+
 type text string
 `
 
@@ -58,6 +74,13 @@ package out
 
 // apiDocs are the comments of the API's types, by the types' names and the fields' names in JSON.
 var apiDocs = map[string]typeDoc{
+	"Box": {
+		text: "Box is a kind.",
+		fields: map[string]fieldDoc{
+			"metadata": {text: "", standard: "", example: ""},
+			"spec":     {text: "It.", standard: "", example: ""},
+		},
+	},
 	"Deep": {
 		text: "Deep is too, and itself.",
 		fields: map[string]fieldDoc{

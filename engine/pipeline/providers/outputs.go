@@ -140,7 +140,7 @@ func (p recalling) recall(ctx context.Context, c *children.Cycle, seen outputs, 
 	if known == nil {
 		return nil
 	}
-	w.note.Token, w.note.Noted, w.note.Absent = known.Token, known.Noted, known.Absent
+	w.recognize(known)
 	record := c.Ports.Providers.Memory().Recall(w.note.key())
 	if record == nil {
 		if record, err = w.call(ctx, c, provision.Observe); err != nil {

@@ -134,7 +134,7 @@ var _ = Describe("Webhooks", func() {
 			{"a child of another namespace", `hook: the webhook's answer, children[0] (c): object.metadata.namespace: namespace "kube-system" does not let resources of`, v1alpha1.ReasonInvalidChild, answers(of(elsewhere))},
 			{"a kind outside resources", "hook: the webhook's answer, children[0] (c): it is a v1/Service, and spec.reconciler.hooks.resources has v1/ConfigMap", v1alpha1.ReasonInvalidChild,
 				answers(of(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "c"}}))},
-			{"a child that the API server refuses", `hook: the webhook's answer, children[0] (c): ConfigMap "c" is invalid: data[a/b]: `, v1alpha1.ReasonInvalidChild, answers(of(childMap("c", map[string]any{"a/b": "x"})))},
+			{"a child that the API server refuses", `hook: the webhook's answer, children[0] (c): applying ConfigMap "c": ConfigMap "c" is invalid: data[a/b]: `, v1alpha1.ReasonInvalidChild, answers(of(childMap("c", map[string]any{"a/b": "x"})))},
 			{"another parent", `the answer is for another resource: its uid is "somebody"`, v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{UID: "somebody"})},
 			{"a status that the schema lacks", "hook: the webhook's answer, status.nonsense: no such field in the CRD's schema", v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{Children: []protocol.Child{}, Status: map[string]any{"nonsense": 1}})},
 			{"no children", "the answer has no children", v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{Status: map[string]any{"url": "https://gone"}})},
@@ -200,7 +200,7 @@ var _ = Describe("Webhooks", func() {
 
 		By("a restart, while the resource changes")
 		manager.stop()
-		w.website(ctx, "shop", `{settings: {}}`)
+		w.website(ctx, "shop", `{}`)
 		manager = startManager(cluster.Config())
 		shows("Approved")
 		Eventually(func(g Gomega) {

@@ -72,13 +72,15 @@ cluster-down: ## End the local Kubernetes.
 
 # Further flags of the manager, such as --log-level=debug or --allow-granting-kinds.
 MANAGER_FLAGS ?=
+# Which manager runs: orkestra, or orkestra-providers.
+MANAGER ?= orkestra
 
 .PHONY: run
-run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the local Kubernetes.
+run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against the local Kubernetes.
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
-	exec $(BIN)/orkestra manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
+	exec $(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
 
 ##@ Develop
 

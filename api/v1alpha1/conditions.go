@@ -120,6 +120,7 @@ const (
 	ReasonCleanupSkipped = "CleanupSkipped" // a clean-up object could not be made: its namespace is being deleted
 	ReasonProviderMade   = "ProviderMade"   // a provider has made, or changed, a resource
 	ReasonProviderGone   = "ProviderGone"   // a provider has deleted a resource
+	ReasonProviderLost   = "ProviderLost"   // what a provider has made was gone, and was made again
 	ReasonProviderLeft   = "ProviderLeft"   // what a provider has made was left where it is
 	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
 	ReasonHookEvent      = "HookEvent"      // a hook tells something, without a reason of its own

@@ -59,6 +59,8 @@ const (
 	AnnotationNamespaces = GroupName + "/namespaces"
 	// AnnotationHookGeneration is the generation of a resource at which a cycle with its hook has last succeeded.
 	AnnotationHookGeneration = GroupName + "/hook-generation"
+	// AnnotationHookConditions lists, separated by commas, the types of the conditions that the hook of its box has set on a resource.
+	AnnotationHookConditions = GroupName + "/hook-conditions"
 	// AnnotationPatches lists, as JSON, the objects of others that a resource patches, each with the id of the patch, and what a forced one has taken.
 	AnnotationPatches = GroupName + "/patches"
 	// AnnotationProviders lists, as JSON, what a resource has made by providers, each with the token that the service keeps as well.

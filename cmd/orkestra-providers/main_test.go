@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,4 +108,16 @@ func TestExplainOfProviders(t *testing.T) {
 		g.Expect(code).NotTo(gomega.BeZero())
 		g.Expect(stderr).To(gomega.ContainSubstring(want))
 	}
+}
+
+// Clients of services, and what they keep running, are made for a call, and not before.
+func TestRegisteringProvidersSetsUpNothing(t *testing.T) {
+	g := gomega.NewWithT(t)
+	before := runtime.NumGoroutine()
+	g.Expect(testing.AllocsPerRun(10, func() { registered() })).To(gomega.BeNumerically("<", 20), "an SDK's client alone takes hundreds of allocations")
+	registry := registered()
+	for _, name := range registry.Names() {
+		g.Expect(registry.Get(name).Kinds()).NotTo(gomega.BeEmpty())
+	}
+	g.Expect(runtime.NumGoroutine()).To(gomega.Equal(before))
 }

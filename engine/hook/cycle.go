@@ -123,7 +123,8 @@ func (c *Cycle) SetStatus(field string, value any) error {
 	return nil
 }
 
-// SetCondition sets a condition of the resource's status. Its type must not be one of Orkestra's: Ready, Reconciling, Stalled.
+// SetCondition sets a condition of the resource's status. Its type must not be one of Orkestra's: Ready, Reconciling, Stalled. One that a
+// hook with OnReconcile has set, and that its later calls do not set any more, is taken away.
 func (c *Cycle) SetCondition(condition metav1.Condition) error {
 	switch {
 	case Owned(condition.Type):

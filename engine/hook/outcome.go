@@ -17,6 +17,8 @@ type Outcome struct {
 	Status []StatusField
 	// Conditions that it set.
 	Conditions []metav1.Condition
+	// StatusStays says that it said nothing of the status: the conditions that it set before stay.
+	StatusStays bool
 	// Waits are what it waits for.
 	Waits []Wait
 	// RequeueAfter has the resource reconciled again after that time; zero: nothing does.
@@ -75,6 +77,8 @@ type Child struct {
 	Object *unstructured.Unstructured
 	// Once, Adopt, Orphan and Replace are the fields of these names of a declaration: once, adopt: IfUnowned, deletionPolicy: Orphan, replace.
 	Once, Adopt, Orphan, Replace bool
+	// At is where the answer of a webhook says it, such as children[2]; empty: Go code does.
+	At string
 }
 
 // StatusField is a field of a status.

@@ -88,7 +88,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	}
 	c.othersChildren()
 	c.plan.outcome = outcome.Compile(c.Box)
-	c.plan.Status = c.plan.outcome.Writer
+	c.plan.Status, c.plan.Conditions = c.plan.outcome.Writer, c.plan.outcome.Conditions()
 	c.code.CheckBy(c.plan.outcome.CheckCode)
 	c.rollback()
 	c.cross, c.external = outside.Compile(c.Box)

@@ -385,8 +385,10 @@ func (w *world) markResource(_ context.Context, resource *unstructured.Unstructu
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	if marks.Annotations[v1alpha1.AnnotationPatches] == "" {
-		delete(annotations, v1alpha1.AnnotationPatches) // as an apply takes off what it no longer names
+	for _, list := range []string{v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookConditions} {
+		if marks.Annotations[list] == "" {
+			delete(annotations, list) // as an apply takes off what it no longer names
+		}
 	}
 	maps.Copy(annotations, marks.Annotations)
 	answer.SetAnnotations(annotations)

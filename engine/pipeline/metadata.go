@@ -15,9 +15,12 @@ type metadata struct {
 	// activates says that the box has nothing that must be completed once. A resource is Active then as soon as the dependencies of its
 	// box are met, and that is marked together with the finalizer: it saves a write in the life of each resource.
 	activates bool
+	code      *hooks.Code
 }
 
-func compileMetadata(c *compiler) Stage { return metadata{activates: !c.completesOnce()} }
+func compileMetadata(c *compiler) Stage {
+	return metadata{activates: !c.completesOnce(), code: c.code}
+}
 
 // completesOnce says whether the first cycles of a resource are others than those that follow: they make what onCreate declares, run
 // the hook's OnCreate, or wait as a whole for what cross requires.
@@ -37,6 +40,7 @@ func (s metadata) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	if s.activates && !r.Marks.Active && r.dependenciesMet() {
 		r.Marks.Activate(r.Now)
 	}
+	s.code.Forget(r.Cycle)
 	return stage.Next, r.Mark(ctx)
 }
 

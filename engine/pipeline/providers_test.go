@@ -324,14 +324,99 @@ func TestAResourceOfAProviderIsMadeOnceAndLookedAtOncePerResync(t *testing.T) {
 
 	x.clock.Step(plan.Runtime.Resync)
 	delete(x.buckets, "shop-assets")
-	_, err = x.cycle(plan)
+	r, err = x.cycle(plan)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets", "ensure shop-assets"}), "what is gone is made again")
+	g.Expect(r.Events).To(gomega.Equal([]stage.Event{lost}))
 
 	x.restart()
 	_, err = x.cycle(plan)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(x.taken()).To(gomega.Equal([]string{"observe shop-assets"}), "a new process looks once")
+}
+
+// lost is what people are told where something was gone that a resource had made.
+var lost = stage.Event{Warning: true, Reason: v1alpha1.ReasonProviderLost,
+	Message: "assets: cloud/bucket (name shop-assets, region here) was gone, and not by Orkestra: it is made again as it is declared, and what else it held is lost"}
+
+// What is lost is told whichever process finds it, and what was never made is not called lost.
+func TestWhatIsLostIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dies bool // the first process, before the bucket is made
+		want []stage.Event
+	}{
+		"by another process":      {false, []stage.Event{lost}},
+		"unless nothing was made": {true, []stage.Event{{Reason: v1alpha1.ReasonProviderMade, Message: "assets: cloud/bucket (name shop-assets, region here) is made"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{replicas: 3}`)
+			plan := x.plan(t, oneBucket)
+			x.before = func(operation, _ string) error {
+				if tc.dies && operation == "ensure" {
+					return errKilled
+				}
+				return nil
+			}
+			_, err := x.cycle(plan)
+			g.Expect(err != nil).To(gomega.Equal(tc.dies), "%v", err)
+			g.Expect(x.stored.GetAnnotations()).To(gomega.HaveKey(v1alpha1.AnnotationProviders))
+			x.before = func(string, string) error { return nil }
+			x.restart()
+			delete(x.buckets, "shop-assets")
+			r, err := x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(r.Events).To(gomega.Equal(tc.want))
+			x.restart()
+			r, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(r.Events).To(gomega.BeEmpty(), "it is told once")
+		})
+	}
+}
+
+// A resource without which nothing can be made, or that is not there yet, is not Ready. One that is there is, although its service asks to wait.
+func TestWhatIsNotThereIsNotReady(t *testing.T) {
+	g := gomega.NewWithT(t)
+	shows := func(x *tenant, plan *Plan, ready metav1.ConditionStatus, message string) {
+		t.Helper()
+		r, err := x.cycle(plan)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		res, err := r.Result(context.Background(), nil)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		if ready == metav1.ConditionFalse {
+			g.Expect(res.Ready).To(gomega.Equal(conditionIs("Ready", "False", v1alpha1.ReasonWaitingForProvider, message)))
+		}
+		g.Expect(res.Ready.Status).To(gomega.Equal(ready), res.Ready.Message)
+		if message != "" {
+			g.Expect(res.Reconciling).To(gomega.Equal(conditionIs("Reconciling", "True", v1alpha1.ReasonWaitingForProvider, message)))
+		}
+		g.Expect(res.Stalled.Status).To(gomega.Equal(metav1.ConditionFalse))
+	}
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, oneVault)
+	const missing = `v: credentials.secretRef: Secret "team-a/cloud" does not exist`
+	shows(x, plan, metav1.ConditionFalse, missing)
+	x.others = []*unstructured.Unstructured{credentials("c2VjcmV0LWtleQo=")}
+	shows(x, plan, metav1.ConditionTrue, "")
+	x.others = nil
+	shows(x, plan, metav1.ConditionFalse, missing)
+
+	x = newTenant(t, `{replicas: 3}`)
+	plan = x.plan(t, oneBucket)
+	x.waiting = "it is being created"
+	shows(x, plan, metav1.ConditionFalse, "assets: it is being created")
+	x.waiting = ""
+	x.clock.Step(time.Hour)
+	shows(x, plan, metav1.ConditionTrue, "")
+	slow := &provider.Error{Class: provider.Throttled, Operation: "GetBucket", Message: "slow down"}
+	x.before = func(string, string) error { return slow }
+	x.clock.Step(time.Hour)
+	shows(x, plan, metav1.ConditionTrue, "assets: GetBucket: slow down")
+
+	x = newTenant(t, `{replicas: 3}`)
+	x.before = func(string, string) error { return slow }
+	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets: GetBucket: slow down")
 }
 
 func TestChildrenWaitForOutputs(t *testing.T) {

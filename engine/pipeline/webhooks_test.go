@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,11 +11,14 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/external"
 	"github.com/orkspace/orkestra/engine/hook/protocol"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -259,6 +263,76 @@ func TestAWebhookThatFailsLosesNothing(t *testing.T) {
 			g.Expect(r.Inputs.Expires()).To(gomega.And(gomega.BeTemporally(">", now), gomega.BeTemporally("<=", now.Add(time.Hour))))
 		})
 	}
+}
+
+// TestMistakesOfAnAnswerAreNamedByTheirPlace, and not as those of a template.
+func TestMistakesOfAnAnswerAreNamedByTheirPlace(t *testing.T) {
+	of := func(object string) *protocol.Response {
+		var obj map[string]any
+		if err := json.Unmarshal([]byte(object), &obj); err != nil {
+			t.Fatal(err)
+		}
+		return &protocol.Response{Children: []protocol.Child{mapChild("a", "a"), {ID: "b", Object: obj}}}
+	}
+	shows := func(status map[string]any, conditions ...protocol.Condition) *protocol.Response {
+		return &protocol.Response{Children: []protocol.Child{}, Status: status, Conditions: conditions}
+	}
+	const child, host = "hook: the webhook's answer, children[1] (b): ", "hook: webhook https://hooks.example.com: the answer, "
+	for name, tc := range map[string]struct {
+		answer *protocol.Response
+		class  Class
+		reason string
+		says   string
+	}{
+		"another kind":        {of(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}`), Permanent, v1alpha1.ReasonInvalidChild, child + "it is a v1/Service, and spec.reconciler.hooks.resources has v1/ConfigMap; list it there"},
+		"another namespace":   {of(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "team-b"}}`), Permanent, v1alpha1.ReasonInvalidChild, child + `object.metadata.namespace: namespace "team-b" does not let resources of "team-a" in: add "team-a" to its annotation orkestra.orkspace.io/allow-from, if it exists`},
+		"another type":        {of(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "data": "x"}`), Permanent, v1alpha1.ReasonInvalidChild, child + `object.data: want object, got string "x"`},
+		"an unknown field":    {of(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "dat": {}}`), Permanent, v1alpha1.ReasonInvalidChild, child + `object.dat: unknown field`},
+		"a mark of ours":      {of(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "labels": {"orkestra.orkspace.io/owner-uid": "x"}}}`), Permanent, v1alpha1.ReasonInvalidChild, child + "metadata.labels[orkestra.orkspace.io/owner-uid]: "},
+		"no kind":             {of(`{"apiVersion": "v1", "metadata": {"name": "b"}}`), Permanent, v1alpha1.ReasonWebhookFailed, host + "children[1]: an object has no kind"},
+		"the same id":         {&protocol.Response{Children: []protocol.Child{mapChild("a", "a"), mapChild("a", "b")}}, Permanent, v1alpha1.ReasonWebhookFailed, host + `children[1]: child "a" is declared twice`},
+		"an unknown status":   {shows(map[string]any{"nonsense": 1}), Permanent, v1alpha1.ReasonWebhookFailed, "hook: the webhook's answer, status.nonsense: no such field"},
+		"a status of a type":  {shows(map[string]any{"replicas": "many"}), Permanent, v1alpha1.ReasonWebhookFailed, "hook: the webhook's answer, status.replicas: wanted integer, got string"},
+		"a status of ours":    {shows(map[string]any{"observedGeneration": 1}), Permanent, v1alpha1.ReasonWebhookFailed, "hook: the webhook's answer, status.observedGeneration: Orkestra writes this field itself"},
+		"a condition of ours": {shows(nil, protocol.Condition{Type: "Fits", Status: "True"}, protocol.Condition{Type: "Ready", Status: "True"}), Permanent, v1alpha1.ReasonWebhookFailed, host + `conditions[1]: condition "Ready" is set by Orkestra`},
+		"a condition's name":  {shows(nil, protocol.Condition{Type: "a b", Status: "True"}), Permanent, v1alpha1.ReasonWebhookFailed, "hook: the webhook's answer, status.conditions[a b]: not the type of a condition"},
+		"a condition's state": {shows(nil, protocol.Condition{Type: "Fits", Status: "Perhaps"}), Permanent, v1alpha1.ReasonWebhookFailed, "hook: the webhook's answer, status.conditions[Fits].status: wanted True, False or Unknown"},
+		"a duration":          {&protocol.Response{Children: []protocol.Child{}, RequeueAfter: "soon"}, Permanent, v1alpha1.ReasonWebhookFailed, host + `requeueAfter: "soon" is no duration`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			a := asking(t, func(*protocol.Request) *protocol.Response { return tc.answer })
+			_, err := a.at(webhooked(t, `url: "https://hooks.example.com"`, `workers: 1`), website(t, `{image: v1}`), 0)
+			expectStep(g, err, "hook", tc.class, tc.reason)
+			g.Expect(err.Error()).To(gomega.And(gomega.HavePrefix(tc.says), gomega.Not(gomega.ContainSubstring("template"))))
+			g.Expect(a.children).To(gomega.BeEmpty(), "nothing of the answer is written")
+		})
+	}
+}
+
+// TestAChildOfAnAnswerThatTheAPIServerRefuses is named by its place, too. What it holds of a Secret is not quoted.
+func TestAChildOfAnAnswerThatTheAPIServerRefuses(t *testing.T) {
+	g := gomega.NewWithT(t)
+	a := asking(t, func(*protocol.Request) *protocol.Response {
+		return &protocol.Response{Children: []protocol.Child{mapChild("a", "a")}}
+	})
+	a.apply = func(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
+		return apply.Outcome{}, apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, child.Object.GetName(), field.ErrorList{field.Invalid(field.NewPath("data"), "x", "no")})
+	}
+	_, err := a.at(webhooked(t, `url: "https://hooks.example.com"`, `workers: 1`), website(t, `{image: v1}`), 0)
+	expectStep(g, err, "hook", Refused, v1alpha1.ReasonInvalidChild)
+	g.Expect(err.Error()).To(gomega.HavePrefix(`hook: the webhook's answer, children[0] (a): ConfigMap "a" is invalid: data: `))
+
+	const secret = "hunter2-of-somebody"
+	a = asking(t, func(q *protocol.Request) *protocol.Response {
+		return &protocol.Response{Children: []protocol.Child{{ID: "a", Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "immutable": q.Secrets["login"]["key"],
+		}}}}
+	})
+	a.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "login", map[string]any{"data": map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(secret))}})}
+	_, err = a.at(webhooked(t, `url: "https://hooks.example.com", secrets: [{name: login, key: key}]`, `workers: 1`), website(t, `{image: v1}`), 0)
+	expectStep(g, err, "hook", Permanent, v1alpha1.ReasonInvalidChild)
+	g.Expect(err.Error()).To(gomega.Equal("hook: the webhook's answer, children[0] (a): object.immutable: want boolean, got string"))
 }
 
 // composed answers in the protocol of Metacontroller.

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/hook"
@@ -130,11 +131,12 @@ var _ = Describe("Webhooks", func() {
 					}
 				}
 			})},
-			{"a child of another namespace", `c: namespace: namespace "kube-system" does not let resources of`, v1alpha1.ReasonTemplateError, answers(of(elsewhere))},
-			{"a kind outside resources", "the hook declares a v1/Service, and its resources are v1/ConfigMap", v1alpha1.ReasonInvalidChild,
+			{"a child of another namespace", `hook: the webhook's answer, children[0] (c): object.metadata.namespace: namespace "kube-system" does not let resources of`, v1alpha1.ReasonInvalidChild, answers(of(elsewhere))},
+			{"a kind outside resources", "hook: the webhook's answer, children[0] (c): it is a v1/Service, and spec.reconciler.hooks.resources has v1/ConfigMap", v1alpha1.ReasonInvalidChild,
 				answers(of(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "c"}}))},
+			{"a child that the API server refuses", `hook: the webhook's answer, children[0] (c): applying ConfigMap "c": ConfigMap "c" is invalid: data[a/b]: `, v1alpha1.ReasonInvalidChild, answers(of(childMap("c", map[string]any{"a/b": "x"})))},
 			{"another parent", `the answer is for another resource: its uid is "somebody"`, v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{UID: "somebody"})},
-			{"a status that the schema lacks", "status.nonsense: no such field in the CRD's schema", v1alpha1.ReasonTemplateError, answers(&protocol.Response{Children: []protocol.Child{}, Status: map[string]any{"nonsense": 1}})},
+			{"a status that the schema lacks", "hook: the webhook's answer, status.nonsense: no such field in the CRD's schema", v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{Children: []protocol.Child{}, Status: map[string]any{"nonsense": 1}})},
 			{"no children", "the answer has no children", v1alpha1.ReasonWebhookFailed, answers(&protocol.Response{Status: map[string]any{"url": "https://gone"}})},
 			{"a field that the protocol lacks", `unknown field "childs"`, v1alpha1.ReasonWebhookFailed, plain(func(w http.ResponseWriter, _ *http.Request) {
 				sends(w, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "childs": []any{}})
@@ -158,6 +160,53 @@ var _ = Describe("Webhooks", func() {
 			s.says(onePerKey)
 			w.settled(ctx, "shop") // it is asked again, though nothing has changed
 		}
+	})
+
+	It("take their conditions away that they do not answer any more, also after a restart, and no others", func(ctx context.Context) {
+		w, s := newWorld(ctx), newHookServer((*httptest.Server).StartTLS)
+		s.trusted(ctx, w)
+		s.says(func(q *protocol.Request) *protocol.Response {
+			a := onePerKey(q)
+			a.Children = slices.Concat([]protocol.Child{}, a.Children) // not null where there are none
+			for _, child := range a.Children {
+				a.Conditions = append(a.Conditions, protocol.Condition{Type: "Has" + strings.ToUpper(child.ID), Status: "True"})
+			}
+			return a
+		})
+		shows := func(wanted ...string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				obj := w.get(ctx, g, "shop")
+				for _, kind := range []string{"HasA", "HasB", "Approved"} {
+					g.Expect(condition(obj, kind).Type != "").To(Equal(slices.Contains(wanted, kind)), kind)
+				}
+				g.Expect(condition(obj, v1alpha1.ConditionReady)).To(HaveField("Status", metav1.ConditionTrue))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		w.running(ctx, w.box(ctx, s.hookedBy("", "")))
+		shop := w.website(ctx, "shop", `{settings: {a: one, b: two}}`)
+		shows("HasA", "HasB")
+		approved := w.get(ctx, Default, "shop")
+		list, _, err := unstructured.NestedSlice(approved.Object, "status", "conditions")
+		Expect(err).NotTo(HaveOccurred())
+		list = append(list, map[string]any{"type": "Approved", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"})
+		Expect(unstructured.SetNestedSlice(approved.Object, list, "status", "conditions")).To(Succeed())
+		Eventually(func() error {
+			approved.SetResourceVersion(w.get(ctx, Default, "shop").GetResourceVersion())
+			return kube.Status().Update(ctx, approved)
+		}).WithContext(ctx).Should(Succeed())
+		w.website(ctx, "shop", `{settings: {a: one}}`)
+		shows("HasA", "Approved")
+
+		By("a restart, while the resource changes")
+		manager.stop()
+		w.website(ctx, "shop", `{}`)
+		manager = startManager(cluster.Config())
+		shows("Approved")
+		Eventually(func(g Gomega) {
+			g.Expect(w.get(ctx, g, "shop").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationHookConditions))
+		}).WithContext(ctx).Should(Succeed())
+		nothingSent(ctx, w, shop.GetName())
 	})
 
 	It("hold a resource that is deleted until they have done their part", func(ctx context.Context) {
@@ -282,6 +331,13 @@ var _ = Describe("Webhooks", func() {
 		remade(corev1.ServiceSpec{Selector: map[string]string{"app": "hooks"}, Ports: []corev1.ServicePort{{Port: 443}}})
 		w.hasData(ctx, "shop-a", map[string]string{"text": "one"})
 		Expect(dialed).To(Receive(Equal(service.Spec.ClusterIP + ":443")))
+
+		By("an address that is not public, which the operator has not allowed")
+		w.running(ctx, w.box(ctx, s.hookedBy("", ", resync: 1s")))
+		s.heard()
+		failed("webhook " + s.URL + `: host "127.0.0.1" has an address that is not public (loopback)`)
+		Expect(s.heard()).To(BeEmpty())
+		w.hasData(ctx, "shop-a", map[string]string{"text": "one"})
 	})
 
 	It("are sent the Secrets that the box lists, and show nothing of them", func(ctx context.Context) {

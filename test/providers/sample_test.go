@@ -119,7 +119,10 @@ func TestSampleBucket(t *testing.T) {
 
 	apply(resource)
 	eventually(t, func(g gomega.Gomega) {
-		g.Expect(condition(now(g), v1alpha1.ConditionReconciling)).To(gomega.HaveField("Message", gomega.ContainSubstring(`Secret "default/aws" does not exist`)))
+		for kind, status := range map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: metav1.ConditionFalse, v1alpha1.ConditionReconciling: metav1.ConditionTrue} {
+			g.Expect(condition(now(g), kind)).To(gomega.And(gomega.HaveField("Status", status), gomega.HaveField("Reason", v1alpha1.ReasonWaitingForProvider),
+				gomega.HaveField("Message", gomega.ContainSubstring(`Secret "default/aws" does not exist`))))
+		}
 	})
 	g.Expect(f.asked()).To(gomega.BeEmpty())
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "aws"}, StringData: map[string]string{"AWS_ACCESS_KEY_ID": rootKey, "AWS_SECRET_ACCESS_KEY": rootSecret}}

@@ -222,7 +222,7 @@ func (r *Resource) byDeclarations() {
 	r.Ready, r.Reason, r.Message = true, "", ""
 	for _, d := range r.Declarations {
 		switch d.State {
-		case pipeline.StateReady, pipeline.StateCompleted, pipeline.StateOff:
+		case overview.StateReady, overview.StateCompleted, overview.StateOff:
 		default:
 			r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
 			return

@@ -28,10 +28,15 @@ The resource is handled as the API server would handle it: the schema of its CRD
 the plan runs until nothing changes any more. Nothing is written anywhere.
 
 What a cluster would add is given by --with: the state of children (their status opens gates), other objects that the box
-reads, and the answers of external calls. Answers stand in a document with nothing but the key "external":
+reads, and the answers of external calls and of the webhook. Answers stand in a document with nothing but these keys:
 
   external:
     quota: {status: 200, body: {limit: 5}}
+  webhook:
+    children: [{id: plan, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: plan}}}]
+
+A webhook is not called. Without its answer, what it would make is not known, and is not printed. apiVersion, kind and uid of
+an answer may be left out.
 
 ` + validate.ClusterHelp + `
 It is also asked for what the box reads and --with does not give: objects of cross, Secrets of calls, Namespaces (rights:
@@ -84,7 +89,7 @@ func NewCommand(providers *provider.Registry) *cobra.Command {
 func (f *flags) bind(cmd *cobra.Command) error {
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&f.resources, "resource", "r", nil, "files or directories that hold resources; -: standard input (repeatable)")
-	fs.StringSliceVar(&f.with, "with", nil, "files or directories that hold what a cluster has besides: children, other objects, external answers (repeatable)")
+	fs.StringSliceVar(&f.with, "with", nil, "files or directories that hold what a cluster has besides: children, other objects, answers (repeatable)")
 	fs.BoolVar(&f.status, "status", false, "print each resource with its status, too")
 	return errors.Join(
 		f.Bind(cmd, "for CRDs that no file holds, its kinds, and what the box reads", output.YAML, []string{output.YAML, output.JSON}),

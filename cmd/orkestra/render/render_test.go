@@ -25,6 +25,8 @@ const (
 	renders  = "testdata/"
 	boxes    = "../validate/testdata/"
 	websites = boxes + "website.crd.yaml"
+	// A sample with a webhook, which is a Service with a certificate of its own.
+	subnets = "../../../config/samples/webhook/"
 	// A sample that serves StatefulSets of others.
 	servicepod = "../../../config/samples/ports/servicepod/"
 )
@@ -76,6 +78,9 @@ func TestRenderGolden(t *testing.T) {
 		"crd-not-known":    {"-f", renders + "reads.yaml", "-r", renders + "asks.yaml"},
 		"with-nothing":     {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", websites},
 		"of-others":        {"-f", servicepod + "box.yaml", "-r", servicepod + "resource.yaml"},
+		"webhook":          {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml"},
+		"webhook-answers":  {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml", "--with", renders + "webhook.yaml", "--status"},
+		"webhook-wrong":    {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml", "--with", renders + "webhook-wrong.yaml"},
 		"with-no-metadata": {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "nameless.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +166,30 @@ func TestRenderReadsOtherObjectsFromTheCluster(t *testing.T) {
 	_, stderr, code = orkestra(t, strings.Replace(box, "name: settings", "name: secret", 1), append(args, apiServer(t, http.StatusOK))...)
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(ContainSubstring(`error: reading ConfigMap "team-a/secret": `))
+}
+
+// What a webhook of Metacontroller answers is taken as it is, and what else a box declares is rendered in any case.
+func TestWebhooksAreNotCalled(t *testing.T) {
+	const box = `{apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, metadata: {name: a}, spec: {crd: {name: websites.demo.example.com},
+		onReconcile: {configmaps: [{name: own, data: {a: b}}]},
+		reconciler: {hooks: {resources: [{kind: ConfigMap}], webhook: {url: "https://hooks.example.com", protocol: Metacontroller,
+			auth: {secretRef: {name: token}}, caBundle: {name: ca}, secrets: [{name: login, key: password}]}}}}}`
+	g, folder := NewWithT(t), t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(folder, name)
+		g.Expect(os.WriteFile(name, []byte(text), 0o600)).To(Succeed())
+		return name
+	}
+	args := []string{"render", "-f", "-", "--crd", websites, "-r", write("website.yaml", `{apiVersion: demo.example.com/v1, kind: Website, metadata: {name: shop, namespace: team-a}, spec: {image: a}}`)}
+	stdout, stderr, code := orkestra(t, box, args...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(ContainSubstring("name: own"))
+	g.Expect(stderr).To(ContainSubstring(`Website "shop": waits: hook: the webhook is not called here, so that what it makes is not known: give its answer by --with, as webhook: {children: []}`))
+
+	stdout, stderr, code = orkestra(t, box, append(args, "--with", write("answer.yaml", `webhook: {children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: said}, data: {a: b}}]}`))...)
+	g.Expect(code).To(BeZero(), stderr)
+	g.Expect(stdout).To(And(ContainSubstring("name: own"), ContainSubstring("name: said")))
+	g.Expect(stderr).NotTo(ContainSubstring("waits"))
 }
 
 // A box with a constructor declares nothing: the resource is checked, and nothing is made up.

@@ -22,21 +22,26 @@ import (
 type state struct {
 	objects []*unstructured.Unstructured
 	answers map[string]*external.Answer
+	webhook map[string]any // the body of its answer; nil: none is given
 }
 
 // readState reads the documents of --with.
 func readState(docs []input.Document, mapper meta.RESTMapper) (*state, error) {
 	s := &state{answers: map[string]*external.Answer{}}
 	for _, doc := range docs {
-		answers, ok := doc.Content["external"].(map[string]any)
+		answers, ofCalls := doc.Content["external"].(map[string]any)
+		answer, ofWebhook := doc.Content["webhook"].(map[string]any)
 		switch {
 		case len(doc.Content) == 0:
-		case ok && doc.Kind() == "":
+		case (ofCalls || ofWebhook) && doc.Kind() == "":
+			if ofWebhook {
+				s.webhook = answer
+			}
 			if err := s.addAnswers(answers); err != nil {
 				return nil, fmt.Errorf("%s: %w", doc.File, err)
 			}
 		case doc.Kind() == "" || doc.APIVersion() == "" || doc.Name() == "":
-			return nil, fmt.Errorf("%s: wanted objects with apiVersion, kind and metadata.name, or a document with nothing but `external`", doc.File)
+			return nil, fmt.Errorf("%s: wanted objects with apiVersion, kind and metadata.name, or a document with nothing but `external` and `webhook`", doc.File)
 		default:
 			s.objects = append(s.objects, asStored(&unstructured.Unstructured{Object: doc.Content}, mapper))
 		}

@@ -101,12 +101,13 @@ func ReadComposite(body any, uid string) (*CompositeResponse, error) {
 // Say says what the answer to a request says. keeps are the fields of the status that are not the hook's, although it does not give them.
 func (r *CompositeResponse) Say(c *hook.Cycle, q *CompositeRequest, keeps map[string]bool) error {
 	for i, child := range r.Children {
+		at := place(i)
 		obj, err := object(child)
 		if err == nil {
-			err = c.Apply(obj, hook.WithID(CompositeID(obj)))
+			err = c.Apply(obj, hook.WithID(CompositeID(obj)), placed(at))
 		}
 		if err != nil {
-			return fmt.Errorf("children[%d]: %w", i, err)
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	if err := r.status(c, q, keeps); err != nil {
@@ -171,7 +172,7 @@ func compositeConditions(c *hook.Cycle, in any) error {
 			condition.Type = "Webhook" + condition.Type
 		}
 		if err := c.SetCondition(condition.condition()); err != nil {
-			return err //nolint:wrapcheck // it names the condition
+			return fmt.Errorf("status.conditions[%d]: %w", i, err)
 		}
 	}
 	return nil

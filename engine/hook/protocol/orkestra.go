@@ -74,7 +74,8 @@ type Response struct {
 	Children []Child `json:"children,omitzero"`
 	// Status holds fields of the resource's status: each is written as a whole, and null removes it. Others stay as they are.
 	Status map[string]any `json:"status,omitempty"`
-	// Conditions of the resource's status.
+	// Conditions of the resource's status. One that an earlier answer had, and that this one of the phase Reconcile does not have, is taken away,
+	// unless it waits.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Events that are sent about the resource.
 	Events []Event `json:"events,omitempty"`
@@ -151,8 +152,9 @@ func Read(body any, uid string) (*Response, error) {
 // Say says what an answer says.
 func (r *Response) Say(c *hook.Cycle) error {
 	for i := range r.Children {
-		if err := r.Children[i].apply(c); err != nil {
-			return fmt.Errorf("children[%d]: %w", i, err)
+		at := place(i)
+		if err := r.Children[i].apply(c, at); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Status)) {
@@ -160,9 +162,9 @@ func (r *Response) Say(c *hook.Cycle) error {
 			return err //nolint:wrapcheck // it names the field
 		}
 	}
-	for _, one := range r.Conditions {
+	for i, one := range r.Conditions {
 		if err := c.SetCondition(one.condition()); err != nil {
-			return err //nolint:wrapcheck // it names the condition
+			return fmt.Errorf("conditions[%d]: %w", i, err)
 		}
 	}
 	for _, e := range r.Events {
@@ -190,8 +192,14 @@ func (r *Response) requeue(c *hook.Cycle) error {
 	return nil
 }
 
-func (child *Child) apply(c *hook.Cycle) error {
-	options := []hook.ApplyOption{hook.WithID(child.ID)}
+// place is where a child stands in an answer, as messages name it.
+func place(i int) string { return fmt.Sprintf("children[%d]", i) }
+
+// placed notes of a child where it stands.
+func placed(at string) hook.ApplyOption { return func(child *hook.Child) { child.At = at } }
+
+func (child *Child) apply(c *hook.Cycle, at string) error {
+	options := []hook.ApplyOption{hook.WithID(child.ID), placed(at)}
 	for _, option := range []struct {
 		set bool
 		of  hook.ApplyOption

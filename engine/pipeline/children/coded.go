@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,6 +26,8 @@ type Coded struct {
 	Once, Adopt, Orphan, Replace bool
 	// Secret says that something in it may come from a Secret: no message quotes it.
 	Secret bool
+	// At is where it is said, as messages name it; empty: the id is enough.
+	At string
 }
 
 // Code is the declaration whose objects code says, in one cycle.
@@ -35,9 +38,14 @@ type Code struct {
 	Cycle *Cycle
 }
 
-// Open asks the gate of the box, and does what a false one asks for.
-func (k Code) Open(ctx context.Context) (bool, error) {
-	return InstanceOf(k.Declaration).open(ctx, k.Cycle)
+// Open asks the gate of the box, and does what a false one asks for. keeps says that what the code has made stays then.
+func (k Code) Open(ctx context.Context) (open, keeps bool, err error) {
+	in := InstanceOf(k.Declaration)
+	res, err := in.Ask(ctx, k.Cycle)
+	if err == nil && !res.Open {
+		in.closed(ctx, k.Cycle, res)
+	}
+	return res.Open, in.KeepsOn(res), err
 }
 
 // Hold has everything stay that the code has made: it was not asked, or has not come to its end.
@@ -53,7 +61,7 @@ func (k Code) Write(ctx context.Context, all []Coded) error {
 	for _, one := range all {
 		in, w, err := k.prepare(ctx, one)
 		if err != nil {
-			return fmt.Errorf("%s: %w", one.ID, err)
+			return fmt.Errorf("%s: %w", cmp.Or(one.At, one.ID), err)
 		}
 		instances = append(instances, in)
 		if w != nil {
@@ -72,9 +80,9 @@ func (k Code) prepare(ctx context.Context, one Coded) (Instance, *pending, error
 	d.Once, d.Adopt, d.Orphan, d.Replace = one.Once, one.Adopt, one.Orphan, one.Replace
 	d.OwnerReference = k.OwnerReference && !one.Orphan
 	d.Quoted = !one.Secret && !d.IsSecret()
-	in := Instance{Declaration: &d, ID: k.ID + declare.KeyMark + one.ID, GVK: gvk, whole: whole.Coded(one.Object)}
+	in := Instance{Declaration: &d, ID: k.ID + declare.KeyMark + one.ID, GVK: gvk, whole: whole.Coded(one.Object), at: one.At}
 	if !slices.Contains(k.Kinds, gvk) {
-		return in, nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("the hook declares a %s, and its resources are %s; list it there", kinds.Listed(gvk), k.listed()))
+		return in, nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("it is a %s, and spec.reconciler.hooks.resources has %s; list it there", kinds.Listed(gvk), k.listed()))
 	}
 	w, err := k.Cycle.prepare(ctx, in, "")
 	if in.isShutOut(ctx, k.Cycle, err) {

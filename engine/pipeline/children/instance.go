@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +24,7 @@ type Instance struct {
 	GVK schema.GroupVersionKind
 
 	whole *whole.Object // what one template gives as the object, once it is evaluated
+	at    string        // where code says it, as messages name it; empty: they name the object alone
 	item  *items.Item   // nil: without a loop, or for all of its items
 	// nameless says that it is not known which child is the item's, because its name can't be evaluated now.
 	nameless bool
@@ -60,6 +62,14 @@ func (in Instance) Place() string {
 	default:
 		return in.Declaration.ID + declare.KeyMark + in.item.Key
 	}
+}
+
+// placed names where code says the object in an error about it.
+func (in Instance) placed(err error) error {
+	if in.at == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", in.at, err)
 }
 
 // Data is what the templates of the instance read.

@@ -142,7 +142,7 @@ func (c *Cycle) record(writes []*pending) error {
 			w.err = stage.WithoutValues(w.err, w.in.Called(w.child.Object))
 		}
 		if w.err != nil {
-			errs = append(errs, w.cannotGrow(w.err))
+			errs = append(errs, w.in.placed(w.cannotGrow(w.err)))
 			continue
 		}
 		c.Wrote(w.outcome.Object, w.outcome.Action)

@@ -41,6 +41,7 @@ func (c *compiler) byHook() *Declaration {
 	}
 	e := &entry{Declaration: &v1alpha1.Declaration{}, c: c, at: at, d: d, short: map[string]any{}}
 	e.content(c.Scope, c.Scope)
+	e.whenFalse()
 	e.grants()
 	c.written[d] = e.Declaration
 	return d

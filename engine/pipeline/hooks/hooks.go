@@ -56,8 +56,12 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 		c.Wait(declare.HookID, v1alpha1.ReasonWaitingForHook, why)
 		return stage.Next, nil
 	}
-	if open, err := made.Open(ctx); err != nil || !open {
+	open, keeps, err := made.Open(ctx)
+	if err != nil {
 		return stage.Next, err
+	}
+	if !open {
+		return stage.Next, noteConditions(ctx, c, !keeps)
 	}
 	args, known, err := h.argsOf(ctx, c)
 	if err != nil {
@@ -67,7 +71,7 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 		made.Hold()
 		return stage.Next, nil
 	}
-	said := &said{c: c}
+	said := &said{c: c, code: h.runner}
 	for _, phase := range h.phases(c) {
 		err := said.add(h.call(ctx, c, phase, args))
 		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
@@ -82,10 +86,14 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 	said.show()
 	if err := h.check(c.Cycle); err != nil {
 		c.Shown = stage.Shown{}
-		return stage.Hold, err
+		return stage.Hold, h.runner.blames(err)
 	}
-	if said.waits || !h.runner.Has(hook.Reconcile) {
+	partly := said.waits || !h.runner.Has(hook.Reconcile) // what was said before stays
+	if partly {
 		made.Hold()
+	}
+	if err := noteConditions(ctx, c, !partly && !said.stays); err != nil {
+		return stage.Hold, err
 	}
 	c.Incomplete = c.Incomplete || said.waits
 	return stage.Next, made.Write(ctx, said.children)
@@ -184,7 +192,7 @@ func (h *Code) Delete(ctx context.Context, c *children.Cycle) (done bool, err er
 	if err != nil || !known {
 		return false, err
 	}
-	said := &said{c: c}
+	said := &said{c: c, code: h.runner}
 	if err := said.add(h.call(ctx, c, hook.Delete, args)); err != nil {
 		return false, err
 	}

@@ -26,8 +26,15 @@ import (
 // message is what a webhook is sent, and how its answer is read.
 type message struct {
 	body []byte
-	// read reads an answer, and gives what says it.
-	read func(body any) (say func(*hook.Cycle) error, err error)
+	// read reads an answer.
+	read func(body any) (answered, error)
+}
+
+// answered is an answer that was read.
+type answered struct {
+	say func(*hook.Cycle) error
+	// statusStays says that it says nothing of the status.
+	statusStays bool
 }
 
 // sentValue is what a Secret holds, which the box lists.
@@ -80,15 +87,15 @@ func (w *webhook) message(k *call, secrets []sentValue) (*message, error) {
 		}
 		q.Secrets[s.name][s.key] = s.value
 	}
-	return encode(q, func(body any) (func(*hook.Cycle) error, error) {
+	return encode(q, func(body any) (answered, error) {
 		answer, err := protocol.Read(body, uid)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it is put into words by who asked
+			return answered{}, err //nolint:wrapcheck // it is put into words by who asked
 		}
 		if k.phase == hook.Reconcile && answer.Children == nil && answer.Wait == nil {
-			return nil, errors.New("the answer has no children, for want of which all would be deleted: say children: [] where there are to be none")
+			return answered{}, errors.New("the answer has no children, for want of which all would be deleted: say children: [] where there are to be none")
 		}
-		return answer.Say, nil
+		return answered{say: answer.Say}, nil
 	})
 }
 
@@ -107,15 +114,16 @@ func (w *webhook) composite(k *call, secrets []sentValue) (*message, error) {
 	related(q.Related, k.Outside.Cross, home)
 	addSecrets(q.Related, secrets, home)
 	uid := string(k.Stored.GetUID())
-	return encode(q, func(body any) (func(*hook.Cycle) error, error) {
+	return encode(q, func(body any) (answered, error) {
 		answer, err := protocol.ReadComposite(body, uid)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it is put into words by who asked
+			return answered{}, err //nolint:wrapcheck // it is put into words by who asked
 		}
 		if !q.Finalizing && answer.Children == nil && answer.Status == nil {
-			return nil, errors.New("the answer has neither children nor status, so that it is none: for want of children all would be deleted")
+			return answered{}, errors.New("the answer has neither children nor status, so that it is none: for want of children all would be deleted")
 		}
-		return func(c *hook.Cycle) error { return answer.Say(c, q, w.ownFields) }, nil
+		say := func(c *hook.Cycle) error { return answer.Say(c, q, w.ownFields) }
+		return answered{say: say, statusStays: answer.Status == nil}, nil
 	})
 }
 
@@ -200,7 +208,7 @@ func keyOf(gvk schema.GroupVersionKind) string {
 	return protocol.KindKey(gvk.GroupVersion().String(), gvk.Kind)
 }
 
-func encode(q any, read func(any) (func(*hook.Cycle) error, error)) (*message, error) {
+func encode(q any, read func(any) (answered, error)) (*message, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)

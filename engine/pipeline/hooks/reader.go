@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -90,7 +91,7 @@ func (r *reader) observe(ctx context.Context, gvk schema.GroupVersionKind, names
 }
 
 func (r *reader) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
-	if err := r.c.MayReach(ctx, stage.Way{What: "the hook reads " + gvk.Kind, Namespace: namespace, Show: true}); err != nil {
+	if err := r.c.MayReach(ctx, stage.Way{What: "the hook reads " + gvk.Kind, Namespace: namespace, Show: true, Code: v1alpha1.ReasonHookFailed}); err != nil {
 		return err
 	}
 	if err := r.c.MayRead(ctx, gvk, namespace, name); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/hook"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -24,6 +25,8 @@ type runner interface {
 	run(ctx context.Context, in *call, out *hook.Outcome) error
 	// absent says why it can't be called here; empty: it can.
 	absent(c *children.Cycle) string
+	// blames gives the error of a status that it has set and that can't be: a mistake of the code, and not of the box.
+	blames(err error) error
 	// sweeps says whether it declares children also for a resource that goes, and those that it leaves out go at once.
 	sweeps() bool
 }
@@ -80,6 +83,9 @@ type compiled struct{ *hook.Function }
 
 // absent implements runner.
 func (compiled) absent(*children.Cycle) string { return "" }
+
+// blames implements runner.
+func (compiled) blames(err error) error { return stage.NewPermanent(v1alpha1.ReasonHookFailed, err) }
 
 // sweeps implements runner.
 func (compiled) sweeps() bool { return false }

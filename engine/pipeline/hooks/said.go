@@ -22,9 +22,11 @@ import (
 // said is what the code said in all phases of a cycle.
 type said struct {
 	c        *children.Cycle
+	code     runner
 	children []children.Coded
 	shown    stage.Shown
 	waits    bool
+	stays    bool // it says nothing of the status
 }
 
 // add takes over what the code said in one phase that ended with an error, or without one. Where it failed, only its events count: they tell
@@ -34,6 +36,7 @@ func (s *said) add(out *hook.Outcome, err error) error {
 	for _, e := range out.Events {
 		s.c.Events = append(s.c.Events, stage.Event{Warning: e.Warning, Reason: cmp.Or(e.Reason, v1alpha1.ReasonHookEvent), Message: hidden.text(e.Message)})
 	}
+	s.stays = s.stays || out.StatusStays
 	waits := out.Waits
 	switch {
 	case errors.Is(err, hook.ErrWait):
@@ -52,7 +55,7 @@ func (s *said) add(out *hook.Outcome, err error) error {
 	}
 	for _, child := range out.Children {
 		if hidden.in(child.ID) || hidden.in(child.Object.Object["metadata"]) {
-			return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New("the metadata of a child holds what a Secret holds, and people read it"))
+			return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(strings.TrimPrefix(child.At+": the metadata of a child holds what a Secret holds, and people read it", ": "))) // its id may be a Secret
 		}
 		s.declare(child, len(out.Secrets) > 0)
 	}
@@ -73,7 +76,16 @@ func (s *said) declare(child hook.Child, secret bool) {
 	s.children = slices.DeleteFunc(s.children, func(other children.Coded) bool { return other.ID == child.ID })
 	s.children = append(s.children, children.Coded{
 		ID: child.ID, Object: child.Object, Once: child.Once, Adopt: child.Adopt, Orphan: child.Orphan, Replace: child.Replace, Secret: secret,
+		At: placeOf(child),
 	})
+}
+
+// placeOf says where an answer says a child; empty: Go code says it.
+func placeOf(child hook.Child) string {
+	if child.At == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s (%s)", theAnswer, child.At, child.ID)
 }
 
 // note takes over the fields and conditions that the code set. The status of an object of others is its operator's.
@@ -87,7 +99,7 @@ func (s *said) note(out *hook.Outcome, hidden masked) error {
 	}
 	for _, f := range out.Status {
 		if hidden.in(f.Value) {
-			return stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", f.Path))
+			return s.code.blames(fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", f.Path))
 		}
 		s.shown.Fields = append(s.shown.Fields, stage.ShownField{Path: f.Path, Value: f.Value})
 	}

@@ -62,12 +62,20 @@ func (w *webhook) pathIn(p hook.Phase) string {
 	return w.path
 }
 
+// theAnswer is what messages call the answer of a webhook, in front of the path in it.
+const theAnswer = "the webhook's answer"
+
+// blames implements runner.
+func (*webhook) blames(err error) error {
+	return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("%s, %w", theAnswer, err))
+}
+
 // sweeps implements runner.
 func (w *webhook) sweeps() bool { return w.protocol == v1alpha1.ProtocolMetacontroller }
 
 // absent implements runner.
 func (*webhook) absent(c *children.Cycle) string {
-	if c.Ports.Caller == nil {
+	if c.Ports.Caller == nil && c.Ports.StandIn == nil {
 		return "the hook is a webhook, and is not called here"
 	}
 	return ""
@@ -75,6 +83,9 @@ func (*webhook) absent(c *children.Cycle) string {
 
 // run implements runner.
 func (w *webhook) run(ctx context.Context, k *call, out *hook.Outcome) error {
+	if stand := k.Ports.StandIn; stand != nil {
+		return w.imagine(k, stand, out)
+	}
 	data := k.Data(true)
 	sent, err := w.read(ctx, k, data)
 	for _, one := range sent {
@@ -91,15 +102,39 @@ func (w *webhook) run(ctx context.Context, k *call, out *hook.Outcome) error {
 	if err != nil {
 		return w.failed(k, err)
 	}
-	say, err := m.read(body)
+	if err := w.take(k, m, body, out); err != nil {
+		return err
+	}
+	k.askAgain(out)
+	return nil
+}
+
+// take reads an answer and says what it says.
+func (w *webhook) take(k *call, m *message, body any, out *hook.Outcome) error {
+	answer, err := m.read(body)
 	if err == nil {
-		err = hook.Say(out, say)
+		out.StatusStays = answer.statusStays
+		if err = hook.Say(out, answer.say); err != nil {
+			err = fmt.Errorf("the answer, %w", err)
+		}
 	}
 	if err != nil {
 		return w.failed(k, &answerError{errors.New(mask(out.Secrets).text(err.Error()))})
 	}
-	k.askAgain(out)
 	return nil
+}
+
+// imagine says what stands in for an answer.
+func (w *webhook) imagine(k *call, stand stage.StandIn, out *hook.Outcome) error {
+	m, err := w.message(k, nil)
+	if err != nil {
+		return err
+	}
+	body, err := stand.Answer(m.body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, hook.ErrWait)
+	}
+	return w.take(k, m, body, out)
 }
 
 // askAgain has the webhook asked again when its answer says so, although the request is the same: after the time that it names, and where it waits

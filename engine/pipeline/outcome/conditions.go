@@ -29,6 +29,17 @@ func ownCondition(path string) (kind string, is bool) {
 	return m[1] + m[2] + m[3], true
 }
 
+// Conditions are the types of those that the box declares.
+func (p *Plan) Conditions() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range p.fields {
+		if f.condition != "" {
+			out[f.condition] = true
+		}
+	}
+	return out
+}
+
 func (p *Plan) checkCondition(kind string) error {
 	if err := status.CheckType(kind); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -202,7 +203,7 @@ func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []statu
 			fitted, err = p.Writer.Fit(path, f.Value)
 		}
 		if err != nil {
-			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("status.%s: %w", f.Path, err)))
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, placed("status."+f.Path, err)))
 			continue
 		}
 		fields = append(fields, status.Field{Path: path, Value: fitted, Remove: fitted == nil})
@@ -214,12 +215,23 @@ func (p *Plan) ofCode(c *stage.Cycle) (fields []status.Field, conditions []statu
 			own, wrong = status.NewOwn(condition.Type, map[string]any{"status": string(condition.Status), "reason": textOrNil(condition.Reason), "message": textOrNil(condition.Message)})
 		}
 		if wrong != nil {
-			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, wrong))
+			first = cmp.Or(first, stage.NewPermanent(v1alpha1.ReasonTemplateError, placed("status."+status.OwnPath(condition.Type), wrong)))
 			continue
 		}
 		conditions = append(conditions, own)
 	}
+	for _, kind := range c.Shown.Gone {
+		conditions = append(conditions, status.Own{Condition: metav1.Condition{Type: kind}, Remove: true})
+	}
 	return fields, conditions, first
+}
+
+// placed names a place in front of what is wrong there, unless that does.
+func placed(at string, err error) error {
+	if rest, named := strings.CutPrefix(err.Error(), at); named && rest != "" && strings.ContainsRune(":.[", rune(rest[0])) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", at, err)
 }
 
 // textOrNil gives a text, or nil where it is empty: that is filled in then.

@@ -75,11 +75,12 @@ func (p *Plan) conditions(c *stage.Cycle, res *status.Result, err error, left []
 }
 
 // blocked says what stands in the way. A child that has failed ends it, whatever else is under way: nothing comes of that until somebody
-// mends the child. Otherwise something is under way, and the resource may be Ready nevertheless. What does not meet status.readyWhen is
-// always under way: tools would otherwise take a resource that is not Ready for one that never will be.
+// mends the child. Otherwise something is under way, and the resource may be Ready nevertheless, unless it lacks what it can't be Ready
+// without. What does not meet status.readyWhen is always under way: tools would otherwise take a resource that is not Ready for one that
+// never will be.
 func (p *Plan) blocked(c *stage.Cycle, res *status.Result, left []stage.Blocker) {
 	root, message := summarize(left)
-	unmet := slices.IndexFunc(left, func(b stage.Blocker) bool { return b.Weight == stage.NotReadyYet })
+	unmet := slices.IndexFunc(left, func(b stage.Blocker) bool { return b.Weight == stage.NotReadyYet || b.Unready })
 	res.Reconciling = status.Progressing(root.Reason, message)
 	switch {
 	case root.Weight == stage.ChildFailed:

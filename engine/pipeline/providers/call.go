@@ -108,6 +108,9 @@ func (w *wanted) call(ctx context.Context, c *children.Cycle, operation provisio
 		next.Tries++
 		if failure.Class == provider.NotFound {
 			next.Observed = nil // there are no outputs of what is not there
+			if operation == provision.Observe {
+				next.Next = c.Now // it is made
+			}
 		}
 		memory.Remember(key, next)
 		return next, nil
@@ -152,12 +155,14 @@ func normal(seen *provider.Observed) (*provider.Observed, error) {
 	return &out, nil
 }
 
-// report notes what a call has changed.
+// report notes what a call has changed. That something had to be made again which was there before is for people to know: what it held is lost.
 func (w *wanted) report(c *children.Cycle, operation provision.Operation, seen *provider.Observed) {
 	if operation != provision.Ensure {
 		return
 	}
 	switch {
+	case seen.Created && w.note.Made:
+		c.Warn(v1alpha1.ReasonProviderLost, w.note.called()+" was gone, and not by Orkestra: it is made again as it is declared, and what else it held is lost")
 	case seen.Created:
 		c.Events = append(c.Events, stage.Event{Reason: v1alpha1.ReasonProviderMade, Message: w.note.called() + " is made"})
 	case len(seen.Differs) > 0:

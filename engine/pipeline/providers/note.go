@@ -24,7 +24,9 @@ type noted struct {
 	Identity map[string]any `json:"identity,omitempty"`
 	Token    string         `json:"token"`
 	// Absent says that there was nothing when the token was drawn.
-	Absent   bool   `json:"absent,omitempty"`
+	Absent bool `json:"absent,omitempty"`
+	// Made says that it has been there, so that it was lost if it has to be made again.
+	Made     bool   `json:"made,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
 	// Credentials that it was made with: a Secret, or a ServiceAccount with the role that its token stands for.
 	Secret          string `json:"secret,omitempty"`
@@ -55,7 +57,7 @@ func (n *noted) access() boxspec.Access {
 
 // keep takes over what was noted of it before.
 func (n *noted) keep(known *noted) {
-	n.Token, n.Noted, n.Absent = known.Token, known.Noted, known.Absent
+	n.Token, n.Noted, n.Absent, n.Made = known.Token, known.Noted, known.Absent, known.Made
 }
 
 // called is what messages call it.

@@ -164,16 +164,17 @@ func withIdentity(ctx context.Context, c *children.Cycle, r *provider.Request, o
 	return nil
 }
 
-// isWait says whether an error means that something else has to be there first, or is withheld: what was made stays as it is until then.
-func isWait(err error) (reason, message string, waits bool) {
+// isWait says whether an error means that something else has to be there first, or is withheld: what was made stays as it is until then. Without
+// a Secret nothing can be made or looked after, so that the resource is not Ready.
+func isWait(err error) (w stage.Wait, waits bool) {
 	if reason, what, lacks := children.Lacks(err); lacks {
-		return reason, what + " is not there yet", true
+		return stage.Wait{Reason: reason, Message: what + " is not there yet"}, true
 	}
 	if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
-		return v1alpha1.ReasonForbidden, withheld.Error(), true
+		return stage.Wait{Reason: v1alpha1.ReasonForbidden, Message: withheld.Error()}, true
 	}
 	if missing, ok := errors.AsType[*outside.SecretError](err); ok {
-		return v1alpha1.ReasonWaitingForProvider, missing.Error(), true
+		return stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: missing.Error(), Unready: true}, true
 	}
-	return "", "", false
+	return w, false
 }

@@ -157,7 +157,7 @@ func (r *round) note(ctx context.Context, all []*wanted) error {
 // bring brings one resource, and gives its outputs to templates.
 func (r *round) bring(ctx context.Context, e *entry, w *wanted) error {
 	c := r.c
-	before := w.note.Noted
+	before, made := w.note.Noted, w.note.Made
 	record, err := w.bring(ctx, c)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -170,7 +170,8 @@ func (r *round) bring(ctx context.Context, e *entry, w *wanted) error {
 	if record.Observed != nil {
 		r.seen.give(e, w.in, record.Observed)
 	}
-	if !maps.Equal(before, w.note.Noted) {
+	w.note.Made = made || record.Err == nil && record.Observed != nil
+	if made != w.note.Made || !maps.Equal(before, w.note.Noted) {
 		r.notes.put(w.note)
 	}
 	r.outcome(ctx, e, w, record)
@@ -182,7 +183,7 @@ func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provis
 	switch {
 	case provider.IsClass(record.Err, provider.Throttled):
 		r.held[e.ID] = true
-		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, r.said(e, record.Err).Error())
+		r.wait(ctx, e, w.in, stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: r.said(e, record.Err).Error(), Unready: record.Observed == nil})
 	case record.Err != nil:
 		r.fail(ctx, e, w.in, r.said(e, record.Err))
 	case record.Observed.Waiting != "":
@@ -191,7 +192,7 @@ func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provis
 		if !e.Quoted {
 			waiting = "it is on its way"
 		}
-		r.wait(ctx, e, w.in, v1alpha1.ReasonWaitingForProvider, waiting)
+		r.wait(ctx, e, w.in, stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: waiting, Unready: true})
 	}
 }
 
@@ -256,20 +257,20 @@ func (r *round) open(ctx context.Context, e *entry, in children.Instance) (open,
 		r.held[e.ID] = true
 	}
 	if !res.Choice {
-		r.wait(ctx, e, in, v1alpha1.ReasonWaitingForGate, res.Message())
+		r.wait(ctx, e, in, stage.Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: res.Message()})
 	}
 	return false, !keeps
 }
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
 func (r *round) cannot(ctx context.Context, e *entry, in children.Instance, err error) {
-	reason, message, waits := isWait(err)
+	wait, waits := isWait(err)
 	if !waits {
 		r.fail(ctx, e, in, err)
 		return
 	}
 	r.held[e.ID] = true
-	r.wait(ctx, e, in, reason, message)
+	r.wait(ctx, e, in, wait)
 }
 
 // fail notes an error of a declaration, whose former resources stay.
@@ -279,9 +280,10 @@ func (r *round) fail(ctx context.Context, e *entry, in children.Instance, err er
 }
 
 // wait notes what a resource waits for.
-func (r *round) wait(ctx context.Context, e *entry, in children.Instance, reason, message string) {
+func (r *round) wait(ctx context.Context, e *entry, in children.Instance, w stage.Wait) {
 	if !e.Optional {
-		r.c.Wait(e.source().ID(), reason, in.Label(ctx, r.c)+": "+message)
+		w.Of, w.Message = e.source().ID(), in.Label(ctx, r.c)+": "+w.Message
+		r.c.Waits = append(r.c.Waits, w)
 	}
 }
 

@@ -27,6 +27,7 @@ var ourMarks = map[string]bool{
 	v1alpha1.AnnotationSnapshots:      true,
 	v1alpha1.AnnotationPatches:        true,
 	v1alpha1.AnnotationHookGeneration: true,
+	v1alpha1.AnnotationHookConditions: true,
 	v1alpha1.AnnotationProviders:      true,
 }
 
@@ -65,6 +66,9 @@ func (m *Marks) Annotate(key, value string) { m.added[key] = value }
 // New says whether there is an annotation that this cycle adds or changes.
 func (m *Marks) New() bool { return len(m.added) > 0 }
 
+// lists are the annotations that go when nothing is left on them.
+var lists = []string{v1alpha1.AnnotationPatches, v1alpha1.AnnotationProviders, v1alpha1.AnnotationHookConditions}
+
 // ownLabels are the labels of every resource of a box's own.
 func ownLabels() map[string]string { return map[string]string{v1alpha1.LabelManaged: v1alpha1.True} }
 
@@ -75,6 +79,7 @@ func (c *Cycle) wanted() apply.Marks {
 	for _, k := range []string{
 		v1alpha1.AnnotationManagedSince, v1alpha1.AnnotationActiveSince, v1alpha1.AnnotationDone, v1alpha1.AnnotationCalled,
 		v1alpha1.AnnotationOrphan, v1alpha1.AnnotationSnapshots, v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookGeneration, v1alpha1.AnnotationProviders,
+		v1alpha1.AnnotationHookConditions,
 	} {
 		if v := stored[k]; v != "" {
 			annotations[k] = v
@@ -98,7 +103,7 @@ func (c *Cycle) wanted() apply.Marks {
 	maps.Copy(annotations, c.Marks.added)
 	fewer := c.Marks.Unlisted
 	maps.DeleteFunc(annotations, func(k, v string) bool {
-		gone := (k == v1alpha1.AnnotationPatches || k == v1alpha1.AnnotationProviders) && v == "" // nothing is left of it
+		gone := v == "" && slices.Contains(lists, k) // nothing is left of it
 		fewer = fewer || gone && stored[k] != ""
 		return gone
 	})

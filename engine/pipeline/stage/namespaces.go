@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,6 +30,8 @@ type Way struct {
 	Literal bool
 	// Show says whether messages may quote the namespace.
 	Show bool
+	// Code is the reason of a refusal where code says the namespace, which the box can't name; empty: a template, or the box, says it.
+	Code string
 }
 
 // MayReach says whether the box may read and write objects in a namespace for the resource: in the resource's own, in any for a
@@ -60,12 +63,16 @@ func (c *Cycle) MayReach(ctx context.Context, way Way) error {
 	if way.Show {
 		named = fmt.Sprintf("namespace %q", way.Namespace)
 	}
-	if c.hasReached(way.Namespace) {
-		return way.unreachable(fmt.Sprintf("%s does not let resources of %q in any more: add %q to its annotation %s again, or write the namespace literally in the box",
-			named, own, own, v1alpha1.AnnotationAllowFrom), true)
+	or := ", or write the namespace literally in the box"
+	if way.Code != "" {
+		or = ""
 	}
-	return way.unreachable(fmt.Sprintf("%s does not let resources of %q in: add %q to its annotation %s, if it exists, or write the namespace literally in the box",
-		named, own, own, v1alpha1.AnnotationAllowFrom), false)
+	if c.hasReached(way.Namespace) {
+		return way.unreachable(fmt.Sprintf("%s does not let resources of %q in any more: add %q to its annotation %s again%s",
+			named, own, own, v1alpha1.AnnotationAllowFrom, or), true)
+	}
+	return way.unreachable(fmt.Sprintf("%s does not let resources of %q in: add %q to its annotation %s, if it exists%s",
+		named, own, own, v1alpha1.AnnotationAllowFrom, or), false)
 }
 
 // MayWrite is MayReach for a child that lives: where the box, or a kept revision of it, names its namespace literally, it may.
@@ -90,7 +97,7 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return e.text }
 
 func (w Way) unreachable(text string, withdrawn bool) error {
-	return NewPermanent(v1alpha1.ReasonTemplateError, &UnreachableError{Namespace: w.Namespace, Withdrawn: withdrawn, text: w.What + ": " + text})
+	return NewPermanent(cmp.Or(w.Code, v1alpha1.ReasonTemplateError), &UnreachableError{Namespace: w.Namespace, Withdrawn: withdrawn, text: w.What + ": " + text})
 }
 
 // Home is the namespace of the resource; empty for a cluster-scoped one.

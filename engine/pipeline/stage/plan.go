@@ -45,6 +45,8 @@ type Plan struct {
 	NotesActive bool
 	// ReadsStatus says whether any template or condition reads the resource's own status.
 	ReadsStatus bool
+	// Conditions are the types of those that the box declares for its resources.
+	Conditions map[string]bool
 	// Rollback says when resources go back to a snapshot, and how; nil: they never do.
 	Rollback *Rollback
 	// Places are where children can be besides the resource's own namespace.

@@ -102,6 +102,12 @@ type Caller interface {
 	Call(ctx context.Context, request *external.Request) (*external.Answer, error)
 }
 
+// StandIn answers in place of the webhook of a box, which is not called then, and not sent any Secret.
+type StandIn interface {
+	// Answer gives what the webhook would answer to a request. The error says why that is not known: the resource waits for it.
+	Answer(request []byte) (body any, err error)
+}
+
 // Providers calls the drivers of providers for one resource.
 type Providers interface {
 	// Call makes a call. Failures of the service are a *provider.Error, or a *provision.HeldError.
@@ -148,6 +154,8 @@ type Ports struct {
 	Caller Caller
 	// Answers are what the webhook of the box has said of the resource; nil: nothing is kept.
 	Answers *protocol.Memory
+	// StandIn answers in place of the webhook of the box; nil: the Caller asks it.
+	StandIn StandIn
 	// Client is for code of the user's own; nil: there is none.
 	Client client.Client
 	// Providers makes what is not in the cluster; nil: nothing is made.

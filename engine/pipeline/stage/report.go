@@ -44,6 +44,8 @@ type Shown struct {
 	Fields []ShownField
 	// Conditions, which are none of Orkestra's own.
 	Conditions []metav1.Condition
+	// Gone are the types of conditions that code has set before, and does not set any more.
+	Gone []string
 }
 
 // ShownField is one field of the status that code sets.
@@ -62,6 +64,8 @@ type Wait struct {
 	Message string
 	// Of is what waits: the id of a child, or the name of what is read; empty: that is not told apart.
 	Of string
+	// Unready says that the resource is not Ready meanwhile, whatever status.ready of its box says.
+	Unready bool
 }
 
 // Event is something that happened and that people should see.

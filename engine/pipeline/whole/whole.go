@@ -22,6 +22,12 @@ import (
 // ErrQuietFail replaces the message of a template that calls fail.
 var ErrQuietFail = errors.New("the template fails; its message is not shown, because it reads a Secret")
 
+// Where an object stands: in a declaration, and in what code says.
+const (
+	PathOfManifest = "manifest"
+	PathOfCoded    = "object"
+)
+
 // Object is what one template gives.
 type Object struct {
 	// Kind of the object, one of those that are listed.
@@ -37,7 +43,7 @@ type Object struct {
 // Coded is an object that code says.
 func Coded(obj *unstructured.Unstructured) *Object {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
-	return &Object{Kind: obj.GroupVersionKind(), Short: map[string]any{"manifest": obj.Object}, metadata: metadata, coded: true}
+	return &Object{Kind: obj.GroupVersionKind(), Short: map[string]any{PathOfManifest: obj.Object}, metadata: metadata, coded: true}
 }
 
 // Namespace is the one that code says; "" where it says none, and for all other objects.
@@ -47,6 +53,17 @@ func (o *Object) Namespace() string {
 	}
 	namespace, _ := o.metadata["namespace"].(string)
 	return namespace
+}
+
+// IsCoded says whether code says the object.
+func (o *Object) IsCoded() bool { return o != nil && o.coded }
+
+// at is where the object stands, as messages name it.
+func (o *Object) at() string {
+	if o.coded {
+		return PathOfCoded
+	}
+	return PathOfManifest
 }
 
 // Of evaluates the template of a declaration that gives the whole object. Its errors hold nothing that a Secret holds.
@@ -64,13 +81,13 @@ func Of(ctx context.Context, d *declare.Declaration, data expr.Data) (*Object, e
 	}
 	if !slices.Contains(d.Kinds, gvk) {
 		found := kinds.Listed(gvk)
-		if !d.MayShowAt("manifest") {
+		if !d.MayShowAt(PathOfManifest) {
 			found = "a kind that is not shown"
 		}
 		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild,
 			fmt.Errorf("manifest: the template gives %s, and kinds allows %s; list it there, or give one of these", found, d.Kinds.Listed()))
 	}
-	manifest, _ := short["manifest"].(map[string]any)
+	manifest, _ := short[PathOfManifest].(map[string]any)
 	metadata, _ := manifest["metadata"].(map[string]any)
 	return &Object{Kind: gvk, Short: short, metadata: metadata, secret: d.WholeOfSecret}, nil
 }
@@ -84,7 +101,7 @@ func (o *Object) Name(anyway string) (string, error) {
 	name, isText := o.metadata["name"].(string)
 	switch {
 	case !isText:
-		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("manifest.metadata.name: want text, got %s", value.TypeName(o.metadata["name"])))
+		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s.metadata.name: want text, got %s", o.at(), value.TypeName(o.metadata["name"])))
 	case o.secret && name != anyway:
 		return "", stage.NewPermanent(v1alpha1.ReasonTemplateError,
 			errors.New("manifest.metadata.name: the template reads a Secret, and no name is made of one; write name beside manifest"))
@@ -100,7 +117,7 @@ func (o *Object) GoesInto(home string, namespaced, show bool) error {
 		return nil
 	}
 	if !namespaced {
-		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("manifest.metadata.namespace: a %s is cluster-scoped and goes into no namespace; remove it", o.Kind.Kind))
+		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("%s.metadata.namespace: a %s is cluster-scoped and goes into no namespace; remove it", o.at(), o.Kind.Kind))
 	}
 	said := "another namespace"
 	if text, isText := o.metadata["namespace"].(string); isText && show {

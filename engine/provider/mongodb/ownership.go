@@ -110,8 +110,7 @@ func (c claims) refusal(command, what string, one *claim, exists bool) error {
 	case one == nil:
 		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: what + " is there already, and has no owner: declare another name, or adopt: IfUnowned"}
 	default:
-		owner := provider.Owner{UID: one.UID, Box: one.Box, Namespace: one.Namespace, Name: one.Name}
-		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: c.r.Owner.Foreign(what, owner, fmt.Sprintf("delete the document %q of the collection %s", one.ID, reserved))}
+		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: c.r.Owner.Foreign(what, one.owner(), fmt.Sprintf("delete the document %q of the collection %s", one.ID, reserved))}
 	}
 }
 

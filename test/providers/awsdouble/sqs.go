@@ -40,6 +40,13 @@ func (c *Cloud) PutQueue(region, name string, tags map[string]string) *Queue {
 	return q
 }
 
+// DropQueue deletes a queue behind everybody's back.
+func (c *Cloud) DropQueue(region, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.queues, region+"/"+name)
+}
+
 func newQueue(region, name string, attributes, tags map[string]string) *Queue {
 	q := &Queue{Name: name, Attributes: map[string]string{
 		"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600", "DelaySeconds": "0", "MaximumMessageSize": "262144", "ReceiveMessageWaitTimeSeconds": "0",

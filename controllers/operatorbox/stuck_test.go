@@ -21,17 +21,21 @@ func (p *process) stuck() (waits string) {
 }
 
 func TestABoxThatIsToStartAnewAndDoesNotStop(t *testing.T) {
-	const crdGone, claimed = "the CRD is gone", "another box has the CRD that it names now"
+	const crdGone, elsewhere, claimed = "the CRD is gone", "the CRD that it names now is not there", "another box has the CRD that it names now"
 	for name, edit := range map[string]func(*v1alpha1.OperatorBox){
 		"namespaces":    func(b *v1alpha1.OperatorBox) { b.Spec.Namespaces.Include = []v1alpha1.ShortString{"a"} },
 		"with mistakes": func(b *v1alpha1.OperatorBox) { b.Spec.Finalizers = []v1alpha1.ShortString{"not-qualified"} },
 		crdGone:         nil,
+		elsewhere:       func(b *v1alpha1.OperatorBox) { b.Spec.CRD.Name = othersCRD },
 		claimed:         func(b *v1alpha1.OperatorBox) { b.Spec.CRD.Name = othersCRD },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := running(t)
 			before, _ := p.serves(t, "shop")
+			waiting := shop(websitesCRD)
+			waiting.Name, waiting.UID = "waiting", "third"
+			g.Expect(p.kube.Create(t.Context(), waiting)).To(Succeed())
 			waits := p.stuck()
 			switch name {
 			case crdGone:
@@ -41,9 +45,9 @@ func TestABoxThatIsToStartAnewAndDoesNotStop(t *testing.T) {
 				other.Name, other.UID = "other", "second"
 				_, err := p.Claims().Take(t.Context(), other, othersCRD)
 				g.Expect(err).NotTo(HaveOccurred())
-				waiting := shop(websitesCRD)
-				waiting.Name, waiting.UID = "waiting", "third"
-				g.Expect(p.kube.Create(t.Context(), waiting)).To(Succeed())
+				crd := websites()
+				crd.Name, crd.UID = othersCRD, "others"
+				g.Expect(p.kube.Create(t.Context(), crd)).To(Succeed())
 				p.edit(t, edit)
 			default:
 				p.edit(t, edit)
@@ -63,7 +67,7 @@ func TestABoxThatIsToStartAnewAndDoesNotStop(t *testing.T) {
 			p.engine.stuck = nil
 			box, _ = p.serves(t, "shop")
 			g.Expect(condition(box, v1alpha1.ConditionReady)).NotTo(ContainSubstring("Stuck"))
-			if name == claimed {
+			if name == claimed || name == elsewhere {
 				g.Expect(p.Claims().Holder(websitesCRD)).To(BeEmpty())
 				g.Expect(p.queue.marked).To(Equal([]string{"waiting"}))
 			}
@@ -115,14 +119,19 @@ func TestADeletedBoxThatDoesNotStop(t *testing.T) {
 }
 
 func TestADrainedBoxThatDoesNotStop(t *testing.T) {
-	g := NewWithT(t)
-	p := running(t)
-	p.Reconciler.ports.Drain = fakeDrain(true)
-	waits := p.stuck()
-	box, result := p.serves(t, "shop")
-	g.Expect(result).To(Equal(ctrl.Result{}))
-	g.Expect(box.Finalizers).To(ConsistOf(v1alpha1.Finalizer))
-	g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False Draining: the manager is being drained and " + waits))
+	for _, crd := range []bool{true, false} {
+		g := NewWithT(t)
+		p := running(t)
+		p.Reconciler.ports.Drain = fakeDrain(true)
+		if !crd {
+			g.Expect(p.kube.Delete(t.Context(), websites())).To(Succeed())
+		}
+		waits := p.stuck()
+		box, result := p.serves(t, "shop")
+		g.Expect(result).To(Equal(ctrl.Result{}))
+		g.Expect(box.Finalizers).To(ConsistOf(v1alpha1.Finalizer))
+		g.Expect(condition(box, v1alpha1.ConditionReady)).To(Equal("False Draining: the manager is being drained and " + waits))
+	}
 }
 
 // What another process has held, and is gone: nobody is shown anything, and nobody else gets its CRD before it has stopped.

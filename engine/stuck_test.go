@@ -152,8 +152,8 @@ func TestAnEngineThatEndsWhileABoxDoesNotStop(t *testing.T) {
 				logged = append(logged, args)
 			}, funcr.Options{})
 		})
-		back, ctx, cancel := make(chan struct{}), context.Context(nil), context.CancelFunc(nil)
-		ctx, cancel = context.WithCancel(t.Context())
+		back := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
 		hanging(t, e, "website", map[string]chan struct{}{"shop": back})
 		hanging(t, e, "before", map[string]chan struct{}{"early": back})
 		var stopped order

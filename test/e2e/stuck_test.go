@@ -174,7 +174,7 @@ var _ = Describe("A box whose code does not come back", func() {
 		}
 	})
 
-	It("holds up no other box, though more of them hang than boxes are looked at at the same time", func(ctx context.Context) {
+	It("holds up no other box, though more of them hang than the controller has workers", func(ctx context.Context) {
 		var worlds []*world
 		for range 5 {
 			worlds = append(worlds, newWorld(ctx))

@@ -65,12 +65,13 @@ type life struct {
 	quit    context.CancelFunc // ends the workers' contexts: their current reconcile is canceled
 	working sync.WaitGroup     // the goroutines of the box
 	turn    *lifecycle.Turn    // to begin, where the process does not lead yet
+	ending  *lifecycle.Ending
 }
 
 func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b := &box{
 		engine: e, name: plan.Box, log: e.config.Log.WithValues("box", plan.Box),
-		life: life{turn: lifecycle.NewTurn()},
+		life: life{turn: lifecycle.NewTurn(), ending: lifecycle.NewEnding()},
 	}
 	// Each box has a client of its own, so that its rate and its requests in flight are counted for it alone. The connections behind
 	// it are shared.
@@ -265,31 +266,35 @@ func (b *box) takeOver() {
 	}
 }
 
-// stop ends the box and waits for all of it: first the workers, until their time is over, then everything else.
-func (b *box) stop(over <-chan time.Time) {
-	b.cancel()
-	done := make(chan struct{})
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		select {
-		case <-done:
-		case <-over:
+// stop ends the box and waits for all of it: first the workers, until their time is over, then everything else. It gives up where they do
+// not end even then, since code of users can't be ended. The end goes on beside it; BoxChanged tells when it has come.
+func (b *box) stop(over <-chan time.Time) error {
+	stuck := func() error { return newStuckError(b.plan.Load(), b.overdue, b.running()) }
+	release := func() {
+		b.quit()
+		b.queue.ShutDown()
+		b.resources.Stop()
+		b.inventory.Release()
+		b.observer.Release()
+		if b.clients.constructed != nil {
+			b.clients.constructed.Release()
+		}
+		b.clients.stop()
+	}
+	b.ending.Begin(lifecycle.Steps{
+		Clock: b.engine.config.Clock, Finish: b.cancel, Wait: b.working.Wait, Over: over,
+		Cancel: func() {
 			b.log.Info("Workers are canceled: they did not finish in time")
 			b.quit()
-		}
+		},
+		Late:    func() { b.log.Error(stuck(), "Box does not stop") },
+		Release: func() { worker.Guard(release, b.panicked) },
+		Told:    func() { b.engine.config.Notifier.BoxChanged(b.name) },
 	})
-	b.working.Wait()
-	close(done)
-	waiting.Wait()
-	b.quit()
-	b.queue.ShutDown()
-	b.resources.Stop()
-	b.inventory.Release()
-	b.observer.Release()
-	if b.clients.constructed != nil {
-		b.clients.constructed.Release()
+	if b.ending.Await() {
+		return nil
 	}
-	b.clients.stop()
+	return stuck()
 }
 
 // events queue resources as they change.

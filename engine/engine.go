@@ -144,6 +144,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.boxes = map[string]*box{}
 	e.mu.Unlock()
 	e.stopAll(boxes)
+	for _, b := range boxes {
+		b.ending.Wait() // however long that takes: the process bounds it, and ends what does not come back
+	}
 	unwatch()
 	informers.Wait()
 	return errors.Join(errs[:]...)
@@ -182,6 +185,43 @@ type Options struct {
 // ErrNotStarted says that the engine does not run (yet, or any more); the caller tries again.
 var ErrNotStarted = errors.New("the engine does not run")
 
+// StuckError says that a box does not stop, because code that works for it does not come back although its context has ended. Nothing of the
+// box is begun any more, and it can't start anew. BoxChanged tells when one of the resources comes back, and when the box has stopped.
+type StuckError struct {
+	// Box is its name.
+	Box string
+	// Resources are those whose reconciles do not end, sorted by namespace and name.
+	Resources []types.NamespacedName
+	// Constructor is the function that does not return; empty: none is called.
+	Constructor string
+}
+
+// newStuckError says what of a box does not come back. runs says that its workers have begun.
+func newStuckError(plan *pipeline.Plan, overdue *worker.Overdue, runs bool) *StuckError {
+	err := &StuckError{Box: plan.Box, Resources: overdue.Keys()}
+	if plan.Constructor != nil && !runs {
+		err.Constructor = plan.Constructor.Name
+	}
+	return err
+}
+
+// Error implements error.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("box %q does not stop: it %s", e.Box, e.Waits())
+}
+
+// Waits says what the box waits for, as it follows the name of the box. It names three resources at most.
+func (e *StuckError) Waits() string {
+	what := "work that does not end"
+	switch {
+	case len(e.Resources) > 0:
+		what = "reconciles that do not end: " + worker.Names(e.Resources)
+	case e.Constructor != "":
+		what = fmt.Sprintf("constructor %s, which does not return", e.Constructor)
+	}
+	return fmt.Sprintf("waits for %s; nothing of this box is reconciled until that is over, or the manager is restarted", what)
+}
+
 // inWaves gives boxes in the order in which they are started: after those that they depend on.
 func inWaves(boxes map[string]*box) [][]*box {
 	return lifecycle.InWaves(boxes, func(b *box) []string {
@@ -216,12 +256,13 @@ func (e *Engine) stopAll(boxes map[string]*box) {
 	lifecycle.Stopping[*box]{
 		Clock: e.config.Clock, Timeout: e.config.ShutdownTimeout,
 		Finish: func(b *box) { b.cancel() },
-		Stop:   func(b *box, over <-chan time.Time) { worker.Guard(func() { b.stop(over) }, e.panicked) },
+		Stop:   func(b *box, over <-chan time.Time) { _ = b.stop(over) }, // it is in the log, and Start waits for it
 	}.Backwards(inWaves(boxes))
 }
 
 // Ensure makes a box run a plan. It is idempotent: a box that runs gets the new plan without a restart; one whose CRD,
-// version or namespaces changed is stopped and started. It does not wait for caches: BoxChanged tells when they are full.
+// version or namespaces changed is stopped and started. It does not wait for caches: BoxChanged tells when they are full. It gives a StuckError
+// where the box that runs does not stop.
 func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	e.mu.Lock()
 	former := e.boxes[plan.Box]
@@ -230,12 +271,15 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	if !ready {
 		return ErrNotStarted
 	}
-	if former != nil && serves(former.plan.Load(), plan) && slices.Equal(former.namespaces, options.Namespaces) {
+	if former != nil && !former.ending.Begun() && serves(former.plan.Load(), plan) && slices.Equal(former.namespaces, options.Namespaces) {
 		former.swap(plan, options)
 		return nil
 	}
 	if former != nil {
-		e.Remove(plan.Box) // waits for it: two sub-controllers of one box would write the same children
+		// It is waited for: two sub-controllers of one box would write the same children.
+		if err := e.Remove(plan.Box); err != nil {
+			return err
+		}
 	}
 	b, err := newBox(e, plan, options)
 	if err != nil {
@@ -256,25 +300,38 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 	return nil
 }
 
-// all gives every box.
+// all gives every box that is not being stopped.
 func (e *Engine) all() []*box {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.boxes))
+	return slices.DeleteFunc(slices.Collect(maps.Values(e.boxes)), func(b *box) bool { return b.ending.Begun() })
 }
 
-// Remove stops a box and waits until its workers, informer and goroutines are gone. Nothing in the cluster changes.
-func (e *Engine) Remove(name string) {
+// Remove stops a box and waits until its workers, informer and goroutines are gone. Nothing in the cluster changes. It gives a StuckError
+// where that takes longer than the shutdown timeout, and a little more for what is canceled then; a box that is stuck already is not waited
+// for again. The box goes on to stop, and BoxChanged tells when it has: the caller calls it, or Ensure, again then.
+func (e *Engine) Remove(name string) error {
 	e.mu.Lock()
 	b := e.boxes[name]
-	delete(e.boxes, name)
 	e.mu.Unlock()
-	if b != nil {
-		b.stop(e.config.Clock.After(e.config.ShutdownTimeout))
+	if b == nil {
+		return nil
+	}
+	if err := b.stop(e.config.Clock.After(e.config.ShutdownTimeout)); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	last := e.boxes[name] == b
+	if last {
+		delete(e.boxes, name)
+	}
+	e.mu.Unlock()
+	if last {
 		e.calls.Forget(name)
 		e.config.Metrics.Forget(name)
 		e.boxChanged(name)
 	}
+	return nil
 }
 
 // Plan gives the plan that a box runs; nil when it does not run.
@@ -335,23 +392,23 @@ func (e *Engine) Report(name string) (report health.Report, ok bool) {
 	return b.report(), true
 }
 
+// box gives a box; nil where it does not run, or is being stopped.
 func (e *Engine) box(name string) *box {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.boxes[name]
+	if b := e.boxes[name]; b != nil && !b.ending.Begun() {
+		return b
+	}
+	return nil
 }
 
 // childChanged queues the owner of a child that changed. name is the box that the child's label names. If that box does not run,
 // another box may have taken over its resources, so the owner is searched in all of them.
 func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVersionKind) {
-	e.mu.Lock()
-	b := e.boxes[name]
 	var others []*box
-	if b == nil {
-		others = slices.Collect(maps.Values(e.boxes))
-	}
-	e.mu.Unlock()
-	if b != nil && b.inventory.Counts(kind) {
+	if b := e.box(name); b == nil {
+		others = e.all()
+	} else if b.inventory.Counts(kind) {
 		others = []*box{b}
 	}
 	for _, other := range others {

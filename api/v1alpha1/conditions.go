@@ -166,7 +166,7 @@ const (
 	ReasonPoliciesMissing     = "PoliciesMissing"     // a policy that the manager relies on is not there
 	ReasonPoliciesChanged     = "PoliciesChanged"     // a policy that the manager relies on is not that of this version
 	ReasonDegraded            = "Degraded"            // failureThreshold was reached
-	ReasonStuck               = "Stuck"               // every worker is in a reconcile that does not end
+	ReasonStuck               = "Stuck"               // every worker is in a reconcile that does not end, or what ran of a box does not stop
 	ReasonHealthy             = "Healthy"             // the box works
 	ReasonNotSupported        = "NotSupported"        // a CRDHealth asks for what this version can't serve
 	ReasonDeletionBlocked     = "DeletionBlocked"     // the box is deleted, and something holds it

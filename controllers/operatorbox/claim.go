@@ -22,7 +22,9 @@ func (c *claimer) take(ctx context.Context, s *scope) (stop bool, err error) {
 	if err != nil || holder == s.box.Name {
 		return false, err
 	}
-	c.Engine.Remove(s.box.Name)
+	if err := c.Engine.Remove(s.box.Name); err != nil {
+		return false, err
+	}
 	s.crd = nil // the status must not say that the box works in a version of it
 	s.notReady(health.Stopped, v1alpha1.ReasonCRDClaimed,
 		fmt.Sprintf("box %q is for %s already; delete that box, or let this one name another CRD", holder, s.crdName))
@@ -32,6 +34,9 @@ func (c *claimer) take(ctx context.Context, s *scope) (stop bool, err error) {
 // freeOthers gives up what the box holds beside its CRD. From here on the status names the CRD that the box serves: nobody takes the box
 // for one that waits for another.
 func (c *claimer) freeOthers(ctx context.Context, s *scope) (stop bool, err error) {
+	if s.stuck {
+		return false, nil // what does not end is still at work on the resources of the CRD that it served
+	}
 	return false, c.offer(ctx, c.Claims.Keep(s.box.Name, s.crdName))
 }
 

@@ -50,6 +50,7 @@ var unchecked = map[string]string{
 	v1alpha1.ReasonDeletionBlocked:     "the spec is no longer checked: the box is being deleted",
 	v1alpha1.ReasonDraining:            "the spec is not checked while the manager is being drained",
 	v1alpha1.ReasonDrained:             "the spec is not checked while the manager is drained",
+	v1alpha1.ReasonStuck:               "the spec is checked when what ran before has stopped",
 }
 
 func (s *scope) compiledCondition(box *v1alpha1.OperatorBox, runs bool) metav1.Condition {
@@ -119,15 +120,15 @@ func statusWritable(plan *pipeline.Plan) metav1.Condition {
 // keeps the name of that revision meanwhile: nothing else says after a restart which one it was.
 var couldGoOn = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
-	v1alpha1.ReasonUnknownFunction: true,
+	v1alpha1.ReasonUnknownFunction: true, v1alpha1.ReasonStuck: true,
 }
 
-// stalling are the reasons that only an edit mends.
+// stalling are the reasons that only somebody mends.
 var stalling = map[string]bool{
 	v1alpha1.ReasonCompileFailed: true, v1alpha1.ReasonCRDClaimed: true, v1alpha1.ReasonCRDNotOwned: true,
 	v1alpha1.ReasonCRDRefused: true, v1alpha1.ReasonForbidden: true, v1alpha1.ReasonCRDVersionNotServed: true,
 	v1alpha1.ReasonAccountRequired: true, v1alpha1.ReasonAccountNotAllowed: true, v1alpha1.ReasonAccountMissing: true,
-	v1alpha1.ReasonAccountChanged: true, v1alpha1.ReasonUnknownFunction: true,
+	v1alpha1.ReasonAccountChanged: true, v1alpha1.ReasonUnknownFunction: true, v1alpha1.ReasonStuck: true,
 }
 
 // summary is Ready, Reconciling and Stalled, by kstatus.

@@ -23,13 +23,10 @@ type finder struct {
 // find finds the CRD of a box, which it installs or changes where the box defines it. Without a CRD there is nothing to watch, and the
 // box's sub-controller is stopped; the event of the CRD starts it again.
 func (f *finder) find(ctx context.Context, s *scope) (stop bool, err error) {
-	if s.crd, err = f.locate(ctx, s); err != nil {
+	if s.crd, err = f.locate(ctx, s); err != nil || s.live != nil {
 		return false, err
 	}
-	if s.live == nil {
-		f.Engine.Remove(s.box.Name)
-	}
-	return s.live == nil, nil
+	return true, f.Engine.Remove(s.box.Name)
 }
 
 // locate gives the CRD of a box in the version that it works in; nil, and the reason in the scope, when it can't be served now.

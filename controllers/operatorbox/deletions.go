@@ -20,8 +20,7 @@ import (
 func (r *runner) serveOtherVersion(ctx context.Context, s *scope) error {
 	other, ok := r.anyVersion(s.box, s.live)
 	if !ok {
-		r.Engine.Remove(s.box.Name) // there is nothing that could be watched
-		return nil
+		return r.Engine.Remove(s.box.Name) // there is nothing that could be watched
 	}
 	return r.serveDeletionsIn(ctx, s, &other)
 }
@@ -57,8 +56,7 @@ func (r *runner) serveDeletionsIn(ctx context.Context, s *scope, crd *pipeline.C
 	bare, err := pipeline.CompileCleanup(box, r.Compiler.Env(ctx, box, *crd))
 	if err != nil {
 		// Even its CRD part is wrong: there is nothing that could be watched. The status says why.
-		r.Engine.Remove(box.Name)
-		return nil //nolint:nilerr // see above
+		return r.Engine.Remove(box.Name)
 	}
 	bare = s.account.run(bare)
 	if missing, err := r.missing(ctx, bare); err != nil || len(missing) > 0 {

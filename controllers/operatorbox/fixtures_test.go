@@ -66,6 +66,7 @@ type fakeEngine struct {
 	narrow   bool
 	filling  bool                         // its caches, so that it can't judge
 	living   []*unstructured.Unstructured // resources
+	stuck    *engine.StuckError           // what runs does not stop
 
 	left  []types.NamespacedName // of Release
 	fails error                  // of Release
@@ -76,6 +77,9 @@ type fakeEngine struct {
 func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
 	if e.plans == nil {
 		e.plans, e.options = map[string]*pipeline.Plan{}, map[string]engine.Options{}
+	}
+	if e.stuck != nil {
+		return e.stuck
 	}
 	e.plans[plan.Box], e.options[plan.Box] = plan, options
 	return nil
@@ -105,9 +109,13 @@ func (e *fakeEngine) Judge(_ string, breaks func(*unstructured.Unstructured) boo
 	return total, breaking, !e.filling
 }
 
-func (e *fakeEngine) Remove(box string) {
+func (e *fakeEngine) Remove(box string) error {
+	if e.stuck != nil {
+		return e.stuck
+	}
 	e.removed = append(e.removed, box)
 	delete(e.plans, box)
+	return nil
 }
 
 func (e *fakeEngine) Release(_ context.Context, _ string, how release.Mode, cause release.Cause) ([]types.NamespacedName, error) {

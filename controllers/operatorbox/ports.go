@@ -79,7 +79,7 @@ type Engine interface {
 type SubControllers interface {
 	Ensure(plan *pipeline.Plan, options engine.Options) error
 	Plan(box string) *pipeline.Plan
-	Remove(box string)
+	Remove(box string) error
 }
 
 // Findings are what the engine has found of boxes that run.

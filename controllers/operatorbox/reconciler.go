@@ -20,6 +20,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine"
 )
 
 const (
@@ -169,7 +170,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // serve goes through the steps. Those that show how far the box came do not run after an error: the next try shows it.
 func (r *Reconciler) serve(ctx context.Context, s *scope) (ctrl.Result, error) {
 	steps, always := r.order(s)
-	if err := walk(ctx, s, steps); err != nil {
+	if err := walk(ctx, s, steps); err != nil && !s.showStuck(err) {
 		return ctrl.Result{}, err
 	}
 	if err := errors.Join(s.failed, walk(ctx, s, always)); err != nil {
@@ -194,7 +195,11 @@ func (r *Reconciler) boxGone(ctx context.Context, name string) (ctrl.Result, err
 	last := r.hold.last(name)
 	if last == nil || !r.ports.Engine.Leading() {
 		r.history.drop(ctx, name)
-		return ctrl.Result{}, r.release.forget(ctx, name)
+		err := r.release.forget(ctx, name)
+		if _, stuck := errors.AsType[*engine.StuckError](err); stuck {
+			err = nil // there is no box that could show it
+		}
+		return ctrl.Result{}, err
 	}
 	if err := r.ports.Live.Get(ctx, types.NamespacedName{Name: name}, &v1alpha1.OperatorBox{}); !apierrors.IsNotFound(err) {
 		return ctrl.Result{RequeueAfter: staleDelay}, client.IgnoreNotFound(err) // it was made again, and its event is on the way

@@ -23,10 +23,12 @@ import (
 // is let go, and the watch of CRDs when one is gone; this is for what neither of them sees.
 const finalizeInterval = 30 * time.Second
 
-// How the message begins that says what a box still waits for, while it is being deleted, and while the manager is being drained.
+// How the message begins that says what a box still waits for: while it is being deleted, while the manager is being drained, and while it has to
+// do otherwise than it did.
 const (
 	whileDeleted = "the box is being deleted and "
 	whileDrained = "the manager is being drained and "
+	whileStopped = "the box is to stop, or to start anew, and "
 )
 
 // drained is the message of a box that a drain has let go completely.
@@ -54,8 +56,7 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 		return true, r.forget(ctx, s.box.Name)
 	}
 	if !r.Engine.Leading() {
-		r.Engine.Remove(s.box.Name)
-		return true, nil
+		return true, r.Engine.Remove(s.box.Name)
 	}
 	if _, err := r.status.misread(ctx, s); err != nil {
 		return false, err
@@ -75,7 +76,9 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 	if err := r.claim.handOver(ctx, s.box, s.crdName); err != nil {
 		return false, err
 	}
-	r.Engine.Remove(s.box.Name)
+	if err := r.Engine.Remove(s.box.Name); err != nil {
+		return false, err
+	}
 	r.history.drop(ctx, s.box.Name)
 	if err := r.hold.removeFinalizer(ctx, s.box); err != nil {
 		return false, err
@@ -88,9 +91,8 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 // away, so that Orkestra can go on where it was.
 func (r *releaser) drain(ctx context.Context, s *scope) (stop bool, err error) {
 	if !r.Engine.Leading() {
-		r.Engine.Remove(s.box.Name)
 		s.silent = true
-		return true, nil
+		return true, r.Engine.Remove(s.box.Name)
 	}
 	var blocker string
 	err = r.admission.lift(ctx, s)
@@ -101,6 +103,7 @@ func (r *releaser) drain(ctx context.Context, s *scope) (stop bool, err error) {
 		err = r.hold.removeFinalizer(ctx, s.box)
 	}
 	switch {
+	case s.showStuck(err):
 	case err != nil:
 		s.failed = err
 		s.notReady(health.Suspended, v1alpha1.ReasonDraining, err.Error())
@@ -191,8 +194,7 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 	}
 	live, err := r.CRDs.Of(ctx, box, s.crdName)
 	if apierrors.IsNotFound(err) || err == nil && crds.NotEstablished(live) != "" {
-		r.Engine.Remove(box.Name)
-		return "", nil
+		return "", r.Engine.Remove(box.Name)
 	}
 	if err != nil {
 		return "", err
@@ -204,7 +206,9 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 	}
 	picked, ok := r.run.anyVersion(box, live)
 	if !ok {
-		r.Engine.Remove(box.Name)
+		if err := r.Engine.Remove(box.Name); err != nil {
+			return "", err
+		}
 		if len(box.Status.WatchedNamespaces) == 0 {
 			return "", nil // in none of them may a resource be marked
 		}
@@ -224,14 +228,19 @@ func (r *releaser) serveRelease(ctx context.Context, s *scope) (waits string, er
 	if going {
 		plan = plan.ForGoingCRD()
 	}
-	r.Engine.Remove(box.Name)
+	if err := r.Engine.Remove(box.Name); err != nil {
+		return "", err
+	}
 	return "", r.run.ensure(ctx, s, plan)
 }
 
-// forget drops everything that is known of a box that is gone. Those that waited for its CRD are reconciled.
+// forget drops everything that is known of a box that is gone. Those that waited for its CRD are reconciled. They wait on where the box does
+// not stop: it is still at work on what they would get.
 func (r *releaser) forget(ctx context.Context, name string) error {
 	r.hold.held.Delete(name)
-	r.Engine.Remove(name)
+	if err := r.Engine.Remove(name); err != nil {
+		return err
+	}
 	r.Reports.Forget(name)
 	r.CRDs.Forget(name)
 	return r.claim.offer(ctx, r.Claims.Release(name))

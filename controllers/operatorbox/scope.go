@@ -1,6 +1,7 @@
 package operatorbox
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/admission"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -37,6 +39,7 @@ type scope struct {
 	requeueAfter time.Duration // when to reconcile again without an event
 	silent       bool          // nothing is shown: the box is gone, or another process shows it
 	failed       error         // the error of the reconcile, where the status must be written all the same
+	stuck        bool          // what ran of the box before does not stop
 }
 
 // located is the CRD of a box.
@@ -68,6 +71,24 @@ func (s *scope) stopped(text string) {
 // notReady says why a box does not run what its spec says.
 func (s *scope) notReady(phase health.Phase, reason, message string) {
 	s.phase, s.reason, s.message = phase, reason, message
+}
+
+// showStuck shows that a step has ended because what runs of the box does not stop, if it has. It is not tried again: the engine tells when
+// that has changed.
+func (s *scope) showStuck(err error) (shown bool) {
+	stuck, is := errors.AsType[*engine.StuckError](err)
+	switch {
+	case !is:
+		return false
+	case s.deleted:
+		s.notReady(health.Stopped, v1alpha1.ReasonDeletionBlocked, whileDeleted+stuck.Waits())
+	case s.draining:
+		s.notReady(health.Suspended, v1alpha1.ReasonDraining, whileDrained+stuck.Waits())
+	default:
+		s.notReady(health.Pending, v1alpha1.ReasonStuck, whileStopped+stuck.Waits())
+	}
+	s.stuck, s.silent = true, false
+	return true
 }
 
 // established says that the CRD is there.

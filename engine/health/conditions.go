@@ -24,6 +24,7 @@ var stalling = map[string]bool{
 	v1alpha1.ReasonCRDVersionNotServed: true,
 	v1alpha1.ReasonForbidden:           true,
 	v1alpha1.ReasonNotSupported:        true,
+	v1alpha1.ReasonStuck:               true,
 }
 
 // awaited lists the reasons for which a stopped box only waits: it starts by itself.

@@ -115,6 +115,10 @@ func TestConditions(t *testing.T) {
 			Report{Phase: Pending, Reason: v1alpha1.ReasonCompileFailed, Message: "spec.onCreate: no"},
 			"-CompileFailed", "-CompileFailed", "+CompileFailed", "-CompileFailed", "-CompileFailed", "spec.onCreate: no",
 		},
+		"it waits for what does not stop": {
+			Report{Phase: Pending, Reason: v1alpha1.ReasonStuck, Message: "waits for a/web"},
+			"-Stuck", "-Stuck", "+Stuck", "-Stuck", "-Stuck", "waits for a/web",
+		},
 		"the spec has mistakes, and the old plan goes on": {
 			Report{Phase: Running, Revision: "site-1", Reason: v1alpha1.ReasonCompileFailed, Message: "spec.onCreate: no"},
 			"+Healthy", "-Healthy", "+CompileFailed", "+Running", "+Healthy", "revision site-1 works; a problem stands beside it: spec.onCreate: no",

@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +73,7 @@ func (o *Overdue) Stuck(workers int, deadline time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf("all %d workers are in reconciles that took longer than %s and do not end: %s; nothing else of this box is reconciled "+
-		"until they do, or the manager is restarted", workers, deadline, o.names())
+		"until they do, or the manager is restarted", workers, deadline, Names(o.Keys()))
 }
 
 // Some says which reconciles are past the deadline and do not end while the box has other workers to go on with. Empty: there are none, or the box is
@@ -83,26 +85,32 @@ func (o *Overdue) Some(workers int, deadline time.Duration) string {
 	}
 	if n == 1 {
 		return fmt.Sprintf("1 of %d workers is in a reconcile past the deadline of %s without an end: %s; it stays as it is, and the worker is kept, until it does, or the manager is restarted",
-			workers, deadline, o.names())
+			workers, deadline, Names(o.Keys()))
 	}
 	return fmt.Sprintf("%d of %d workers are in reconciles past the deadline of %s without an end: %s; they stay as they are, and the workers are kept, until they do, or the manager is restarted",
-		n, workers, deadline, o.names())
+		n, workers, deadline, Names(o.Keys()))
 }
 
-// maxOverdueNames is how many resources a message names.
-const maxOverdueNames = 3
-
-// names gives some of the resources in words, sorted.
-func (o *Overdue) names() string {
+// Keys gives all of them, sorted by namespace and name.
+func (o *Overdue) Keys() []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var names []string
-	for key := range o.all {
+	return slices.SortedFunc(maps.Keys(o.all), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// maxNames is how many resources a message names.
+const maxNames = 3
+
+// Names gives resources in words, the first of them where there are many.
+func Names(keys []types.NamespacedName) string {
+	names := make([]string, 0, maxNames+1)
+	for _, key := range keys[:min(maxNames, len(keys))] {
 		names = append(names, strings.TrimPrefix(key.String(), "/"))
 	}
-	slices.Sort(names)
-	if more := len(names) - maxOverdueNames; more > 0 {
-		names = append(names[:maxOverdueNames], fmt.Sprintf("and %d more", more))
+	if more := len(keys) - maxNames; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

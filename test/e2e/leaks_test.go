@@ -114,7 +114,7 @@ var _ = Describe("The engine", func() {
 		plan := w.plan(ctx, w.id, `{onReconcile: {configmaps: [{data: {a: b}}]}}`)
 		round := func() {
 			e.runs(ctx, plan)
-			e.Remove(w.id)
+			Expect(e.Remove(w.id)).To(Succeed())
 		}
 		for range 5 { // connections and lazy parts of libraries stay
 			round()
@@ -126,7 +126,7 @@ var _ = Describe("The engine", func() {
 		for i := range 200 {
 			if i%3 == 0 { // stopped at once, while it starts
 				Expect(e.Ensure(plan, engine.Options{})).To(Succeed())
-				e.Remove(w.id)
+				Expect(e.Remove(w.id)).To(Succeed())
 				continue
 			}
 			round()
@@ -150,11 +150,8 @@ var _ = Describe("The engine", func() {
 		e.blocker.shut()
 		w.website(ctx, "web", `{}`)
 		Eventually(e.blocker.holding).WithContext(ctx).Should(Equal(1))
-		removed := make(chan struct{})
-		go func() {
-			e.Remove(w.id)
-			close(removed)
-		}()
+		removed := make(chan error, 1)
+		go func() { removed <- e.Remove(w.id) }()
 		Eventually(func() bool {
 			_, runs := e.Report(w.id)
 			return runs
@@ -164,11 +161,11 @@ var _ = Describe("The engine", func() {
 		e.runs(ctx, other.plan(ctx, other.id, `{onReconcile: {configmaps: [{data: {a: b}}]}}`))
 		other.website(ctx, "web", `{}`)
 		other.settled(ctx, "web")
-		Expect(removed).NotTo(BeClosed())
+		Expect(removed).NotTo(Receive())
 		Expect(e.blocker.holding()).To(Equal(1))
 
 		e.blocker.open()
-		Eventually(removed).WithContext(ctx).Should(BeClosed())
+		Eventually(removed).WithContext(ctx).Should(Receive(BeNil()))
 		w.child(ctx, Default, &corev1.Service{}, "web") // what was under way was finished
 		Expect(e.streams.count("/" + w.group + "/")).To(BeZero())
 	})

@@ -51,6 +51,7 @@ type Recorder struct {
 	policies   *prometheus.GaugeVec
 
 	loads            *loads
+	scales           *scales
 	watches          *watches
 	providerCalls    *prometheus.CounterVec
 	providerTimes    *prometheus.HistogramVec
@@ -84,6 +85,7 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		rollbacks:     counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
 		policies:      gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
 		loads:         newLoads(),
+		scales:        newScales(),
 		watches:       newWatches(),
 		providerCalls: newProviderCalls(),
 		providerTimes: newProviderTimes(),
@@ -271,7 +273,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
-		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.providerCalls, r.providerTimes,
+		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.scales, r.providerCalls, r.providerTimes,
 	}
 }
 

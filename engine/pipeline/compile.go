@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/identity"
@@ -74,7 +75,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	values.Compile(c.Box)
 	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
-	c.unsupported()
+	c.autoscale()
 	c.constructor()
 	c.served()
 	c.selection()
@@ -167,16 +168,14 @@ func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
 	return r
 }
 
-// unsupported reports every field of the box that the API has and that this version does not act on.
-func (c *compiler) unsupported() {
-	s, at := &c.Spec, field.NewPath("spec")
-	for name, set := range map[string]bool{
-		"autoscale": s.Autoscale != nil,
-	} {
-		if set {
-			c.NotYet(at.Child(name))
-		}
+// autoscale compiles the rule by which the limits of the sub-controller change.
+func (c *compiler) autoscale() {
+	if c.Spec.Autoscale == nil {
+		return
 	}
+	rule, errs := autoscale.Compile(c.Spec.Autoscale, c.plan.Runtime.Limits(), field.NewPath("spec", "autoscale"))
+	c.plan.Runtime.Autoscale = rule
+	c.Fail(errs...)
 }
 
 // served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.

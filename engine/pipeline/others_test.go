@@ -259,12 +259,11 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	done := []string{
 		"crd", "suspend", "namespaces", "selector", "annotationSelector", "commonLabels", "commonAnnotations", "serviceAccountRef", "workers", "resync", "failureThreshold",
-		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
+		"queue", "autoscale", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
 		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback", "providers",
 		"reconciler", "apiTypes", // of hooks; TestMistakesInBoxesWithConstructors has the refusal of a constructor
 	}
 	refused := []string{"normalize", "mutation", "admission"}
-	unsupported := []string{"autoscale"} // for any box
 	var names func(of reflect.Type) []string
 	names = func(of reflect.Type) (all []string) {
 		for f := range of.Fields() {
@@ -277,5 +276,5 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 		}
 		return all
 	}
-	g.Expect(names(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused, unsupported)))
+	g.Expect(names(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused)))
 }

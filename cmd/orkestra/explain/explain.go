@@ -19,7 +19,9 @@ const explainLong = `Say what may stand in the declarations of a resource group'
 
 A path leads to a field of a declaration: deployments.probes.readiness. Without a key, all keys are listed.
 
-The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.`
+The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.
+
+The path autoscale lists what the conditions of spec.autoscale may read.`
 
 const explainExample = `  # The keys of resource groups
   orkestra explain
@@ -71,6 +73,9 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 	names := strings.Split(path, ".")
 	if names[0] == keyProviders {
 		return explainProviders(providers, names[1:])
+	}
+	if names[0] == keyAutoscale {
+		return explainAutoscale(names[1:])
 	}
 	kind, ok := kinds.Lookup(names[0])
 	if !ok {

@@ -40,6 +40,9 @@ func TestExplain(t *testing.T) {
 		"a field inside of list items": {[]string{"cronjobs.env.valueFrom"}, []string{"FIELD:  valueFrom <EnvVarSource>\n", "\n  secretKeyRef <SecretKeySelector>\n    Selects a key of a secret"}},
 		"a common field":               {[]string{"jobs.when"}, []string{"FIELD:  when <list of Condition>\n", "\n  field <string>\n", "\n  value <any JSON value>\n"}},
 		"the object's spec":            {[]string{"pvcs.spec.resources"}, []string{"FIELD:  resources <VolumeResourceRequirements>\n", "\n  requests <map of quantities>\n"}},
+		"what autoscale reads": {[]string{"autoscale"}, []string{
+			"KEY:    autoscale\n\nDESCRIPTION:\n    Replaces workers", "\nstatus.queueDepth, metrics.queueDepth ", "\ntime.hour ",
+		}},
 		"everything below a key": {[]string{"services", "--recursive"}, []string{
 			"\nFIELDS:\n  type <string>\n  port <integer>\n  targetPort <integer or string>\n  ports <list of ServicePort>\n    name <string>\n", "\n  selector <map of strings>\n",
 		}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -93,6 +94,13 @@ type Runtime struct {
 	Resync time.Duration
 	// FailureThreshold is the number of failures in a row that degrade the box.
 	FailureThreshold int32
+	// Autoscale replaces the first three while its conditions hold; nil: nothing does.
+	Autoscale *autoscale.Rule
+}
+
+// Limits are those that autoscale may replace.
+func (r Runtime) Limits() autoscale.Limits {
+	return autoscale.Limits{Workers: r.Workers, QueueDepth: r.QueueDepth, Resync: r.Resync}
 }
 
 // Rollback says when the resources of a box go back, and to what (design: recovery.md, "Rollback").

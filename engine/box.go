@@ -113,6 +113,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		clients.stop()
 		return nil, err
 	}
+	b.queue.SetFair(plan.Runtime.Fair)
 	b.scaler = autoscale.NewRunner(tuning{b}, e.config.Clock)
 	b.scaler.Follow(plan.Runtime.Autoscale, plan.Runtime.Limits())
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
@@ -176,6 +177,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	}
 	b.plan.Store(plan)
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
+	b.queue.SetFair(plan.Runtime.Fair)
 	b.scaler.Follow(plan.Runtime.Autoscale, plan.Runtime.Limits())
 	if old.CleanupOnly && plan.CRD.OfOthers && b.queue.IsOpen() {
 		b.startQueue() // what was made for objects that have left meanwhile is deleted now

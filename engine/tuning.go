@@ -77,3 +77,14 @@ func (b *box) sweep() {
 func (b *box) load() metrics.Load {
 	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
 }
+
+// waits are how long the resources of each namespace have waited, the longest first; ok is false where namespaces take no turns.
+func (b *box) waits() (all []metrics.Wait, ok bool) {
+	if !b.plan.Load().Runtime.Fair {
+		return nil, false
+	}
+	for _, w := range b.queue.Waits() {
+		all = append(all, metrics.Wait(w))
+	}
+	return all, true
+}

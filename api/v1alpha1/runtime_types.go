@@ -51,7 +51,24 @@ type QueueSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxDepth int32 `json:"maxDepth,omitempty"`
+	// Fairness says who is next. Namespace: namespaces take turns, so that one with many resources that wait holds up no other. None, the
+	// default: who came first.
+	// +optional
+	Fairness Fairness `json:"fairness,omitempty"`
 }
+
+// Fairness says who is next in a queue.
+//
+// +kubebuilder:validation:Enum=None;Namespace
+type Fairness string
+
+// The kinds of fairness.
+const (
+	// FairnessNone: who came first.
+	FairnessNone Fairness = "None"
+	// FairnessNamespace: namespaces take turns.
+	FairnessNamespace Fairness = "Namespace"
+)
 
 // Dependency names another box and what it must have reached.
 type Dependency struct {

@@ -1,6 +1,7 @@
 package autoscale
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -178,6 +179,20 @@ func TestItLooksOnlyWhileTheBoxWorks(t *testing.T) {
 		b.queue(0)
 		after(time.Hour)
 		g.Expect(b.workers()).To(Equal(12))
+	})
+}
+
+func TestALookThatComesLateChangesNothing(t *testing.T) {
+	bubble(t, func(g Gomega, r *Runner, b *fakeBox) {
+		late := rule(t, busy)
+		r.Follow(late, ofSpec)
+		b.queue(500)
+		r.Follow(nil, ofSpec)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		r.decide(over, late)
+		g.Expect(b.workers()).To(Equal(3))
+		g.Expect(b.told()).To(BeEmpty())
 	})
 }
 

@@ -75,6 +75,7 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	values.Compile(c.Box)
 	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
+	c.fairness()
 	c.autoscale()
 	c.constructor()
 	c.served()
@@ -155,7 +156,7 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 }
 
 func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
-	r := stage.Runtime{Workers: defaultWorkers, QueueDepth: int(s.Queue.MaxDepth), Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
+	r := stage.Runtime{Workers: defaultWorkers, QueueDepth: int(s.Queue.MaxDepth), Fair: s.Queue.Fairness == v1alpha1.FairnessNamespace, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
 	if s.Workers != nil {
 		r.Workers = int(*s.Workers)
 	}
@@ -166,6 +167,15 @@ func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
 		r.FailureThreshold = *s.FailureThreshold
 	}
 	return r
+}
+
+// fairness checks who is next in the queue.
+func (c *compiler) fairness() {
+	at := field.NewPath("spec", "queue", "fairness")
+	c.OneOf(cmp.Or(string(c.Spec.Queue.Fairness), string(v1alpha1.FairnessNone)), []string{string(v1alpha1.FairnessNone), string(v1alpha1.FairnessNamespace)}, at)
+	if c.plan.Runtime.Fair && !c.Env.CRD.Namespaced {
+		c.Fail(field.Invalid(at, c.Spec.Queue.Fairness, fmt.Sprintf("resources of %s have no namespaces: nobody could take turns", c.Env.CRD.Kind.Kind)))
+	}
 }
 
 // autoscale compiles the rule by which the limits of the sub-controller change.

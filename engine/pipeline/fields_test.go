@@ -21,7 +21,7 @@ var actedOn = map[string][]string{
 		"suspend", "namespaces.include", "namespaces.exclude", "selector",
 		"annotationSelector.matchAnnotations", "annotationSelector.matchExpressions.key", "annotationSelector.matchExpressions.operator", "annotationSelector.matchExpressions.values",
 		"commonLabels", "commonAnnotations",
-		"workers", "resync", "queue.maxDepth", "failureThreshold",
+		"workers", "resync", "queue.maxDepth", "queue.fairness", "failureThreshold",
 		"autoscale.interval", "autoscale.cooldown", "autoscale.conditions", "autoscale.do.workers", "autoscale.do.queueDepth", "autoscale.do.resync", "finalizers", "dependsOn.name", "dependsOn.condition",
 		"serviceAccountRef.name", "serviceAccountRef.namespace", "serviceAccountRef.uid",
 		"normalize.spec",
@@ -152,7 +152,7 @@ func described(s apiextensionsv1.JSONSchemaProps, path string) string {
 
 func TestDefaultsAreNoMistakes(t *testing.T) {
 	g := gomega.NewWithT(t)
-	_, errs := Compile(boxOf(t, "{rollBackOnError: false, queue: {maxDepth: 0}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
+	_, errs := Compile(boxOf(t, "{rollBackOnError: false, queue: {maxDepth: 0, fairness: None}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
 		Env{CRD: websites(t)})
 	g.Expect(messages(errs)).To(gomega.BeEmpty())
 }

@@ -339,7 +339,7 @@ var actedOn = slices.Concat([]string{
 	"spec.admission.matchConditions[0].name", "spec.admission.matchConditions[0].expression",
 	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.annotationSelector.matchAnnotations", "spec.annotationSelector.matchExpressions[0].key", "spec.annotationSelector.matchExpressions[0].operator", "spec.annotationSelector.matchExpressions[0].values",
 	"spec.selector",
-	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.failureThreshold",
+	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.queue.fairness", "spec.failureThreshold",
 	"spec.autoscale.interval", "spec.autoscale.cooldown", "spec.autoscale.do.workers", "spec.autoscale.do.queueDepth", "spec.autoscale.do.resync",
 	"spec.reconciler.default", "spec.reconciler.hooks.runHooksFirst", "spec.apiTypes.location", "spec.apiTypes.object", "spec.apiTypes.objectList", "spec.apiTypes.alias",
 	"spec.providers", "spec.finalizers", "spec.normalize.spec",

@@ -90,6 +90,8 @@ type Runtime struct {
 	Workers int
 	// QueueDepth is the number of keys in the queue above which others wait outside; 0: no limit.
 	QueueDepth int
+	// Fair says that namespaces take turns in the queue.
+	Fair bool
 	// Resync is the time within which each resource is reconciled once more.
 	Resync time.Duration
 	// FailureThreshold is the number of failures in a row that degrade the box.

@@ -42,8 +42,6 @@ type box struct {
 	plan      atomic.Pointer[pipeline.Plan]
 	resources *watch.Resources
 	queue     *worker.Queue
-	pool      *worker.Pool
-	scaler    *autoscale.Runner // sets the limits of queue and pool
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
 	inventory *inventory.Inventory
@@ -57,8 +55,15 @@ type box struct {
 	namespaces []string
 
 	clients clients
+	capacity
 	life
 	progress
+}
+
+// capacity is what a box works with.
+type capacity struct {
+	pool   *worker.Pool
+	scaler *autoscale.Runner // sets the limits of pool and queue
 }
 
 // life is what starts a box, and what ends it.

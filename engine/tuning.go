@@ -79,11 +79,11 @@ func (b *box) load() metrics.Load {
 }
 
 // waits are how long the resources of each namespace have waited, the longest first; ok is false where namespaces take no turns.
-func (b *box) waits() (all []metrics.Wait, ok bool) {
-	if !b.plan.Load().Runtime.Fair {
+func (t tuning) waits() (all []metrics.Wait, ok bool) {
+	if !t.plan.Load().Runtime.Fair {
 		return nil, false
 	}
-	for _, w := range b.queue.Waits() {
+	for _, w := range t.queue.Waits() {
 		all = append(all, metrics.Wait(w))
 	}
 	return all, true

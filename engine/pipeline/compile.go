@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/identity"
@@ -28,13 +26,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/pipeline/values"
-)
-
-// The defaults of a box's runtime, for boxes that did not pass through an API server.
-const (
-	defaultWorkers          = 3
-	defaultResync           = time.Minute
-	defaultFailureThreshold = 5
 )
 
 // Env is what a box is compiled against.
@@ -69,14 +60,12 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.plan = &Plan{
 		Plan: stage.Plan{
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
+			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: stage.CompileRuntime(c.Box), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}
 	values.Compile(c.Box)
 	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
-	c.fairness()
-	c.autoscale()
 	c.constructor()
 	c.served()
 	c.selection()
@@ -153,39 +142,6 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	}
 	plan.OnCreateIDs = nil
 	return plan.ForCleanup(), nil
-}
-
-func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
-	r := stage.Runtime{Workers: defaultWorkers, QueueDepth: int(s.Queue.MaxDepth), Fair: s.Queue.Fairness == v1alpha1.FairnessNamespace, Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
-	if s.Workers != nil {
-		r.Workers = int(*s.Workers)
-	}
-	if s.Resync != nil && s.Resync.Duration > 0 {
-		r.Resync = s.Resync.Duration
-	}
-	if s.FailureThreshold != nil {
-		r.FailureThreshold = *s.FailureThreshold
-	}
-	return r
-}
-
-// fairness checks who is next in the queue.
-func (c *compiler) fairness() {
-	at := field.NewPath("spec", "queue", "fairness")
-	c.OneOf(cmp.Or(string(c.Spec.Queue.Fairness), string(v1alpha1.FairnessNone)), []string{string(v1alpha1.FairnessNone), string(v1alpha1.FairnessNamespace)}, at)
-	if c.plan.Runtime.Fair && !c.Env.CRD.Namespaced {
-		c.Fail(field.Invalid(at, c.Spec.Queue.Fairness, fmt.Sprintf("resources of %s have no namespaces: nobody could take turns", c.Env.CRD.Kind.Kind)))
-	}
-}
-
-// autoscale compiles the rule by which the limits of the sub-controller change.
-func (c *compiler) autoscale() {
-	if c.Spec.Autoscale == nil {
-		return
-	}
-	rule, errs := autoscale.Compile(c.Spec.Autoscale, c.plan.Runtime.Limits(), field.NewPath("spec", "autoscale"))
-	c.plan.Runtime.Autoscale = rule
-	c.Fail(errs...)
 }
 
 // served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
-	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -82,27 +81,6 @@ func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (pick
 		return picked, true
 	}
 	return CRD{}, false
-}
-
-// Runtime holds the limits of a sub-controller, with every default filled in.
-type Runtime struct {
-	// Workers is the number of concurrent reconciles.
-	Workers int
-	// QueueDepth is the number of keys in the queue above which others wait outside; 0: no limit.
-	QueueDepth int
-	// Fair says that namespaces take turns in the queue.
-	Fair bool
-	// Resync is the time within which each resource is reconciled once more.
-	Resync time.Duration
-	// FailureThreshold is the number of failures in a row that degrade the box.
-	FailureThreshold int32
-	// Autoscale replaces the first three while its conditions hold; nil: nothing does.
-	Autoscale *autoscale.Rule
-}
-
-// Limits are those that autoscale may replace.
-func (r Runtime) Limits() autoscale.Limits {
-	return autoscale.Limits{Workers: r.Workers, QueueDepth: r.QueueDepth, Resync: r.Resync}
 }
 
 // Rollback says when the resources of a box go back, and to what (design: recovery.md, "Rollback").

@@ -6,6 +6,22 @@ import (
 	"time"
 )
 
+// Measured is what a box shows at one look.
+type Measured struct {
+	// QueueDepth is the number of resources that wait for a worker.
+	QueueDepth int
+	// Workers is the number of workers.
+	Workers int
+	// BusyPercent is how much of their time the workers have reconciled since the last look, in whole percents.
+	BusyPercent int
+	// P95 is the time within which 95 % of the reconciles since the last look have ended; 0: there was none.
+	P95 time.Duration
+	// ErrorPercent is how many of these reconciles have failed, in whole percents; 0: there was none.
+	ErrorPercent int
+	// Resources is the number of resources of the box.
+	Resources int
+}
+
 // kept is how many durations are kept between two looks: the last ones.
 const kept = 512
 

@@ -59,3 +59,33 @@ func TestEachChangeIsTold(t *testing.T) {
 	tuning{b}.Scaled(autoscale.Change{Before: up.State, From: up.Limits, Limits: up.From, State: autoscale.State{Reason: "over"}})
 	g.Expect(<-recorder.Events).To(Equal("Normal AutoscaleEnded workers 12→3: over"))
 }
+
+func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b := serving(t, e, v1alpha1.OperatorBoxSpec{RuntimeSpec: v1alpha1.RuntimeSpec{Queue: v1alpha1.QueueSpec{Fairness: v1alpha1.FairnessNamespace}}})
+	b.queue.Open()
+	fill := func() string {
+		var order string
+		for _, key := range []types.NamespacedName{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "b", Name: "1"}} {
+			b.queue.Enqueue(0, key)
+		}
+		waits, fair := tuning{b}.waits()
+		g.Expect(waits).To(HaveLen(map[bool]int{true: 2}[fair]))
+		for range 3 {
+			key, _ := b.queue.Get()
+			order += key.String() + " "
+			b.queue.Done(key)
+		}
+		return order
+	}
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	next := *b.plan.Load()
+	next.Revision, next.Runtime.Fair = "next", false
+	b.swap(&next, Options{})
+	g.Expect(fill()).To(Equal("a/1 a/2 b/1 "))
+	again := next
+	again.Revision, again.Runtime.Fair = "again", true
+	b.swap(&again, Options{})
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+}

@@ -385,3 +385,16 @@ func TestTrackerAndStatusTogether(t *testing.T) {
 	g.Expect(s.State).To(Equal(v1alpha1.HealthHealthy))
 	g.Expect(s.Failing).To(BeEmpty())
 }
+
+func TestStatusShowsWhatAutoscaleHasReplaced(t *testing.T) {
+	g := NewWithT(t)
+	replaced := &v1alpha1.AutoscaleStatus{Active: true, Reason: "status.queueDepth is 500", Workers: new(int32(12))}
+	report := running(Snapshot{})
+	report.Autoscale = replaced
+	shown := Status(v1alpha1.CRDHealthStatus{}, 1, report, start)
+	g.Expect(shown.Autoscale).To(Equal(replaced))
+	g.Expect(shown.Autoscale).NotTo(BeIdenticalTo(replaced))
+	back := Status(shown, 1, running(Snapshot{}), start)
+	g.Expect(back.Autoscale).To(BeNil())
+	g.Expect(Urgent(shown, back)).To(BeTrue())
+}

@@ -108,6 +108,32 @@ func TestTurnsBeginAndEndWhileKeysWait(t *testing.T) {
 	g.Expect(next(g, q, 4)).To(Equal("b/2 a/3 b/3 a/4"))
 }
 
+func TestTurnsBeginAnew(t *testing.T) {
+	g := NewWithT(t)
+	q := fairQueue(t, 0)
+	fill(q, "a/1 a/2 a/3")
+	q.SetFair(false)
+	q.SetFair(true)
+	fill(q, "b/1")
+	g.Expect(next(g, q, 4)).To(Equal("a/1 b/1 a/2 a/3"))
+}
+
+func TestANamespaceThatWaitsIsNotForgotten(t *testing.T) {
+	g := NewWithT(t)
+	q := fairQueue(t, 0)
+	for n := range 500 {
+		q.Enqueue(0, in(fmt.Sprintf("a/%d", n)))
+	}
+	for n := range 200 { // that come and go
+		fill(q, fmt.Sprintf("n%d/1", n))
+		next(g, q, 2)
+	}
+	fill(q, "a/last b/1")
+	g.Expect(next(g, q, 2)).To(ContainSubstring("b/1"))
+	rest := next(g, q, q.Len())
+	g.Expect(rest).To(HaveSuffix(" a/last"), "it stands behind those of its namespace that came before")
+}
+
 func TestADeletionPassesInItsNamespace(t *testing.T) {
 	g := NewWithT(t)
 	q := fairQueue(t, 2, "deleted")
@@ -178,5 +204,6 @@ func TestWaitsOfNamespaces(t *testing.T) {
 		g.Expect(q.Waits()).To(Equal([]Wait{{"a", 4 * time.Second}, {"b", time.Second}}))
 		next(g, q, 3)
 		g.Expect(q.Waits()).To(BeEmpty())
+		g.Expect(q.delayed.turns.rounds).To(BeEmpty(), "who waits for a time takes no turns")
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/cleanup"
 	"github.com/orkspace/orkestra/engine/cycle"
 	"github.com/orkspace/orkestra/engine/discovery"
@@ -41,7 +42,6 @@ type box struct {
 	plan      atomic.Pointer[pipeline.Plan]
 	resources *watch.Resources
 	queue     *worker.Queue
-	pool      *worker.Pool
 	tracker   *health.Tracker
 	known     atomic.Pointer[v1alpha1.CRDHealthStatus] // what another process last wrote; nil: nothing
 	inventory *inventory.Inventory
@@ -55,8 +55,15 @@ type box struct {
 	namespaces []string
 
 	clients clients
+	capacity
 	life
 	progress
+}
+
+// capacity is what a box works with.
+type capacity struct {
+	pool   *worker.Pool
+	scaler *autoscale.Runner // sets the limits of pool and queue
 }
 
 // life is what starts a box, and what ends it.
@@ -95,7 +102,6 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.rights = e.config.Rights.Of(plan.Account, plan.Box)
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Rights: b.rights, Mapper: discovery.MapperOf(plan.CRD, e.config.Mapper), Timeout: RequestTimeout})
 	b.queue = worker.NewQueue(b.passes)
-	b.queue.SetBound(plan.Runtime.QueueDepth)
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
 	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
@@ -113,6 +119,9 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		clients.stop()
 		return nil, err
 	}
+	b.queue.SetFair(plan.Runtime.Fair)
+	b.scaler = autoscale.NewRunner(tuning{b}, e.config.Clock)
+	b.scaler.Follow(plan.Runtime.Autoscale, plan.Runtime.Limits())
 	b.cycles = cycle.New(b.cycleConfig(writing, client, writer, snapshots))
 	b.release.Provided = b.cycles
 	return b, nil
@@ -133,7 +142,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,
-		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: b.clients.events, BoxEvents: e.config.Events, Panicked: b.panicked,
+		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: b.clients.events, BoxEvents: e.config.Events, Panicked: b.panicked, Measured: b.scaler.Reconciled,
 	}
 }
 
@@ -174,8 +183,8 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 	}
 	b.plan.Store(plan)
 	b.tracker.SetThreshold(plan.Runtime.FailureThreshold)
-	b.pool.SetWorkers(plan.Runtime.Workers)
-	b.queue.SetBound(plan.Runtime.QueueDepth)
+	b.queue.SetFair(plan.Runtime.Fair)
+	b.scaler.Follow(plan.Runtime.Autoscale, plan.Runtime.Limits())
 	if old.CleanupOnly && plan.CRD.OfOthers && b.queue.IsOpen() {
 		b.startQueue() // what was made for objects that have left meanwhile is deleted now
 	} else {

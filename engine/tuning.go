@@ -1,47 +1,70 @@
 package engine
 
 import (
-	"time"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/metrics"
 )
 
-// Tuning changes what a running box takes of the process: its workers, its queue and how often it looks at each resource again. A change
-// holds until another plan of the box says otherwise: a plan has values of its own for all of them. A box that does not run is left as it
-// is. It is safe for concurrent use.
-//
-// It is not part of Engine, because what tunes a box knows only its name and a number, and needs none of what starts and stops boxes.
-type Tuning struct {
-	box func(name string) *box // nil: it does not run
-}
+// tuning is a box as autoscale sees it: what it takes of the process is measured and changed while it runs.
+type tuning struct{ *box }
 
-// Tuning changes boxes while they run.
-func (e *Engine) Tuning() Tuning { return Tuning{box: e.box} }
-
-// SetWorkers changes the number of workers of a running box. Reconciles that are under way are finished.
-func (t Tuning) SetWorkers(name string, workers int) {
-	if b := t.box(name); b != nil {
-		b.pool.SetWorkers(workers)
+// Load implements autoscale.Box.
+func (t tuning) Load() autoscale.Load {
+	busy, had := t.pool.Used()
+	return autoscale.Load{
+		Queued: t.queue.Len(), Workers: t.pool.Workers(), Resources: int(t.tracker.Snapshot().Resources.Total), Busy: busy, Had: had,
 	}
 }
 
-// SetQueueDepth changes the number of keys in the queue of a running box above which others wait outside; 0: no limit. No key is lost.
-func (t Tuning) SetQueueDepth(name string, depth int) {
-	if b := t.box(name); b != nil {
-		b.queue.SetBound(depth)
+// SetLimits implements autoscale.Box. Reconciles that are under way are finished, and no key is lost. A resync that is shorter has every
+// resource reconciled, behind fresh events: they wait for the time of the longer one.
+func (t tuning) SetLimits(limits autoscale.Limits) {
+	t.pool.SetWorkers(limits.Workers)
+	t.queue.SetBound(limits.QueueDepth)
+	for {
+		plan := t.plan.Load()
+		if plan.Runtime.Resync == limits.Resync {
+			return
+		}
+		tuned := *plan // a copy: reconciles that are under way read the old one
+		tuned.Runtime.Resync = limits.Resync
+		if !t.plan.CompareAndSwap(plan, &tuned) {
+			continue
+		}
+		if limits.Resync < plan.Runtime.Resync {
+			t.sweep()
+		}
+		return
 	}
 }
 
-// SetResync changes the time within which each resource of a running box is reconciled once more. Every resource is reconciled, behind
-// fresh events.
-func (t Tuning) SetResync(name string, resync time.Duration) {
-	if b := t.box(name); b != nil {
-		plan := *b.plan.Load() // a copy: reconciles that are under way read the old one
-		plan.Runtime.Resync = resync
-		b.plan.Store(&plan)
-		b.sweep()
+// Scaled implements autoscale.Box.
+func (t tuning) Scaled(change autoscale.Change) {
+	config := t.engine.config
+	if problem := change.State.Problem; problem != change.Before.Problem && problem != "" {
+		t.log.Info("Autoscale can't look", "problem", problem)
+	}
+	config.Notifier.HealthChanged(t.name, true)
+	if change.State.Active == change.Before.Active {
+		return
+	}
+	reason := v1alpha1.ReasonAutoscaleEnded
+	if change.State.Active {
+		reason = v1alpha1.ReasonAutoscaled
+	}
+	t.log.Info("Limits changed", "reason", reason, "change", change.String())
+	if config.Events != nil {
+		about := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: t.name, UID: t.plan.Load().UID}}
+		config.Events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Autoscale", "%s", change)
 	}
 }
+
+// Panicked implements autoscale.Box.
+func (t tuning) Panicked(value any, stack []byte) { t.panicked(value, stack) }
 
 // sweep queues every resource, behind fresh events: there may be thousands, and somebody waits for what was just edited.
 func (b *box) sweep() {
@@ -53,4 +76,15 @@ func (b *box) sweep() {
 // load is what the gauges of the box show.
 func (b *box) load() metrics.Load {
 	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
+}
+
+// waits are how long the resources of each namespace have waited, the longest first; ok is false where namespaces take no turns.
+func (t tuning) waits() (all []metrics.Wait, ok bool) {
+	if !t.plan.Load().Runtime.Fair {
+		return nil, false
+	}
+	for _, w := range t.queue.Waits() {
+		all = append(all, metrics.Wait(w))
+	}
+	return all, true
 }

@@ -7,27 +7,28 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/autoscale"
 )
 
-func TestARunningBoxIsTunedFromOutside(t *testing.T) {
+func TestARunningBoxIsTuned(t *testing.T) {
 	g := NewWithT(t)
 	e := idle(t, nil)
 	b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
 	t.Cleanup(func() { e.stopAll(e.boxes) })
-	before, tuning := b.plan.Load(), e.Tuning()
-	tuning.SetWorkers("website", 17)
-	tuning.SetResync("website", 7*time.Minute)
-	tuning.SetQueueDepth("website", 2)
+	before := b.plan.Load()
+	limits := autoscale.Limits{Workers: 17, QueueDepth: 2, Resync: 7 * time.Minute}
+	tuning{b}.SetLimits(limits)
 	g.Expect(b.pool.Workers()).To(Equal(17))
 	g.Expect(b.queue.Bound()).To(Equal(2))
-	g.Expect(e.Plan("website").Runtime.Resync).To(Equal(7 * time.Minute))
-	g.Expect(e.Plan("website").Revision).To(Equal(before.Revision))
+	tuned := e.Plan("website")
+	g.Expect(tuned.Runtime.Resync).To(Equal(7 * time.Minute))
+	g.Expect(tuned.Revision).To(Equal(before.Revision))
 	g.Expect(before.Runtime.Resync).NotTo(Equal(7*time.Minute), "a plan never changes")
-	tuning.SetWorkers("gone", 1)
-	tuning.SetQueueDepth("gone", 1)
-	tuning.SetResync("gone", time.Minute)
+	tuning{b}.SetLimits(limits)
+	g.Expect(e.Plan("website")).To(BeIdenticalTo(tuned), "by another plan each resource is evaluated again")
 }
 
 func TestABoxSaysHowManyMayBeInItsQueue(t *testing.T) {
@@ -40,4 +41,51 @@ func TestABoxSaysHowManyMayBeInItsQueue(t *testing.T) {
 	b.swap(&next, Options{})
 	g.Expect(b.queue.Bound()).To(Equal(5))
 	g.Expect(b.passes(types.NamespacedName{Name: "gone"})).To(BeTrue(), "what is gone was deleted")
+}
+
+func TestEachChangeIsTold(t *testing.T) {
+	g := NewWithT(t)
+	recorder := events.NewFakeRecorder(10)
+	e := idle(t, func(c *Config) { c.Events = recorder })
+	b := serving(t, e, v1alpha1.OperatorBoxSpec{})
+	up := autoscale.Change{
+		State: autoscale.State{Active: true, Reason: "status.queueDepth is 500"},
+		From:  autoscale.Limits{Workers: 3}, Limits: autoscale.Limits{Workers: 12},
+	}
+	tuning{b}.Scaled(up)
+	g.Expect(<-recorder.Events).To(Equal("Normal Autoscaled workers 3→12: status.queueDepth is 500"))
+	tuning{b}.Scaled(autoscale.Change{Before: up.State, State: autoscale.State{Active: true, Problem: "x"}})
+	g.Expect(recorder.Events).To(BeEmpty(), "the limits are the same")
+	tuning{b}.Scaled(autoscale.Change{Before: up.State, From: up.Limits, Limits: up.From, State: autoscale.State{Reason: "over"}})
+	g.Expect(<-recorder.Events).To(Equal("Normal AutoscaleEnded workers 12→3: over"))
+}
+
+func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b := serving(t, e, v1alpha1.OperatorBoxSpec{RuntimeSpec: v1alpha1.RuntimeSpec{Queue: v1alpha1.QueueSpec{Fairness: v1alpha1.FairnessNamespace}}})
+	b.queue.Open()
+	fill := func() string {
+		var order string
+		for _, key := range []types.NamespacedName{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "b", Name: "1"}} {
+			b.queue.Enqueue(0, key)
+		}
+		waits, fair := tuning{b}.waits()
+		g.Expect(waits).To(HaveLen(map[bool]int{true: 2}[fair]))
+		for range 3 {
+			key, _ := b.queue.Get()
+			order += key.String() + " "
+			b.queue.Done(key)
+		}
+		return order
+	}
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	next := *b.plan.Load()
+	next.Revision, next.Runtime.Fair = "next", false
+	b.swap(&next, Options{})
+	g.Expect(fill()).To(Equal("a/1 a/2 b/1 "))
+	again := next
+	again.Revision, again.Runtime.Fair = "again", true
+	b.swap(&again, Options{})
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
 }

@@ -23,10 +23,14 @@ func (b *box) work(ctx, work context.Context) {
 	b.log.Info("Box started", "workers", b.pool.Workers())
 	b.engine.config.Metrics.Ensure(b.name)
 	b.engine.config.Metrics.Measure(b.name, b.load)
+	b.engine.config.Metrics.MeasureAutoscale(b.name, b.scaler.Measured)
+	b.engine.config.Metrics.MeasureWaits(b.name, tuning{b}.waits)
 	b.engine.config.Notifier.BoxChanged(b.name)
 	b.startQueue()
 	b.turn.Begun()
 	b.working.Go(func() { b.guard(func() { b.release.Find(ctx, b.log, b.queue.Enqueue) }) })
+	b.scaler.Start(ctx)
+	defer b.scaler.Stop()
 	b.pool.Run(ctx, work)
 	b.setStarted(time.Time{})
 	b.log.Info("Box stopped")
@@ -104,7 +108,7 @@ func (b *box) report() health.Report {
 		r.Phase, r.Reason, r.Message = health.Pending, problem.reason, problem.message
 	case !started.IsZero():
 		r.Phase, r.Message, r.StartedAt = health.Running, b.resources.Failing(), started
-		r.Workers = clamp(b.pool.Workers())
+		r.Workers, r.Autoscale = clamp(b.pool.Workers()), b.scaler.Status()
 		r.Stuck = b.overdue.Stuck(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 		r.Overdue = b.overdue.Some(b.pool.Workers(), b.engine.config.ReconcileTimeout)
 	}

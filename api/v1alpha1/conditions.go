@@ -128,6 +128,8 @@ const (
 	ReasonPutBack        = "PutBack"        // a child that others had changed is as it is declared again
 	ReasonAccountPinned  = "AccountPinned"  // a box acts as an account from now on
 	ReasonLeaderElection = "LeaderElection" // another manager leads (on the Lease)
+	ReasonAutoscaled     = "Autoscaled"     // the conditions of a box hold, by which it has other limits
+	ReasonAutoscaleEnded = "AutoscaleEnded" // a box has the limits of its spec again
 	// A rule with action warn is broken.
 	ReasonValidationWarning = "ValidationWarning"
 	// The version that a box worked in is no longer served: it works in another one.

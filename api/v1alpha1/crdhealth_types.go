@@ -162,6 +162,9 @@ type CRDHealthStatus struct {
 	// +listType=atomic
 	// +optional
 	Dependencies []DependencyStatus `json:"dependencies,omitempty"`
+	// Autoscale says which limits of the box are replaced now, and why. Absent: those of its spec hold.
+	// +optional
+	Autoscale *AutoscaleStatus `json:"autoscale,omitempty"`
 	// Conditions: Ready, Reconciling, Stalled, Started, Healthy.
 	// +listType=map
 	// +listMapKey=type
@@ -228,6 +231,26 @@ type RollbackStatus struct {
 	// Reason for it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+}
+
+// AutoscaleStatus says which limits of a box autoscale has replaced, and why.
+type AutoscaleStatus struct {
+	// Active says that limits are replaced.
+	Active bool `json:"active"`
+	// Since is when they were replaced. Absent where none are.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// Reason says what was measured when they were replaced, or why the conditions can't be evaluated; at most 256 characters.
+	Reason string `json:"reason"`
+	// Workers that the box has in place of spec.workers. Absent: spec.workers holds.
+	// +optional
+	Workers *int32 `json:"workers,omitempty"`
+	// QueueDepth that the box has in place of spec.queue.maxDepth. Absent: spec.queue.maxDepth holds.
+	// +optional
+	QueueDepth *int32 `json:"queueDepth,omitempty"`
+	// Resync that the box has in place of spec.resync. Absent: spec.resync holds.
+	// +optional
+	Resync *metav1.Duration `json:"resync,omitempty"`
 }
 
 // DependencyStatus says whether a dependency is met.

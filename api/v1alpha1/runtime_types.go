@@ -39,7 +39,7 @@ type RuntimeSpec struct {
 	// +optional
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 
-	// Autoscale changes workers, queue depth and resync while its conditions hold. Not supported yet: this version refuses it.
+	// Autoscale changes workers, queue depth and resync while its conditions hold.
 	// +optional
 	Autoscale *AutoscaleSpec `json:"autoscale,omitempty"`
 }
@@ -51,7 +51,24 @@ type QueueSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxDepth int32 `json:"maxDepth,omitempty"`
+	// Fairness says who is next. Namespace: namespaces take turns, so that one with many resources that wait holds up no other. None, the
+	// default: who came first.
+	// +optional
+	Fairness Fairness `json:"fairness,omitempty"`
 }
+
+// Fairness says who is next in a queue.
+//
+// +kubebuilder:validation:Enum=None;Namespace
+type Fairness string
+
+// The kinds of fairness.
+const (
+	// FairnessNone: who came first.
+	FairnessNone Fairness = "None"
+	// FairnessNamespace: namespaces take turns.
+	FairnessNamespace Fairness = "Namespace"
+)
 
 // Dependency names another box and what it must have reached.
 type Dependency struct {
@@ -71,19 +88,23 @@ type Dependency struct {
 
 // AutoscaleSpec changes a box's limits while conditions on its own measurements hold.
 type AutoscaleSpec struct {
-	// Interval is the time between two evaluations.
+	// Interval is the time between two looks at the conditions, from 1s to 1h. The limits never change twice within it.
 	// +kubebuilder:default="15s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval lies between 1s and 1h"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// Cooldown is how long the conditions must be false before the limits go back.
+	// Cooldown is how long the conditions must have been false, at every look, before the limits go back: up to 24h. 0s: they go back at the
+	// first look at which the conditions are false.
 	// +kubebuilder:default="2m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="cooldown lies between 0s and 24h"
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 	// Conditions read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms,
-	// status.errorPercent and status.resources.
+	// status.errorPercent and status.resources of the box, each also as metrics.NAME, and time.dayOfWeek, time.hour and time.minute in UTC.
+	// At least one must be given.
 	// +required
 	Conditions Gate `json:"conditions"`
-	// Do holds the limits while the conditions hold.
+	// Do holds the limits while the conditions hold. Those that are not given stay as they are. At least one must be given.
 	// +required
 	Do AutoscaleLimits `json:"do"`
 }
@@ -95,11 +116,12 @@ type AutoscaleLimits struct {
 	// +kubebuilder:validation:Maximum=64
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// QueueDepth replaces spec.queue.maxDepth.
+	// QueueDepth replaces spec.queue.maxDepth. 0: no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	QueueDepth *int32 `json:"queueDepth,omitempty"`
-	// Resync replaces spec.resync.
+	// Resync replaces spec.resync, from 1s to 24h.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="resync lies between 1s and 24h"
 	// +optional
 	Resync *metav1.Duration `json:"resync,omitempty"`
 }

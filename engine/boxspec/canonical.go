@@ -30,6 +30,9 @@ func Canonical(box *v1alpha1.OperatorBox) *v1alpha1.OperatorBox {
 	maps.DeleteFunc(s.Providers, func(_ string, all v1alpha1.ProviderResourceList) bool { return len(all) == 0 })
 	s.Providers, s.APITypes = orZero(s.Providers), orNil(s.APITypes)
 	s.Status = orNil(s.Status, v1alpha1.StatusSpec{Ready: v1alpha1.ReadyReconciled})
+	if s.Queue.Fairness == v1alpha1.FairnessNone {
+		s.Queue.Fairness = "" // as below
+	}
 	if s.Deletion != nil && s.Deletion.Children == v1alpha1.DeletedByCollector {
 		s.Deletion.Children = "" // to write a default and to leave it out is one box
 	}

@@ -122,6 +122,8 @@ type Config struct {
 	Log logr.Logger
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// Measured is told of each reconcile that was not skipped: how long it took, and whether it failed. nil: nobody is.
+	Measured func(took time.Duration, failed bool)
 	// Events sends events about resources, and BoxEvents those about the box. nil: none are sent.
 	Events, BoxEvents events.EventRecorder
 	// Panicked is told of a panic that was caught.

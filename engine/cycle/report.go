@@ -17,6 +17,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
@@ -91,8 +92,12 @@ func (c reporting) log(ctx context.Context) {
 
 // measure counts the cycle and its writes in the metrics.
 func (c reporting) measure() {
-	if result := c.record.result(); result != "" {
+	result := c.record.result()
+	if result != "" {
 		c.Metrics.Reconciled(c.Box, result, c.record.Took)
+	}
+	if result != "" && result != metrics.ResultSkipped && c.Measured != nil {
+		c.Measured(c.record.Took, result != metrics.ResultSuccess && result != metrics.ResultWaiting)
 	}
 	if c.record.Run == nil {
 		return

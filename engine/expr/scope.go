@@ -47,6 +47,12 @@ func (s *Scope) with(set *roots.Set) *Scope {
 // box and children.
 func NewScope(crd *roots.Schema) *Scope { return (&Scope{}).with(roots.NewSet(crd)) }
 
+// NewScopeOf gives the scope of a place that knows no resource, with the roots that it has. about says of any other name what may be
+// read there.
+func NewScopeOf(schemas map[string]*roots.Schema, about string) *Scope {
+	return (&Scope{}).with(roots.NewSetOf(schemas, about))
+}
+
 // WithRoots adds roots whose content is unchecked, such as item and key inside a forEach. A root that was taken away is
 // back again.
 func (s *Scope) WithRoots(names ...string) *Scope {

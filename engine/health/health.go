@@ -88,6 +88,8 @@ type Report struct {
 	Snapshot Snapshot
 	// Workers is the number of workers, QueueDepth that of the resources that wait for one.
 	Workers, QueueDepth int32
+	// Autoscale says which limits are replaced; nil: none are.
+	Autoscale *v1alpha1.AutoscaleStatus
 	// Revision names the plan that runs; empty: none.
 	Revision string
 	// FailureThreshold is the number of failures in a row that makes the box Degraded.

@@ -22,7 +22,7 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 		next.FailureThreshold = r.FailureThreshold
 	}
 	next.Workers, next.QueueDepth = r.Workers, r.QueueDepth
-	next.Revision = r.Revision
+	next.Revision, next.Autoscale = r.Revision, r.Autoscale.DeepCopy()
 	next.Rollback, next.Dependencies = rollbackOf(old.Rollback, r), slices.Clone(r.Dependencies)
 	if r.Phase == Running || !r.Snapshot.blank() {
 		count(&next, r.Snapshot)

@@ -409,3 +409,16 @@ func TestReconcilesThatDoNotEndAreNamed(t *testing.T) {
 	r.Overdue = ""
 	g.Expect(message(Status(after, 1, r, start)) + "; but 1 of 2 workers is in a reconcile").To(Equal(said))
 }
+
+func TestStatusShowsWhatAutoscaleHasReplaced(t *testing.T) {
+	g := NewWithT(t)
+	replaced := &v1alpha1.AutoscaleStatus{Active: true, Reason: "status.queueDepth is 500", Workers: new(int32(12))}
+	report := running(Snapshot{})
+	report.Autoscale = replaced
+	shown := Status(v1alpha1.CRDHealthStatus{}, 1, report, start)
+	g.Expect(shown.Autoscale).To(Equal(replaced))
+	g.Expect(shown.Autoscale).NotTo(BeIdenticalTo(replaced))
+	back := Status(shown, 1, running(Snapshot{}), start)
+	g.Expect(back.Autoscale).To(BeNil())
+	g.Expect(Urgent(shown, back)).To(BeTrue())
+}

@@ -51,6 +51,8 @@ type Recorder struct {
 	policies   *prometheus.GaugeVec
 
 	loads            *loads
+	scales           *scales
+	byNamespace      *waits
 	watches          *watches
 	providerCalls    *prometheus.CounterVec
 	providerTimes    *prometheus.HistogramVec
@@ -84,6 +86,8 @@ func New(registry prometheus.Registerer) (*Recorder, error) {
 		rollbacks:     counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
 		policies:      gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
 		loads:         newLoads(),
+		scales:        newScales(),
+		byNamespace:   newWaits(),
 		watches:       newWatches(),
 		providerCalls: newProviderCalls(),
 		providerTimes: newProviderTimes(),
@@ -271,7 +275,7 @@ func (r *Recorder) ForgetState(box string) {
 func (r *Recorder) vectors() []vector {
 	return []vector{
 		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
-		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.providerCalls, r.providerTimes,
+		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.scales, r.byNamespace, r.providerCalls, r.providerTimes,
 	}
 }
 

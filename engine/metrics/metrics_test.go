@@ -18,6 +18,8 @@ func recordAll(r *Recorder, box string) {
 	r.Ensure(box)
 	r.Reconciled(box, ResultSuccess, 20*time.Millisecond)
 	r.Measure(box, func() Load { return Load{Queued: 4, Workers: 3, Busy: 2, Overdue: 1} })
+	r.MeasureAutoscale(box, func() (bool, int, bool) { return true, 3, true })
+	r.MeasureWaits(box, func() ([]Wait, bool) { return []Wait{{Namespace: "team-a", Longest: time.Second}}, true })
 	r.SetResources(box, v1alpha1.ResourceCounts{Total: 5, Ready: 3, Failing: 1, Waiting: 2})
 	r.SetState(box, v1alpha1.HealthDegraded)
 	r.ChildWritten(box, "corrected")
@@ -91,7 +93,7 @@ func TestNamesAndHelp(t *testing.T) {
 	g.Expect(problems).To(BeEmpty())
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(HaveLen(len(r.vectors())+3), "loads has four")
+	g.Expect(families).To(HaveLen(len(r.vectors())+4), "loads has four, and autoscale two")
 	for _, f := range families {
 		g.Expect(f.GetName()).To(HavePrefix("orkestra_"))
 	}

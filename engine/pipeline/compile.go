@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,13 +26,6 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/pipeline/values"
-)
-
-// The defaults of a box's runtime, for boxes that did not pass through an API server.
-const (
-	defaultWorkers          = 3
-	defaultResync           = time.Minute
-	defaultFailureThreshold = 5
 )
 
 // Env is what a box is compiled against.
@@ -68,13 +60,12 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 	c.plan = &Plan{
 		Plan: stage.Plan{
 			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
-			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: runtimeOf(box.Spec.RuntimeSpec), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
+			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: stage.CompileRuntime(c.Box), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}
 	values.Compile(c.Box)
 	c.plan.HasValues = len(box.Spec.Values) > 0
 	c.plan.BoxData = map[string]any{"name": box.Name, "revision": c.plan.Revision}
-	c.unsupported()
 	c.constructor()
 	c.served()
 	c.selection()
@@ -151,32 +142,6 @@ func CompileCleanup(box *v1alpha1.OperatorBox, env Env) (*Plan, error) {
 	}
 	plan.OnCreateIDs = nil
 	return plan.ForCleanup(), nil
-}
-
-func runtimeOf(s v1alpha1.RuntimeSpec) stage.Runtime {
-	r := stage.Runtime{Workers: defaultWorkers, QueueDepth: int(s.Queue.MaxDepth), Resync: defaultResync, FailureThreshold: defaultFailureThreshold}
-	if s.Workers != nil {
-		r.Workers = int(*s.Workers)
-	}
-	if s.Resync != nil && s.Resync.Duration > 0 {
-		r.Resync = s.Resync.Duration
-	}
-	if s.FailureThreshold != nil {
-		r.FailureThreshold = *s.FailureThreshold
-	}
-	return r
-}
-
-// unsupported reports every field of the box that the API has and that this version does not act on.
-func (c *compiler) unsupported() {
-	s, at := &c.Spec, field.NewPath("spec")
-	for name, set := range map[string]bool{
-		"autoscale": s.Autoscale != nil,
-	} {
-		if set {
-			c.NotYet(at.Child(name))
-		}
-	}
 }
 
 // served refuses Orkestra's own kinds: a box that serves boxes would put its finalizer on itself, and reconcile itself.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -549,7 +550,7 @@ onReconcile: {services: [{port: 80}], deployments: [{image: nginx}]}
 	g.Expect(plan.Finalizers).To(gomega.Equal([]string{"example.com/a", "example.com/b", v1alpha1.Finalizer}))
 	g.Expect(plan.ChildKinds).To(gomega.Equal([]schema.GroupVersionKind{configMapKind, serviceKind, deploymentKind}))
 	g.Expect(plan.OnCreateIDs).To(gomega.Equal([]string{"configmaps/seed"}))
-	g.Expect(plan.Runtime).To(gomega.Equal(stage.Runtime{Workers: 3, Resync: defaultResync, FailureThreshold: 5}))
+	g.Expect(plan.Runtime).To(gomega.Equal(stage.Runtime{Workers: 3, Resync: time.Minute, FailureThreshold: 5}))
 	g.Expect(plan.Selection.Namespaces()).To(gomega.Equal([]string{"team-a"}))
 	g.Expect(plan.Selection.Selects(website(t, ""))).To(gomega.BeTrue())
 	g.Expect(plan.ReadsStatus).To(gomega.BeFalse())

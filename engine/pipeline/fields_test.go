@@ -21,7 +21,8 @@ var actedOn = map[string][]string{
 		"suspend", "namespaces.include", "namespaces.exclude", "selector",
 		"annotationSelector.matchAnnotations", "annotationSelector.matchExpressions.key", "annotationSelector.matchExpressions.operator", "annotationSelector.matchExpressions.values",
 		"commonLabels", "commonAnnotations",
-		"workers", "resync", "queue.maxDepth", "failureThreshold", "finalizers", "dependsOn.name", "dependsOn.condition",
+		"workers", "resync", "queue.maxDepth", "queue.fairness", "failureThreshold",
+		"autoscale.interval", "autoscale.cooldown", "autoscale.conditions", "autoscale.do.workers", "autoscale.do.queueDepth", "autoscale.do.resync", "finalizers", "dependsOn.name", "dependsOn.condition",
 		"serviceAccountRef.name", "serviceAccountRef.namespace", "serviceAccountRef.uid",
 		"normalize.spec",
 		"mutation.rules.field", "mutation.rules.default", "mutation.rules.override", "mutation.rules.admission",
@@ -60,17 +61,7 @@ var actedOn = map[string][]string{
 	},
 }
 
-// notYetSupported are the fields that are reported, each with a use of it.
-var notYetSupported = map[string]map[string]string{
-	"OperatorBoxSpec": {
-		"autoscale": "autoscale: {conditions: {}, do: {workers: 4}}",
-	},
-	"CommonFields": {},
-	"Gate":         {},
-	"Test":         {},
-}
-
-func TestEveryFieldIsActedOnOrReported(t *testing.T) {
+func TestEveryFieldIsActedOn(t *testing.T) {
 	roots := []reflect.Type{
 		reflect.TypeFor[v1alpha1.OperatorBoxSpec](), reflect.TypeFor[v1alpha1.CommonFields](),
 		reflect.TypeFor[v1alpha1.Gate](), reflect.TypeFor[v1alpha1.Test](),
@@ -80,12 +71,8 @@ func TestEveryFieldIsActedOnOrReported(t *testing.T) {
 			g := gomega.NewWithT(t)
 			w := fieldWalk{root: root.Name()}
 			w.walk(root, "")
-			g.Expect(w.unknown).To(gomega.BeEmpty(), "fields in neither list")
-			known := slices.Clone(actedOn[root.Name()])
-			for path := range notYetSupported[root.Name()] {
-				known = append(known, path)
-			}
-			g.Expect(w.seen).To(gomega.ConsistOf(known), "the lists name only fields that exist, and each once")
+			g.Expect(w.unknown).To(gomega.BeEmpty(), "fields that are not in the list: nothing that a user writes is ignored")
+			g.Expect(w.seen).To(gomega.ConsistOf(actedOn[root.Name()]), "the list names only fields that exist, and each once")
 		})
 	}
 }
@@ -120,8 +107,7 @@ func (w *fieldWalk) walk(t reflect.Type, at string) {
 			continue
 		}
 		path := strings.TrimPrefix(at+"."+name, ".")
-		_, reported := notYetSupported[w.root][path]
-		if reported || slices.Contains(actedOn[w.root], path) {
+		if slices.Contains(actedOn[w.root], path) {
 			w.seen = append(w.seen, path)
 			continue
 		}
@@ -137,22 +123,7 @@ func (w *fieldWalk) walk(t reflect.Type, at string) {
 	}
 }
 
-func TestEveryUnsupportedFieldIsReported(t *testing.T) {
-	for root, fields := range notYetSupported {
-		for path, use := range fields {
-			t.Run(root+"."+path, func(t *testing.T) {
-				g := gomega.NewWithT(t)
-				_, errs := Compile(boxOf(t, use), Env{CRD: websites(t)})
-				g.Expect(errs).To(gomega.HaveLen(1), "%v", errs)
-				g.Expect(errs[0].Field).To(gomega.HaveSuffix(path))
-				g.Expect(errs[0].Detail).To(gomega.ContainSubstring("not supported yet"))
-			})
-		}
-	}
-}
-
-// TestExplainSaysWhatIsSupported reads the texts that kubectl explain shows: every field has one, and exactly those that are refused say
-// that they are not supported yet.
+// TestExplainSaysWhatIsSupported reads the texts that kubectl explain shows: every field has one, and none says that it is not supported.
 func TestExplainSaysWhatIsSupported(t *testing.T) {
 	raw, err := os.ReadFile("../../config/crd/bases/orkestra.orkspace.io_operatorboxes.yaml")
 	if err != nil {
@@ -164,9 +135,6 @@ func TestExplainSaysWhatIsSupported(t *testing.T) {
 	}
 	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	g := gomega.NewWithT(t)
-	for path := range notYetSupported["OperatorBoxSpec"] {
-		g.Expect(described(spec, path)).To(gomega.ContainSubstring("Not supported yet"), path)
-	}
 	for _, path := range actedOn["OperatorBoxSpec"] {
 		g.Expect(described(spec, path)).NotTo(gomega.Or(gomega.BeEmpty(), gomega.ContainSubstring("supported")), path)
 	}
@@ -195,9 +163,9 @@ func described(s apiextensionsv1.JSONSchemaProps, path string) string {
 	return s.Description
 }
 
-func TestDefaultsOfUnsupportedFieldsAreNoMistakes(t *testing.T) {
+func TestDefaultsAreNoMistakes(t *testing.T) {
 	g := gomega.NewWithT(t)
-	_, errs := Compile(boxOf(t, "{rollBackOnError: false, queue: {maxDepth: 0}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
+	_, errs := Compile(boxOf(t, "{rollBackOnError: false, queue: {maxDepth: 0, fairness: None}, reconciler: {default: true}, dependsOn: [], status: {ready: Current}}"),
 		Env{CRD: websites(t)})
 	g.Expect(messages(errs)).To(gomega.BeEmpty())
 }

@@ -258,11 +258,10 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	done := []string{
 		"crd", "suspend", "namespaces", "selector", "annotationSelector", "commonLabels", "commonAnnotations", "serviceAccountRef", "workers", "resync", "failureThreshold",
-		"queue", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
+		"queue", "autoscale", "revisionHistoryLimit", "values", "cross", "onReconcile", "status", "validation", "when", "anyOf",
 		"finalizers", "onCreate", "onDelete", "deletion", "external", "dependsOn", "rollBackOnError", "rollback", "providers",
 		"reconciler", "apiTypes", // of hooks; TestMistakesInBoxesWithConstructors has the refusal of a constructor
 	}
 	refused := []string{"normalize", "mutation", "admission"}
-	unsupported := []string{"autoscale"} // for any box
-	g.Expect(partsOf(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused, unsupported)))
+	g.Expect(partsOf(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused)))
 }

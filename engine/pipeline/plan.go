@@ -86,7 +86,7 @@ func (p *Plan) NextToGo(going []*unstructured.Unstructured) []*unstructured.Unst
 // ForCleanup gives the same plan for deletions only.
 func (p *Plan) ForCleanup() *Plan {
 	cleanup := *p
-	cleanup.CleanupOnly = true
+	cleanup.CleanupOnly, cleanup.Runtime.Autoscale = true, nil
 	return &cleanup
 }
 

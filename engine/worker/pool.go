@@ -8,8 +8,10 @@ import (
 	"context"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 )
 
 // Pool reconciles the keys of a queue, as many at the same time as it has workers. It is safe for concurrent use.
@@ -17,20 +19,29 @@ type Pool struct {
 	queue     *Queue
 	reconcile func(ctx context.Context, key types.NamespacedName)
 	panicked  func(value any, stack []byte)
+	clock     clock.PassiveClock
 
 	mu      sync.Mutex
 	changed *sync.Cond // signaled when a worker becomes free, there are more, or the pool stops
 	workers int        // guarded by mu
 	busy    int        // guarded by mu
 	stopped bool       // guarded by mu
+	used    used       // guarded by mu
+}
+
+// used is what the workers have done until a moment.
+type used struct {
+	busy, had time.Duration
+	until     time.Time
 }
 
 // NewPool gives a pool that does nothing until Run. panicked is told of a panic of reconcile, which ends that reconcile alone.
 func NewPool(
 	queue *Queue, workers int, reconcile func(ctx context.Context, key types.NamespacedName), panicked func(value any, stack []byte),
 ) *Pool {
-	p := &Pool{queue: queue, workers: workers, reconcile: reconcile, panicked: panicked}
+	p := &Pool{queue: queue, workers: workers, reconcile: reconcile, panicked: panicked, clock: clock.RealClock{}}
 	p.changed = sync.NewCond(&p.mu)
+	p.used.until = p.clock.Now()
 	return p
 }
 
@@ -63,6 +74,7 @@ func (p *Pool) Run(ctx, work context.Context) {
 func (p *Pool) SetWorkers(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.useLocked()
 	p.workers = n
 	p.changed.Signal()
 }
@@ -81,6 +93,24 @@ func (p *Pool) Busy() int {
 	return p.busy
 }
 
+// Used is the time that reconciles have taken, and the time that there were workers for them, both of all workers together: with two workers
+// that are busy, both grow by two seconds in each second.
+func (p *Pool) Used() (busy, had time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.useLocked()
+	return p.used.busy, p.used.had
+}
+
+// useLocked counts the time since the last change of the numbers.
+func (p *Pool) useLocked() {
+	now := p.clock.Now()
+	passed := max(0, now.Sub(p.used.until))
+	p.used.busy += passed * time.Duration(p.busy)
+	p.used.had += passed * time.Duration(p.workers)
+	p.used.until = now
+}
+
 // awaitWorker waits until a worker is free. It says false where the pool stops first.
 func (p *Pool) awaitWorker() bool {
 	p.mu.Lock()
@@ -94,6 +124,7 @@ func (p *Pool) awaitWorker() bool {
 func (p *Pool) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.useLocked()
 	p.busy++
 }
 
@@ -102,6 +133,7 @@ func (p *Pool) end(key types.NamespacedName) {
 	p.queue.Done(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.useLocked()
 	p.busy--
 	p.changed.Signal()
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -176,4 +177,28 @@ func TestAPanicEndsOneReconcileAlone(t *testing.T) {
 	g.Expect(caught.Load()).To(And(HavePrefix("bug"), ContainSubstring("pool_test.go")))
 	stop()
 	g.Eventually(ended).WithTimeout(soonEnough).Should(BeClosed())
+}
+
+func TestHowMuchOfTheirTimeWorkersAreBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		s := start(t, 4, 3)
+		used := func() []time.Duration {
+			busy, had := s.Used()
+			return []time.Duration{busy, had}
+		}
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		g.Expect(used()).To(Equal([]time.Duration{30 * time.Second, 40 * time.Second}))
+		s.goOn <- struct{}{}
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		g.Expect(used()).To(Equal([]time.Duration{50 * time.Second, 80 * time.Second}))
+		s.SetWorkers(1)
+		time.Sleep(10 * time.Second)
+		g.Expect(used()).To(Equal([]time.Duration{70 * time.Second, 90 * time.Second}), "what is under way is finished")
+		close(s.goOn)
+		s.stop()
+		<-s.ended
+	})
 }

@@ -14,6 +14,8 @@ import (
 // and in each of the two who came first. A key is in it once, with the best priority and the earliest time that was asked for, and
 // is not given out again before it is done. It is safe for concurrent use.
 //
+// It may be fair: then namespaces take turns, see turns.
+//
 // The queue may have a bound. Above it, keys wait outside in the same order, and enter one by one as others are given out: a key that may
 // pass the bound has no more than that many in front. A key that is not due yet, and one that is being reconciled, is in
 // neither of the two until its time has come.
@@ -26,6 +28,7 @@ type Queue struct {
 	open    bool
 	shut    bool
 	bound   int
+	fair    bool
 	keys    map[types.NamespacedName]*entry // that are to be given out
 	given   sets.Set[types.NamespacedName]  // given out, and not done
 	inside  *order
@@ -40,11 +43,35 @@ type entry struct {
 	key  types.NamespacedName
 	low  bool      // behind everything that is not
 	due  time.Time // zero: now
-	turn uint64    // among those of its priority
-	in   *order    // nil: its key is given out, and it is due
+	from time.Time // since when it is due; zero: it is not yet
+	// round is that of its namespace, among those of its priority; 0 in all where namespaces take no turns.
+	round uint64
+	turn  uint64 // among those of its round
+	in    *order // nil: its key is given out, and it is due
 }
 
-type order = btree.BTree[*entry]
+// order is where entries stand, one behind another.
+type order struct {
+	*btree.BTree[*entry]
+
+	turns turns
+}
+
+func newOrder(before btree.LessFunc[*entry]) *order {
+	const degree = 32 // that of controller-runtime's queue
+	return &order{BTree: btree.New(degree, before)}
+}
+
+// take takes the first entry; nil: there is none.
+func (o *order) take() *entry {
+	e, found := o.DeleteMin()
+	if !found {
+		return nil
+	}
+	o.turns.taken(e.round, e.low)
+	e.in = nil
+	return e
+}
 
 // NewQueue gives a queue without a bound that keeps nothing until Open: nobody may ever work on it, on a replica that never leads. It
 // must be shut down. passes is asked about a key for which there is no room inside: it says whether it enters nevertheless. It is
@@ -53,10 +80,9 @@ func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
 	if passes == nil {
 		passes = func(types.NamespacedName) bool { return false }
 	}
-	const degree = 32 // that of controller-runtime's queue
 	q := &Queue{
 		passes: passes, clock: clock.RealClock{}, keys: map[types.NamespacedName]*entry{}, given: sets.Set[types.NamespacedName]{},
-		inside: btree.New(degree, before), outside: btree.New(degree, before), delayed: btree.New(degree, dueBefore),
+		inside: newOrder(before), outside: newOrder(before), delayed: newOrder(dueBefore),
 	}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -65,6 +91,9 @@ func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
 func before(a, b *entry) bool {
 	if a.low != b.low {
 		return b.low
+	}
+	if a.round != b.round {
+		return a.round < b.round
 	}
 	return a.turn < b.turn
 }
@@ -148,7 +177,10 @@ func (e *entry) leave() {
 // placeLocked puts an entry that stands nowhere where it belongs, behind all others there that are like it.
 func (q *Queue) placeLocked(e *entry) {
 	q.last++
-	e.turn = q.last
+	e.turn, e.round = q.last, 0
+	if e.due.IsZero() && e.from.IsZero() {
+		e.from = q.clock.Now()
+	}
 	switch {
 	case !e.due.IsZero():
 		e.in = q.delayed
@@ -160,6 +192,9 @@ func (q *Queue) placeLocked(e *entry) {
 	default:
 		e.in = q.outside
 	}
+	if q.fair && e.in != q.delayed {
+		e.round = e.in.turns.next(e.key.Namespace, e.low)
+	}
 	e.in.ReplaceOrInsert(e)
 }
 
@@ -169,11 +204,10 @@ func (q *Queue) hasRoomLocked() bool { return q.bound <= 0 || q.inside.Len() < q
 // passed the others would wait for each of them nevertheless.
 func (q *Queue) fillLocked() {
 	for q.hasRoomLocked() {
-		e, found := q.outside.DeleteMin()
-		if !found {
+		e := q.outside.take()
+		if e == nil {
 			return
 		}
-		e.in = nil
 		q.placeLocked(e)
 	}
 }
@@ -185,6 +219,33 @@ func (q *Queue) SetBound(n int) {
 	defer q.mu.Unlock()
 	q.bound = n
 	q.fillLocked()
+}
+
+// SetFair says whether namespaces take turns. Keys that wait keep their order as far as they can: those inside stay there.
+func (q *Queue) SetFair(fair bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fair == fair {
+		return
+	}
+	q.fair = fair
+	for _, o := range []*order{q.inside, q.outside} {
+		var waiting []*entry
+		o.Ascend(func(e *entry) bool {
+			waiting = append(waiting, e)
+			return true
+		})
+		o.Clear(false)
+		o.turns = turns{}
+		for _, e := range waiting {
+			q.last++
+			e.turn, e.round = q.last, 0
+			if fair {
+				e.round = o.turns.next(e.key.Namespace, e.low)
+			}
+			o.ReplaceOrInsert(e)
+		}
+	}
 }
 
 // Bound is the number of keys above which others wait outside; 0: no bound.
@@ -204,7 +265,7 @@ func (q *Queue) Get() (key types.NamespacedName, over bool) {
 	if q.shut {
 		return types.NamespacedName{}, true
 	}
-	e, _ := q.inside.DeleteMin()
+	e := q.inside.take()
 	delete(q.keys, e.key)
 	q.given.Insert(e.key)
 	q.fillLocked()

@@ -180,6 +180,13 @@ var badSpecs = map[string]mistake{
 	"failurePolicy outside onDelete": {
 		`{onCreate: {jobs: [{image: x, failurePolicy: Continue}]}}`,
 		`spec.onCreate.jobs[0].failurePolicy: only jobs of onDelete have a failure policy`},
+	"autoscale by what no box has": {
+		`{autoscale: {conditions: {when: [{field: status.queueDept, greaterThan: 5}, {field: spec.replicas, greaterThan: 5}]}, do: {workers: 5}}}`,
+		`2 mistakes: spec.autoscale.conditions.when[0].field: Invalid value: "status.queueDept": status.queueDept: there is no such field of a box, did you mean "queueDepth"?; ` +
+			`spec.autoscale.conditions.when[1].field: Invalid value: "spec.replicas": .spec: autoscale looks at the box and not at a resource: it reads status., metrics. and time.`},
+	"autoscale that contradicts itself": {
+		`{workers: 3, autoscale: {conditions: {when: [{field: status.workers, lessThan: 5}]}, do: {workers: 5}}}`,
+		`spec.autoscale.conditions.when: Invalid value: "status.workers": with the 5 workers of do the conditions are false: the limits would go back and forth`},
 	"false without a constructor": {
 		`{reconciler: {default: false}}`,
 		`spec.reconciler.default: Invalid value: false: the declarations are replaced by a constructor, and the box names none in spec.reconciler.constructor; name one, or remove default`},
@@ -231,7 +238,13 @@ var refusedSpecs = map[string]mistake{
 	"neither name nor definition": {`{crd: {}}`, `spec.crd: Invalid value: give exactly one of name, definition, and apiVersion with kind`},
 	"adopt without a definition": {
 		`{crd: {name: websites.example.com, adopt: IfUnowned}}`, `spec.crd: Invalid value: adopt and deletionPolicy go with definition`},
-	"bad CRD name":     {`{crd: {name: Website}}`, `spec.crd.name: Invalid value: "Website": spec.crd.name in body should match`},
+	"bad CRD name": {`{crd: {name: Website}}`, `spec.crd.name: Invalid value: "Website": spec.crd.name in body should match`},
+	"autoscale with an interval too short": {
+		`{autoscale: {interval: 10ms, conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`, `spec.autoscale.interval: Invalid value: "10ms": interval lies between 1s and 1h`},
+	"autoscale with no duration": {
+		`{autoscale: {cooldown: soon, conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`, `spec.autoscale.cooldown: Invalid value`},
+	"autoscale below one worker": {
+		`{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 0}}}`, `spec.autoscale.do.workers: Invalid value: 0: spec.autoscale.do.workers in body should be greater than or equal to 1`},
 	"resync too short": {`{resync: 10ms}`, `spec.resync: Invalid value: "10ms": resync lies between 1s and 24h`},
 	"resync too long":  {`{resync: 25h}`, `spec.resync: Invalid value: "25h": resync lies between 1s and 24h`},
 	"no duration":      {`{resync: soon}`, `spec.resync: Invalid value`},
@@ -248,11 +261,6 @@ var refusedChanges = map[string]mistake{
 	"another CRD": {`{crd: {name: others.example.com}}`, `spec.crd: Invalid value: name is immutable; make another box`},
 	"a definition instead of a name": {
 		`{crd: {definition: {}}}`, `spec.crd: Invalid value: the choice between name, definition and kind is immutable; make another box`},
-}
-
-// unsupportedFields are the fields of the API that this version does not act on, each with a box that uses it.
-var unsupportedFields = map[string]string{
-	"spec.autoscale": `{autoscale: {conditions: {when: [{field: status.queueDepth, greaterThan: 5}]}, do: {workers: 5}}}`,
 }
 
 var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
@@ -285,14 +293,6 @@ var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
 	It("reads all that is wrong at once", func(ctx context.Context) {
 		Expect(reads(ctx, severalMistakes.spec)).To(Equal(severalMistakes.message))
 	})
-	for _, path := range slices.Sorted(maps.Keys(unsupportedFields)) {
-		It("reads that this version does not act on "+path, func(ctx context.Context) {
-			const message = "not supported yet by this version of Orkestra; remove it"
-			found := reads(ctx, unsupportedFields[path])
-			Expect(found).To(Equal(path+": "+message), found)
-		})
-	}
-
 	It("is checked in every field of the API", func() {
 		var unknown []string
 		for _, path := range fieldsOf(reflect.TypeFor[v1alpha1.OperatorBoxSpec](), "spec") {
@@ -300,7 +300,7 @@ var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
 				unknown = append(unknown, path)
 			}
 		}
-		Expect(unknown).To(BeEmpty(), "fields that are neither acted on nor reported: nothing that a user writes is ignored")
+		Expect(unknown).To(BeEmpty(), "fields that are not acted on: nothing that a user writes is ignored")
 	})
 
 	for _, name := range slices.Sorted(maps.Keys(refusedSpecs)) {
@@ -330,8 +330,7 @@ var _ = Describe("A box with mistakes", Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// actedOn are the fields that this version acts on. A field that unsupportedFields names stands here neither itself nor by what is
-// below it.
+// actedOn are the fields that this version acts on.
 var actedOn = slices.Concat([]string{
 	"spec.crd.name", "spec.crd.apiVersion", "spec.crd.kind", "spec.crd.plural", "spec.crd.version", "spec.crd.definition", "spec.crd.adopt", "spec.crd.deletionPolicy",
 	"spec.rollBackOnError", "spec.rollback.trigger.consecutiveFailures", "spec.rollback.trigger.within",
@@ -340,7 +339,8 @@ var actedOn = slices.Concat([]string{
 	"spec.admission.matchConditions[0].name", "spec.admission.matchConditions[0].expression",
 	"spec.suspend", "spec.revisionHistoryLimit", "spec.namespaces.include", "spec.namespaces.exclude", "spec.annotationSelector.matchAnnotations", "spec.annotationSelector.matchExpressions[0].key", "spec.annotationSelector.matchExpressions[0].operator", "spec.annotationSelector.matchExpressions[0].values",
 	"spec.selector",
-	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.failureThreshold",
+	"spec.commonLabels", "spec.commonAnnotations", "spec.workers", "spec.resync", "spec.queue.maxDepth", "spec.queue.fairness", "spec.failureThreshold",
+	"spec.autoscale.interval", "spec.autoscale.cooldown", "spec.autoscale.do.workers", "spec.autoscale.do.queueDepth", "spec.autoscale.do.resync",
 	"spec.reconciler.default", "spec.reconciler.hooks.runHooksFirst", "spec.apiTypes.location", "spec.apiTypes.object", "spec.apiTypes.objectList", "spec.apiTypes.alias",
 	"spec.providers", "spec.finalizers", "spec.normalize.spec",
 	"spec.values[0].name", "spec.values[0].value", "spec.values[0].cel",
@@ -358,7 +358,7 @@ var actedOn = slices.Concat([]string{
 	"spec.external[0].caBundle.namespace", "spec.external[0].caBundle.key", "spec.external[0].timeout", "spec.external[0].retries",
 	"spec.external[0].expectedStatus", "spec.external[0].cacheFor", "spec.external[0].onError",
 }, testFields("spec.when[0]", "spec.anyOf[0]", "spec.validation.rules[0]", "spec.status.readyWhen[0]"),
-	gateFields("spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]", "spec.external[0]"),
+	gateFields("spec.autoscale.conditions", "spec.mutation.rules[0]", "spec.validation.rules[0]", "spec.status.fields[0]", "spec.external[0]"),
 	codeFields("spec.reconciler.hooks", "spec.reconciler.constructor"), webhookFields("spec.reconciler.hooks.webhook"),
 	declaredFields("spec.onCreate", "spec.onReconcile", "spec.onDelete", "spec.rollback.onRollback"))
 
@@ -425,12 +425,8 @@ func webhookFields(at string) (out []string) {
 	return out
 }
 
-// fieldsOf gives the paths of all fields of a type of the API, down to those that unsupportedFields names. Lists have one element,
-// and groups one kind. What is reported in one gate or group is reported in all.
+// fieldsOf gives the paths of all fields of a type of the API. Lists have one element, and groups one kind.
 func fieldsOf(t reflect.Type, path string) []string {
-	if reportedField(path) {
-		return nil
-	}
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return fieldsOf(t.Elem(), path)
@@ -456,14 +452,4 @@ func fieldsOf(t reflect.Type, path string) []string {
 // apiStruct says whether a type has fields that the API itself defines.
 func apiStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[v1alpha1.OperatorBoxSpec]().PkgPath()
-}
-
-func reportedField(path string) bool {
-	for _, group := range []string{"spec.onCreate.", "spec.onDelete."} {
-		if rest, ok := strings.CutPrefix(path, group); ok {
-			path = "spec.onReconcile." + rest
-		}
-	}
-	_, ok := unsupportedFields[path]
-	return ok
 }

@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // teller is a host that answers at once while it is open, and otherwise one request for each turn that it is given.
@@ -108,3 +110,74 @@ onReconcile:
 		load(0, 0)
 	})
 })
+
+var _ = Describe("A queue in which namespaces take turns", func() {
+	It("serves a resource of another namespace before all that wait of one, and shows for how long they do", func(ctx context.Context) {
+		w := newWorld(ctx)
+		other := w.anotherNamespace(ctx)
+		t := &teller{turns: make(chan struct{}), gate: make(chan struct{})}
+		t.shut()
+		server := httptest.NewServer(t)
+		DeferCleanup(server.Close)
+		w.running(ctx, w.box(ctx, fmt.Sprintf(`
+workers: 1
+resync: 1h
+queue: {fairness: Namespace, maxDepth: 2}
+external:
+- {name: quota, url: "%s/{{ .metadata.namespace }}/{{ .metadata.name }}", timeout: 60s, retries: 0}
+onReconcile:
+  configmaps:
+  - data: {value: "{{ .external.quota.limit }}"}
+`, server.URL)))
+
+		By("having one namespace wait with many, and then another with one")
+		for _, name := range names(20) {
+			w.website(ctx, name, `{}`)
+		}
+		Eventually(t.requests).WithContext(ctx).Should(Equal(1))
+		Eventually(func(g Gomega) {
+			g.Expect(manager.gauge(g, "orkestra_queue_depth", w.id)).To(BeEquivalentTo(20))
+		}).WithContext(ctx).Should(Succeed())
+		w.websiteIn(ctx, other, "late", nil)
+		Eventually(func(g Gomega) {
+			g.Expect(manager.gauge(g, "orkestra_queue_depth", w.id)).To(BeEquivalentTo(21))
+			g.Expect(manager.waiting(g, w.id)).To(And(HaveLen(2), HaveKey(w.namespace), HaveKey(other)))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("letting them go on one by one")
+		go func() {
+			defer GinkgoRecover()
+			for range 4 { // the one that is reconciled, two that were inside, and the other namespace's
+				t.turns <- struct{}{}
+			}
+		}()
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(ctx, types.NamespacedName{Namespace: other, Name: "late"}, &corev1.ConfigMap{})).To(Succeed())
+		}).WithContext(ctx).Should(Succeed())
+		Expect(t.requests()).To(BeNumerically("<=", 5), "all others wait")
+		t.open()
+		for _, name := range names(20) {
+			w.settled(ctx, name)
+		}
+		Eventually(func(g Gomega) { g.Expect(manager.waiting(g, w.id)).To(BeEmpty()) }).WithContext(ctx).Should(Succeed())
+	})
+})
+
+// waiting gives how long resources of each namespace have waited, by the metrics.
+func (p *process) waiting(g Gomega, box string) map[string]float64 {
+	families, err := p.registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if f.GetName() == "orkestra_queue_namespace_wait_seconds" && labels["box"] == box {
+				out[labels["namespace"]] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/engine/autoscale"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/suggest"
@@ -22,7 +23,9 @@ A path leads to a field of a declaration: deployments.probes.readiness. Any othe
 spec (reconciler.hooks.webhook), or one that begins with the kind (operatorbox.status, crdhealth.status.failing). Without a path, all
 keys are listed, and the fields of the spec.
 
-The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.`
+The path providers lists the providers that are compiled in, providers.NAME the kinds of one, and providers.NAME.KIND the fields of a kind.
+
+The path autoscale lists what the conditions of spec.autoscale may read.`
 
 const explainExample = `  # The keys of resource groups
   orkestra explain
@@ -77,6 +80,9 @@ func explain(providers *provider.Registry, path string, recursive bool) (string,
 	names := strings.Split(path, ".")
 	if names[0] == keyProviders {
 		return explainProviders(providers, names[1:], recursive)
+	}
+	if names[0] == keyAutoscale {
+		return explainAutoscale(names[1:])
 	}
 	kind, ok := kinds.Lookup(names[0])
 	if !ok {
@@ -174,4 +180,30 @@ func explainKeys() string {
 
 func writeLine(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...) // a strings.Builder never fails
+}
+
+// keyAutoscale is the part of a box whose conditions read the load of the box.
+const keyAutoscale = "autoscale"
+
+const autoscaleText = "Replaces workers, queueDepth and resync of a running box by those of do, while its conditions hold: docs/how-to/scaling.md."
+
+// explainAutoscale answers for a path below autoscale: what its conditions may read.
+func explainAutoscale(path []string) (string, error) {
+	if len(path) > 0 {
+		return "", fmt.Errorf("%s has no field %q here; kubectl explain operatorbox.spec.%s says what there is", keyAutoscale, strings.Join(path, "."), keyAutoscale)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "KEY:    %s\n\nDESCRIPTION:\n", keyAutoscale)
+	writeText(&b, autoscaleText)
+	b.WriteString("\nFIELDS OF CONDITIONS\n")
+	w := tabwriter.NewWriter(&b, 0, 0, columnGap, ' ', 0)
+	for _, f := range autoscale.Fields() {
+		if f.OfTime {
+			writeLine(w, "time.%s\t%s", f.Name, f.Doc)
+			continue
+		}
+		writeLine(w, "status.%s, metrics.%s\t%s", f.Name, f.Name, f.Doc)
+	}
+	_ = w.Flush() // a strings.Builder never fails
+	return b.String(), nil
 }

@@ -52,6 +52,9 @@ func TestExplain(t *testing.T) {
 		"a key of a group":             {[]string{"spec.onReconcile.deployments.image"}, []string{"KEY:    deployments\n", "FIELD:  image <string>\n"}},
 		"providers":                    {[]string{"providers"}, []string{"FIELD:  operatorbox.spec.providers <map of lists of ProviderResource>\n", "  credentials <ProviderCredentials>\n", "\nPROVIDER\nnone: this orkestra has no providers"}},
 		"a field of theirs":            {[]string{"providers.credentials.webIdentity.roleARN"}, []string{"FIELD:  operatorbox.spec.providers.credentials.webIdentity.roleARN <string>\n"}},
+		"what autoscale reads": {[]string{"autoscale"}, []string{
+			"KEY:    autoscale\n\nDESCRIPTION:\n    Replaces workers", "\nstatus.queueDepth, metrics.queueDepth ", "\ntime.hour ",
+		}},
 		"everything below a key": {[]string{"services", "--recursive"}, []string{
 			"\nFIELDS:\n  type <string>\n  port <integer>\n  targetPort <integer or string>\n  ports <list of ServicePort>\n    name <string>\n", "\n  selector <map of strings>\n",
 		}},

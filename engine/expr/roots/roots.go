@@ -51,6 +51,12 @@ func OfResource(root string) bool {
 type Set struct {
 	schemas map[string]*Schema // a nil schema: what is there is unchecked
 	hidden  map[string]bool    // roots that exist, but not in this place
+	about   string             // what may be read, for those who read something else; empty: what a resource has
+}
+
+// NewSetOf gives the roots of a place that knows no resource. about says of any other name what may be read there.
+func NewSetOf(schemas map[string]*Schema, about string) *Set {
+	return &Set{schemas: schemas, about: about}
 }
 
 // NewSet gives the roots of a resource whose CRD has the schema crd (the root of openAPIV3Schema), or an unknown schema when crd is nil:
@@ -74,7 +80,7 @@ func NewSet(crd *Schema) *Set {
 }
 
 func (s *Set) clone() *Set {
-	return &Set{schemas: maps.Clone(s.schemas), hidden: maps.Clone(s.hidden)}
+	return &Set{schemas: maps.Clone(s.schemas), hidden: maps.Clone(s.hidden), about: s.about}
 }
 
 // WithUnchecked adds roots whose content is unchecked. Of those that are there already, the schema stays. One that was taken away is back.
@@ -177,6 +183,9 @@ func (s *Set) Check(name string) error {
 	}
 	if _, ok := s.schemas[name]; ok {
 		return nil
+	}
+	if s.about != "" {
+		return fmt.Errorf(".%s: %s%s", value.Shorten(name), s.about, suggest.DidYouMean(name, s.Names()))
 	}
 	if why := elsewhere[name]; why != "" {
 		return fmt.Errorf(".%s: %s", name, why)

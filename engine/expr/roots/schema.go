@@ -83,7 +83,7 @@ func Descend(node *Schema, at value.Path, segment string) (*Schema, error) {
 	case node.Type == value.TypeArray:
 		return descendList(node, at, segment)
 	case node.Type == value.TypeObject, node.Type == "" && !node.XIntOrString:
-		return nil, fmt.Errorf("%s: %s%s", at.With(segment), unknownName(at),
+		return nil, fmt.Errorf("%s: %s%s", at.With(segment), unknownName(node, at),
 			suggest.DidYouMean(segment, slices.Collect(maps.Keys(node.Properties))))
 	case node.XIntOrString:
 		return nil, fmt.Errorf("%s: %s is an integer or a string, which has no fields", at.With(segment), at)
@@ -93,12 +93,14 @@ func Descend(node *Schema, at value.Path, segment string) (*Schema, error) {
 }
 
 // unknownName says why a name is not there. at is the path of what should have it.
-func unknownName(at value.Path) string {
+func unknownName(node *Schema, at value.Path) string {
 	here := ""
 	if len(at) == 1 {
 		here = at[0]
 	}
 	switch {
+	case node.ID == ofBox:
+		return "there is no such field of a box"
 	case here == Children:
 		return "this box declares no such child"
 	case here == Cross:
@@ -112,6 +114,14 @@ func unknownName(at value.Path) string {
 	default:
 		return "no such field in the CRD's schema"
 	}
+}
+
+// ofBox is the id of a schema that is not a CRD's, which has none.
+const ofBox = "box"
+
+// OfBox is the schema of fields of a box.
+func OfBox(fields map[string]Schema) *Schema {
+	return &Schema{ID: ofBox, Type: value.TypeObject, Properties: fields}
 }
 
 // Unchecked is the schema of what may be anything.

@@ -123,11 +123,6 @@ func (b *Box) OneOf(given string, valid []string, at *field.Path) {
 	}
 }
 
-// NotYet reports a field that the API has and that this version does not act on. Nothing that a user writes is ignored.
-func (b *Box) NotYet(at *field.Path) {
-	b.Fail(field.Forbidden(at, "not supported yet by this version of Orkestra; remove it"))
-}
-
 // Installed says whether the API server serves a kind: a newer one may have more kinds than this version of Orkestra knows.
 func (b *Box) Installed(gvk schema.GroupVersionKind) bool {
 	if b.Env.Mapper == nil {

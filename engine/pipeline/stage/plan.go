@@ -85,18 +85,6 @@ func NewCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (pick
 	return CRD{}, false
 }
 
-// Runtime holds the limits of a sub-controller, with every default filled in.
-type Runtime struct {
-	// Workers is the number of concurrent reconciles.
-	Workers int
-	// QueueDepth is the number of keys in the queue above which others wait outside; 0: no limit.
-	QueueDepth int
-	// Resync is the time within which each resource is reconciled once more.
-	Resync time.Duration
-	// FailureThreshold is the number of failures in a row that degrade the box.
-	FailureThreshold int32
-}
-
 // Rollback says when the resources of a box go back, and to what (design: recovery.md, "Rollback").
 type Rollback struct {
 	// OnError goes back where a cycle has failed after it changed children, and tries again later. The other fields belong to the

@@ -1,0 +1,83 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// named is of how many namespaces of a box the wait is shown by their names.
+const named = 10
+
+// Wait is how long a resource of a namespace has waited for a worker.
+type Wait struct {
+	// Namespace of the resource.
+	Namespace string
+	// Longest that one of its resources has waited.
+	Longest time.Duration
+}
+
+// waits are how long resources wait, by namespace. They are read when the series are collected. There are no more series than named and one:
+// that of all other namespaces has an empty name.
+type waits struct {
+	longest *prometheus.Desc
+
+	mu  sync.Mutex
+	all map[string]func() (waits []Wait, ok bool) // by box; guarded by mu
+}
+
+func newWaits() *waits {
+	return &waits{
+		longest: prometheus.NewDesc("orkestra_queue_namespace_wait_seconds",
+			"How long the resource has waited that has waited longest, for the ten namespaces that wait longest; without a namespace: of all others",
+			[]string{labelBox, "namespace"}, nil),
+		all: map[string]func() ([]Wait, bool){},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (w *waits) Describe(out chan<- *prometheus.Desc) { out <- w.longest }
+
+// Collect implements prometheus.Collector.
+func (w *waits) Collect(out chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for box, read := range w.all {
+		all, ok := read()
+		if !ok {
+			continue
+		}
+		for i, wait := range all {
+			if i == named {
+				wait.Namespace = ""
+			}
+			out <- prometheus.MustNewConstMetric(w.longest, prometheus.GaugeValue, wait.Longest.Seconds(), box, wait.Namespace)
+			if i == named {
+				break
+			}
+		}
+	}
+}
+
+// DeletePartialMatch implements vector.
+func (w *waits) DeletePartialMatch(labels prometheus.Labels) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.all[labels[labelBox]]; !known {
+		return 0
+	}
+	delete(w.all, labels[labelBox])
+	return 1
+}
+
+// MeasureWaits reads how long resources of a box wait each time that the series are collected, until the box is forgotten: by namespace, the
+// longest first. ok is false while its namespaces take no turns. read must not block.
+func (r *Recorder) MeasureWaits(box string, read func() (waits []Wait, ok bool)) {
+	if r == nil {
+		return
+	}
+	r.byNamespace.mu.Lock()
+	defer r.byNamespace.mu.Unlock()
+	r.byNamespace.all[box] = read
+}

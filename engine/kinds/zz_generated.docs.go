@@ -73,17 +73,28 @@ var apiDocs = map[string]typeDoc{
 		text: "AutoscaleLimits are the limits that autoscale sets.",
 		fields: map[string]fieldDoc{
 			"workers":    {text: "Replaces spec.workers.", standard: "", example: ""},
-			"queueDepth": {text: "Replaces spec.queue.maxDepth.", standard: "", example: ""},
-			"resync":     {text: "Replaces spec.resync.", standard: "", example: ""},
+			"queueDepth": {text: "Replaces spec.queue.maxDepth. 0: no limit.", standard: "", example: ""},
+			"resync":     {text: "Replaces spec.resync, from 1s to 24h.", standard: "", example: ""},
 		},
 	},
 	"AutoscaleSpec": {
 		text: "AutoscaleSpec changes a box's limits while conditions on its own measurements hold.",
 		fields: map[string]fieldDoc{
-			"interval":   {text: "The time between two evaluations.", standard: "", example: ""},
-			"cooldown":   {text: "How long the conditions must be false before the limits go back.", standard: "", example: ""},
-			"conditions": {text: "Read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms, status.errorPercent and status.resources.", standard: "", example: ""},
-			"do":         {text: "Holds the limits while the conditions hold.", standard: "", example: ""},
+			"interval":   {text: "The time between two looks at the conditions, from 1s to 1h. The limits never change twice within it.", standard: "", example: ""},
+			"cooldown":   {text: "How long the conditions must have been false, at every look, before the limits go back: up to 24h. 0s: they go back at the first look at which the conditions are false.", standard: "", example: ""},
+			"conditions": {text: "Read status.queueDepth, status.workers, status.workersBusyPercent, status.reconcileP95Ms, status.errorPercent and status.resources of the box, each also as metrics.NAME, and time.dayOfWeek, time.hour and time.minute in UTC. At least one must be given.", standard: "", example: ""},
+			"do":         {text: "Holds the limits while the conditions hold. Those that are not given stay as they are. At least one must be given.", standard: "", example: ""},
+		},
+	},
+	"AutoscaleStatus": {
+		text: "AutoscaleStatus says which limits of a box autoscale has replaced, and why.",
+		fields: map[string]fieldDoc{
+			"active":     {text: "That limits are replaced.", standard: "", example: ""},
+			"since":      {text: "When they were replaced. Absent where none are.", standard: "", example: ""},
+			"reason":     {text: "What was measured when they were replaced, or why the conditions can't be evaluated; at most 256 characters.", standard: "", example: ""},
+			"workers":    {text: "That the box has in place of spec.workers. Absent: spec.workers holds.", standard: "", example: ""},
+			"queueDepth": {text: "That the box has in place of spec.queue.maxDepth. Absent: spec.queue.maxDepth holds.", standard: "", example: ""},
+			"resync":     {text: "That the box has in place of spec.resync. Absent: spec.resync holds.", standard: "", example: ""},
 		},
 	},
 	"CRDHealth": {
@@ -124,6 +135,7 @@ var apiDocs = map[string]typeDoc{
 			"lastKnownGood":       {text: "The newest plan that has been healthy.", standard: "", example: ""},
 			"rollback":            {text: "Whether resources are rolled back.", standard: "", example: ""},
 			"dependencies":        {text: "Which dependencies are met.", standard: "", example: ""},
+			"autoscale":           {text: "Which limits of the box are replaced now, and why. Absent: those of its spec hold.", standard: "", example: ""},
 			"conditions":          {text: "Ready, Reconciling, Stalled, Started, Healthy.", standard: "", example: ""},
 		},
 	},
@@ -670,6 +682,7 @@ var apiDocs = map[string]typeDoc{
 		text: "QueueSpec limits a box's queue.",
 		fields: map[string]fieldDoc{
 			"maxDepth": {text: "The number of resources in the queue above which new ones wait outside, in the same order. None is lost. 0: no limit. Resources that are being deleted, and failing ones whose spec was changed, enter nevertheless.", standard: "", example: ""},
+			"fairness": {text: "Who is next. Namespace: namespaces take turns, so that one with many resources that wait holds up no other. None, the default: who came first.", standard: "", example: ""},
 		},
 	},
 	"ReconcilerSpec": {
@@ -782,7 +795,7 @@ var apiDocs = map[string]typeDoc{
 			"failureThreshold": {text: "The number of failed reconciles in a row, over the whole box, that makes it Degraded.", standard: "", example: ""},
 			"queue":            {text: "Limits the queue.", standard: "", example: ""},
 			"dependsOn":        {text: "Lists boxes that must have started, or be healthy, before new resources are reconciled.", standard: "", example: ""},
-			"autoscale":        {text: "Changes workers, queue depth and resync while its conditions hold. Not supported yet: this version refuses it.", standard: "", example: ""},
+			"autoscale":        {text: "Changes workers, queue depth and resync while its conditions hold.", standard: "", example: ""},
 		},
 	},
 	"SecretFields": {

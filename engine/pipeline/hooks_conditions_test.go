@@ -146,7 +146,7 @@ func TestConditionsOfAHookThatIsNotAsked(t *testing.T) {
 func TestAForgedNoteOfConditionsTakesNoneOfOrkestra(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p, plan := newPorts(), planOf(t, `workers: 1`)
-	stored := website(t, `{image: v1}`)
+	stored := shownOn(g, p, plan, website(t, `{image: v1}`))
 	stored.SetAnnotations(map[string]string{v1alpha1.AnnotationHookConditions: "Ready,Stalled,RolledBack,,a b"})
 	stored = shownOn(g, p, plan, stored)
 	g.Expect(fmt.Sprint(stored.Object["status"])).To(gomega.And(gomega.ContainSubstring("type:Ready"), gomega.ContainSubstring("type:Stalled")))

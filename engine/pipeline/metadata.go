@@ -18,10 +18,6 @@ type metadata struct {
 	code      *hooks.Code
 }
 
-func compileMetadata(c *compiler) Stage {
-	return metadata{activates: !c.completesOnce(), code: c.code}
-}
-
 // completesOnce says whether the first cycles of a resource are others than those that follow: they make what onCreate declares, run
 // the hook's OnCreate, or wait as a whole for what cross requires.
 func (c *compiler) completesOnce() bool {

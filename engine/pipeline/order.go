@@ -28,7 +28,7 @@ func order() []stageEntry {
 		{stage.StepDeletion, !restores, func(c *compiler) Stage {
 			return onGroups(deletion.Compile(c.Box, c.declared, c.code, takeBack(c.plan.providers)))
 		}},
-		{stage.StepMetadata, !restores, compileMetadata},
+		{stage.StepMetadata, !restores, func(c *compiler) Stage { return metadata{activates: !c.completesOnce(), code: c.code} }},
 		{stage.StepDependencies, !restores, compileDependencies},
 		{stage.StepNormalize, restores, compileNormalize},
 		{stage.StepMutation, restores, compileMutation},

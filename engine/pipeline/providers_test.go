@@ -341,28 +341,31 @@ var lost = stage.Event{Warning: true, Reason: v1alpha1.ReasonProviderLost,
 
 // What is lost is told whichever process finds it, and what was never made is not called lost.
 func TestWhatIsLostIsTold(t *testing.T) {
+	made := []stage.Event{{Reason: v1alpha1.ReasonProviderMade, Message: "assets: cloud/bucket (name shop-assets, region here) is made"}}
 	for name, tc := range map[string]struct {
-		dies bool // the first process, before the bucket is made
+		ends error // of the first call that was to make the bucket; nil: it was made
 		want []stage.Event
 	}{
-		"by another process":      {false, []stage.Event{lost}},
-		"unless nothing was made": {true, []stage.Event{{Reason: v1alpha1.ReasonProviderMade, Message: "assets: cloud/bucket (name shop-assets, region here) is made"}}},
+		"by another process":        {nil, []stage.Event{lost}},
+		"unless the process died":   {errKilled, made},
+		"unless the service failed": {&provider.Error{Class: provider.Transient, Operation: "CreateBucket", Message: "m"}, made},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			x := newTenant(t, `{replicas: 3}`)
 			plan := x.plan(t, oneBucket)
 			x.before = func(operation, _ string) error {
-				if tc.dies && operation == "ensure" {
-					return errKilled
+				if operation == "ensure" {
+					return tc.ends
 				}
 				return nil
 			}
 			_, err := x.cycle(plan)
-			g.Expect(err != nil).To(gomega.Equal(tc.dies), "%v", err)
+			g.Expect(err != nil).To(gomega.Equal(tc.ends != nil), "%v", err)
 			g.Expect(x.stored.GetAnnotations()).To(gomega.HaveKey(v1alpha1.AnnotationProviders))
 			x.before = func(string, string) error { return nil }
 			x.restart()
+			x.clock.Step(time.Hour)
 			delete(x.buckets, "shop-assets")
 			r, err := x.cycle(plan)
 			g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -177,7 +177,7 @@ var _ = Describe("Webhooks", func() {
 			GinkgoHelper()
 			Eventually(func(g Gomega) {
 				obj := w.get(ctx, g, "shop")
-				for _, kind := range []string{"HasA", "HasB", "Approved"} {
+				for _, kind := range []string{"HasA", "HasB", "HasC", "Approved"} {
 					g.Expect(condition(obj, kind).Type != "").To(Equal(slices.Contains(wanted, kind)), kind)
 				}
 				g.Expect(condition(obj, v1alpha1.ConditionReady)).To(HaveField("Status", metav1.ConditionTrue))
@@ -200,11 +200,11 @@ var _ = Describe("Webhooks", func() {
 
 		By("a restart, while the resource changes")
 		manager.stop()
-		w.website(ctx, "shop", `{}`)
+		w.website(ctx, "shop", `{settings: {c: three}}`)
 		manager = startManager(cluster.Config())
-		shows("Approved")
+		shows("HasC", "Approved")
 		Eventually(func(g Gomega) {
-			g.Expect(w.get(ctx, g, "shop").GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationHookConditions))
+			g.Expect(w.get(ctx, g, "shop").GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationHookConditions, "HasC"))
 		}).WithContext(ctx).Should(Succeed())
 		nothingSent(ctx, w, shop.GetName())
 	})

@@ -82,20 +82,13 @@ func (k Code) prepare(ctx context.Context, one Coded) (Instance, *pending, error
 	d.Quoted = !one.Secret && !d.IsSecret()
 	in := Instance{Declaration: &d, ID: k.ID + declare.KeyMark + one.ID, GVK: gvk, whole: whole.Coded(one.Object), at: one.At}
 	if !slices.Contains(k.Kinds, gvk) {
-		return in, nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("it is a %s, and spec.reconciler.hooks.resources has %s; list it there", kinds.Listed(gvk), k.listed()))
+		return in, nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, fmt.Errorf("it is a %s, and spec.reconciler.hooks.resources has %s; list it there", kinds.Listed(gvk), cmp.Or(k.Kinds.Listed(), "none")))
 	}
 	w, err := k.Cycle.prepare(ctx, in, "")
 	if in.isShutOut(ctx, k.Cycle, err) {
 		return in, nil, nil
 	}
 	return in, w, err
-}
-
-func (k Code) listed() string {
-	if len(k.Kinds) == 0 {
-		return "none"
-	}
-	return k.Kinds.Listed()
 }
 
 // Children gives the children by the names under which code knows them: what it has said itself by the ids that it gave, and what the box

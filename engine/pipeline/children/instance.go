@@ -2,7 +2,6 @@ package children
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,14 +61,6 @@ func (in Instance) Place() string {
 	default:
 		return in.Declaration.ID + declare.KeyMark + in.item.Key
 	}
-}
-
-// placed names where code says the object in an error about it.
-func (in Instance) placed(err error) error {
-	if in.at == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", in.at, err)
 }
 
 // Data is what the templates of the instance read.

@@ -16,7 +16,6 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
-	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -68,7 +67,7 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	}
 	obj, err := in.Kind.Build(object)
 	if err != nil {
-		return nil, in.unfit(err)
+		return nil, in.whole.Unfit(in.Declaration, err)
 	}
 	if err := check.RenderedMarks(obj); err != nil {
 		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, err)
@@ -92,20 +91,6 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 		return nil, stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(why)) // which could not be told when the box was compiled
 	}
 	return obj, nil
-}
-
-// unfit gives what is wrong with an object that can't be built. Where code says the object, it is named as code does.
-func (in Instance) unfit(err error) error {
-	misfit, ok := errors.AsType[*shape.FieldError](err)
-	if !in.whole.IsCoded() || !ok {
-		return stage.NewPermanent(v1alpha1.ReasonTemplateError, in.Unfit(err))
-	}
-	placed := *misfit
-	placed.Path = whole.PathOfCoded + strings.TrimPrefix(misfit.Path, whole.PathOfManifest)
-	if in.Quoted {
-		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(placed.WithValue()))
-	}
-	return stage.NewPermanent(v1alpha1.ReasonInvalidChild, &placed)
 }
 
 // texts evaluates texts of which later ones win.
@@ -260,11 +245,7 @@ func (in Instance) ObjectNamespace(ctx context.Context, c *Cycle, data expr.Data
 // MayReachNamespace asks whether the object may go into a namespace.
 func (in Instance) MayReachNamespace(ctx context.Context, c *Cycle, namespace string) error {
 	if in.Namespace == nil {
-		way := stage.Way{What: "namespace", Namespace: namespace, Show: true} // the resource's own, or none
-		if in.whole.IsCoded() {
-			way.What, way.Code = whole.PathOfCoded+".metadata.namespace", v1alpha1.ReasonInvalidChild
-		}
-		return c.MayReach(ctx, way)
+		return c.MayReach(ctx, in.whole.Way(namespace))
 	}
 	_, literal := in.Namespace.Literal()
 	return c.MayReach(ctx, stage.Way{What: "namespace", Namespace: namespace, Literal: literal, Show: in.MayShow(in.Namespace.Paths())})

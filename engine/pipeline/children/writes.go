@@ -142,7 +142,10 @@ func (c *Cycle) record(writes []*pending) error {
 			w.err = stage.WithoutValues(w.err, w.in.Called(w.child.Object))
 		}
 		if w.err != nil {
-			errs = append(errs, w.in.placed(w.cannotGrow(w.err)))
+			if w.err = w.cannotGrow(w.err); w.in.at != "" {
+				w.err = fmt.Errorf("%s: %w", w.in.at, w.err)
+			}
+			errs = append(errs, w.err)
 			continue
 		}
 		c.Wrote(w.outcome.Object, w.outcome.Action)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/engine/kinds/shape"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
@@ -57,6 +59,28 @@ func (o *Object) Namespace() string {
 
 // IsCoded says whether code says the object.
 func (o *Object) IsCoded() bool { return o != nil && o.coded }
+
+// Way leads into the namespace of an object of which the box says none: it is the resource's own, or one that code says.
+func (o *Object) Way(namespace string) stage.Way {
+	if o.IsCoded() {
+		return stage.Way{What: PathOfCoded + ".metadata.namespace", Namespace: namespace, Show: true, Code: v1alpha1.ReasonInvalidChild}
+	}
+	return stage.Way{What: "namespace", Namespace: namespace, Show: true}
+}
+
+// Unfit gives what is wrong with an object that can't be built; nil: the declaration says it. Where code says the object, it is named as code does.
+func (o *Object) Unfit(d *declare.Declaration, err error) error {
+	misfit, ok := errors.AsType[*shape.FieldError](err)
+	if !o.IsCoded() || !ok {
+		return stage.NewPermanent(v1alpha1.ReasonTemplateError, d.Unfit(err))
+	}
+	placed := *misfit
+	placed.Path = PathOfCoded + strings.TrimPrefix(misfit.Path, PathOfManifest)
+	if d.Quoted {
+		return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(placed.WithValue()))
+	}
+	return stage.NewPermanent(v1alpha1.ReasonInvalidChild, &placed)
+}
 
 // at is where the object stands, as messages name it.
 func (o *Object) at() string {

@@ -6,11 +6,16 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/autoscale"
+	"github.com/orkspace/orkestra/engine/watch"
 )
 
 func TestARunningBoxIsTuned(t *testing.T) {
@@ -88,4 +93,27 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 	again.Revision, again.Runtime.Fair = "again", true
 	b.swap(&again, Options{})
 	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+}
+
+// A shorter resync has every resource reconciled: they wait for the time of the longer one. A longer one leaves that to the times that were set.
+func TestOnlyAShorterResyncQueuesAllResources(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b, resource := calling(t, e, "https://quota.example.com")
+	of := b.plan.Load().CRD.Resource
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{of: "WebsiteList"}, resource)
+	b.resources = watch.NewResources(watch.Config{Client: client}, of, nil, watch.Selection{}, watch.ResourceEvents{
+		Add: func(*unstructured.Unstructured, bool) {}, Update: func(_, _ *unstructured.Unstructured) {}, Delete: func(*unstructured.Unstructured) {},
+	})
+	b.resources.Start(t.Context())
+	t.Cleanup(b.resources.Stop)
+	g.Expect(b.resources.WaitForSync(patience(t))).To(Succeed())
+	b.queue.Open()
+	for _, tc := range []struct {
+		resync time.Duration
+		queued int
+	}{{time.Hour, 0}, {time.Minute, 1}} {
+		tuning{b}.SetLimits(autoscale.Limits{Workers: 3, Resync: tc.resync})
+		g.Expect(b.queue.Len()).To(Equal(tc.queued), tc.resync.String())
+	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 	b := serving(t, e, v1alpha1.OperatorBoxSpec{RuntimeSpec: v1alpha1.RuntimeSpec{Queue: v1alpha1.QueueSpec{Fairness: v1alpha1.FairnessNamespace}}})
 	b.queue.Open()
 	fill := func() string {
-		var order string
+		var order []string
 		for _, key := range []types.NamespacedName{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "b", Name: "1"}} {
 			b.queue.Enqueue(0, key)
 		}
@@ -79,20 +80,20 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 		g.Expect(waits).To(HaveLen(map[bool]int{true: 2}[fair]))
 		for range 3 {
 			key, _ := b.queue.Get()
-			order += key.String() + " "
+			order = append(order, key.String())
 			b.queue.Done(key)
 		}
-		return order
+		return strings.Join(order, " ")
 	}
-	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2"))
 	next := *b.plan.Load()
 	next.Revision, next.Runtime.Fair = "next", false
 	b.swap(&next, Options{})
-	g.Expect(fill()).To(Equal("a/1 a/2 b/1 "))
+	g.Expect(fill()).To(Equal("a/1 a/2 b/1"))
 	again := next
 	again.Revision, again.Runtime.Fair = "again", true
 	b.swap(&again, Options{})
-	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2"))
 }
 
 // A shorter resync has every resource reconciled: they wait for the time of the longer one. A longer one leaves that to the times that were set.

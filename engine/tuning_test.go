@@ -2,15 +2,21 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/autoscale"
+	"github.com/orkspace/orkestra/engine/watch"
 )
 
 func TestARunningBoxIsTuned(t *testing.T) {
@@ -66,7 +72,7 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 	b := serving(t, e, v1alpha1.OperatorBoxSpec{RuntimeSpec: v1alpha1.RuntimeSpec{Queue: v1alpha1.QueueSpec{Fairness: v1alpha1.FairnessNamespace}}})
 	b.queue.Open()
 	fill := func() string {
-		var order string
+		var order []string
 		for _, key := range []types.NamespacedName{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "b", Name: "1"}} {
 			b.queue.Enqueue(0, key)
 		}
@@ -74,18 +80,41 @@ func TestABoxSaysWhoIsNextInItsQueue(t *testing.T) {
 		g.Expect(waits).To(HaveLen(map[bool]int{true: 2}[fair]))
 		for range 3 {
 			key, _ := b.queue.Get()
-			order += key.String() + " "
+			order = append(order, key.String())
 			b.queue.Done(key)
 		}
-		return order
+		return strings.Join(order, " ")
 	}
-	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2"))
 	next := *b.plan.Load()
 	next.Revision, next.Runtime.Fair = "next", false
 	b.swap(&next, Options{})
-	g.Expect(fill()).To(Equal("a/1 a/2 b/1 "))
+	g.Expect(fill()).To(Equal("a/1 a/2 b/1"))
 	again := next
 	again.Revision, again.Runtime.Fair = "again", true
 	b.swap(&again, Options{})
-	g.Expect(fill()).To(Equal("a/1 b/1 a/2 "))
+	g.Expect(fill()).To(Equal("a/1 b/1 a/2"))
+}
+
+// A shorter resync has every resource reconciled: they wait for the time of the longer one. A longer one leaves that to the times that were set.
+func TestOnlyAShorterResyncQueuesAllResources(t *testing.T) {
+	g := NewWithT(t)
+	e := idle(t, nil)
+	b, resource := calling(t, e, "https://quota.example.com")
+	of := b.plan.Load().CRD.Resource
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{of: "WebsiteList"}, resource)
+	b.resources = watch.NewResources(watch.Config{Client: client}, of, nil, watch.Selection{}, watch.ResourceEvents{
+		Add: func(*unstructured.Unstructured, bool) {}, Update: func(_, _ *unstructured.Unstructured) {}, Delete: func(*unstructured.Unstructured) {},
+	})
+	b.resources.Start(t.Context())
+	t.Cleanup(b.resources.Stop)
+	g.Expect(b.resources.WaitForSync(patience(t))).To(Succeed())
+	b.queue.Open()
+	for _, tc := range []struct {
+		resync time.Duration
+		queued int
+	}{{time.Hour, 0}, {time.Minute, 1}} {
+		tuning{b}.SetLimits(autoscale.Limits{Workers: 3, Resync: tc.resync})
+		g.Expect(b.queue.Len()).To(Equal(tc.queued), tc.resync.String())
+	}
 }

@@ -1,6 +1,7 @@
 package autoscale
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -105,15 +106,15 @@ func TestWhatIsNoMistake(t *testing.T) {
 
 // everyField is a spec that reads each field in each spelling.
 func everyField() string {
-	out := `{conditions: {anyOf: [`
+	var fields []string
 	for _, f := range Fields() {
 		if f.OfTime {
-			out += `{field: time.` + f.Name + `, exists: true}, `
+			fields = append(fields, "time."+f.Name)
 		} else {
-			out += `{field: status.` + f.Name + `, exists: true}, {field: metrics.` + f.Name + `, exists: true}, `
+			fields = append(fields, "status."+f.Name, "metrics."+f.Name)
 		}
 	}
-	return out + `]}, do: {workers: 5}}`
+	return `{conditions: {anyOf: [{field: ` + strings.Join(fields, `, exists: true}, {field: `) + `, exists: true}]}, do: {workers: 5}}`
 }
 
 func TestDefaults(t *testing.T) {

@@ -162,11 +162,11 @@ func spanOf(form when.Form) span {
 	}
 	switch operator {
 	case v1alpha1.OperatorBetween:
-		bounds, _ := form.Value.([]any)
-		if len(bounds) != 2 { //nolint:mnd // min and max
+		bounds, ok := form.Value.([]any)
+		if !ok || len(bounds) == 0 {
 			return everything
 		}
-		low, high := number(bounds[0]), number(bounds[1])
+		low, high := number(bounds[0]), number(bounds[len(bounds)-1])
 		return span{math.Ceil(low.low), math.Floor(high.high)}
 	case v1alpha1.OperatorIn:
 		all, _ := form.Value.([]any)

@@ -74,6 +74,7 @@ func (b *fakeBox) told() []string {
 
 // bubble runs a runner of a box that works, on fake time.
 func bubble(t *testing.T, test func(g Gomega, r *Runner, b *fakeBox)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &fakeBox{}
 		r := NewRunner(b, clock.RealClock{})

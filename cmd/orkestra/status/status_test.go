@@ -261,6 +261,35 @@ func TestStatusOfAConstructor(t *testing.T) {
 	}
 }
 
+// TestStatusOfAnObjectOfOthers goes by what the box declares for it: the object's own status is not the box's, and has no condition Ready.
+func TestStatusOfAnObjectOfOthers(t *testing.T) {
+	for want, there := range map[string]bool{
+		"Deployment default/flowers is not ready: Missing: page": false,
+		"Deployment default/flowers is ready\n":                  true,
+	} {
+		t.Run(want, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			w.object("OperatorBox", "shops").Object["spec"] = map[string]any{
+				"crd":         map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"},
+				"selector":    map[string]any{"matchLabels": map[string]any{"expose": "yes"}},
+				"onReconcile": map[string]any{"configmaps": []any{map[string]any{"id": "page", "data": map[string]any{"a": "b"}}}},
+			}
+			w.set("OperatorBox", "shops", map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}, "status", "crd")
+			w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "yes"})
+			w.remove("ConfigMap")
+			if there {
+				w.add("ConfigMap", "flowers")
+				child := w.object("ConfigMap", "flowers")
+				child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "web", v1alpha1.LabelBox: "shops"})
+				child.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "page"})
+			}
+			stdout, stderr, code := w.status(t, "deployment/flowers")
+			g.Expect(stdout).To(HavePrefix(want), stderr)
+			g.Expect(code == 0).To(Equal(there))
+		})
+	}
+}
+
 func TestStatusSaysWhyThereIsNothingToSay(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -188,6 +188,9 @@ func (f *flags) setup(mgr ctrl.Manager) error {
 	if err := enginemetrics.RegisterProcess(metrics.Registry, enginemetrics.Build{Version: build.Version, Commit: build.Commit}, mgr.Elected()); err != nil {
 		return err
 	}
+	if err := f.ServePprof(mgr); err != nil {
+		return err
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding /healthz: %w", err)
 	}
@@ -219,8 +222,8 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 	lease, renew, retry := LeaseDuration, renewDeadline, retryPeriod
 	return ctrl.Options{
 		Scheme: cluster.Scheme(), Logger: logger, Metrics: f.Metrics(), NewClient: controllers.NewClient, NewCache: controllers.NewCache,
-		HealthProbeBindAddress: f.ProbeAddress, PprofBindAddress: f.PprofAddress,
-		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
+		HealthProbeBindAddress: f.ProbeAddress,
+		LeaderElection:         f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		// Boxes have shutdownTimeout for what is under way. After that it is canceled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),

@@ -36,7 +36,7 @@ E2E_FLAGS ?=
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
-	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json
+	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -83,7 +83,7 @@ run: $(BIN)/orkestra cluster-up ## Run the manager in the foreground against the
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, the values of Kubernetes' types, and the schemas of webhooks.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, and the reference of metrics.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -92,6 +92,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/pro
 	$(BIN)/chartgen -config config -chart charts/orkestra
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
 	$(BIN)/protogen -types engine/hook/protocol -out docs/reference
+	$(GO) run ./test/metricsdoc -out docs/reference/metrics.md
 	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
 
 .PHONY: verify

@@ -15,7 +15,9 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
+	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
 )
@@ -96,7 +98,15 @@ func (c reporting) measure() {
 		return
 	}
 	for _, w := range c.record.Run.Writes {
-		c.Metrics.ChildWritten(c.Box, string(w.Action))
+		action := string(w.Action)
+		if w.Patch {
+			action = metrics.ActionPatched
+		}
+		c.Metrics.ChildWritten(c.Box, action)
+	}
+	c.Metrics.Contended(c.Box, c.st.writes.Begun())
+	if over := stage.BudgetOf(c.record.Err); over != "" {
+		c.Metrics.BudgetExceeded(c.Box, over)
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *cycle) execute(ctx context.Context) bool {
 		c.st.own.version = v
 	}
 	c.conclude(ctx, err)
-	c.record.Run.Ended(stage.StepStatus)
+	c.record.Run.Ports.Ended(stage.StepStatus)
 	c.waiters.note(c.record.Key, c.record.Class == pipeline.Permission || reading.Refused())
 	c.record.Requests = sent.Load()
 	return true
@@ -109,7 +109,7 @@ func (c *cycle) runPlan(ctx context.Context) error {
 			return err
 		}
 	}
-	run.Ended(stage.StepGather)
+	run.Ports.Ended(stage.StepGather)
 	return c.within(ctx, func(ctx context.Context) error {
 		if c.record.Back != nil {
 			return c.runRollback(ctx)

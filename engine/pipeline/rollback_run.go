@@ -40,7 +40,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
 	for _, s := range p.restoring {
 		next, err := s.Run(ctx, r)
-		r.Ended(s.Name())
+		r.Ports.Ended(s.Name())
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}
@@ -77,7 +77,7 @@ func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) e
 		return nil
 	}
 	_, err := p.onRollback.Run(ctx, r)
-	r.Ended(stage.StepOnRollback)
+	r.Ports.Ended(stage.StepOnRollback)
 	if err != nil {
 		return stage.Classify(stage.StepOnRollback, err)
 	}

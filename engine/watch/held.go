@@ -37,12 +37,10 @@ func (h *held) change(old, obj *unstructured.Unstructured) {
 	}
 }
 
+// more is what they take beside others that are counted elsewhere, such as whole objects beside their heads.
+func (h *held) more() (quiet time.Duration, objects, bytes int64) { return 0, 0, h.bytes.Load() }
+
 // state is how long the watch has told nothing, and how much its cache holds.
 func (i *informer) state() (quiet time.Duration, objects, bytes int64) {
 	return i.watchdog.age(), i.held.objects.Load(), i.held.bytes.Load()
-}
-
-// state is how much whole objects take beside the heads, which the informers count.
-func (w *wholes) state() (quiet time.Duration, objects, bytes int64) {
-	return 0, 0, w.held.bytes.Load()
 }

@@ -203,7 +203,7 @@ func (w *wholes) start(ctx context.Context, group *sync.WaitGroup, begun []<-cha
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: w.config.Clock})
-	forget := w.config.Gauges.Watch(w.resource.GroupResource().String(), w.state)
+	forget := w.config.Gauges.Watch(w.resource.GroupResource().String(), w.held.more)
 	context.AfterFunc(ctx, func() {
 		forget()
 		w.queue.ShutDown()

@@ -160,13 +160,6 @@ func (c *Cycle) CountWrites() {
 	}
 }
 
-// Ended says that a step of the cycle has ended, with an error or without.
-func (c *Cycle) Ended(step string) {
-	if c.Ports.Laps != nil {
-		c.Ports.Laps.Lap(step)
-	}
-}
-
 // NextRead is when what changes outside is read again without being asked: once per resync. It is a little early, and
 // resources that were made together do not read together.
 func (c *Cycle) NextRead() time.Time {

@@ -167,3 +167,10 @@ type Ports struct {
 	// Laps measures the stages; nil: nobody does.
 	Laps Laps
 }
+
+// Ended says that a step of the cycle has ended, with an error or without.
+func (p *Ports) Ended(step string) {
+	if p.Laps != nil {
+		p.Laps.Lap(step)
+	}
+}

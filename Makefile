@@ -105,7 +105,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/cluster test/gitops test/providers test/tools config/samples/*/manager; do \
+	@for dir in . test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 
@@ -115,6 +115,7 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
 	cd test/providers && ../../$(BIN)/golangci-lint run ./...
+	cd test/rules && ../../$(BIN)/golangci-lint run ./...
 	cd test/tools && $(GO) run ./house -root ../..
 
 .PHONY: house
@@ -155,6 +156,10 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
+
+.PHONY: test-third-party
+test-third-party: ## Run what needs large programs of others: the alerts in Prometheus' own engine.
+	cd test/rules && $(GO) test -count=1 $(TEST_FLAGS) ./...
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.

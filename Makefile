@@ -36,7 +36,7 @@ E2E_FLAGS ?=
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
-	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json
+	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -85,7 +85,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, the values of Kubernetes' types, and the schemas of webhooks.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, and the reference of metrics.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -94,6 +94,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/pro
 	$(BIN)/chartgen -config config -chart charts/orkestra
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
 	$(BIN)/protogen -types engine/hook/protocol -out docs/reference
+	$(GO) run ./test/metricsdoc -out docs/reference/metrics.md
 	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
 
 .PHONY: verify
@@ -106,7 +107,7 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 		diff -ruN $(REPORTS)/generated/$$path $$path || { echo "make generate changed $$path: commit it."; exit 1; }; done
 	@unformatted=$$(gofmt -l api cmd config controllers engine test); \
 		[ -z "$$unformatted" ] || { echo "Not formatted:"; echo "$$unformatted"; exit 1; }
-	@for dir in . test/cluster test/gitops test/providers test/tools config/samples/*/manager; do \
+	@for dir in . test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
 
@@ -116,6 +117,7 @@ lint: $(BIN)/golangci-lint ## Run the linters.
 	cd test/tools && ../../$(BIN)/golangci-lint run ./...
 	cd test/gitops && ../../$(BIN)/golangci-lint run ./...
 	cd test/providers && ../../$(BIN)/golangci-lint run ./...
+	cd test/rules && ../../$(BIN)/golangci-lint run ./...
 	cd test/tools && $(GO) run ./house -root ../..
 
 .PHONY: house
@@ -156,6 +158,10 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'tests of the tools: cd test/tools && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...' \
 		-test 'other tools on recorded objects: cd test/gitops && $(GO) test -json -count=1 $(TEST_FLAGS) ./...' \
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
+
+.PHONY: test-third-party
+test-third-party: ## Run what needs large programs of others: the alerts in Prometheus' own engine.
+	cd test/rules && $(GO) test -count=1 $(TEST_FLAGS) ./...
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.

@@ -67,6 +67,13 @@ func (f *Fence) holds() bool {
 	return f.open && now.wall.Sub(f.renewed.wall) < f.lasts && now.running-f.renewed.running < f.lasts
 }
 
+// Renewed gives when the last renewal that succeeded was sent; zero: none has.
+func (f *Fence) Renewed() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.renewed.wall
+}
+
 // renew notes that a renewal that was sent at a time has succeeded.
 func (f *Fence) renew(sent moment) {
 	f.mu.Lock()

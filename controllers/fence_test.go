@@ -109,6 +109,22 @@ func (s *site) leads() {
 	s.g.Expect(s.writes()).To(BeTrue())
 }
 
+// TestFenceKnowsTheHeartbeat: when the last renewal that succeeded was sent.
+func TestFenceKnowsTheHeartbeat(t *testing.T) {
+	s := newSite(t)
+	s.g.Expect(s.fence.Renewed()).To(BeZero())
+	s.leads()
+	first := s.clock.wall
+	s.g.Expect(s.fence.Renewed()).To(BeTemporally("==", first))
+	s.clock.pass(2 * time.Second)
+	s.lock.before = func() error { return errors.New("cut off") }
+	s.g.Expect(s.guard.Update(t.Context(), held("me"))).NotTo(Succeed())
+	s.g.Expect(s.fence.Renewed()).To(BeTemporally("==", first))
+	s.lock.before = nil
+	s.g.Expect(s.guard.Update(t.Context(), held("me"))).To(Succeed())
+	s.g.Expect(s.fence.Renewed()).To(BeTemporally("==", first.Add(2*time.Second)))
+}
+
 func TestFenceLetsReadsAndReviewsPass(t *testing.T) {
 	s := newSite(t)
 	for path, method := range map[string]string{

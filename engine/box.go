@@ -102,6 +102,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.rights = e.config.Rights.Of(plan.Account, plan.Box)
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Rights: b.rights, Mapper: discovery.MapperOf(plan.CRD, e.config.Mapper), Timeout: RequestTimeout})
 	b.queue = worker.NewQueue(b.passes)
+	b.queue.Tell(func(wait time.Duration) { e.config.Metrics.Waited(b.name, wait) })
 	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
 	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)

@@ -12,6 +12,7 @@ import (
 	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/discovery"
 	"github.com/orkspace/orkestra/engine/identity"
+	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/worker"
@@ -36,11 +37,16 @@ type connections struct {
 	inFlight chan struct{} // one per request that may be under way, over all boxes
 }
 
+// counting counts the requests that go through a transport; no box's are those that several share.
+func counting(next http.RoundTripper, recorder *metrics.Recorder, box string) http.RoundTripper {
+	return worker.NewCounting(next, func(verb string, code int) { recorder.Requested(box, verb, code) })
+}
+
 // clients makes those of the box that runs a plan. sending has the limits of its requests.
 func (s connections) clients(engine Config, plan *pipeline.Plan, sending *rest.Config) (c clients, err error) {
 	mapper, places := discovery.MapperOf(plan.CRD, engine.Mapper), worker.NewPlaces(s.inFlight)
 	as := func(account identity.Account) *http.Client {
-		return &http.Client{Transport: worker.NewTransport(identity.NewTransport(account, plan.Box, s.http), places, RequestTimeout)}
+		return &http.Client{Transport: worker.NewTransport(counting(identity.NewTransport(account, plan.Box, s.http), engine.Metrics, plan.Box), places, RequestTimeout)}
 	}
 	c.stop = func() { /* the manager's recorder outlives the box */ }
 	if c.manager, err = apply.NewClient(sending, as(identity.Account{}), mapper); err != nil {

@@ -129,7 +129,7 @@ func withDefaults(c Config) Config {
 // watch is what all informers of an engine share.
 func (c *Config) watch(client discovery.Client, panicked func(p any, stack []byte)) watch.Config {
 	return watch.Config{
-		Client: client, Metadata: client.Metadata, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Ages: c.Metrics, Panicked: panicked,
+		Client: client, Metadata: client.Metadata, Mapper: c.Mapper, Log: c.Log.WithName("watch"), Clock: c.Clock, Quiet: c.QuietWatch, Gauges: c.Metrics, Panicked: panicked,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -83,6 +84,7 @@ func New(config Config) (*Engine, error) {
 	// No client-side rate: lists and watches are few and long, and a list that waits behind writes would delay the start of a box.
 	// What writes has limits of its own, see newBox.
 	watching.QPS = -1
+	watching.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting(next, config.Metrics, "") })
 	dyn, err := discovery.NewClient(watching)
 	if err != nil {
 		return nil, err
@@ -102,6 +104,7 @@ func New(config Config) (*Engine, error) {
 		turns:       lifecycle.NewTurns(leadership),
 		boxes:       map[string]*box{},
 	}
+	config.Metrics.MeasurePlaces(func() int { return len(e.slots) })
 	e.mapper = discovery.NewMapper(config.Mapper, config.Clock, config.Discover, e.kindsChanged)
 	e.config.Mapper = e.mapper
 	e.calls = cycle.NewCalls(config.Egress, config.Clock, config.Metrics)

@@ -75,7 +75,7 @@ func (b *box) sweep() {
 
 // load is what the gauges of the box show.
 func (b *box) load() metrics.Load {
-	return metrics.Load{Queued: b.queue.Len(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
+	return metrics.Load{Queued: b.queue.Len(), Oldest: b.queue.Oldest(), Workers: b.pool.Workers(), Busy: b.pool.Busy(), Overdue: b.overdue.Count()}
 }
 
 // waits are how long the resources of each namespace have waited, the longest first; ok is false where namespaces take no turns.

@@ -38,6 +38,7 @@ func (a *throttled) Apply(ctx context.Context, owner apply.Owner, child apply.Ch
 		before := c.throttled() // holds may start the throttling, which is logged once
 		if live, may := a.mayHold(c, child.Object); may && c.holds(live, a.now) {
 			if !before {
+				a.guard.began()
 				log.FromContext(ctx).Info("Child is corrected less often: somebody else keeps changing it", "message", c.message(name, a.namespace))
 			}
 			return apply.Outcome{Action: apply.None, Object: child.Object, Contention: c.message(name, a.namespace), ReconcileAt: c.next(live)}, nil

@@ -239,6 +239,18 @@ func TestWhatEndsAPauseAtOnce(t *testing.T) {
 	}
 }
 
+// TestEachContentionIsToldOnce: when it begins, and not while it goes on.
+func TestEachContentionIsToldOnce(t *testing.T) {
+	a := newContested(t)
+	a.interfere()
+	a.cycle(time.Minute)
+	a.g.Expect(a.guard.Begun()).To(BeZero(), "one correction is none")
+	a.until(a.now.Add(5*time.Second), time.Second/43, time.Minute)
+	a.g.Expect(a.guard.Begun()).To(Equal(1))
+	a.until(a.now.Add(5*time.Second), time.Second/43, time.Minute)
+	a.g.Expect(a.guard.Begun()).To(BeZero())
+}
+
 func TestAnUnknownManagerIsSomebodyElse(t *testing.T) {
 	const unknown = `ConfigMap "c": somebody else keeps changing data.a, so that it is corrected less often: only one of the two may set it`
 	a := newContested(t)

@@ -20,6 +20,7 @@ type Guard struct {
 
 	mu       sync.Mutex // children are written at the same time
 	children map[childName]*contention
+	begun    int // how many of them began to be held back since Begun was called last
 }
 
 // Delay is how long a resource must wait because its cycles write without end; zero or less: it need not.
@@ -56,6 +57,21 @@ func (g *Guard) of(name childName) *contention {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.children[name]
+}
+
+// Begun gives how many children and patches began to be corrected less often since it was called last.
+func (g *Guard) Begun() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.begun
+	g.begun = 0
+	return n
+}
+
+func (g *Guard) began() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.begun++
 }
 
 func (g *Guard) add(name childName) *contention {

@@ -37,6 +37,7 @@ func (p *throttledPatcher) Patch(ctx context.Context, patch apply.Patch, live *u
 		before := c.throttled()
 		if version := live.GetResourceVersion(); c.holds(version, p.now) {
 			if !before {
+				p.guard.began()
 				log.FromContext(ctx).Info("Patch is set less often: somebody else keeps undoing it", "message", c.message(name, p.namespace))
 			}
 			return apply.Outcome{Action: apply.None, Object: live, Contention: c.message(name, p.namespace), ReconcileAt: c.next(version)}, nil

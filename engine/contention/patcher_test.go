@@ -61,6 +61,8 @@ func TestAPatchThatIsUndoneInEachCycleIsSlowedDown(t *testing.T) {
 	g.Expect(u.sets).To(BeNumerically("<=", maxCorrections), "as many wishes in a second")
 	g.Expect(out.Contention).To(Equal(`ConfigMap "c": manager "other" keeps changing data.a, so that it is corrected less often: only one of the two may set it`))
 	g.Expect(out.ReconcileAt.After(now)).To(BeTrue())
+	g.Expect(guard.Begun()).To(Equal(1))
+	g.Expect(guard.Begun()).To(BeZero())
 
 	sets := u.sets
 	now = out.ReconcileAt

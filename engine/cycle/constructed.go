@@ -73,6 +73,7 @@ func (c asking) handOver(ctx context.Context) error {
 		return err
 	}
 	result, err := c.ask(ctx)
+	run.Ports.Ended(pipeline.StepConstructor)
 	if apierrors.IsConflict(err) && !errors.Is(err, reconcile.TerminalError(nil)) && c.st.conflicts < maxConflicts {
 		// It has read what was written meanwhile, mostly by itself. The event of that is on the way.
 		c.st.conflicts++

@@ -61,7 +61,7 @@ func (nobody) Lost(access.Right) bool { return false }
 var websites = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}
 
 // patience is longer than anything that a test waits for.
-func patience(t *testing.T) context.Context {
+func patience(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -69,7 +69,7 @@ func patience(t *testing.T) context.Context {
 }
 
 // serving gives the reconciler of a box, whose API server is a handler, and a resource of it that needs no mark any more.
-func serving(t *testing.T, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFunc) (*Reconciler, *unstructured.Unstructured) {
+func serving(t testing.TB, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFunc) (*Reconciler, *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
 	server := httptest.NewServer(handler)

@@ -277,6 +277,7 @@ func (c *cycle) act(ctx context.Context) bool {
 // and asks again.
 func (c *cycle) retry(ctx context.Context) bool {
 	if wait := c.Retries.Admit(c.record.Key); wait > 0 {
+		c.Metrics.BudgetExceeded(c.Box, metrics.BudgetRetries)
 		c.record.Decision = Decision{Action: Skip, Why: "the box's budget of retries is used up"}
 		c.record.Next = &Next{After: min(wait, jittered(c.record.Plan)), Low: true}
 		return true

@@ -79,7 +79,7 @@ func (s *sent) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 }
 
 // living is a reconciler whose cache has a resource.
-func living(t *testing.T, spec v1alpha1.OperatorBoxSpec, change func(*unstructured.Unstructured)) (*Reconciler, *server, *sent) {
+func living(t testing.TB, spec v1alpha1.OperatorBoxSpec, change func(*unstructured.Unstructured)) (*Reconciler, *server, *sent) {
 	t.Helper()
 	s, events := &server{}, &sent{}
 	r, resource := serving(t, spec, s.ServeHTTP)

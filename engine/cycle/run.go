@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/status"
 	"github.com/orkspace/orkestra/engine/worker"
@@ -49,6 +50,7 @@ func (c *cycle) execute(ctx context.Context) bool {
 		c.st.own.version = v
 	}
 	c.conclude(ctx, err)
+	c.record.Run.Ports.Ended(stage.StepStatus)
 	c.waiters.note(c.record.Key, c.record.Class == pipeline.Permission || reading.Refused())
 	c.record.Requests = sent.Load()
 	return true
@@ -77,6 +79,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Answers: &c.st.answers, Client: c.Code,
 		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
+		Laps: &laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now},
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()
@@ -106,6 +109,7 @@ func (c *cycle) runPlan(ctx context.Context) error {
 			return err
 		}
 	}
+	run.Ports.Ended(stage.StepGather)
 	return c.within(ctx, func(ctx context.Context) error {
 		if c.record.Back != nil {
 			return c.runRollback(ctx)

@@ -14,12 +14,10 @@ type scales struct {
 	all map[string]func() (active bool, changes int, ok bool) // by box; guarded by mu
 }
 
-func newScales() *scales {
-	labels := []string{labelBox}
+func newScales(d descriptions) *scales {
 	return &scales{
-		active:  prometheus.NewDesc("orkestra_autoscale_active", "1 while autoscale has replaced limits of a box, 0 while they are those of its spec", labels, nil),
-		changes: prometheus.NewDesc("orkestra_autoscale_changes_total", "How often autoscale has changed the limits of a box, in both directions", labels, nil),
-		all:     map[string]func() (bool, int, bool){},
+		active: d.desc("orkestra_autoscale_active"), changes: d.desc("orkestra_autoscale_changes_total"),
+		all: map[string]func() (bool, int, bool){},
 	}
 }
 

@@ -2,14 +2,16 @@ package metrics
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Load is how busy a box is at one moment.
 type Load struct {
-	// Queued is the number of resources that wait for a worker.
+	// Queued is the number of resources that wait for a worker, and Oldest how long the first of them has.
 	Queued int
+	Oldest time.Duration
 	// Workers is the number of workers that the box may use.
 	Workers int
 	// Busy is the number of workers that reconcile.
@@ -21,28 +23,23 @@ type Load struct {
 // loads are how busy boxes are. They are read when the series are collected, and not set on changes: a worker that hangs would never
 // report that.
 type loads struct {
-	queued, workers, busy, overdue *prometheus.Desc
+	queued, oldest, workers, busy, overdue *prometheus.Desc
 
 	mu  sync.Mutex
 	all map[string]func() Load // by box; guarded by mu
 }
 
-func newLoads() *loads {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, []string{labelBox}, nil)
-	}
+func newLoads(d descriptions) *loads {
 	return &loads{
-		queued:  desc("orkestra_queue_depth", "Resources that wait for a worker"),
-		workers: desc("orkestra_workers_wanted", "Workers that a box may use"),
-		busy:    desc("orkestra_workers_busy", "Workers that reconcile at this moment"),
-		overdue: desc("orkestra_reconciles_overdue", "Reconciles that are past their deadline and do not end"),
-		all:     map[string]func() Load{},
+		queued: d.desc("orkestra_queue_depth"), oldest: d.desc("orkestra_queue_oldest_seconds"),
+		workers: d.desc("orkestra_workers_wanted"), busy: d.desc("orkestra_workers_busy"), overdue: d.desc("orkestra_reconciles_overdue"),
+		all: map[string]func() Load{},
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (l *loads) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{l.queued, l.workers, l.busy, l.overdue} {
+	for _, d := range []*prometheus.Desc{l.queued, l.oldest, l.workers, l.busy, l.overdue} {
 		out <- d
 	}
 }
@@ -53,8 +50,11 @@ func (l *loads) Collect(out chan<- prometheus.Metric) {
 	defer l.mu.Unlock()
 	for box, load := range l.all {
 		now := load()
-		for desc, n := range map[*prometheus.Desc]int{l.queued: now.Queued, l.workers: now.Workers, l.busy: now.Busy, l.overdue: now.Overdue} {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), box)
+		for desc, value := range map[*prometheus.Desc]float64{
+			l.queued: float64(now.Queued), l.oldest: now.Oldest.Seconds(),
+			l.workers: float64(now.Workers), l.busy: float64(now.Busy), l.overdue: float64(now.Overdue),
+		} {
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, box)
 		}
 	}
 }

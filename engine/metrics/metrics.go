@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,10 +31,18 @@ const (
 	CodeNone   = "none"   // no answer, or a request that may not be sent
 )
 
+// What stands for an action or a budget that no other package names.
+const (
+	ActionPatched = "patched" // fields of an object of others were set
+	BudgetRetries = "retries" // a retry of a failing resource was put off
+)
+
 const (
 	labelBox    = "box"
 	labelResult = "result"
 	labelState  = "state"
+	labelCode   = "code"
+	labelKind   = "kind"
 
 	stateRolledBack = "rolled_back"
 )
@@ -41,63 +50,59 @@ const (
 // Recorder counts and measures for all boxes. Make one with New for each registry. It is safe for concurrent use; a nil
 // Recorder does nothing, so that tests need none.
 type Recorder struct {
-	reconciles *prometheus.CounterVec
-	durations  *prometheus.HistogramVec
-	resources  *prometheus.GaugeVec
-	states     *prometheus.GaugeVec
-	children   *prometheus.CounterVec
-	panics     *prometheus.CounterVec
-	rollbacks  *prometheus.CounterVec
-	policies   *prometheus.GaugeVec
+	cycles
+	calls
 
-	loads            *loads
-	scales           *scales
-	byNamespace      *waits
-	watches          *watches
-	providerCalls    *prometheus.CounterVec
-	providerTimes    *prometheus.HistogramVec
-	externalRequests *prometheus.CounterVec
-	externalTimes    *prometheus.HistogramVec
+	resources *prometheus.GaugeVec
+	states    *prometheus.GaugeVec
+	policies  *prometheus.GaugeVec
+
+	loads       *loads
+	scales      *scales
+	byNamespace *waits
+	watches     *watches
+	places      *reading
 }
 
-// vector is what all vectors can do.
-type vector interface {
-	prometheus.Collector
-	DeletePartialMatch(labels prometheus.Labels) int
+// cycles are the series of what happens in reconciles.
+type cycles struct {
+	reconciles  *prometheus.CounterVec
+	durations   *prometheus.HistogramVec
+	stages      *prometheus.HistogramVec
+	waits       *prometheus.HistogramVec
+	children    *prometheus.CounterVec
+	panics      *prometheus.CounterVec
+	rollbacks   *prometheus.CounterVec
+	budgets     *prometheus.CounterVec
+	contentions *prometheus.CounterVec
+}
+
+// calls are the series of what is asked of others.
+type calls struct {
+	apiRequests      *prometheus.CounterVec
+	externalRequests *prometheus.CounterVec
+	externalTimes    *prometheus.HistogramVec
+	providerRequests *prometheus.CounterVec
+	providerTimes    *prometheus.HistogramVec
 }
 
 // New makes a Recorder and registers its series. It fails where one of them is registered already, and then none stays.
 func New(registry prometheus.Registerer) (*Recorder, error) {
+	d := newDescriptions()
 	r := &Recorder{
-		reconciles: counter("orkestra_reconcile_total",
-			"Reconciles of a box's resources by result: success, a class of failure, waiting or skipped", labelBox, labelResult),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "orkestra_reconcile_duration_seconds",
-			Help: "Time that reconciles took, those that were skipped included",
-			// A skipped reconcile takes microseconds, one that writes milliseconds, one that waits for a host seconds.
-			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
-		}, []string{labelBox}),
-		resources: gauge("orkestra_resources",
-			"Resources of a box by what they show: total, ready, failing, waiting or rolled_back", labelBox, labelState),
-		states: gauge("orkestra_health_state", "1 for the state that a box is in, 0 for all others", labelBox, labelState),
-		children: counter("orkestra_children_total",
-			"Writes of children by action: created, changed, corrected, adopted, replaced or pruned", labelBox, "action"),
-		panics:        counter("orkestra_panics_total", "Panics that were caught; without a box: in what all boxes share", labelBox),
-		rollbacks:     counter("orkestra_rollbacks_total", "Resources that went back to their last good state", labelBox),
-		policies:      gauge("orkestra_policy_installed", "1 where an admission policy that the manager relies on is in force, 0 where not", "policy"),
-		loads:         newLoads(),
-		scales:        newScales(),
-		byNamespace:   newWaits(),
-		watches:       newWatches(),
-		providerCalls: newProviderCalls(),
-		providerTimes: newProviderTimes(),
-		externalRequests: counter("orkestra_external_requests_total",
-			"External requests of a box by the status code of the answer: also cached, held (not sent) or none (no answer)", labelBox, "code"),
-		externalTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "orkestra_external_request_duration_seconds",
-			Help:    "Time that external requests took that were sent, retries included",
-			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 90},
-		}, []string{labelBox}),
+		cycles: cycles{
+			reconciles: d.counter("orkestra_reconcile_total"), durations: d.histogram("orkestra_reconcile_duration_seconds"),
+			stages: d.histogram("orkestra_stage_duration_seconds"), waits: d.histogram("orkestra_queue_wait_seconds"),
+			children: d.counter("orkestra_children_total"), panics: d.counter("orkestra_panics_total"), rollbacks: d.counter("orkestra_rollbacks_total"),
+			budgets: d.counter("orkestra_budget_exceeded_total"), contentions: d.counter("orkestra_contention_total"),
+		},
+		calls: calls{
+			apiRequests:      d.counter("orkestra_api_requests_total"),
+			externalRequests: d.counter("orkestra_external_requests_total"), externalTimes: d.histogram("orkestra_external_request_duration_seconds"),
+			providerRequests: d.counter("orkestra_provider_requests_total"), providerTimes: d.histogram("orkestra_provider_request_duration_seconds"),
+		},
+		resources: d.gauge("orkestra_resources"), states: d.gauge("orkestra_health_state"), policies: d.gauge("orkestra_policy_installed"),
+		loads: newLoads(d), scales: newScales(d), byNamespace: newWaits(d), watches: newWatches(d), places: &reading{desc: d.desc("orkestra_places_busy")},
 	}
 	for i, v := range r.vectors() {
 		if err := registry.Register(v); err != nil {
@@ -119,8 +124,10 @@ func (r *Recorder) Ensure(box string) {
 		r.reconciles.WithLabelValues(box, result)
 	}
 	r.durations.WithLabelValues(box)
+	r.waits.WithLabelValues(box)
 	r.panics.WithLabelValues(box)
 	r.rollbacks.WithLabelValues(box)
+	r.contentions.WithLabelValues(box)
 	r.resources.WithLabelValues(box, stateRolledBack)
 }
 
@@ -131,6 +138,59 @@ func (r *Recorder) Reconciled(box, result string, took time.Duration) {
 	}
 	r.reconciles.WithLabelValues(box, result).Inc()
 	r.durations.WithLabelValues(box).Observe(took.Seconds())
+}
+
+// StageEnded measures one stage of a reconcile.
+func (r *Recorder) StageEnded(box, stage string, took time.Duration) {
+	if r == nil {
+		return
+	}
+	r.stages.WithLabelValues(box, stage).Observe(took.Seconds())
+}
+
+// Waited measures how long a resource has waited for a worker.
+func (r *Recorder) Waited(box string, wait time.Duration) {
+	if r == nil {
+		return
+	}
+	r.waits.WithLabelValues(box).Observe(wait.Seconds())
+}
+
+// BudgetExceeded counts one reconcile that ended over a budget, which is named by a word of a fixed list.
+func (r *Recorder) BudgetExceeded(box, budget string) {
+	if r == nil {
+		return
+	}
+	r.budgets.WithLabelValues(box, budget).Inc()
+}
+
+// Contended counts children and patches that began to be corrected less often.
+func (r *Recorder) Contended(box string, n int) {
+	if r == nil || n == 0 {
+		return
+	}
+	r.contentions.WithLabelValues(box).Add(float64(n))
+}
+
+// Requested counts one request to the API server by its verb, a word of a fixed list, and the status code of the answer; 0: there was none. It
+// is no box's where several share what is asked for.
+func (r *Recorder) Requested(box, verb string, code int) {
+	if r == nil {
+		return
+	}
+	text := CodeNone
+	if code != 0 {
+		text = strconv.Itoa(code)
+	}
+	r.apiRequests.WithLabelValues(box, verb, text).Inc()
+}
+
+// MeasurePlaces reads how many places of the process are taken, each time that the series are collected. taken must not block.
+func (r *Recorder) MeasurePlaces(taken func() int) {
+	if r == nil {
+		return
+	}
+	r.places.set(func() (float64, bool) { return float64(taken()), true })
 }
 
 // SetResources sets the numbers of resources by what they show. LeftBehind counts children and is left out.
@@ -212,27 +272,12 @@ type ProviderCall struct {
 	Took time.Duration
 }
 
-// newProviderCalls counts calls of drivers. Its labels are bounded by what boxes declare.
-func newProviderCalls() *prometheus.CounterVec {
-	return counter("orkestra_provider_calls_total",
-		"Calls of a provider's drivers by operation and result: success, waiting, held (not sent), none (no answer) or a class of failure",
-		labelBox, "provider", "kind", "operation", labelResult)
-}
-
-func newProviderTimes() *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "orkestra_provider_call_duration_seconds",
-		Help:    "Time that calls of a provider's drivers took that were sent",
-		Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 60},
-	}, []string{labelBox, "provider"})
-}
-
 // ProviderCalled counts one call.
 func (r *Recorder) ProviderCalled(c ProviderCall) {
 	if r == nil {
 		return
 	}
-	r.providerCalls.WithLabelValues(c.Box, c.Provider, c.Kind, c.Operation, c.Result).Inc()
+	r.providerRequests.WithLabelValues(c.Box, c.Provider, c.Kind, c.Operation, c.Result).Inc()
 	if c.Result != CodeHeld {
 		r.providerTimes.WithLabelValues(c.Box, c.Provider).Observe(c.Took.Seconds())
 	}
@@ -274,8 +319,9 @@ func (r *Recorder) ForgetState(box string) {
 // vectors lists every series: what stands here is registered and forgotten.
 func (r *Recorder) vectors() []vector {
 	return []vector{
-		r.reconciles, r.durations, r.resources, r.states, r.children, r.panics,
-		r.externalRequests, r.externalTimes, r.rollbacks, r.policies, r.watches, r.loads, r.scales, r.byNamespace, r.providerCalls, r.providerTimes,
+		r.reconciles, r.durations, r.stages, r.waits, r.children, r.panics, r.rollbacks, r.budgets, r.contentions,
+		r.apiRequests, r.externalRequests, r.externalTimes, r.providerRequests, r.providerTimes,
+		r.resources, r.states, r.policies, r.loads, r.scales, r.byNamespace, r.watches, r.places,
 	}
 }
 
@@ -290,12 +336,4 @@ func states() []v1alpha1.HealthState {
 		v1alpha1.HealthPending, v1alpha1.HealthStarting, v1alpha1.HealthHealthy,
 		v1alpha1.HealthDegraded, v1alpha1.HealthSuspended, v1alpha1.HealthStopped,
 	}
-}
-
-func counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-}
-
-func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -17,7 +17,15 @@ import (
 func recordAll(r *Recorder, box string) {
 	r.Ensure(box)
 	r.Reconciled(box, ResultSuccess, 20*time.Millisecond)
-	r.Measure(box, func() Load { return Load{Queued: 4, Workers: 3, Busy: 2, Overdue: 1} })
+	r.Measure(box, func() Load { return Load{Queued: 4, Oldest: 1500 * time.Millisecond, Workers: 3, Busy: 2, Overdue: 1} })
+	r.MeasurePlaces(func() int { return 7 })
+	r.StageEnded(box, "onReconcile", 20*time.Millisecond)
+	r.Waited(box, 20*time.Millisecond)
+	r.BudgetExceeded(box, BudgetRetries)
+	r.Contended(box, 0)
+	r.Contended(box, 2)
+	r.Requested(box, "apply", 201)
+	r.Requested(box, "get", 0)
 	r.MeasureAutoscale(box, func() (bool, int, bool) { return true, 3, true })
 	r.MeasureWaits(box, func() ([]Wait, bool) { return []Wait{{Namespace: "team-a", Longest: time.Second}}, true })
 	r.SetResources(box, v1alpha1.ResourceCounts{Total: 5, Ready: 3, Failing: 1, Waiting: 2})
@@ -68,34 +76,98 @@ func TestForget(t *testing.T) {
 		r.Forget(box)
 		r.ForgetState(box)
 	}
-	n, err := testutil.GatherAndCount(registry)
+	left, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(n).To(BeZero())
+	g.Expect(left).To(HaveLen(1), "the places are the process'")
+	g.Expect(left[0].GetName()).To(Equal("orkestra_places_busy"))
 }
 
-func TestEveryVectorIsListed(t *testing.T) {
-	g := NewWithT(t)
-	r, err := New(prometheus.NewPedanticRegistry())
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.vectors()).To(HaveLen(reflect.TypeFor[Recorder]().NumField()), "one that is not listed is never forgotten")
-}
-
-func TestNamesAndHelp(t *testing.T) {
+// TestCatalog: what is exported is described, and what is described is exported.
+func TestCatalog(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewPedanticRegistry()
 	r, err := New(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	recordAll(r, "website")
-	r.Watch("deployments.apps", func() time.Duration { return time.Second })
+	r.Watch("deployments.apps", func() (time.Duration, int64, int64) { return time.Second, 2, 3 })
 	r.Policy("marks", true)
+	elected := make(chan struct{})
+	close(elected)
+	g.Expect(RegisterProcess(registry, Build{}, Lead{Elected: elected, Renewed: time.Now})).To(Succeed())
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
 	families, err := registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).To(HaveLen(len(r.vectors())+4), "loads has four, and autoscale two")
+	found := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		g.Expect(f.GetName()).To(HavePrefix("orkestra_"))
+		found[f.GetName()] = f
+	}
+	for _, s := range Catalog() {
+		f := found[s.Name]
+		g.Expect(f).NotTo(BeNil(), "%s is described, and not exported", s.Name)
+		delete(found, s.Name)
+		g.Expect(f.GetHelp()).To(Equal(s.Help))
+		g.Expect(strings.ToLower(f.GetType().String())).To(Equal(string(s.Type)), s.Name)
+		g.Expect(s.Unit).NotTo(BeEmpty(), s.Name)
+		g.Expect(s.Help).NotTo(ContainSubstring("|"), "it stands in a table")
+		g.Expect(len(s.Buckets) > 0).To(Equal(s.Type == Histogram), s.Name)
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		g.Expect(labels).To(ConsistOf(s.Labels), s.Name)
+	}
+	g.Expect(found).To(BeEmpty(), "exported, and not described")
+}
+
+// TestHistogramsAreNative: those who ask for the protobuf format get native buckets beside the others.
+func TestHistogramsAreNative(t *testing.T) {
+	g := NewWithT(t)
+	registry := prometheus.NewPedanticRegistry()
+	r, err := New(registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	recordAll(r, "website")
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	histograms := 0
+	for _, f := range families {
+		if f.GetType() != dto.MetricType_HISTOGRAM {
+			continue
+		}
+		histograms++
+		h := f.GetMetric()[0].GetHistogram()
+		g.Expect(h.GetBucket()).NotTo(BeEmpty(), f.GetName())
+		g.Expect(h.GetPositiveSpan()).NotTo(BeEmpty(), f.GetName())
+		g.Expect(h.GetSampleCount()).To(BeEquivalentTo(1), f.GetName())
+	}
+	g.Expect(histograms).To(Equal(5))
+}
+
+// TestTheNoOpPathAllocatesNothing: a resource that is looked at because time has passed costs its measurements no memory.
+func TestTheNoOpPathAllocatesNothing(t *testing.T) {
+	r, err := New(prometheus.NewPedanticRegistry())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	recordAll(r, "website")
+	NewWithT(t).Expect(testing.AllocsPerRun(100, func() { skipped(r) })).To(BeZero())
+}
+
+// skipped is what is recorded of a reconcile that finds no input changed.
+func skipped(r *Recorder) {
+	r.Waited("website", 20*time.Millisecond)
+	r.Reconciled("website", ResultSkipped, 20*time.Millisecond)
+}
+
+func BenchmarkSkipped(b *testing.B) {
+	r, err := New(prometheus.NewPedanticRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Ensure("website")
+	b.ReportAllocs()
+	for b.Loop() {
+		skipped(r)
 	}
 }
 
@@ -111,7 +183,7 @@ func TestValues(t *testing.T) {
 	r.Policy("grants", false)
 
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP orkestra_reconcile_total Reconciles of a box's resources by result: success, a class of failure, waiting or skipped
+# HELP orkestra_reconcile_total Reconciles by result: success, skipped (no input had changed), waiting, or a class of failure: transient, permanent, refused, permission, panic
 # TYPE orkestra_reconcile_total counter
 orkestra_reconcile_total{box="website",result="panic"} 0
 orkestra_reconcile_total{box="website",result="permanent"} 0
@@ -125,9 +197,25 @@ orkestra_reconcile_total{box="website",result="waiting"} 0
 # TYPE orkestra_policy_installed gauge
 orkestra_policy_installed{policy="grants"} 0
 orkestra_policy_installed{policy="marks"} 1
-# HELP orkestra_queue_depth Resources that wait for a worker
+# HELP orkestra_queue_depth Resources that wait for a worker, in the queue and outside of it
 # TYPE orkestra_queue_depth gauge
 orkestra_queue_depth{box="website"} 4
+# HELP orkestra_queue_oldest_seconds Time that the resource has waited that is due for longest; 0: none waits
+# TYPE orkestra_queue_oldest_seconds gauge
+orkestra_queue_oldest_seconds{box="website"} 1.5
+# HELP orkestra_places_busy Reconciles of all boxes that hold one of the places of the process (--max-concurrent-reconciles) at this moment
+# TYPE orkestra_places_busy gauge
+orkestra_places_busy 7
+# HELP orkestra_contention_total Children and patches that began to be corrected less often, because somebody else keeps changing them
+# TYPE orkestra_contention_total counter
+orkestra_contention_total{box="website"} 2
+# HELP orkestra_budget_exceeded_total Reconciles that ended over a budget: a limit of templates and CEL (output, memory, work, iterations, depth, nesting, time, pattern, search, rendered, cost, time_of_cel), objects (one resource has too many), pool (what all resources make at the same time), retries (put off)
+# TYPE orkestra_budget_exceeded_total counter
+orkestra_budget_exceeded_total{box="website",budget="retries"} 1
+# HELP orkestra_api_requests_total Requests to the API server by verb and status code, none: no answer; without a box: lists and watches, which boxes share. Events are not counted
+# TYPE orkestra_api_requests_total counter
+orkestra_api_requests_total{box="website",code="201",verb="apply"} 1
+orkestra_api_requests_total{box="website",code="none",verb="get"} 1
 # HELP orkestra_workers_wanted Workers that a box may use
 # TYPE orkestra_workers_wanted gauge
 orkestra_workers_wanted{box="website"} 3
@@ -141,7 +229,7 @@ orkestra_resources{box="website",state="ready"} 3
 orkestra_resources{box="website",state="rolled_back"} 1
 orkestra_resources{box="website",state="total"} 5
 orkestra_resources{box="website",state="waiting"} 2
-# HELP orkestra_health_state 1 for the state that a box is in, 0 for all others
+# HELP orkestra_health_state 1 for the state that a box is in (Pending, Starting, Healthy, Degraded, Suspended, Stopped), 0 for all others
 # TYPE orkestra_health_state gauge
 orkestra_health_state{box="website",state="Degraded"} 1
 orkestra_health_state{box="website",state="Healthy"} 0
@@ -149,13 +237,13 @@ orkestra_health_state{box="website",state="Pending"} 0
 orkestra_health_state{box="website",state="Starting"} 0
 orkestra_health_state{box="website",state="Stopped"} 0
 orkestra_health_state{box="website",state="Suspended"} 0
-# HELP orkestra_children_total Writes of children by action: created, changed, corrected, adopted, replaced or pruned
+# HELP orkestra_children_total Writes of children by action: created, changed (the declaration did), corrected (somebody else had changed the child), adopted, replaced, pruned; and of objects of others: patched
 # TYPE orkestra_children_total counter
 orkestra_children_total{action="corrected",box="website"} 1
 # HELP orkestra_panics_total Panics that were caught; without a box: in what all boxes share
 # TYPE orkestra_panics_total counter
 orkestra_panics_total{box="website"} 1
-`), "orkestra_reconcile_total", "orkestra_policy_installed", "orkestra_queue_depth", "orkestra_workers_wanted", "orkestra_workers_busy", "orkestra_resources",
+`), "orkestra_reconcile_total", "orkestra_policy_installed", "orkestra_queue_depth", "orkestra_queue_oldest_seconds", "orkestra_places_busy", "orkestra_contention_total", "orkestra_budget_exceeded_total", "orkestra_api_requests_total", "orkestra_workers_wanted", "orkestra_workers_busy", "orkestra_resources",
 		"orkestra_health_state", "orkestra_children_total", "orkestra_panics_total")).To(Succeed())
 	g.Expect(testutil.GatherAndCount(registry, "orkestra_reconcile_duration_seconds")).To(Equal(1))
 	g.Expect(testutil.ToFloat64(r.externalRequests.WithLabelValues("website", "200"))).To(Equal(1.0))

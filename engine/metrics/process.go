@@ -3,8 +3,16 @@ package metrics
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The series of the process, which are registered apart from those of boxes.
+const (
+	nameLeader    = "orkestra_leader"
+	nameHeartbeat = "orkestra_leader_heartbeat_timestamp_seconds"
+	nameBuildInfo = "orkestra_build_info"
 )
 
 // Build says what the binary was made from.
@@ -12,30 +20,50 @@ type Build struct {
 	Version, Commit string
 }
 
-// RegisterProcess registers the series of the process: what it was built from, and whether it leads. It leads once elected is closed; a
-// process that loses the lead exits. It fails where a series is registered already, and then none stays.
-func RegisterProcess(registry prometheus.Registerer, build Build, elected <-chan struct{}) error {
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "orkestra_build_info", Help: "1, with what the binary was built from as labels",
-		ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go_version": runtime.Version()},
-	})
-	info.Set(1)
-	leader := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "orkestra_leader", Help: "1 where the process leads, and so writes; 0 where it stands by",
-	}, func() float64 {
-		select {
-		case <-elected:
-			return 1
-		default:
-			return 0
-		}
-	})
-	if err := registry.Register(info); err != nil {
-		return fmt.Errorf("registering metrics of the process: %w", err)
+// Lead says whether a process leads. A process that loses the lead exits.
+type Lead struct {
+	// Elected is closed once it leads.
+	Elected <-chan struct{}
+	// Renewed gives when the lease was last renewed.
+	Renewed func() time.Time
+}
+
+func (l Lead) leads() bool {
+	select {
+	case <-l.Elected:
+		return true
+	default:
+		return false
 	}
-	if err := registry.Register(leader); err != nil {
-		registry.Unregister(info)
-		return fmt.Errorf("registering metrics of the process: %w", err)
+}
+
+// RegisterProcess registers the series of the process: what it was built from, whether it leads, and since when that was last renewed. It
+// fails where a series is registered already, and then none stays.
+func RegisterProcess(registry prometheus.Registerer, build Build, lead Lead) error {
+	d := newDescriptions()
+	info := d.gauge(nameBuildInfo)
+	info.WithLabelValues(build.Version, build.Commit, runtime.Version()).Set(1)
+	leader, heartbeat := &reading{desc: d.desc(nameLeader)}, &reading{desc: d.desc(nameHeartbeat)}
+	leader.set(func() (float64, bool) {
+		if lead.leads() {
+			return 1, true
+		}
+		return 0, true
+	})
+	heartbeat.set(func() (float64, bool) {
+		if !lead.leads() {
+			return 0, false
+		}
+		return float64(lead.Renewed().UnixMilli()) / 1000, true
+	})
+	all := []prometheus.Collector{info, leader, heartbeat}
+	for i, c := range all {
+		if err := registry.Register(c); err != nil {
+			for _, done := range all[:i] {
+				registry.Unregister(done)
+			}
+			return fmt.Errorf("registering metrics of the process: %w", err)
+		}
 	}
 	return nil
 }

@@ -27,13 +27,8 @@ type waits struct {
 	all map[string]func() (waits []Wait, ok bool) // by box; guarded by mu
 }
 
-func newWaits() *waits {
-	return &waits{
-		longest: prometheus.NewDesc("orkestra_queue_namespace_wait_seconds",
-			"How long the resource has waited that has waited longest, for the ten namespaces that wait longest; without a namespace: of all others",
-			[]string{labelBox, "namespace"}, nil),
-		all: map[string]func() ([]Wait, bool){},
-	}
+func newWaits(d descriptions) *waits {
+	return &waits{longest: d.desc("orkestra_queue_namespace_wait_seconds"), all: map[string]func() ([]Wait, bool){}}
 }
 
 // Describe implements prometheus.Collector.

@@ -10,36 +10,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestWatchAges(t *testing.T) {
+func TestWatches(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewPedanticRegistry()
 	r, err := New(registry)
 	g.Expect(err).NotTo(HaveOccurred())
-	const name = "orkestra_watch_age_seconds"
-	after := func(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
-	first := r.Watch("deployments.apps", after(time.Second))
-	second := r.Watch("deployments.apps", after(3*time.Second))
-	r.Watch("secrets", after(0))
-	expect := func(lines string) {
-		t.Helper()
-		text := "# HELP " + name + " Time since the watch of a kind last told anything, bookmarks included; of several watches, the one that is quiet for longest\n" +
-			"# TYPE " + name + " gauge\n" + lines
-		g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(text), name)).To(Succeed())
+	being := func(quiet time.Duration, objects, bytes int64) func() (time.Duration, int64, int64) {
+		return func() (time.Duration, int64, int64) { return quiet, objects, bytes }
 	}
-	expect(name + `{kind="deployments.apps"} 3
-` + name + `{kind="secrets"} 0
-`)
+	first := r.Watch("deployments.apps", being(time.Second, 2, 100))
+	second := r.Watch("deployments.apps", being(3*time.Second, 1, 50))
+	r.Watch("secrets", being(0, 0, 0))
+	expect := func(age, objects, bytes string) {
+		t.Helper()
+		var text strings.Builder
+		for _, of := range []struct{ name, deployments string }{
+			{"orkestra_watch_age_seconds", age}, {"orkestra_cache_objects", objects}, {"orkestra_cache_bytes", bytes},
+		} {
+			text.WriteString("# HELP " + of.name + " " + newDescriptions()[of.name].Help + "\n# TYPE " + of.name + " gauge\n")
+			if of.deployments != "" {
+				text.WriteString(of.name + `{kind="deployments.apps"} ` + of.deployments + "\n")
+			}
+			text.WriteString(of.name + `{kind="secrets"} 0` + "\n")
+		}
+		g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(text.String()),
+			"orkestra_watch_age_seconds", "orkestra_cache_objects", "orkestra_cache_bytes")).To(Succeed())
+	}
+	expect("3", "3", "150")
 	second()
-	expect(name + `{kind="deployments.apps"} 1
-` + name + `{kind="secrets"} 0
-`)
+	expect("1", "2", "100")
 	first()
 	first()
-	expect(name + `{kind="secrets"} 0
-`)
+	expect("", "", "")
 	r.Forget("website")
-	expect(name + `{kind="secrets"} 0
-`)
+	expect("", "", "")
 	var nobody *Recorder
-	nobody.Watch("secrets", after(0))()
+	nobody.Watch("secrets", being(0, 0, 0))()
 }

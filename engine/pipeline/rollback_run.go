@@ -40,6 +40,7 @@ func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
 	for _, s := range p.restoring {
 		next, err := s.Run(ctx, r)
+		r.Ports.Ended(s.Name())
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}
@@ -75,7 +76,9 @@ func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) e
 	if p.onRollback == nil {
 		return nil
 	}
-	if _, err := p.onRollback.Run(ctx, r); err != nil {
+	_, err := p.onRollback.Run(ctx, r)
+	r.Ports.Ended(stage.StepOnRollback)
+	if err != nil {
 		return stage.Classify(stage.StepOnRollback, err)
 	}
 	return nil

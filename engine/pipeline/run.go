@@ -34,6 +34,7 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 	r.WarnMisread(r.Stored.GetAnnotations())
 	for _, s := range p.stages {
 		next, err := s.Run(ctx, r)
+		r.Ports.Ended(s.Name())
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}

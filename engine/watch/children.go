@@ -50,8 +50,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Quiet is how long a watch may be without any event, not even a bookmark, until all is listed again. Default: DefaultQuiet.
 	Quiet time.Duration
-	// Ages are told of every watch. nil: nobody is.
-	Ages Ages
+	// Gauges are told of every watch. nil: nobody is.
+	Gauges Gauges
 	// Panicked is told of panics that were caught. Default: they are logged.
 	Panicked func(p any, stack []byte)
 }
@@ -63,8 +63,8 @@ func (c Config) withDefaults() Config {
 	if c.Quiet <= 0 {
 		c.Quiet = DefaultQuiet
 	}
-	if c.Ages == nil {
-		c.Ages = noAges{}
+	if c.Gauges == nil {
+		c.Gauges = noGauges{}
 	}
 	if c.Panicked == nil {
 		c.Panicked = c.logPanic

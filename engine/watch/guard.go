@@ -40,14 +40,21 @@ var _ cache.ResourceEventHandler = guarded{}
 
 // OnAdd implements cache.ResourceEventHandler.
 func (g guarded) OnAdd(item any, initial bool) {
+	g.informer.held.change(nil, objectOf(item))
 	g.informer.guard(func() { g.next.OnAdd(item, initial) })
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (g guarded) OnUpdate(old, item any) { g.informer.guard(func() { g.next.OnUpdate(old, item) }) }
+func (g guarded) OnUpdate(old, item any) {
+	g.informer.held.change(objectOf(old), objectOf(item))
+	g.informer.guard(func() { g.next.OnUpdate(old, item) })
+}
 
 // OnDelete implements cache.ResourceEventHandler.
-func (g guarded) OnDelete(item any) { g.informer.guard(func() { g.next.OnDelete(item) }) }
+func (g guarded) OnDelete(item any) {
+	g.informer.held.change(objectOf(item), nil)
+	g.informer.guard(func() { g.next.OnDelete(item) })
+}
 
 // errPanicked is the error of a request that panicked: the reflector then tries again.
 var errPanicked = errors.New("a panic was caught; see the log")

@@ -37,8 +37,9 @@ type informer struct {
 	access    access
 
 	panicked func(p any, stack []byte)
-	trackAge func() (forget func()) // notes the watch for those who ask for its age
-	beside   func(context.Context)  // runs while the informer does; nil: nothing
+	gauge    func() (forget func()) // notes the watch for those who ask how it is
+	held     held
+	beside   func(context.Context) // runs while the informer does; nil: nothing
 
 	// lists is read-locked by lists in flight. The reflector returns without waiting for them when it is stopped; run waits.
 	lists sync.RWMutex
@@ -89,7 +90,7 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		metas := heads{requests: cfg.Metadata.Resource(options.resource).Namespace(options.namespace), selects: options.annotated}
 		i.requests, i.pass, client = metas, metas.pass, cfg.Metadata
 	}
-	i.trackAge = func() func() { return cfg.Ages.Watch(options.resource.GroupResource().String(), i.watchdog.age) }
+	i.gauge = func() func() { return cfg.Gauges.Watch(options.resource.GroupResource().String(), i.state) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  guardedRequest(i, i.list),
 		WatchFuncWithContext: guardedRequest(i, i.watch),
@@ -119,7 +120,7 @@ func (i *informer) start(ctx context.Context, group *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	i.cancel = cancel
 	i.watchdog.heard()
-	forget := i.trackAge()
+	forget := i.gauge()
 	group.Go(func() {
 		defer close(i.done)
 		defer forget()

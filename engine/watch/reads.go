@@ -118,9 +118,11 @@ func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructur
 	last := one.obj
 	w.problems.end(key)
 	one.failures, one.known, one.obj = 0, obj.GetResourceVersion(), obj
+	w.held.change(last, obj)
 	switch {
 	case !w.selection.selects(obj):
 		open := one.open
+		w.held.change(obj, nil)
 		one.obj, one.open = nil, false // the watch tells so, too, or that it is selected again
 		if !open {
 			return nil
@@ -142,6 +144,7 @@ func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructur
 func (w *wholes) endLocked(key string, one *whole) (tell func()) {
 	last := withHead(one.last(), one.head)
 	w.problems.end(key)
+	w.held.change(one.obj, nil)
 	one.obj, one.open = nil, false
 	w.queue.AddAfter(key, max(longestPause, readPause(one.failures)))
 	one.failures++

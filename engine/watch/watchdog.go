@@ -17,19 +17,6 @@ import (
 // DefaultQuiet is how long a watch may be without an event. The API server sends a bookmark about once a minute where nothing happens.
 const DefaultQuiet = 5 * time.Minute
 
-// Ages are told of every watch, so that how long each has told nothing is known.
-type Ages interface {
-	// Watch notes the watch of a resource, such as deployments.apps, of which there may be several, until forget is called.
-	// age may be called at any time.
-	Watch(resource string, age func() time.Duration) (forget func())
-}
-
-// noAges notes nothing.
-type noAges struct{}
-
-// Watch implements Ages.
-func (noAges) Watch(string, func() time.Duration) func() { return func() {} }
-
 // watchdog knows when the API server last sent something, and ends requests and watches that are quiet for too long. A connection that is
 // stuck (a proxy that dropped it without a word) looks like a kind where nothing happens, and nothing in client-go would notice.
 type watchdog struct {

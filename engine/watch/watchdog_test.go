@@ -21,13 +21,13 @@ import (
 // ages are the watches that run.
 type ages struct {
 	mu  sync.Mutex
-	all map[string]func() time.Duration
+	all map[string]func() (time.Duration, int64, int64)
 }
 
-func (a *ages) Watch(resource string, age func() time.Duration) func() {
+func (a *ages) Watch(resource string, state func() (time.Duration, int64, int64)) func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all[resource] = age
+	a.all[resource] = state
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -38,7 +38,16 @@ func (a *ages) Watch(resource string, age func() time.Duration) func() {
 func (a *ages) of(resource string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.all[resource]()
+	quiet, _, _ := a.all[resource]()
+	return quiet
+}
+
+// held is how many objects the cache of a resource holds, and how many bytes they have.
+func (a *ages) held(resource string) (objects, bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, objects, bytes = a.all[resource]()
+	return objects, bytes
 }
 
 // stuck is a client whose watches can be made to swallow what they should tell.
@@ -84,9 +93,9 @@ func (s *stuck) latest() *swallowing {
 // watching gives an informer whose watches tell what the test makes them tell.
 func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, tracked *ages, stop func()) {
 	t.Helper()
-	tracked = &ages{all: map[string]func() time.Duration{}}
+	tracked = &ages{all: map[string]func() (time.Duration, int64, int64){}}
 	fake := newClient(child("a", "one", "1", "u1"))
-	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Ages: tracked},
+	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Gauges: tracked},
 		informerOptions{resource: cups, handler: events.handler(), transform: transform(trimResource)})
 	client = &stuck{requester: i.requests}
 	i.requests = client

@@ -41,6 +41,7 @@ type wholes struct {
 	awaited  int           // those that were there at first and have not been read yet; and one, until the informers have told of all
 	filled   chan struct{} // closed when nothing is awaited
 	problems problems
+	held     held
 	cancel   context.CancelFunc // nil until it is started
 	halted   bool               // by stop
 	stopped  chan struct{}      // closed when nothing is read any more
@@ -153,6 +154,7 @@ func (w *wholes) changed(f func()) (troubled bool) {
 func (w *wholes) forgetLocked(key string, one *whole) {
 	w.answeredLocked(one)
 	w.problems.end(key)
+	w.held.change(one.obj, nil)
 	delete(w.all, key)
 	delete(w.byUID, one.head.GetUID())
 }
@@ -201,7 +203,9 @@ func (w *wholes) start(ctx context.Context, group *sync.WaitGroup, begun []<-cha
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: w.config.Clock})
+	forget := w.config.Gauges.Watch(w.resource.GroupResource().String(), w.held.more)
 	context.AfterFunc(ctx, func() {
+		forget()
 		w.queue.ShutDown()
 		close(w.stopped)
 	})

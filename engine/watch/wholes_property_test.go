@@ -19,6 +19,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const serveAnnotation = "example.com/serve"
@@ -286,6 +288,12 @@ func TestWhatIsShownOfSelectedObjectsNeverGoesBackwardsAndBecomesTheTruth(t *tes
 		g.Expect(s.wrong).To(BeEmpty(), "seed %d", seed)
 		g.Expect(versions(known)).To(Equal(versions(wanted)), "what is shown, seed %d", seed)
 		g.Expect(versions(s.shown)).To(Equal(versions(wanted)), "what was told, seed %d", seed)
+		var bytes int64
+		for _, obj := range known {
+			bytes += value.Size(obj.Object)
+		}
+		_, _, counted := s.wholes.held.more()
+		g.Expect(counted).To(Equal(bytes), "what is held, seed %d", seed)
 		for uid := range s.known {
 			there := slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(obj *unstructured.Unstructured) bool { return obj.GetUID() == uid })
 			g.Expect(s.ended[uid]).To(Equal(!there), "the end of all is told that a former process may have known: %s, seed %d", uid, seed)

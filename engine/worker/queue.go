@@ -21,6 +21,7 @@ import (
 // neither of the two until its time has come.
 type Queue struct {
 	passes func(key types.NamespacedName) bool
+	waited func(time.Duration) // nil: nobody is told
 	clock  clock.WithDelayedExecution
 
 	mu      sync.Mutex // guards everything below
@@ -87,6 +88,10 @@ func NewQueue(passes func(key types.NamespacedName) bool) *Queue {
 	q.changed = sync.NewCond(&q.mu)
 	return q
 }
+
+// Tell has waited told, each time that a key is given out, how long that was due before. It is called before the queue is opened. waited must not
+// block.
+func (q *Queue) Tell(waited func(time.Duration)) { q.waited = waited }
 
 func before(a, b *entry) bool {
 	if a.low != b.low {
@@ -257,19 +262,28 @@ func (q *Queue) Bound() int {
 
 // Get waits for the next key, which is given to Done later. over says that the queue was shut down instead.
 func (q *Queue) Get() (key types.NamespacedName, over bool) {
+	key, from, over := q.take()
+	if !over && q.waited != nil {
+		q.waited(q.clock.Since(from))
+	}
+	return key, over
+}
+
+// take waits for the next key, and says since when that was due.
+func (q *Queue) take() (key types.NamespacedName, from time.Time, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.inside.Len() == 0 && !q.shut {
 		q.changed.Wait()
 	}
 	if q.shut {
-		return types.NamespacedName{}, true
+		return types.NamespacedName{}, time.Time{}, true
 	}
 	e := q.inside.take()
 	delete(q.keys, e.key)
 	q.given.Insert(e.key)
 	q.fillLocked()
-	return e.key, false
+	return e.key, e.from, false
 }
 
 // Done says that a key may be given out again.
@@ -315,6 +329,22 @@ func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.keys) - q.delayed.Len()
+}
+
+// Oldest is how long the key has waited that is due for longest; 0: none is due. It looks at all keys.
+func (q *Queue) Oldest() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var oldest time.Time
+	for _, e := range q.keys {
+		if !e.from.IsZero() && (oldest.IsZero() || e.from.Before(oldest)) {
+			oldest = e.from
+		}
+	}
+	if oldest.IsZero() {
+		return 0
+	}
+	return q.clock.Since(oldest)
 }
 
 // ShutDown ends every Get, now and in future. It may be called more than once.

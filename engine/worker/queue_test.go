@@ -168,6 +168,52 @@ func TestDelayedKeysCountWhenTheyAreDue(t *testing.T) {
 	})
 }
 
+// TestTheWaitOfAKeyBeginsWhenItIsDue: not when it was asked for, and not anew when it is asked for once more, or enters from outside.
+func TestTheWaitOfAKeyBeginsWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		q := boundedQueue(t, 1)
+		var waits []time.Duration
+		q.Tell(func(wait time.Duration) { waits = append(waits, wait) })
+		g.Expect(q.Oldest()).To(BeZero())
+		q.Enqueue(time.Second, keyOf("later"))
+		g.Expect(q.Oldest()).To(BeZero(), "it is not due")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		g.Expect(q.Oldest()).To(BeZero(), "it has just become due")
+		time.Sleep(time.Second)
+		q.Enqueue(0, keyOf("later"), keyOf("outside"))
+		time.Sleep(time.Second)
+		g.Expect(q.Oldest()).To(Equal(2 * time.Second))
+		g.Expect(taken(g, q, 1)).To(Equal([]string{"later"}))
+		g.Expect(q.Oldest()).To(Equal(time.Second))
+		time.Sleep(time.Second)
+		key, _ := q.Get()
+		g.Expect(key).To(Equal(keyOf("outside")))
+		q.Enqueue(0, key) // while it is given out
+		time.Sleep(3 * time.Second)
+		g.Expect(q.Oldest()).To(Equal(3*time.Second), "it waits for itself")
+		q.Done(key)
+		g.Expect(taken(g, q, 1)).To(Equal([]string{"outside"}))
+		g.Expect(waits).To(Equal([]time.Duration{2 * time.Second, 2 * time.Second, 3 * time.Second}))
+		g.Expect(q.Oldest()).To(BeZero())
+	})
+}
+
+// BenchmarkQueue is what a key costs that is added, given out and done.
+func BenchmarkQueue(b *testing.B) {
+	q := NewQueue(nil)
+	q.Open()
+	defer q.ShutDown()
+	key := keyOf("a")
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Enqueue(0, key)
+		_, _ = q.Get()
+		q.Done(key)
+	}
+}
+
 func TestTheBoundOfAQueueChanges(t *testing.T) {
 	g := NewWithT(t)
 	q := boundedQueue(t, 1)

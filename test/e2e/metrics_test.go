@@ -110,7 +110,7 @@ var _ = Describe("The series of a box", func() {
 			each.website(ctx, "web", `{}`)
 			each.settled(ctx, "web")
 			stateIs(ctx, each.id, v1alpha1.HealthHealthy)
-			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(11), "one of each family") }).WithContext(ctx).Should(Succeed())
+			Eventually(func(g Gomega) { g.Expect(manager.series(g, each.id)).To(HaveLen(16), "one of each family") }).WithContext(ctx).Should(Succeed())
 		}
 		all := manager.series(Default, other.id)
 
@@ -160,6 +160,37 @@ var _ = Describe("The series of a box", func() {
 			w.settled(ctx, name)
 		}
 		loaded(BeZero(), 0)
+	})
+
+	It("count the requests that the audit log of the API server has", func(ctx context.Context) {
+		w, since := newWorld(ctx), auditedUntilNow()
+		w.running(ctx, w.box(ctx, oneMap(3, "good")))
+		for _, name := range names(3) {
+			w.website(ctx, name, `{}`)
+			w.settled(ctx, name)
+		}
+		w.merge(ctx, w.configMap(names(3)[0]), `{"data":{"value":"bad"}}`)
+		w.holds(ctx, names(3)[0], "good")
+		Expect(kube.Delete(ctx, w.ref(names(3)[1]))).To(Succeed())
+		w.gone(ctx, w.ref(names(3)[1]), names(3)[1])
+		Eventually(func(g Gomega) {
+			counted, noted := map[string]int{}, map[string]int{}
+			for _, m := range manager.scraped(g).find("orkestra_api_requests_total", "box="+w.id) {
+				for _, l := range m.GetLabel() {
+					if l.GetName() == "verb" {
+						counted[strings.Replace(l.GetValue(), "apply", "patch", 1)] += int(m.GetCounter().GetValue())
+					}
+				}
+			}
+			for _, e := range w.audited(since) {
+				ours := e.ObjectRef.Namespace == w.namespace && slices.Contains([]string{"configmaps", "websites"}, e.ObjectRef.Resource)
+				if ours && e.Verb != "list" && e.Verb != "watch" { // those are shared
+					noted[e.Verb]++
+				}
+			}
+			g.Expect(counted).To(Equal(noted))
+			g.Expect(counted["patch"]).To(BeNumerically(">=", 7))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	DescribeTable("go with one that never ran", func(ctx context.Context, spec string) {

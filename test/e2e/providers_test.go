@@ -48,6 +48,7 @@ onReconcile:
 		Expect(s.asked()).To(BeEmpty())
 		secret(ctx, w)
 		w.hasData(ctx, "web-place", map[string]string{"place": "shelf/web-x"})
+		Expect(manager.metric(Default, "orkestra_provider_requests_total", w.id, "library", "book", "ensure", "success")).To(BeNumerically(">=", 1))
 		shown := w.settled(ctx, "web")
 		Expect(s.has()).To(Equal([]string{"web-x"}))
 		Expect(fmt.Sprint(shown.Object)).NotTo(ContainSubstring("sesame"))

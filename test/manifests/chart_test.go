@@ -49,7 +49,7 @@ func TestChartObjects(t *testing.T) {
 		"default": {want: slices.Concat(base, crds, metrics, people)},
 		"everything": {values: everything, want: slices.Concat(base, crds, metrics, people, []string{
 			"ClusterRole/orkestra-trial", "ClusterRoleBinding/orkestra-trial", "ConfigMap/orkestra-argocd-health", "NetworkPolicy/orkestra", "PodDisruptionBudget/orkestra",
-			"ServiceMonitor/orkestra",
+			"PrometheusRule/orkestra", "ServiceMonitor/orkestra",
 		})},
 		"as little as possible": {
 			values: []string{
@@ -64,6 +64,7 @@ func TestChartObjects(t *testing.T) {
 		},
 		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
 		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
+		"profiles without metrics":     {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, metrics[:3])},
 		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
 		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people)},
 	}

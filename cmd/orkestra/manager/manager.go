@@ -120,11 +120,11 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	mgr, err := f.newManager(config, logger)
+	mgr, renewed, err := f.newManager(config, logger)
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if err := f.setup(mgr); err != nil { //nolint:contextcheck // informers run on the context that the manager gives them when it starts
+	if err := f.setup(mgr, renewed); err != nil { //nolint:contextcheck // informers run on the context that the manager gives them when it starts
 		return exit.Failure(err)
 	}
 	logger.Info("Starting", "version", version.Get().Version, "commit", version.Get().Commit)
@@ -134,25 +134,26 @@ func (f *flags) run(ctx context.Context) error {
 	return nil
 }
 
-// newManager makes a manager whose clients write only while this process leads. Without leader election it always does.
-func (f *flags) newManager(config *rest.Config, logger logr.Logger) (ctrl.Manager, error) {
+// newManager makes a manager whose clients write only while this process leads, and says when it last renewed its lease. Without leader election
+// it always leads.
+func (f *flags) newManager(config *rest.Config, logger logr.Logger) (mgr ctrl.Manager, renewed func() time.Time, err error) {
 	options := f.options(logger)
 	if !f.leaderElect {
-		return makeManager(config, options)
+		mgr, err = makeManager(config, options)
+		return mgr, time.Now, err
 	}
 	lock, err := newLeaderLock(config, cluster.ManagerNamespace(f.namespace))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fence := controllers.NewFence(clock.RealClock{}, LeaseDuration, engine.RequestTimeout)
 	options.LeaderElectionResourceLockInterface = fence.Guard(lock)
 	config.Wrap(fence.Wrap)
-	mgr, err := makeManager(config, options)
-	if err != nil {
-		return nil, err
+	if mgr, err = makeManager(config, options); err != nil {
+		return nil, nil, err
 	}
 	lock.events = mgr.GetEventRecorder("leader-election")
-	return mgr, nil
+	return mgr, fence.Renewed, nil
 }
 
 // memoryLimit is what GOMEMLIMIT says; 0 where it is not set.
@@ -171,7 +172,7 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 	return mgr, nil
 }
 
-func (f *flags) setup(mgr ctrl.Manager) error {
+func (f *flags) setup(mgr ctrl.Manager, renewed func() time.Time) error {
 	o := controllers.Options{
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
 		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Providers: f.providers, Registry: metrics.Registry,
@@ -184,8 +185,11 @@ func (f *flags) setup(mgr ctrl.Manager) error {
 	if err := controllers.Setup(mgr, o); err != nil {
 		return err
 	}
-	build := version.Get()
-	if err := enginemetrics.RegisterProcess(metrics.Registry, enginemetrics.Build{Version: build.Version, Commit: build.Commit}, mgr.Elected()); err != nil {
+	build, lead := version.Get(), enginemetrics.Lead{Elected: mgr.Elected(), Renewed: renewed}
+	if err := enginemetrics.RegisterProcess(metrics.Registry, enginemetrics.Build{Version: build.Version, Commit: build.Commit}, lead); err != nil {
+		return err
+	}
+	if err := f.ServePprof(mgr); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
@@ -219,8 +223,8 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 	lease, renew, retry := LeaseDuration, renewDeadline, retryPeriod
 	return ctrl.Options{
 		Scheme: cluster.Scheme(), Logger: logger, Metrics: f.Metrics(), NewClient: controllers.NewClient, NewCache: controllers.NewCache,
-		HealthProbeBindAddress: f.ProbeAddress, PprofBindAddress: f.PprofAddress,
-		LeaderElection: f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
+		HealthProbeBindAddress: f.ProbeAddress,
+		LeaderElection:         f.leaderElect, LeaderElectionID: drain.LeaseName, LeaderElectionNamespace: cluster.ManagerNamespace(f.namespace),
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		// Boxes have shutdownTimeout for what is under way. After that it is canceled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),

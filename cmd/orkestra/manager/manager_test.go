@@ -104,20 +104,21 @@ func TestOptionsOfTheManager(t *testing.T) {
 	g.Expect(o.Metrics.SecureServing).To(BeTrue())
 	g.Expect(o.Metrics.FilterProvider).NotTo(BeNil(), "the API server says who may read metrics")
 	g.Expect(o.HealthProbeBindAddress).To(Equal(":8081"))
-	g.Expect(o.PprofBindAddress).To(BeEmpty())
+	g.Expect(o.PprofBindAddress).To(BeEmpty(), "controller-runtime would ask nobody who they are")
+	g.Expect(o.Metrics.ExtraHandlers).To(HaveKey("/debug/log-level"))
 	var served tls.Config
 	for _, change := range o.Metrics.TLSOpts {
 		change(&served)
 	}
 	g.Expect(served.NextProtos).To(Equal([]string{"http/1.1"}))
 
-	o = given(t, "--leader-elect=false", "--metrics-secure=false", "--metrics-bind-address=0", "--namespace=mine", "--shutdown-timeout=1s", "--pprof-bind-address=:6060").options(logr.Discard())
+	o = given(t, "--leader-elect=false", "--metrics-secure=false", "--metrics-bind-address=0", "--namespace=mine", "--shutdown-timeout=1s").options(logr.Discard())
 	g.Expect(o.LeaderElection).To(BeFalse())
 	g.Expect(o.LeaderElectionNamespace).To(Equal("mine"))
 	g.Expect(o.Metrics.FilterProvider).To(BeNil())
 	g.Expect(o.Metrics.BindAddress).To(Equal("0"))
 	g.Expect(*o.GracefulShutdownTimeout).To(Equal(11 * time.Second))
-	g.Expect(o.PprofBindAddress).To(Equal(":6060"))
+	g.Expect(o.Metrics.ExtraHandlers).To(BeEmpty(), "nobody is asked who they are")
 }
 
 // Events about the lease are sent once there is somebody to send them.

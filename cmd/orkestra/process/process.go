@@ -6,15 +6,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
@@ -28,25 +29,26 @@ type Flags struct {
 	Server cluster.Flags
 	// ProbeAddress is where /healthz and /readyz are served.
 	ProbeAddress string
-	// PprofAddress is where pprof is served; empty: nowhere.
-	PprofAddress string
 
+	pprofAddress        string
 	metricsAddress      string
 	metricsSecure       bool
 	metricsCertDir      string
 	logLevel, logFormat string
+	level               uberzap.AtomicLevel // at which the logger logs
 }
 
 // Bind gives the flags to a command.
 func (f *Flags) Bind(fs *pflag.FlagSet) {
+	f.level = uberzap.NewAtomicLevel()
 	fs.StringVar(&f.Server.Kubeconfig, "kubeconfig", "", "where the API server is; default: in-cluster, else KUBECONFIG")
 	fs.StringVar(&f.Server.Context, "context", "", "context of the kubeconfig")
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0: nowhere")
 	fs.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics by HTTPS, to those whom the API server lets read them")
 	fs.StringVar(&f.metricsCertDir, "metrics-cert-dir", "", "where tls.crt and tls.key for metrics are; while they are not there, the process signs its own")
 	fs.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
-	fs.StringVar(&f.PprofAddress, "pprof-bind-address", "", "where pprof is served; default: nowhere")
-	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error")
+	fs.StringVar(&f.pprofAddress, "pprof-bind-address", "", "where pprof is served, to those whom the API server lets read it, as metrics are; default: nowhere")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info or error; "+logLevelPath+" of the address of metrics changes it")
 	fs.StringVar(&f.logFormat, "log-format", output.JSON, "json or text")
 }
 
@@ -54,10 +56,11 @@ func (f *Flags) Bind(fs *pflag.FlagSet) {
 func (f *Flags) Metrics() metricsserver.Options {
 	serving := metricsserver.Options{
 		BindAddress: f.metricsAddress, SecureServing: f.metricsSecure, CertDir: f.metricsCertDir,
-		TLSOpts: []func(*tls.Config){WithoutHTTP2},
+		TLSOpts: []func(*tls.Config){WithoutHTTP2}, ExtraHandlers: map[string]http.Handler{},
 	}
 	if f.metricsSecure {
-		serving.FilterProvider = filters.WithAuthenticationAndAuthorization
+		serving.FilterProvider = authenticated
+		serving.ExtraHandlers[logLevelPath] = levelHandler{f.level} // it changes something, so it is not for everybody
 	}
 	return serving
 }
@@ -68,13 +71,13 @@ func WithoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // Logger gives the logger of the process.
 func (f *Flags) Logger() (logr.Logger, error) {
-	levels := map[string]zapcore.Level{"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
-	level, ok := levels[strings.ToLower(f.logLevel)]
-	if !ok {
-		return logr.Logger{}, fmt.Errorf("--log-level %q: wanted debug, info or error", f.logLevel)
+	level, err := levelOf(f.logLevel)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level %w", err)
 	}
+	f.level.SetLevel(level)
 	// No stacks with errors: they are mostly about what users wrote, and a stack does not help there. Panics are logged with theirs.
-	options := []zap.Opts{zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
+	options := []zap.Opts{zap.Level(f.level), zap.StacktraceLevel(zapcore.DPanicLevel)}
 	switch strings.ToLower(f.logFormat) {
 	case output.JSON:
 		options = append(options, zap.JSONEncoder())

@@ -152,6 +152,9 @@ func (f *flags) setup(mgr ctrl.Manager, keeper *certificates.Keeper) error {
 	if err := webhook.Setup(mgr, o); err != nil {
 		return err
 	}
+	if err := f.ServePprof(mgr); err != nil {
+		return err
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding /healthz: %w", err)
 	}
@@ -174,8 +177,8 @@ func (f *flags) options(logger logr.Logger, keeper *certificates.Keeper) (ctrl.O
 	}
 	return ctrl.Options{
 		Scheme: cluster.Scheme(), Logger: logger, Metrics: metrics, NewClient: controllers.NewClient, NewCache: controllers.NewCache, Cache: kept,
-		HealthProbeBindAddress: f.ProbeAddress, PprofBindAddress: f.PprofAddress,
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, CertDir: f.certDir, TLSOpts: tlsOptions}),
+		HealthProbeBindAddress: f.ProbeAddress,
+		WebhookServer:          ctrlwebhook.NewServer(ctrlwebhook.Options{Host: host, Port: port, CertDir: f.certDir, TLSOpts: tlsOptions}),
 	}, nil
 }
 

@@ -263,7 +263,7 @@ func (r *round) patch(ctx context.Context, all []wanted) (failed []wanted, first
 			r.c.ReconcileAt(out.ReconcileAt)
 		}
 		if out.Action != apply.None {
-			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: out.Action})
+			r.c.Writes = append(r.c.Writes, stage.Written{Kind: w.obj.GetKind(), Name: r.c.ChildName(w.obj), Action: out.Action, Patch: true})
 		}
 	}
 	return failed, first

@@ -101,6 +101,24 @@ func NewPermanent(reason string, err error) error {
 	return &reasonError{reason: reason, err: err}
 }
 
+// BudgetOf names the budget over which a step has gone, as a word of a fixed list; empty: over none.
+func BudgetOf(e *StepError) string {
+	if e == nil {
+		return ""
+	}
+	if limit, ok := errors.AsType[*budget.ExceededError](e); ok {
+		return strings.ReplaceAll(strings.ToLower(string(limit.Limit)), " ", "_")
+	}
+	switch {
+	case errors.As(e, new(*budget.PoolError)):
+		return "pool"
+	case e.Reason == v1alpha1.ReasonBudgetExceeded:
+		return "objects"
+	default:
+		return ""
+	}
+}
+
 // Classify finds the class of an error by what it is, not by what it says, wherever Kubernetes allows that.
 func Classify(step string, err error) *StepError {
 	e := &StepError{Step: step, Err: err}

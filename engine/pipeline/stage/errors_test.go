@@ -80,3 +80,20 @@ func TestStepErrorIsOneLine(t *testing.T) {
 	g.Expect(AsStepError(fmt.Errorf("around: %w", e))).To(gomega.BeIdenticalTo(e))
 	g.Expect(AsStepError(errors.New("x")).Step).To(gomega.Equal("reconcile"))
 }
+
+func TestBudgetOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a limit of a template":   {&budget.ExceededError{Limit: budget.Output}, "output"},
+		"a name of several words": {fmt.Errorf("evaluating: %w", budget.Over(budget.CELTime)), "time_of_cel"},
+		"what all resources make": {&budget.PoolError{Limit: 1}, "pool"},
+		"too many of something":   {NewPermanent(v1alpha1.ReasonBudgetExceeded, errors.New("too many")), "objects"},
+		"something else":          {NewPermanent(v1alpha1.ReasonTemplateError, errors.New("wrong")), ""},
+		"something that may pass": {errors.New("cut off"), ""},
+	} {
+		gomega.NewWithT(t).Expect(BudgetOf(Classify("step", tc.err))).To(gomega.Equal(tc.want), name)
+	}
+	gomega.NewWithT(t).Expect(BudgetOf(nil)).To(gomega.BeEmpty())
+}

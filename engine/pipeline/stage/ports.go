@@ -136,6 +136,12 @@ type Reader interface {
 	Observer
 }
 
+// Laps measures how long the parts of a cycle take.
+type Laps interface {
+	// Lap says that a step has ended. It has begun when the one before it ended.
+	Lap(step string)
+}
+
 // Ports are all side effects of a run.
 type Ports struct {
 	Inventory Inventory
@@ -166,4 +172,13 @@ type Ports struct {
 	FormerFinalizers apply.FormerFinalizers
 	// DryRun is asked before anything is changed; nil: nobody is.
 	DryRun DryRun
+	// Laps measures the stages; nil: nobody does.
+	Laps Laps
+}
+
+// Ended says that a step of the cycle has ended, with an error or without.
+func (p *Ports) Ended(step string) {
+	if p.Laps != nil {
+		p.Laps.Lap(step)
+	}
 }

@@ -95,6 +95,8 @@ type Written struct {
 	Name string
 	// Action that was taken.
 	Action apply.Action
+	// Patch says that it is no child, but an object of others of which fields were set.
+	Patch bool
 }
 
 // Wait notes what is waited for. of is what waits: the id of a child, or the name of what is read.

@@ -49,4 +49,5 @@ const (
 	StepActive       = "active"
 	StepChildren     = "children" // no stage: what became of what the stages made
 	StepStatus       = "status"
+	StepGather       = "gather" // no stage: what is read before the first of them
 )

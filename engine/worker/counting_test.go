@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestRequestsAreToldByVerb(t *testing.T) {
+	const maps, one = "/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/b"
+	for _, tc := range []struct{ method, path, content, want string }{
+		{http.MethodPost, maps, "", "create"},
+		{http.MethodPut, one, "", "update"},
+		{http.MethodPatch, one, "application/merge-patch+json", "patch"},
+		{http.MethodPatch, one, "application/apply-patch+yaml", "apply"},
+		{http.MethodPatch, one, "application/apply-patch+cbor", "apply"},
+		{http.MethodDelete, one, "", "delete"},
+		{http.MethodDelete, maps, "", "deletecollection"},
+		{http.MethodGet, one, "", "get"},
+		{http.MethodGet, maps + "?limit=5", "", "list"},
+		{http.MethodGet, "/api/v1/configmaps", "", "list"},
+		{http.MethodGet, "/api/v1/namespaces", "", "list"},
+		{http.MethodGet, "/api/v1/namespaces/a", "", "get"},
+		{http.MethodGet, "/apis/demo.example.com/v1/websites", "", "list"},
+		{http.MethodGet, "/apis/demo.example.com/v1/namespaces/a/websites", "", "list"},
+		{http.MethodGet, "/apis/demo.example.com/v1/namespaces/a/websites/b/status", "", "get"},
+		{http.MethodGet, "/apis/demo.example.com/v1/websites/b", "", "get"},
+		{http.MethodGet, maps + "?watch=true", "", "watch"},
+		{http.MethodGet, maps + "?watch=1", "", "watch"},
+		{http.MethodGet, "/apis", "", "get"},
+		{http.MethodGet, "/api/v1", "", "get"},
+		{http.MethodGet, "/apis/apps/v1", "", "get"},
+		{http.MethodHead, one, "", "other"},
+	} {
+		t.Run(tc.method+" "+tc.path, func(t *testing.T) {
+			g := NewWithT(t)
+			request := httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, http.NoBody)
+			request.Header.Set("Content-Type", tc.content)
+			g.Expect(verbOf(request)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestEachRequestIsTold(t *testing.T) {
+	g := NewWithT(t)
+	var told []string
+	var answer *http.Response
+	var failure error
+	next := roundTripper(func(*http.Request) (*http.Response, error) { return answer, failure })
+	counting := NewCounting(next, func(verb string, code int) { told = append(told, fmt.Sprint(verb, code)) })
+	send := func() (*http.Response, error) {
+		return counting.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods", http.NoBody))
+	}
+	answer = &http.Response{StatusCode: http.StatusTooManyRequests, Body: http.NoBody}
+	got, err := send()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(BeIdenticalTo(answer))
+	g.Expect(got.Body.Close()).To(Succeed())
+	answer, failure = nil, errors.New("cut off")
+	_, err = send() //nolint:bodyclose // there is none
+	g.Expect(err).To(MatchError(failure))
+	g.Expect(told).To(Equal([]string{"list429", "list0"}))
+	g.Expect(counting.WrappedRoundTripper()).NotTo(BeNil())
+}

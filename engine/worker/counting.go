@@ -32,6 +32,12 @@ func (c *Counting) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper.
 func (c *Counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
+// Verbs of requests that read.
+const (
+	verbGet  = "get"
+	verbList = "list"
+)
+
 // applyType begins the content types of server-side apply.
 const applyType = "application/apply-patch"
 
@@ -58,9 +64,9 @@ func verbOf(r *http.Request) string {
 		case query.Get("watch") == "true" || query.Get("watch") == "1":
 			return "watch"
 		case namesObject(r.URL.Path):
-			return "get"
+			return verbGet
 		default:
-			return "list"
+			return verbList
 		}
 	default:
 		return "other"

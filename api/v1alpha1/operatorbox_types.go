@@ -25,8 +25,7 @@ type OperatorBox struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the box does. This version acts on every field, but for those that say that they are not supported yet: these it
-	// refuses.
+	// Spec says what the box does. This version acts on every field.
 	// +required
 	Spec OperatorBoxSpec `json:"spec"`
 

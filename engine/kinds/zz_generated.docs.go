@@ -525,7 +525,7 @@ var apiDocs = map[string]typeDoc{
 		text: "OperatorBox turns a CRD into a running operator: it says which CRD, and what is made, corrected and reported for every resource of it.",
 		fields: map[string]fieldDoc{
 			"metadata": {text: "", standard: "", example: ""},
-			"spec":     {text: "What the box does. This version acts on every field, but for those that say that they are not supported yet: these it refuses.", standard: "", example: ""},
+			"spec":     {text: "What the box does. This version acts on every field.", standard: "", example: ""},
 			"status":   {text: "What runs, and how it fares. An object that has not been reconciled yet observes generation -1, so that tools which wait do not take it for one that is done.", standard: "", example: ""},
 		},
 	},

@@ -170,6 +170,8 @@ func classifyProvider(err *provider.Error) (class Class, reason string) {
 		return Permission, v1alpha1.ReasonProviderDenied
 	case provider.NotOwned:
 		return Refused, v1alpha1.ReasonNotOwned
+	case provider.Duplicate:
+		return Refused, v1alpha1.ReasonDuplicateChild
 	case provider.Invalid, provider.InUse:
 		return Refused, v1alpha1.ReasonProviderRefused
 	default:

@@ -765,6 +765,67 @@ func TestCredentials(t *testing.T) {
 	g.Expect(x.buckets).To(gomega.BeEmpty())
 }
 
+// However a resource comes to its service, what was answered is held against the same credentials alone, and until people ask for another answer.
+func TestARefusalIsHeldAgainstTheSameCredentialsAlone(t *testing.T) {
+	const right, wrong, worse = "c2VjcmV0LWtleQ==", "b25lLWtleQ==", "b3RoZXIta2V5"
+	const another = `{providers: {cloud: [{id: v, vault: {name: w}, credentials: {secretRef: {name: cloud}}}]}}`
+	for name, tc := range map[string]struct {
+		box  string // from when the credentials are wrong
+		goes bool   // the resource is deleted then
+		call string
+		left []string
+	}{
+		"as it is looked after":      {box: oneVault, call: "ensure v", left: []string{"v"}},
+		"as the resource goes":       {box: oneVault, goes: true, call: "delete v"},
+		"as another takes its place": {box: another, call: "delete v", left: []string{"w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{}`)
+			x.others = []*unstructured.Unstructured{credentials(right)}
+			_, err := x.cycle(x.plan(t, oneVault))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			x.before = func(_, name string) error {
+				if key := x.keys[len(x.keys)-1]; name == "v" && key != "secret-key" {
+					return &provider.Error{Class: provider.Denied, Operation: "Login", Message: "wrong"}
+				}
+				return nil
+			}
+			plan := x.plan(t, tc.box)
+			taken := func() []string {
+				return slices.DeleteFunc(x.taken(), func(call string) bool { return !strings.HasSuffix(call, " v") })
+			}
+			asked := func(why string, calls ...string) {
+				t.Helper()
+				_, err := x.cycle(plan)
+				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("Login: wrong")))
+				g.Expect(taken()).To(gomega.Equal(calls), why)
+			}
+			if tc.goes {
+				x.delete(nil)
+			}
+			x.taken()
+			x.others = []*unstructured.Unstructured{credentials(wrong)}
+			asked("they are others", tc.call)
+			asked("they are the same")
+			x.others = []*unstructured.Unstructured{credentials(worse)}
+			asked("they are others again", tc.call)
+			asked("they are the same again")
+			all := x.stored.GetAnnotations()
+			all[v1alpha1.AnnotationReconcileAt] = "now"
+			x.stored.SetAnnotations(all)
+			asked("people ask", tc.call)
+			asked("people have asked once")
+			x.others = []*unstructured.Unstructured{credentials(right)}
+			_, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(taken()).To(gomega.Equal([]string{tc.call}), "they are right")
+			g.Expect(x.made("u1")).To(gomega.Equal(tc.left))
+			g.Expect(x.gone).To(gomega.Equal(tc.goes))
+		})
+	}
+}
+
 // A box that declares it no more holds the object until it is gone, and no longer.
 func TestAnObjectOfOthersIsHeldUntilWhatProvidersHaveMadeIsGone(t *testing.T) {
 	g := gomega.NewWithT(t)

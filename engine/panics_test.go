@@ -80,7 +80,7 @@ func TestPanicsAreLoggedWithTheirStackAndCounted(t *testing.T) {
 		"of what all boxes share": {"", func(b *box) { worker.Guard(func() { panic("oops") }, b.engine.panicked) }},
 		"of a box":                {"website", func(b *box) { b.guard(func() { panic("oops") }) }},
 		"of a cycle": {"website", func(b *box) {
-			worker.Guard(func() { b.reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }, func(p any, stack []byte) { b.afterPanic(types.NamespacedName{Name: "web"}, p, stack) })
+			worker.Guard(func() { b.cycles.Reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }, func(p any, stack []byte) { b.afterPanic(types.NamespacedName{Name: "web"}, p, stack) })
 		}},
 		"of the box's watch": {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
 		"of a shared watch": {"", func(b *box) {

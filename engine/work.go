@@ -79,7 +79,7 @@ func (p *progress) setProblem(reason string, err error) {
 	defer p.mu.Unlock()
 	p.problem = problem{reason: reason}
 	if err != nil {
-		p.problem.message = err.Error()
+		p.problem.message = value.Readable(value.Loggable(err).Error()) // the status of the box does not cut it
 	}
 }
 

@@ -89,7 +89,7 @@ func TestAReconcilerThatDoesNotReturnFailsForOneResource(t *testing.T) {
 			ctx, logged := logging(patience(t))
 			st := &state{}
 			run := func() *Record {
-				c := of(t, r, resource, st)
+				c := of(t, r, resource, st) //nolint:contextcheck // it waits with the context of the test
 				g.Expect(c.execute(ctx)).To(BeTrue())
 				reporting{c}.report(ctx)
 				c.slot.Leave()

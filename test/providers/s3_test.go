@@ -337,7 +337,8 @@ func TestBucketOfSomebodyElse(t *testing.T) {
 	}
 	ctx, request := theirs.call(t)
 	_, err := bucketDriver().Ensure(ctx, request)
-	if want := "CreateBucket: the bucket owned belongs to team/one of the box shop: declare another name"; err == nil || err.Error() != want {
+	if want := "CreateBucket: the bucket owned belongs to a former team/one of the box shop, which had the UID uid-of-owned: delete it, or declare another name; " +
+		"to take it over, take its tag orkestra.orkspace.io/uid off and declare adopt: IfUnowned"; err == nil || err.Error() != want {
 		t.Errorf("it says %v, want %s", err, want)
 	}
 	adopting := s.life("untagged", nil)

@@ -22,7 +22,7 @@ func TestCodeThatDoesNotReturn(t *testing.T) {
 		"a panic":        {func() error { panic("a bug") }, "a bug"},
 		"of nil":         {func() error { panic(nil) }, "panic called with nil argument"}, //nolint:govet // users do
 		"of the runtime": {func() error { none.field++; return nil }, "runtime error: invalid memory address or nil pointer dereference"},
-		"in a library":   {func() error { strings.Repeat("x", -1); return nil }, "strings: negative Repeat count"},
+		"in a library":   {func() error { return errors.New(strings.Repeat("x", -1)) }, "strings: negative Repeat count"},
 		"in Kubernetes":  {func() error { resource.MustParse("many"); return nil }, "cannot parse 'many': " + resource.ErrFormatWrong.Error()},
 		"in a callback":  {func() error { slices.SortFunc([]int{2, 1}, func(int, int) int { panic("a bug") }); return nil }, "a bug"},
 		"an exit":        {func() error { runtime.Goexit(); return nil }, errExited.Error()},

@@ -171,21 +171,25 @@ providers:
 	w.quiet(t, m)
 }
 
+// bucketAt is spec.providers with a bucket by the name of the resource, in a store.
+func bucketAt(endpoint string) string {
+	return `
+providers:
+  aws:
+  - id: bucket
+    s3bucket: {name: "{{ .metadata.name }}", region: eu-west-1}
+    credentials: {secretRef: {name: aws}}
+    endpoint: ` + endpoint + `
+`
+}
+
 // Where a resource goes, other credentials are tried at once, too, and the same ones when people ask for it. Each call in vain makes the pause after it
 // longer: soon it is longer than this test waits.
 func TestADeletionIsTriedAgainWithOtherCredentials(t *testing.T) {
 	g, w, f := gomega.NewWithT(t), newPlane(t).place(t), newFront(t)
 	m := w.manager(t)
 	w.secrets(t)
-	w.box(t, `
-resync: 1h
-providers:
-  aws:
-  - id: bucket
-    s3bucket: {name: "{{ .metadata.name }}", region: eu-west-1}
-    credentials: {secretRef: {name: aws}}
-    endpoint: `+f.URL+`
-`)
+	w.box(t, "resync: 1h\n"+bucketAt(f.URL))
 	w.website(t, "web", "{image: x}")
 	w.settled(t, "web")
 	credentials := func(secret string) {
@@ -240,14 +244,7 @@ func TestAServerOnLoopbackNeedsTheFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.secrets(t)
-	w.box(t, `
-providers:
-  aws:
-  - id: bucket
-    s3bucket: {name: "{{ .metadata.name }}", region: eu-west-1}
-    credentials: {secretRef: {name: aws}}
-    endpoint: `+f.URL+`
-`)
+	w.box(t, bucketAt(f.URL))
 	w.website(t, "web", "{image: x}")
 	w.shows(t, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderRefused, "127.0.0.1", "loopback")
 	gomega.NewWithT(t).Expect(f.asked()).To(gomega.BeEmpty())

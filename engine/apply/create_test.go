@@ -42,7 +42,7 @@ func TestAChildIsMadeByOneRequest(t *testing.T) {
 	}{
 		"nothing is there":               {known, answer{http.StatusCreated, made}, answer{}, []string{"PATCH"}, nil},
 		"somebody's is there":            {known, answer{http.StatusConflict, conflict}, answer{http.StatusOK, foreign}, []string{"PATCH", "GET"}, refusedAs(v1alpha1.ReasonNotOwned)},
-		"it went meanwhile":              {known, answer{http.StatusConflict, conflict}, answer{http.StatusNotFound, notFound}, []string{"PATCH", "GET"}, apierrors.IsConflict},
+		"it goes each time":              {known, answer{http.StatusConflict, conflict}, answer{http.StatusNotFound, notFound}, []string{"PATCH", "GET", "PATCH", "GET"}, apierrors.IsConflict},
 		"it is refused":                  {known, answer{http.StatusForbidden, quota}, answer{}, []string{"PATCH"}, apierrors.IsForbidden},
 		"a server that heeds no version": {unknown, answer{http.StatusCreated, made}, answer{http.StatusNotFound, notFound}, []string{"GET", "PATCH"}, nil},
 	} {

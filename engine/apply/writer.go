@@ -98,7 +98,7 @@ func NewWriter(client *Client, cache Cache, comparer *drift.Comparer) *Writer {
 }
 
 // Apply makes or corrects a child. It sends nothing where nothing differs. Errors of the API server come back wrapped;
-// what only people can mend is a *RefusedError.
+// what only people can mend is a *RefusedError. A child that has changed, or gone, since it was read is looked at once more.
 func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, error) {
 	obj := owner.Claimed(child)
 	// A mistake in initialFields is refused before anything is sent: half of a handover would be worse than none.
@@ -107,6 +107,11 @@ func (w *Writer) Apply(ctx context.Context, owner Owner, child Child) (Outcome, 
 		return Outcome{}, err
 	}
 	out, err := w.write(ctx, owner, child, obj)
+	if apierrors.IsConflict(err) {
+		// Somebody was faster. That is no failure of what is declared, which a rollback would undo: it is decided anew by what is there now.
+		obj = owner.Claimed(child)
+		out, err = w.write(ctx, owner, child, obj)
+	}
 	if !w.client.isDry() {
 		_, shown := w.cache.Get(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
 		w.unconfirmed.record(owner.UID(), targetOf(obj), err, shown)
@@ -238,7 +243,7 @@ func (w *Writer) applyUncached(ctx context.Context, owner Owner, child Child, ob
 	live, err := w.client.metadata(ctx, targetOf(obj))
 	switch {
 	case IsGone(err, obj) && conflict != nil:
-		return Outcome{}, conflict // it was deleted meanwhile: the next cycle creates it
+		return Outcome{}, conflict // it was deleted meanwhile: Apply tries once more
 	case IsGone(err, obj):
 		return w.createByApply(ctx, child, obj)
 	case err != nil:

@@ -5,6 +5,7 @@ package rollback
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -68,12 +69,15 @@ func (a *Attempts) Renew(now Attempt, unlike bool) {
 }
 
 // Note notes how an attempt ended: step is its error, and wrote says that it has written children. Of the failures in a row, the last
-// `most` are kept.
+// `most` are kept. A conflict is none of them: somebody else wrote first, which no former generation would have prevented.
 func (a *Attempts) Note(step *stage.StepError, wrote bool, now time.Time, most int) {
 	a.Touched = a.Touched || wrote
 	a.Failure = step
 	if step == nil {
 		a.failures, a.Unavailable = nil, false
+		return
+	}
+	if apierrors.IsConflict(step.Err) {
 		return
 	}
 	a.failures = append(a.failures, now)

@@ -1,10 +1,14 @@
 package rollback
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -76,6 +80,12 @@ func TestAttemptsBeginAnew(t *testing.T) {
 	a.Note(nil, false, now, rule.Failures)
 	a.Note(failed, false, now, rule.Failures)
 	g.Expect(a.Trigger(rule, false, false, now)).To(BeEmpty(), "in a row")
+
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
+	a.Note(&stage.StepError{Class: stage.Transient, Err: fmt.Errorf("applying: %w", conflict)}, false, now, rule.Failures)
+	g.Expect(a.Trigger(rule, false, false, now)).To(BeEmpty(), "a conflict is no failure of the generation")
+	a.Note(failed, false, now, rule.Failures)
+	g.Expect(a.Trigger(rule, false, false, now)).To(Equal(TriggerFailures), "and no success that ends a row of them")
 
 	var fresh Attempts
 	fresh.Renew(Attempt{generation: 2, revision: "a"}, true)

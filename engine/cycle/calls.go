@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/provision"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -37,21 +38,43 @@ func NewCalls(egress *external.Egress, clk clock.PassiveClock, recorder *metrics
 // Call implements pipeline.Caller.
 func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
 	began := c.Clock.Now()
+	ctx, span, r := traced(ctx, r)
 	answer, err := c.Client.Call(ctx, r)
+	code := codeOf(answer, err)
+	span.Answered(code, err != nil)
 	// A call that our own deadline or shutdown has ended says nothing about the service, and is not measured.
 	if ctx.Err() == nil || err == nil {
-		c.Metrics.ExternalRequested(r.Box, codeOf(answer, err), c.Clock.Since(began))
+		c.Metrics.ExternalRequested(r.Box, code, c.Clock.Since(began))
 	}
 	return answer, err
+}
+
+// traced begins the span of a call. A webhook takes part in the cycle, so that it is told to which trace the call belongs. Other services are
+// not: they may be anybody's.
+func traced(ctx context.Context, r *external.Request) (context.Context, *tracing.Span, *external.Request) {
+	if !r.Webhook {
+		ctx, span := tracing.External(ctx, r.Name, r.Method)
+		return ctx, span, r
+	}
+	ctx, span := tracing.Webhook(ctx, r.Method)
+	if span == nil {
+		return ctx, nil, r
+	}
+	told := *r
+	told.Trace = span.Parent()
+	return ctx, span, &told
 }
 
 // CallProvider calls a driver, and measures it.
 func (c *Calls) CallProvider(ctx context.Context, call *provision.Call) (provision.Answer, error) {
 	began := c.Clock.Now()
+	ctx, span := tracing.Provider(ctx, call.Provider, call.Kind, string(call.Operation))
 	answer, err := c.Providers.Call(ctx, call)
+	result := resultOf(answer, err)
+	span.Answered(result, err != nil)
 	if ctx.Err() == nil || err == nil {
 		c.Metrics.ProviderCalled(metrics.ProviderCall{
-			Box: call.Box, Provider: call.Provider, Kind: call.Kind, Operation: string(call.Operation), Result: resultOf(answer, err), Took: c.Clock.Since(began),
+			Box: call.Box, Provider: call.Provider, Kind: call.Kind, Operation: string(call.Operation), Result: result, Took: c.Clock.Since(began),
 		})
 	}
 	return answer, err

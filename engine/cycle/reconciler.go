@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,6 +29,7 @@ import (
 	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -122,6 +122,8 @@ type Config struct {
 	Log logr.Logger
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// Tracer makes a trace of each cycle that it samples. nil: of none.
+	Tracer *tracing.Tracer
 	// Measured is told of each reconcile that was not skipped: how long it took, and whether it failed. nil: nobody is.
 	Measured func(took time.Duration, failed bool)
 	// Events sends events about resources, and BoxEvents those about the box. nil: none are sent.
@@ -154,6 +156,7 @@ type cycle struct {
 	st     *state
 	slot   *worker.Slot
 	record *Record
+	laps   *laps // of the plan; nil: none runs
 
 	leavingSince time.Time // since when an object of others is not selected; zero: it is
 }
@@ -168,8 +171,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	defer c.slot.Leave()
 	ctx, giveBack := budget.WithCycle(ctx, r.Memory)
 	defer giveBack()
-	ctx = log.IntoContext(ctx, r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	c.record.Plan = r.Plan()
+	ctx, span := beginTrace(ctx, r, c.record)
+	defer func() { c.record.endTrace(span, c.laps) }()
 	if c.record.Plan.CleanupOnly {
 		// The box's own reconciler may wait for the last resource to be let go, and this one may be it.
 		defer r.Notifier.BoxChanged(r.Box)

@@ -40,7 +40,7 @@ func TestRequestsAreToldByVerb(t *testing.T) {
 			g := NewWithT(t)
 			request := httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, http.NoBody)
 			request.Header.Set("Content-Type", tc.content)
-			g.Expect(verbOf(request)).To(Equal(tc.want))
+			g.Expect(VerbOf(request)).To(Equal(tc.want))
 		})
 	}
 }

@@ -54,12 +54,24 @@ func (t *Tracer) Reconcile(ctx context.Context, box string, kind schema.GroupKin
 	if t == nil {
 		return ctx, nil
 	}
-	inner, span := t.tracer.Start(ctx, "reconcile", trace.WithNewRoot(), trace.WithAttributes(
-		keyBox.String(box), keyKind.String(kind.String()), keyNamespace.String(resource.Namespace), keyName.String(resource.Name)))
+	inner, span := t.tracer.Start(ctx, "reconcile", trace.WithNewRoot())
 	if !span.IsRecording() {
 		return ctx, nil
 	}
+	span.SetAttributes(keyBox.String(box), keyKind.String(kind.String()))
+	span.SetAttributes(object(resource.Namespace, resource.Name)...)
 	return inner, &Span{span}
+}
+
+// object says which object is meant; what is empty is left out.
+func object(namespace, name string) (attributes []attribute.KeyValue) {
+	if namespace != "" {
+		attributes = append(attributes, keyNamespace.String(namespace))
+	}
+	if name != "" {
+		attributes = append(attributes, keyName.String(name))
+	}
+	return attributes
 }
 
 // Outcome is what a reconcile came to.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -49,13 +48,7 @@ func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // request begins the span of a request.
 func request(ctx context.Context, parent trace.Span, asked Asked) *Span {
-	attributes := []attribute.KeyValue{keyVerb.String(asked.Verb), keyKind.String(asked.Resource)}
-	if asked.Namespace != "" {
-		attributes = append(attributes, keyNamespace.String(asked.Namespace))
-	}
-	if asked.Name != "" {
-		attributes = append(attributes, keyName.String(asked.Name))
-	}
+	attributes := append(object(asked.Namespace, asked.Name), keyVerb.String(asked.Verb), keyKind.String(asked.Resource))
 	_, span := begin(ctx, parent, asked.Verb+" "+asked.Resource, trace.SpanKindClient, attributes...)
 	return span
 }

@@ -45,7 +45,7 @@ func named(exporter *tracetest.InMemoryExporter, name string) (found []tracetest
 func tells(span tracetest.SpanStub, key string) string {
 	for _, a := range span.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -32,7 +32,7 @@ func keeping() (*Tracer, *tracetest.InMemoryExporter) {
 // attributes are those of a span, as name=value.
 func attributes(span tracetest.SpanStub) (all []string) {
 	for _, a := range span.Attributes {
-		all = append(all, string(a.Key)+"="+a.Value.Emit())
+		all = append(all, string(a.Key)+"="+a.Value.String())
 	}
 	return all
 }

@@ -35,6 +35,11 @@ func (c *Counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 // applyType begins the content types of server-side apply.
 const applyType = "application/apply-patch"
 
+const (
+	verbGet  = "get"
+	verbList = "list"
+)
+
 // VerbOf is the verb by which rights name a request, but that a server-side apply is told from other patches.
 func VerbOf(r *http.Request) string {
 	switch r.Method {
@@ -58,9 +63,9 @@ func VerbOf(r *http.Request) string {
 		case query.Get("watch") == "true" || query.Get("watch") == "1":
 			return "watch"
 		case namesObject(r.URL.Path):
-			return "get"
+			return verbGet
 		default:
-			return "list"
+			return verbList
 		}
 	default:
 		return "other"

@@ -52,7 +52,7 @@ func (s spans) below(parent trace.SpanContext, path string) (paths []string) {
 // said are the attributes of a span, as name=value.
 func said(span tracetest.SpanStub) (all []string) {
 	for _, a := range span.Attributes {
-		all = append(all, string(a.Key)+"="+a.Value.Emit())
+		all = append(all, string(a.Key)+"="+a.Value.String())
 	}
 	return all
 }

@@ -90,10 +90,13 @@ func (s *scope) permissionsCondition() metav1.Condition {
 	return c
 }
 
+// secrets is what the API server calls them in rights.
+const secrets = "secrets"
+
 // grant says which rights are withheld, and how they are granted. What a Go hook reads of Secrets is in no rule of the box, so that nothing prints it.
 func (s *scope) grant() string {
 	code := s.box.Spec.Reconciler
-	if code == nil || code.Hooks == nil || code.Hooks.Webhook != nil || !slices.ContainsFunc(s.withheld.Rights, func(r access.Right) bool { return r.Resource == "secrets" }) {
+	if code == nil || code.Hooks == nil || code.Hooks.Webhook != nil || !slices.ContainsFunc(s.withheld.Rights, func(r access.Right) bool { return r.Resource == secrets }) {
 		return access.Sentence(s.withheld)
 	}
 	return access.Lacks(s.withheld) + "; which Secrets its hook reads is in no rule of the box: grant it to the account yourself, best by resourceNames"

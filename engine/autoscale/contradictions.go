@@ -160,15 +160,15 @@ func spanOf(form when.Form) span {
 	if form.Negate {
 		operator = opposite[operator] // of one that has none, nothing is known
 	}
-	switch operator {
-	case v1alpha1.OperatorBetween:
+	if operator == v1alpha1.OperatorBetween {
 		bounds, ok := form.Value.([]any)
 		if !ok || len(bounds) == 0 {
 			return everything
 		}
 		low, high := number(bounds[0]), number(bounds[len(bounds)-1])
 		return span{math.Ceil(low.low), math.Floor(high.high)}
-	case v1alpha1.OperatorIn:
+	}
+	if operator == v1alpha1.OperatorIn {
 		all, _ := form.Value.([]any)
 		hull := span{math.Inf(1), math.Inf(-1)}
 		for _, v := range all {

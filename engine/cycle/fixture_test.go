@@ -61,19 +61,19 @@ func (nobody) Lost(access.Right) bool { return false }
 var websites = schema.GroupVersionKind{Group: "demo.example.com", Version: "v1", Kind: "Website"}
 
 // patience is longer than anything that a test waits for.
-func patience(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
+func patience(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	tb.Cleanup(cancel)
 	return ctx
 }
 
 // serving gives the reconciler of a box, whose API server is a handler, and a resource of it that needs no mark any more.
-func serving(t testing.TB, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFunc) (*Reconciler, *unstructured.Unstructured) {
-	t.Helper()
-	g := NewWithT(t)
+func serving(tb testing.TB, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFunc) (*Reconciler, *unstructured.Unstructured) {
+	tb.Helper()
+	g := NewWithT(tb)
 	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	object := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "box"}, Spec: spec}
 	object.Spec.CRD.Name = "websites.demo.example.com"
 	plan, errs := pipeline.Compile(object, pipeline.Env{CRD: pipeline.CRD{
@@ -92,17 +92,17 @@ func serving(t testing.TB, spec v1alpha1.OperatorBoxSpec, handler http.HandlerFu
 	lists := map[schema.GroupVersionResource]string{rollback.Kind.GroupVersion().WithResource("controllerrevisions"): "ControllerRevisionList"}
 	watching := watch.Config{Client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists), Mapper: mapper}
 	children := watch.NewChildren(watching, func(types.UID, string, schema.GroupVersionKind) {})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(tb.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = children.Run(ctx) }) // it ends with the test
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
 	current := func() *pipeline.Plan { return plan }
 	queue := worker.NewQueue(nil)
 	queue.Open()
-	t.Cleanup(queue.ShutDown)
+	tb.Cleanup(queue.ShutDown)
 	writer := apply.NewWriter(client, children, drift.NewComparer(plain{}.Schema))
 	writer.Lives = func(types.UID) bool { return true }
 	r := New(Config{

@@ -79,10 +79,10 @@ func (s *sent) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 }
 
 // living is a reconciler whose cache has a resource.
-func living(t testing.TB, spec v1alpha1.OperatorBoxSpec, change func(*unstructured.Unstructured)) (*Reconciler, *server, *sent) {
-	t.Helper()
+func living(tb testing.TB, spec v1alpha1.OperatorBoxSpec, change func(*unstructured.Unstructured)) (*Reconciler, *server, *sent) {
+	tb.Helper()
 	s, events := &server{}, &sent{}
-	r, resource := serving(t, spec, s.ServeHTTP)
+	r, resource := serving(tb, spec, s.ServeHTTP)
 	if change != nil {
 		change(resource)
 	}
@@ -90,9 +90,9 @@ func living(t testing.TB, spec v1alpha1.OperatorBoxSpec, change func(*unstructur
 	list := map[schema.GroupVersionResource]string{r.Plan().CRD.Resource: "WebsiteList"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, resource)
 	r.Resources = watch.NewResources(watch.Config{Client: client}, r.Plan().CRD.Resource, nil, watch.Selection{}, watch.ResourceEvents{})
-	r.Resources.Start(t.Context())
-	t.Cleanup(r.Resources.Stop)
-	NewWithT(t).Expect(r.Resources.WaitForSync(patience(t))).To(Succeed())
+	r.Resources.Start(tb.Context())
+	tb.Cleanup(r.Resources.Stop)
+	NewWithT(tb).Expect(r.Resources.WaitForSync(patience(tb))).To(Succeed())
 	r.Owners = &cleanup.Owners{Box: "website", Inventory: r.Inventory, Snapshots: r.Snapshots, Writer: r.Writer, Clock: r.Clock, Plan: r.Plan}
 	r.Releaser = &release.Releaser{Box: "website", Plan: r.Plan, Client: r.Client, Writer: r.Writer, Clock: r.Clock}
 	r.Events = events

@@ -13,7 +13,7 @@ import (
 func quotaKinds() []Kind {
 	return []Kind{
 		{
-			Key: keyNamespaces, Singular: "namespace", Rank: rankNamespace, ClusterScoped: true,
+			Key: keyNamespaces, Singular: nameNamespace, Rank: rankNamespace, ClusterScoped: true,
 			GVK:    corev1.SchemeGroupVersion.WithKind("Namespace"),
 			fields: reflect.TypeFor[v1alpha1.NamespaceFields](),
 			spec:   reflect.TypeFor[corev1.NamespaceSpec](),

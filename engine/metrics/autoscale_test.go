@@ -18,7 +18,7 @@ func TestBoxesWithAutoscaleHaveSeriesOfIt(t *testing.T) {
 	r.MeasureAutoscale("calm", func() (bool, int, bool) { return false, 2, true })
 	r.MeasureAutoscale("busy", func() (bool, int, bool) { return true, 3, true })
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP orkestra_autoscale_active 1 while autoscale has replaced limits of a box, 0 while they are those of its spec
+# HELP orkestra_autoscale_active 1 while autoscale has replaced limits of a box, 0 while they are those of its spec; boxes without autoscale have none
 # TYPE orkestra_autoscale_active gauge
 orkestra_autoscale_active{box="busy"} 1
 orkestra_autoscale_active{box="calm"} 0

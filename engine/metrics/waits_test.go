@@ -17,7 +17,7 @@ func TestTheWaitsOfTenNamespacesAreNamed(t *testing.T) {
 	r, err := New(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	var want strings.Builder
-	want.WriteString("# HELP orkestra_queue_namespace_wait_seconds How long the resource has waited that has waited longest, for the ten namespaces that wait longest; without a namespace: of all others\n# TYPE orkestra_queue_namespace_wait_seconds gauge\n")
+	want.WriteString("# HELP orkestra_queue_namespace_wait_seconds How long the resource has waited that has waited longest, for the ten namespaces that wait longest; without a namespace: of all others. Boxes without queue.fairness: Namespace have none\n# TYPE orkestra_queue_namespace_wait_seconds gauge\n")
 	var all []Wait
 	for n := range 1000 {
 		all = append(all, Wait{Namespace: fmt.Sprintf("n%d", n), Longest: time.Duration(2000-n) * time.Second})

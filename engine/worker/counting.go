@@ -32,6 +32,12 @@ func (c *Counting) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper.
 func (c *Counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
+// Verbs of requests that read.
+const (
+	verbGet  = "get"
+	verbList = "list"
+)
+
 // applyType begins the content types of server-side apply.
 const applyType = "application/apply-patch"
 

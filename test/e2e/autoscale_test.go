@@ -36,7 +36,7 @@ func scaledBox(ctx context.Context) *scaled {
 	return s
 }
 
-// applies applies the box; more are further fields.
+// applies makes or edits the box; more are further fields.
 func (s *scaled) applies(ctx context.Context, more string) {
 	GinkgoHelper()
 	s.box(ctx, fmt.Sprintf(`

@@ -50,7 +50,7 @@ func own(c *children.Cycle, whole bool) (note string, changed bool) {
 			all = append(all, one.Type)
 		}
 	}
-	for _, kind := range strings.Split(noted, ",") {
+	for kind := range strings.SplitSeq(noted, ",") {
 		switch {
 		case slices.Contains(all, kind), c.Plan.Conditions[kind], status.CheckType(kind) != nil: // who writes resources may write the note, too
 		case !whole:

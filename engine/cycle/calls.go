@@ -38,7 +38,12 @@ func NewCalls(egress *external.Egress, clk clock.PassiveClock, recorder *metrics
 // Call implements pipeline.Caller.
 func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
 	began := c.Clock.Now()
-	ctx, span, r := traced(ctx, r)
+	ctx, span := tracing.Call(ctx, r.Name, r.Method, r.Webhook)
+	if r.Webhook && span != nil { // it takes part in the cycle; other services are not told, since they may be anybody's
+		told := *r
+		told.Trace = span.Parent()
+		r = &told
+	}
 	answer, err := c.Client.Call(ctx, r)
 	code := codeOf(answer, err)
 	span.Answered(code, err != nil)
@@ -47,22 +52,6 @@ func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer
 		c.Metrics.ExternalRequested(r.Box, code, c.Clock.Since(began))
 	}
 	return answer, err
-}
-
-// traced begins the span of a call. A webhook takes part in the cycle, so that it is told to which trace the call belongs. Other services are
-// not: they may be anybody's.
-func traced(ctx context.Context, r *external.Request) (context.Context, *tracing.Span, *external.Request) {
-	if !r.Webhook {
-		ctx, span := tracing.External(ctx, r.Name, r.Method)
-		return ctx, span, r
-	}
-	ctx, span := tracing.Webhook(ctx, r.Method)
-	if span == nil {
-		return ctx, nil, r
-	}
-	told := *r
-	told.Trace = span.Parent()
-	return ctx, span, &told
 }
 
 // CallProvider calls a driver, and measures it.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -44,30 +42,13 @@ func (l *laps) Lap(step string, err error) {
 
 // abandon ends the span of a step that has not come to its end, since it has panicked.
 func (l *laps) abandon() {
-	if l.span != nil {
-		l.span.End(string(pipeline.Panic))
-		l.span = nil
-	}
-}
-
-// beginTrace begins the trace of a cycle. What the cycle logs names the resource, and the trace.
-func beginTrace(ctx context.Context, r *Reconciler, record *Record) (context.Context, *tracing.Span) {
-	logger := r.Log.WithValues("resource", klog.KRef(record.Key.Namespace, record.Key.Name))
-	ctx, span := r.Tracer.Reconcile(ctx, r.Box, record.Plan.CRD.Kind.GroupKind(), record.Key)
-	if trace, id := span.IDs(); trace != "" {
-		logger = logger.WithValues("trace_id", trace, "span_id", id)
-	}
-	return log.IntoContext(ctx, logger), span
+	l.span.End(string(pipeline.Panic))
+	l.span = nil
 }
 
 // endTrace ends the trace of a cycle, however that ended.
 func (r *Record) endTrace(span *tracing.Span, last *laps) {
-	if span == nil {
-		return
-	}
-	if last != nil {
-		last.abandon()
-	}
+	last.abandon()
 	o := tracing.Outcome{Action: string(r.Decision.Action), Result: r.result(), Class: string(r.Class)}
 	if step := r.failure(); step != nil {
 		o.Stage, o.Reason = step.Step, step.Reason

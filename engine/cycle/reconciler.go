@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -156,7 +157,7 @@ type cycle struct {
 	st     *state
 	slot   *worker.Slot
 	record *Record
-	laps   *laps // of the plan; nil: none runs
+	laps   laps // of the plan that runs
 
 	leavingSince time.Time // since when an object of others is not selected; zero: it is
 }
@@ -172,8 +173,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	ctx, giveBack := budget.WithCycle(ctx, r.Memory)
 	defer giveBack()
 	c.record.Plan = r.Plan()
-	ctx, span := beginTrace(ctx, r, c.record)
-	defer func() { c.record.endTrace(span, c.laps) }()
+	ctx, span := r.Tracer.Reconcile(ctx, r.Box, c.record.Plan.CRD.Kind.GroupKind(), key)
+	defer func() { c.record.endTrace(span, &c.laps) }()
+	ctx = log.IntoContext(ctx, span.Named(r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name))))
 	if c.record.Plan.CleanupOnly {
 		// The box's own reconciler may wait for the last resource to be let go, and this one may be it.
 		defer r.Notifier.BoxChanged(r.Box)

@@ -74,13 +74,13 @@ func mayRead(ctx context.Context, reading *observe.Reading, kind schema.GroupVer
 func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	plan, now := c.record.Plan, c.record.Began
 	c.st.writes.Begin(c.stored, now)
-	c.laps = &laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now}
+	c.laps = laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now}
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Answers: &c.st.answers, Client: c.Code,
 		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
-		Laps: c.laps,
+		Laps: &c.laps,
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -106,22 +107,16 @@ func Stage(ctx context.Context, name string) (context.Context, *Span) {
 	return begin(ctx, parent, name, trace.SpanKindInternal, keyStage.String(name))
 }
 
-// External begins the span of an external call, which a box gives a name.
-func External(ctx context.Context, name, method string) (context.Context, *Span) {
+// Call begins the span of an external call, to which a box gives a name, or of a call of its webhook.
+func Call(ctx context.Context, name, method string, webhook bool) (context.Context, *Span) {
 	parent := recorded(ctx)
 	if parent == nil {
 		return ctx, nil
+	}
+	if webhook {
+		return begin(ctx, parent, "webhook call", trace.SpanKindClient, keyMethod.String(method))
 	}
 	return begin(ctx, parent, "external call", trace.SpanKindClient, keyName.String(name), keyMethod.String(method))
-}
-
-// Webhook begins the span of a call of the box's webhook.
-func Webhook(ctx context.Context, method string) (context.Context, *Span) {
-	parent := recorded(ctx)
-	if parent == nil {
-		return ctx, nil
-	}
-	return begin(ctx, parent, "webhook call", trace.SpanKindClient, keyMethod.String(method))
 }
 
 // Provider begins the span of a call of a provider's driver.
@@ -176,13 +171,13 @@ func (s *Span) Answered(code string, failed bool) {
 	s.End(code)
 }
 
-// IDs are the ids of the trace and of the span, as logs show them; empty for a nil Span.
-func (s *Span) IDs() (traceID, spanID string) {
+// Named has what is logged name the trace and the span; for a nil Span it gives the logger back.
+func (s *Span) Named(logger logr.Logger) logr.Logger {
 	if s == nil {
-		return "", ""
+		return logger
 	}
 	c := s.span.SpanContext()
-	return c.TraceID().String(), c.SpanID().String()
+	return logger.WithValues("trace_id", c.TraceID().String(), "span_id", c.SpanID().String())
 }
 
 // Parent is the header traceparent of W3C Trace Context, by which who is called says that its spans belong to this one; empty for a nil Span.

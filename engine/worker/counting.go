@@ -41,11 +41,6 @@ const (
 // applyType begins the content types of server-side apply.
 const applyType = "application/apply-patch"
 
-const (
-	verbGet  = "get"
-	verbList = "list"
-)
-
 // VerbOf is the verb by which rights name a request, but that a server-side apply is told from other patches.
 func VerbOf(r *http.Request) string {
 	switch r.Method {

@@ -121,13 +121,15 @@ func TestAStageThatFails(t *testing.T) {
 	tracer, exporter := traces(1)
 	ctx, _ := tracer.Reconcile(t.Context(), "website", websites.GroupKind(), types.NamespacedName{Name: "web"})
 	l := &laps{clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), box: "website"}
-	l.Begin(ctx, "hook")
+	_, call := tracing.Call(l.Begin(ctx, "hook"), "quota", http.MethodGet, false)
+	call.Answered("200", false)
 	l.Lap("hook", stage.NewPermanent("Invalid", errors.New("the value secret")))
 	made := named(exporter, "hook")
 	g.Expect(made).To(HaveLen(1))
 	g.Expect(tells(made[0], "error.type")).To(Equal("permanent"))
 	g.Expect(made[0].Status).To(Equal(sdktrace.Status{Code: codes.Error}))
 	g.Expect(made[0].Events).To(BeEmpty())
+	g.Expect(named(exporter, "external call")[0].Parent.SpanID()).To(Equal(made[0].SpanContext.SpanID()), "what the stage does is part of it")
 }
 
 // TestOnlyWebhooksAreToldTheTrace, and only where there is one.

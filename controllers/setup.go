@@ -42,6 +42,7 @@ import (
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/tracing"
 )
 
 // Options say how boxes are run. The zero value has the defaults of the manager's flags.
@@ -89,6 +90,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Registry is where series are registered. Default: none are.
 	Registry prometheus.Registerer
+	// Tracer makes a trace of each reconcile that it samples. Default: of none.
+	Tracer *tracing.Tracer
 }
 
 // defaultNamespace is where the chart's documentation and config/default install Orkestra.
@@ -260,7 +263,7 @@ func newEngine(
 		REST: config, Mapper: mgr.GetRESTMapper(), Discover: func() (meta.RESTMapper, error) {
 			return apiutil.NewDynamicRESTMapper(config, mgr.GetHTTPClient())
 		},
-		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder,
+		Events: mgr.GetEventRecorder(engine.EventSource), Metrics: recorder, Tracer: o.Tracer,
 		Clock: o.Clock, Log: mgr.GetLogger().WithName("engine"),
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MemoryLimit: o.MemoryLimit, QuietWatch: o.QuietWatch, ShutdownTimeout: o.ShutdownTimeout,
 		ReconcileTimeout: o.ReconcileTimeout, Egress: egress, Code: o.Code, Namespace: o.Namespace, Plans: plans, SnapshotKeys: keys,

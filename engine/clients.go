@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provision"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -37,9 +38,19 @@ type connections struct {
 	inFlight chan struct{} // one per request that may be under way, over all boxes
 }
 
-// counting counts the requests that go through a transport; no box's are those that several share.
+// counting counts the requests that go through a transport, and makes spans of those that reconciles send; no box's are those that several
+// share.
 func counting(next http.RoundTripper, recorder *metrics.Recorder, box string) http.RoundTripper {
-	return worker.NewCounting(next, func(verb string, code int) { recorder.Requested(box, verb, code) })
+	return tracing.NewTransport(worker.NewCounting(next, func(verb string, code int) { recorder.Requested(box, verb, code) }), asked)
+}
+
+// asked says what a request asks of the API server.
+func asked(r *http.Request) tracing.Asked {
+	target, ok := worker.TargetOf(r.URL.Path)
+	if !ok {
+		target.Resource = "discovery"
+	}
+	return tracing.Asked{Verb: worker.VerbOf(r), Resource: target.Kind(), Namespace: target.Namespace, Name: target.Name}
 }
 
 // clients makes those of the box that runs a plan. sending has the limits of its requests.

@@ -21,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/watch"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 	Events events.EventRecorder
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// Tracer makes a trace of each reconcile that it samples. nil: of none.
+	Tracer *tracing.Tracer
 	// Clock tells the time.
 	Clock clock.WithTicker
 	// Log is where the engine logs.

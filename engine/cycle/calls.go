@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/provision"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -37,10 +38,18 @@ func NewCalls(egress *external.Egress, clk clock.PassiveClock, recorder *metrics
 // Call implements pipeline.Caller.
 func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer, error) {
 	began := c.Clock.Now()
+	ctx, span := tracing.Call(ctx, r.Name, r.Method, r.Webhook)
+	if r.Webhook && span != nil { // it takes part in the cycle; other services are not told, since they may be anybody's
+		told := *r
+		told.Trace = span.Parent()
+		r = &told
+	}
 	answer, err := c.Client.Call(ctx, r)
+	code := codeOf(answer, err)
+	span.Answered(code, err != nil)
 	// A call that our own deadline or shutdown has ended says nothing about the service, and is not measured.
 	if ctx.Err() == nil || err == nil {
-		c.Metrics.ExternalRequested(r.Box, codeOf(answer, err), c.Clock.Since(began))
+		c.Metrics.ExternalRequested(r.Box, code, c.Clock.Since(began))
 	}
 	return answer, err
 }
@@ -48,10 +57,13 @@ func (c *Calls) Call(ctx context.Context, r *external.Request) (*external.Answer
 // CallProvider calls a driver, and measures it.
 func (c *Calls) CallProvider(ctx context.Context, call *provision.Call) (provision.Answer, error) {
 	began := c.Clock.Now()
+	ctx, span := tracing.Provider(ctx, call.Provider, call.Kind, string(call.Operation))
 	answer, err := c.Providers.Call(ctx, call)
+	result := resultOf(answer, err)
+	span.Answered(result, err != nil)
 	if ctx.Err() == nil || err == nil {
 		c.Metrics.ProviderCalled(metrics.ProviderCall{
-			Box: call.Box, Provider: call.Provider, Kind: call.Kind, Operation: string(call.Operation), Result: resultOf(answer, err), Took: c.Clock.Since(began),
+			Box: call.Box, Provider: call.Provider, Kind: call.Kind, Operation: string(call.Operation), Result: result, Took: c.Clock.Since(began),
 		})
 	}
 	return answer, err

@@ -74,8 +74,8 @@ func (c asking) handOver(ctx context.Context) error {
 	if err := c.record.Plan.Execute(ctx, run); err != nil || run.AwaitsDependency {
 		return err
 	}
-	result, err := c.ask(ctx)
-	run.Ports.Ended(pipeline.StepConstructor)
+	result, err := c.ask(run.Ports.Begin(ctx, pipeline.StepConstructor))
+	run.Ports.Ended(pipeline.StepConstructor, err)
 	if apierrors.IsConflict(err) && !errors.Is(err, reconcile.TerminalError(nil)) && c.st.conflicts < maxConflicts {
 		// It has read what was written meanwhile, mostly by itself. The event of that is on the way.
 		c.st.conflicts++

@@ -30,6 +30,7 @@ import (
 	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/tracing"
 	"github.com/orkspace/orkestra/engine/watch"
 	"github.com/orkspace/orkestra/engine/worker"
 )
@@ -122,6 +123,8 @@ type Config struct {
 	Log logr.Logger
 	// Metrics records. nil: nothing is recorded.
 	Metrics *metrics.Recorder
+	// Tracer makes a trace of each cycle that it samples. nil: of none.
+	Tracer *tracing.Tracer
 	// Measured is told of each reconcile that was not skipped: how long it took, and whether it failed. nil: nobody is.
 	Measured func(took time.Duration, failed bool)
 	// Events sends events about resources, and BoxEvents those about the box. nil: none are sent.
@@ -152,6 +155,7 @@ type cycle struct {
 	st     *state
 	slot   *worker.Slot
 	record *Record
+	laps   laps // of the plan that runs
 
 	leavingSince time.Time // since when an object of others is not selected; zero: it is
 }
@@ -166,8 +170,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	defer c.slot.Leave()
 	ctx, giveBack := budget.WithCycle(ctx, r.Memory)
 	defer giveBack()
-	ctx = log.IntoContext(ctx, r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name)))
 	c.record.Plan = r.Plan()
+	ctx, span := r.Tracer.Reconcile(ctx, r.Box, c.record.Plan.CRD.Kind.GroupKind(), key)
+	defer func() { c.record.endTrace(span, &c.laps) }()
+	ctx = log.IntoContext(ctx, span.Named(r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name))))
 	if c.record.Plan.CleanupOnly {
 		// The box's own reconciler may wait for the last resource to be let go, and this one may be it.
 		defer r.Notifier.BoxChanged(r.Box)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -134,21 +133,6 @@ func (c reporting) measure() {
 	if over := stage.BudgetOf(c.record.Err); over != "" {
 		c.Metrics.BudgetExceeded(c.Box, over)
 	}
-}
-
-// laps measures the stages of one cycle, which run one after the other. It is used by one goroutine.
-type laps struct {
-	clock    clock.PassiveClock
-	recorder *metrics.Recorder
-	box      string
-	last     time.Time // when the step that runs has begun
-}
-
-// Lap implements stage.Laps.
-func (l *laps) Lap(step string) {
-	now := l.clock.Now()
-	l.recorder.StageEnded(l.box, step, now.Sub(l.last))
-	l.last = now
 }
 
 // observation is what health counts of the cycle; ok is false where it counts nothing.

@@ -49,8 +49,8 @@ func (c *cycle) execute(ctx context.Context) bool {
 	if v := c.record.Run.Stored.GetResourceVersion(); v != c.stored.GetResourceVersion() {
 		c.st.own.version = v
 	}
-	c.conclude(ctx, err)
-	c.record.Run.Ports.Ended(stage.StepStatus)
+	c.conclude(c.laps.Begin(ctx, stage.StepStatus), err)
+	c.laps.Lap(stage.StepStatus, c.record.Status.Err)
 	c.waiters.note(c.record.Key, c.record.Class == pipeline.Permission || reading.Refused())
 	c.record.Requests = sent.Load()
 	return true
@@ -74,12 +74,13 @@ func mayRead(ctx context.Context, reading *observe.Reading, kind schema.GroupVer
 func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	plan, now := c.record.Plan, c.record.Began
 	c.st.writes.Begin(c.stored, now)
+	c.laps = laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now}
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
 		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Answers: &c.st.answers, Client: c.Code,
 		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
-		Laps: &laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now},
+		Laps: &c.laps,
 	}
 	if c.record.Back == nil {
 		ports.FormerFinalizers, ports.DryRun = c.FormerFinalizers, c.dryRun()
@@ -99,17 +100,12 @@ func (c *cycle) runPlan(ctx context.Context) error {
 			return c.record.Back.snapshotErr
 		}
 	}
-	if err := c.Inventory.Refill(ctx); err != nil {
+	run.LeavingSince = c.leavingSince
+	err := complete(c.laps.Begin(ctx, stage.StepGather), c)
+	c.laps.Lap(stage.StepGather, err)
+	if err != nil {
 		return err
 	}
-	run.LeavingSince = c.leavingSince
-	if c.stored.GetDeletionTimestamp() != nil || !c.leavingSince.IsZero() {
-		// A child whose creation was never answered may exist although no cache shows it, and would be left behind.
-		if err := c.Writer.ResolveUnconfirmed(ctx, c.stored.GetUID()); err != nil {
-			return err
-		}
-	}
-	run.Ports.Ended(stage.StepGather)
 	return c.within(ctx, func(ctx context.Context) error {
 		if c.record.Back != nil {
 			return c.runRollback(ctx)
@@ -119,6 +115,18 @@ func (c *cycle) runPlan(ctx context.Context) error {
 		}
 		return plan.Execute(ctx, run)
 	})
+}
+
+// complete sees to it that the caches show all that the plan reads.
+func complete(ctx context.Context, c *cycle) error {
+	if err := c.Inventory.Refill(ctx); err != nil {
+		return err
+	}
+	if c.stored.GetDeletionTimestamp() == nil && c.leavingSince.IsZero() {
+		return nil
+	}
+	// A child whose creation was never answered may exist although no cache shows it, and would be left behind.
+	return c.Writer.ResolveUnconfirmed(ctx, c.stored.GetUID())
 }
 
 // within runs a part of a cycle under its deadline. A panic is an error of this resource alone.

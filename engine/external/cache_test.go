@@ -43,6 +43,21 @@ func TestAnswersAreKept(t *testing.T) {
 	g.Expect(c.cache.bytes).To(BeZero())
 }
 
+// TestATraceDoesNotChangeWhatIsAsked: an answer that is kept is used in another reconcile, too.
+func TestATraceDoesNotChangeWhatIsAsked(t *testing.T) {
+	g := NewWithT(t)
+	var told []string
+	url, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) { told = append(told, r.Header.Get("Traceparent")) })
+	c, _ := newClient(t)
+	for _, trace := range []string{"00-a-b-01", "00-c-d-01"} {
+		r := get(url)
+		r.CacheFor, r.Trace = time.Hour, trace
+		_, err := c.Call(context.Background(), r)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(told).To(Equal([]string{"00-a-b-01"}))
+}
+
 func TestAnswersAreKeptForTheSameRequestOnly(t *testing.T) {
 	base := func(url string) *Request {
 		r := get(url)

@@ -40,6 +40,11 @@ type Request struct {
 	CABundle []byte
 	// Key is the Idempotency-Key; empty: none is sent.
 	Key string
+	// Webhook says that the webhook of the box is called, which takes part in its cycles.
+	Webhook bool
+	// Trace is the header traceparent of W3C Trace Context, unless Headers has one; empty: none is sent. An answer that is kept does not depend
+	// on it.
+	Trace string
 	// Timeout of one attempt, its answer's body included. It must be above zero.
 	Timeout time.Duration
 	// Retries after the first attempt.
@@ -83,6 +88,9 @@ const (
 
 // headerKey is the header that lets a service recognize a call that it has seen before.
 const headerKey = "Idempotency-Key"
+
+// headerTrace is the header of W3C Trace Context that says to which trace a request belongs.
+const headerTrace = "Traceparent"
 
 // ownConnection says why headers that steer a connection can't be set.
 const ownConnection = "connections are the client's business"
@@ -134,6 +142,9 @@ func (r *Request) header() (http.Header, error) {
 	if r.Key != "" {
 		h.Set(headerKey, r.Key)
 	}
+	if r.Trace != "" && h.Get(headerTrace) == "" {
+		h.Set(headerTrace, r.Trace)
+	}
 	return h, nil
 }
 
@@ -160,8 +171,8 @@ func (r *Request) target() (*url.URL, error) {
 	return u, nil
 }
 
-// identity is the same for requests that are the same in everything that their answer may depend on. The idempotency key is no part of
-// it.
+// identity is the same for requests that are the same in everything that their answer may depend on. The idempotency key
+// and the trace are no part of it.
 func (r *Request) identity() [sha256.Size]byte {
 	h := sha256.New()
 	// With the length before each part, ("ab", "c") and ("a", "bc") differ.

@@ -39,8 +39,8 @@ func (p *Plan) NewRunTo(s rollback.Snapshot, stored *unstructured.Unstructured, 
 func (p *Plan) GoBack(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
 	for _, s := range p.restoring {
-		next, err := s.Run(ctx, r)
-		r.Ports.Ended(s.Name())
+		next, err := s.Run(r.Ports.Begin(ctx, s.Name()), r)
+		r.Ports.Ended(s.Name(), err)
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}
@@ -76,8 +76,8 @@ func (p *Plan) RunOnRollback(ctx context.Context, r *Run, s rollback.Snapshot) e
 	if p.onRollback == nil {
 		return nil
 	}
-	_, err := p.onRollback.Run(ctx, r)
-	r.Ports.Ended(stage.StepOnRollback)
+	_, err := p.onRollback.Run(r.Ports.Begin(ctx, stage.StepOnRollback), r)
+	r.Ports.Ended(stage.StepOnRollback, err)
 	if err != nil {
 		return stage.Classify(stage.StepOnRollback, err)
 	}

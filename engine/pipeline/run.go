@@ -33,8 +33,8 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 	defer r.CountWrites()
 	r.WarnMisread(r.Stored.GetAnnotations())
 	for _, s := range p.stages {
-		next, err := s.Run(ctx, r)
-		r.Ports.Ended(s.Name())
+		next, err := s.Run(r.Ports.Begin(ctx, s.Name()), r)
+		r.Ports.Ended(s.Name(), err)
 		if err != nil {
 			return stage.Classify(s.Name(), err)
 		}

@@ -25,7 +25,7 @@ func (c *Counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil {
 		code = response.StatusCode
 	}
-	c.told(verbOf(r), code)
+	c.told(VerbOf(r), code)
 	return response, err
 }
 
@@ -41,8 +41,8 @@ const (
 // applyType begins the content types of server-side apply.
 const applyType = "application/apply-patch"
 
-// verbOf is the verb by which rights name a request, but that a server-side apply is told from other patches.
-func verbOf(r *http.Request) string {
+// VerbOf is the verb by which rights name a request, but that a server-side apply is told from other patches.
+func VerbOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodPost:
 		return "create"
@@ -73,20 +73,53 @@ func verbOf(r *http.Request) string {
 	}
 }
 
-// namesObject says whether a path leads to one object, and not to all of a kind. Paths that lead to neither, such as those of discovery, are
-// taken for objects.
-func namesObject(path string) bool {
+// Target is what a path of the API server leads to.
+type Target struct {
+	// Group, Resource in the plural, and Subresource; the first is empty for the core kinds, the last for the object itself.
+	Group, Resource, Subresource string
+	// Namespace of the object, and its Name; empty: it has none, or all are meant.
+	Namespace, Name string
+}
+
+// TargetOf reads a path; ok is false where it leads to no objects, such as one of discovery.
+func TargetOf(path string) (t Target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch { // after the group and the version
 	case parts[0] == "api" && len(parts) > 2:
 		parts = parts[2:]
 	case parts[0] == "apis" && len(parts) > 3:
-		parts = parts[3:]
+		t.Group, parts = parts[1], parts[3:]
 	default:
-		return true
+		return t, false
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
+		t.Namespace, parts = parts[1], parts[2:]
 	}
-	return len(parts) > 1
+	t.Resource = parts[0]
+	if len(parts) > 1 {
+		t.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.Subresource = parts[2]
+	}
+	return t, true
+}
+
+// Kind is the resource as rights name it: resource.group/subresource.
+func (t Target) Kind() string {
+	kind := t.Resource
+	if t.Group != "" {
+		kind += "." + t.Group
+	}
+	if t.Subresource != "" {
+		kind += "/" + t.Subresource
+	}
+	return kind
+}
+
+// namesObject says whether a path leads to one object, and not to all of a kind. Paths that lead to neither, such as those of discovery, are
+// taken for objects.
+func namesObject(path string) bool {
+	t, ok := TargetOf(path)
+	return !ok || t.Name != ""
 }

@@ -40,9 +40,33 @@ func TestRequestsAreToldByVerb(t *testing.T) {
 			g := NewWithT(t)
 			request := httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, http.NoBody)
 			request.Header.Set("Content-Type", tc.content)
-			g.Expect(verbOf(request)).To(Equal(tc.want))
+			g.Expect(VerbOf(request)).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestTargets(t *testing.T) {
+	for path, want := range map[string]Target{
+		"/api/v1/configmaps":                                        {Resource: "configmaps"},
+		"/api/v1/namespaces":                                        {Resource: "namespaces"},
+		"/api/v1/namespaces/a":                                      {Resource: "namespaces", Name: "a"},
+		"/api/v1/namespaces/a/configmaps/b":                         {Resource: "configmaps", Namespace: "a", Name: "b"},
+		"/apis/apps/v1/namespaces/a/deployments":                    {Group: "apps", Resource: "deployments", Namespace: "a"},
+		"/apis/demo.example.com/v1/websites/b":                      {Group: "demo.example.com", Resource: "websites", Name: "b"},
+		"/apis/demo.example.com/v1/namespaces/a/websites/b/status/": {Group: "demo.example.com", Resource: "websites", Namespace: "a", Name: "b", Subresource: "status"},
+	} {
+		got, ok := TargetOf(path)
+		g := NewWithT(t)
+		g.Expect(ok).To(BeTrue(), path)
+		g.Expect(got).To(Equal(want), path)
+	}
+	for _, path := range []string{"", "/", "/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz"} {
+		_, ok := TargetOf(path)
+		NewWithT(t).Expect(ok).To(BeFalse(), path)
+	}
+	g := NewWithT(t)
+	g.Expect(Target{Resource: "pods"}.Kind()).To(Equal("pods"))
+	g.Expect(Target{Group: "apps", Resource: "deployments", Subresource: "scale"}.Kind()).To(Equal("deployments.apps/scale"))
 }
 
 func TestEachRequestIsTold(t *testing.T) {

@@ -151,6 +151,8 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"metrics over http":   {`metrics.secure=false`, "metrics-secure", "false"},
 		"port of the probes":  {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
 		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"tracing":             {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
+		"all is traced":       {`tracing.ratio=1`, "tracing-ratio", "1"},
 		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
 		"only hosts":          {`external.only=["example.com"]`, "external-only", "example.com"},
 		"webhooks":            {`webhookServices=["team-a/subnets"]`, "webhook-services", "team-a/subnets"},
@@ -176,7 +178,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "kube-api-qps", "kube-api-burst"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -188,7 +190,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `pprof.bindAddress=":1"`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
+	rendered := helm(t, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")
@@ -248,6 +250,28 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	none := only[appsv1.Deployment](t, helm(t, "resources.limits=null"), "Deployment")
 	NewWithT(t).Expect(none.Spec.Template.Spec.Containers[0].Env).To(HaveLen(1))
+}
+
+// TestTraces: where they go is said only where there are some. A credential may come from a Secret.
+func TestTraces(t *testing.T) {
+	g := NewWithT(t)
+	environment := func(values ...string) (of []corev1.EnvVar) {
+		for _, v := range only[appsv1.Deployment](t, helm(t, values...), "Deployment").Spec.Template.Spec.Containers[0].Env {
+			if strings.HasPrefix(v.Name, "OTEL_") {
+				of = append(of, v)
+			}
+		}
+		return of
+	}
+	to := []string{
+		`tracing.endpoint="http://collector:4318"`,
+		`tracing.env=[{"name": "OTEL_EXPORTER_OTLP_HEADERS", "valueFrom": {"secretKeyRef": {"name": "collector", "key": "headers"}}}]`,
+	}
+	g.Expect(environment(to...)).To(BeEmpty())
+	g.Expect(environment(append(to, "tracing.ratio=1")...)).To(Equal([]corev1.EnvVar{
+		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"},
+		{Name: "OTEL_EXPORTER_OTLP_HEADERS", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "collector"}, Key: "headers"}}},
+	}))
 }
 
 func appVersion(t *testing.T) string {

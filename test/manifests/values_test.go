@@ -45,6 +45,9 @@ func TestChartRefuses(t *testing.T) {
 		"a webhook without roles":     {[]string{webhookOn, "rbac.create=false"}, "needs trust.webhook.serviceAccountName"},
 		"a certificate of nobody":     {[]string{`trust.webhook.certificate="none"`}, "/trust/webhook/certificate"},
 		"a policy that is none":       {[]string{`trust.withoutPolicies=["box"]`}, "/trust/withoutPolicies/0"},
+		"more than all traces":        {[]string{"tracing.ratio=1.5"}, "/tracing/ratio"},
+		"a collector without http":    {[]string{`tracing.endpoint="collector:4317"`}, "/tracing/endpoint"},
+		"another variable":            {[]string{`tracing.env=[{"name": "GOMEMLIMIT", "value": "1"}]`}, "/tracing/env/0/name"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {

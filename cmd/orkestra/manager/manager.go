@@ -30,6 +30,7 @@ import (
 	"github.com/orkspace/orkestra/engine/hook"
 	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/provider"
+	"github.com/orkspace/orkestra/engine/tracing"
 )
 
 // flags are those of `orkestra manager`.
@@ -44,6 +45,7 @@ type flags struct {
 	requirePolicies []string
 	webhookServices []string
 	egress          process.Egress
+	tracing         process.Tracing
 	maxConcurrent   int
 	qps             float32
 	burst           int
@@ -85,6 +87,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.requirePolicies, "require-policies", nil,
 		"admission policies that the manager relies on, by name; it says in its log, in a metric and on each box where one is not in force; repeatable")
 	f.egress.Bind(fs)
+	f.tracing.Bind(fs)
 	fs.StringSliceVar(&f.webhookServices, "webhook-services", nil,
 		"Service, as namespace/name, or namespace of Services that webhooks of boxes may be, besides those in the namespace of the box's account; repeatable")
 	fs.IntVar(&f.maxConcurrent, "max-concurrent-reconciles", 64, "reconciles that may run at the same time, over all boxes")
@@ -116,6 +119,11 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	log.SetLogger(logger)
+	tracer, stop, err := f.tracing.Start(ctx, logger, version.Get().Version)
+	if err != nil {
+		return err
+	}
+	defer stop() // behind the last reconcile
 	config, err := f.restConfig()
 	if err != nil {
 		return exit.Failure(err)
@@ -124,7 +132,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return exit.Failure(err)
 	}
-	if err := f.setup(mgr, renewed); err != nil { //nolint:contextcheck // informers run on the context that the manager gives them when it starts
+	if err := f.setup(mgr, renewed, tracer); err != nil { //nolint:contextcheck // informers run on the context that the manager gives them when it starts
 		return exit.Failure(err)
 	}
 	logger.Info("Starting", "version", version.Get().Version, "commit", version.Get().Commit)
@@ -172,12 +180,13 @@ func makeManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error
 	return mgr, nil
 }
 
-func (f *flags) setup(mgr ctrl.Manager, renewed func() time.Time) error {
+func (f *flags) setup(mgr ctrl.Manager, renewed func() time.Time, tracer *tracing.Tracer) error {
 	o := controllers.Options{
 		Namespace: cluster.ManagerNamespace(f.namespace), MaxConcurrentReconciles: f.maxConcurrent, QPS: f.qps, Burst: f.burst, ShutdownTimeout: f.shutdownTimeout,
 		MemoryLimit: memoryLimit(), AllowGrantingKinds: f.allowGranting, BoxNamespaces: f.boxNamespaces, RequireServiceAccount: f.requireAccount, RequirePolicies: f.requirePolicies, Code: f.code, Providers: f.providers, Registry: metrics.Registry,
 	}
 	o.ExternalAllow, o.ExternalOnly, o.WebhookServices = f.egress.Allow, f.egress.Only, f.webhookServices
+	o.Tracer = tracer
 	var err error
 	if o.EgressRules, err = f.egress.Rules(); err != nil {
 		return err

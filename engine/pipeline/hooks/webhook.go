@@ -188,7 +188,7 @@ func (k *call) answers() *protocol.Memory {
 // ask gives the answer to a request: the one that is kept, where it is the same request, or the webhook says that it still holds.
 func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message) (body any, err error) {
 	q := &external.Request{
-		Box: k.Plan.Box, Account: k.Account.Key(), Name: "hook", Method: http.MethodPost, URL: w.url + w.pathIn(k.phase),
+		Box: k.Plan.Box, Account: k.Account.Key(), Name: "hook", Webhook: true, Method: http.MethodPost, URL: w.url + w.pathIn(k.phase),
 		Body: m.body, ContentType: external.TypeJSON, Timeout: w.timeout, Retries: w.retries, Expected: []int{http.StatusOK},
 	}
 	if q.Service, err = w.service.address(ctx, k.Cycle); err != nil {

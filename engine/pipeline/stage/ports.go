@@ -136,10 +136,12 @@ type Reader interface {
 	Observer
 }
 
-// Laps measures how long the parts of a cycle take.
+// Laps measures how long the parts of a cycle take, and traces them. The parts come one after the other.
 type Laps interface {
-	// Lap says that a step has ended. It has begun when the one before it ended.
-	Lap(step string)
+	// Begin says that a step begins, and gives the context in which it is to run.
+	Begin(ctx context.Context, step string) context.Context
+	// Lap says that a step has ended, with an error or without. It is measured from when the one before it ended.
+	Lap(step string, err error)
 }
 
 // Ports are all side effects of a run.
@@ -176,9 +178,17 @@ type Ports struct {
 	Laps Laps
 }
 
+// Begin says that a step of the cycle begins, and gives the context in which it is to run.
+func (p *Ports) Begin(ctx context.Context, step string) context.Context {
+	if p.Laps == nil {
+		return ctx
+	}
+	return p.Laps.Begin(ctx, step)
+}
+
 // Ended says that a step of the cycle has ended, with an error or without.
-func (p *Ports) Ended(step string) {
+func (p *Ports) Ended(step string, err error) {
 	if p.Laps != nil {
-		p.Laps.Lap(step)
+		p.Laps.Lap(step, err)
 	}
 }

@@ -29,8 +29,9 @@ type exception struct {
 
 // What may be larger than its limit, each with a reason.
 var exceptions = []exception{
-	{"lines of engine", 1460, "autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
+	{"lines of engine", 1470, "autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
 	{"fields of engine/cycle.Facts", 21, "a reconciler of a constructor takes over what a plan has marked"},
+	{"lines of engine/cycle", 2540, "what measures the steps of a cycle begins and ends their spans, too"},
 	{"lines of engine/kinds", 2520, "the texts of explain are generated, and grow with the API"},
 	{"lines of engine/watch", 2570, "who writes objects back needs all of them; and how much the caches hold is counted where it comes and goes"},
 	{"fields of engine/pipeline.Plan", 21, "a constructor stands beside all that a plan has else"},

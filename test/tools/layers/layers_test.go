@@ -22,12 +22,12 @@ const (
 
 // leaves may import the API and engine/suggest, and nothing else of ours.
 var leaves = []string{
-	"kinds/shape", "hook", "provider", "metrics", "drift", "status", "health", "external", "watch", "suggest",
+	"kinds/shape", "hook", "provider", "metrics", "tracing", "drift", "status", "health", "external", "watch", "suggest",
 }
 
 // stubs stand for modules of others.
 var stubs = []string{
-	"github.com/aws/smithy-go", "go.mongodb.org/mongo-driver/v2/bson", "github.com/pkg/errors", "github.com/stretchr/testify/assert", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
+	"github.com/aws/smithy-go", "go.mongodb.org/mongo-driver/v2/bson", "github.com/pkg/errors", "github.com/stretchr/testify/assert", "go.opentelemetry.io/otel/trace", "k8s.io/api/core/v1", "k8s.io/client-go/rest",
 	"k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/scheme",
 }
 
@@ -58,6 +58,8 @@ func TestLayersForbid(t *testing.T) {
 		{folder: "cmd/orkestra/app", imported: ours("engine/provider/helm"), list: "drivers"},
 		{folder: "engine/provision", imported: "github.com/aws/smithy-go", list: "drivers"},
 		{folder: "engine/provider", imported: "go.mongodb.org/mongo-driver/v2/bson", list: "drivers", test: true},
+		{folder: "engine/cycle", imported: "go.opentelemetry.io/otel/trace", list: "spans"},
+		{folder: "cmd/orkestra/manager", imported: "go.opentelemetry.io/otel/trace", list: "spans"},
 		{folder: "engine/access", imported: ours("engine/watch"), list: "access"},
 		{folder: "engine/access", imported: ours("engine"), list: "access"},
 		{folder: "engine/access", imported: ours("controllers"), list: "access", test: true},
@@ -171,6 +173,10 @@ func TestLayersAllow(t *testing.T) {
 		{folder: "engine/provider/helm", imported: ours("engine/suggest")},
 		{folder: "engine/provider/helm", imported: "github.com/aws/smithy-go"},
 		{folder: "cmd/orkestra-providers", imported: ours("engine/provider/helm")},
+		{folder: "engine/tracing", imported: "go.opentelemetry.io/otel/trace"},
+		{folder: "cmd/orkestra/process", imported: "go.opentelemetry.io/otel/trace"},
+		{folder: "engine/cycle", imported: "go.opentelemetry.io/otel/trace", test: true},
+		{folder: "engine/cycle", imported: ours("engine/tracing")},
 		{folder: "engine/kinds", imported: ours("engine/kinds/shape")},
 		{folder: "engine/apply", imported: ours("engine/drift")},
 		{folder: "engine/expr", imported: ours("engine/expr/cel")},

@@ -160,8 +160,12 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
 .PHONY: test-third-party
-test-third-party: ## Run what needs large programs of others: the alerts in Prometheus' own engine, the dashboards by Grafana's schema.
+test-third-party: $(BIN)/orkestra-cluster ## Run what needs large programs of others: the alerts in Prometheus, the dashboards by Grafana's schema.
 	cd test/rules && $(GO) test -count=1 $(TEST_FLAGS) ./...
+
+.PHONY: pictures
+pictures: $(BIN)/orkestra-cluster ## Draw the dashboards for docs/operations, from a real Prometheus and a box that breaks.
+	cd test/rules && PICTURES='$(CURDIR)/docs/operations/pictures' $(GO) test -count=1 $(TEST_FLAGS) ./live
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.

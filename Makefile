@@ -35,7 +35,7 @@ E2E_FLAGS ?=
 
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
+	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
 	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md
 
 K8S_VERSION := 1.36.3
@@ -85,7 +85,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them and of the policies, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, and the reference of metrics.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, and the reference of metrics.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -160,8 +160,12 @@ test: $(BIN)/testsum ## Run everything that CI runs; ends with the number of tes
 		-test 'providers with servers: cd test/providers && $(GO) test -json -count=1 -p 2 -timeout 30m $(TEST_FLAGS) ./...'
 
 .PHONY: test-third-party
-test-third-party: ## Run what needs large programs of others: the alerts in Prometheus' own engine.
+test-third-party: $(BIN)/orkestra-cluster ## Run what needs large programs of others: the alerts in Prometheus, the dashboards by Grafana's schema.
 	cd test/rules && $(GO) test -count=1 $(TEST_FLAGS) ./...
+
+.PHONY: pictures
+pictures: $(BIN)/orkestra-cluster ## Draw the dashboards for docs/operations, from a real Prometheus and a box that breaks.
+	cd test/rules && PICTURES='$(CURDIR)/docs/operations/pictures' $(GO) test -count=1 $(TEST_FLAGS) ./live
 
 .PHONY: e2e
 e2e: $(BIN)/orkestra-cluster $(BIN)/helm ## Run the end-to-end tests only.

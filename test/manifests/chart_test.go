@@ -48,7 +48,7 @@ func TestChartObjects(t *testing.T) {
 	}{
 		"default": {want: slices.Concat(base, crds, metrics, people)},
 		"everything": {values: everything, want: slices.Concat(base, crds, metrics, people, []string{
-			"ClusterRole/orkestra-trial", "ClusterRoleBinding/orkestra-trial", "ConfigMap/orkestra-argocd-health", "NetworkPolicy/orkestra", "PodDisruptionBudget/orkestra",
+			"ClusterRole/orkestra-trial", "ClusterRoleBinding/orkestra-trial", "ConfigMap/orkestra-argocd-health", "ConfigMap/orkestra-dashboards", "NetworkPolicy/orkestra", "PodDisruptionBudget/orkestra",
 			"PrometheusRule/orkestra", "ServiceMonitor/orkestra",
 		})},
 		"as little as possible": {

@@ -26,7 +26,8 @@ const (
 
 // everything are values that turn every optional object on.
 var everything = []string{
-	"replicaCount=3", `rbac.scope="cluster"`, "metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true", `metrics.certSecret="metrics-cert"`, "networkPolicy.enabled=true", "argocd.healthRule=true",
+	"replicaCount=3", `rbac.scope="cluster"`, "metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true", "metrics.dashboards.enabled=true",
+	`metrics.certSecret="metrics-cert"`, "networkPolicy.enabled=true", "argocd.healthRule=true",
 }
 
 // objects are rendered objects, in the order of the tool that rendered them.

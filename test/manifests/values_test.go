@@ -34,6 +34,7 @@ func TestChartRefuses(t *testing.T) {
 		"no account":                  {[]string{"serviceAccount.create=false"}, "serviceAccount.name is needed"},
 		"a monitor without metrics":   {[]string{"metrics.enabled=false", "metrics.serviceMonitor.enabled=true"}, "needs metrics.enabled"},
 		"alerts without metrics":      {[]string{"metrics.enabled=false", "metrics.prometheusRule.enabled=true"}, "needs metrics.enabled"},
+		"dashboards without metrics":  {[]string{"metrics.enabled=false", "metrics.dashboards.enabled=true"}, "needs metrics.enabled"},
 		"a monitor that can't verify": {[]string{"metrics.serviceMonitor.enabled=true"}, "needs metrics.certSecret"},
 		"an unknown resource field":   {[]string{"resources.request={}"}, "'request' not allowed"},
 		"an unknown kind of peer":     {[]string{`networkPolicy.metricsFrom=[{"pods": {}}]`}, "'pods' not allowed"},
@@ -61,6 +62,7 @@ func TestChartRefuses(t *testing.T) {
 // open are the values that hold free objects: the keys are a person's, or Kubernetes' own schema is too large to repeat.
 var open = []string{
 	"/global", "/nodeSelector", "/podAnnotations", "/podLabels", "/serviceAccount/annotations", "/metrics/serviceMonitor/labels", "/metrics/prometheusRule/labels",
+	"/metrics/dashboards/labels", "/metrics/dashboards/annotations",
 	"/trust/egress/allow/boxes", "/trust/egress/allow/accounts", "/trust/egress/only/boxes", "/trust/egress/only/accounts",
 	"/resources/requests", "/resources/limits", "/trust/webhook/resources/requests", "/trust/webhook/resources/limits", "/affinity/nodeAffinity", "/affinity/podAffinity", "/affinity/podAntiAffinity",
 }

@@ -18,6 +18,12 @@ type alert struct {
 	Alert string `json:"alert"`
 	Expr  string `json:"expr"`
 	For   string `json:"for"`
+
+	Annotations struct {
+		Summary     string `json:"summary"`
+		Description string `json:"description"`
+		Runbook     string `json:"runbook_url"`
+	} `json:"annotations"`
 }
 
 // alerts are the rules of the chart by name.

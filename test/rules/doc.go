@@ -1,3 +1,3 @@
-// Package rules runs the alerts of the chart in Prometheus' own engine. It is a module of its own, so that Prometheus' dependencies never touch the
-// product's.
+// Package rules runs the alerts of the chart in Prometheus' own engine, and judges the dashboards by Grafana's schema. It is a module of its own, so that
+// their dependencies never touch the product's.
 package rules

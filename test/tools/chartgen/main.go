@@ -1,5 +1,5 @@
-// Command chartgen writes the chart's share of what config/ says: the CRDs, the rules of every role, and the policies. It keeps the two
-// ways to install Orkestra the same, and must not decide anything that config/ does not.
+// Command chartgen writes the chart's share of what config/ says: the CRDs, the rules of every role, the policies and the dashboards. It
+// keeps the two ways to install Orkestra the same, and must not decide anything that config/ does not.
 package main
 
 import (
@@ -50,6 +50,33 @@ func run(config, chart string) error {
 	for name, content := range map[string]string{"crds.yaml": crds, "_rules.tpl": rules, "policies.yaml": policies} {
 		if err := os.WriteFile(filepath.Join(chart, "templates", name), []byte(content), 0o644); err != nil {
 			return fmt.Errorf("writing %q: %w", name, err)
+		}
+	}
+	if err := copyDashboards(filepath.Join(config, "grafana"), filepath.Join(chart, "files", "dashboards")); err != nil {
+		return fmt.Errorf("copying the dashboards: %w", err)
+	}
+	return nil
+}
+
+// copyDashboards leaves the dashboards of one folder in the other, and no others: a chart can't read what is outside of it.
+func copyDashboards(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(from, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), content, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -121,11 +121,18 @@ func TestRun(t *testing.T) {
 	write(t, filepath.Join(config, "crd", "bases", "thing.yaml"), crd)
 	write(t, filepath.Join(config, "rbac", "role.yaml"), "kind: Role\nmetadata:\n  name: orkestra-alpha\nrules:\n- verbs: [get]\n")
 	write(t, filepath.Join(config, "policies", "rule.yaml"), policy)
+	write(t, filepath.Join(config, "grafana", "fleet.json"), `{"title": "Fleet"}`)
+	write(t, filepath.Join(config, "grafana", "kustomization.yaml"), "")
 	write(t, filepath.Join(chart, "templates", "other.yaml"), "")
+	write(t, filepath.Join(chart, "files", "dashboards", "gone.json"), "{}")
 	if err := run(config, chart); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha", "policies.yaml": "policy: rule"} {
+	copied, err := filepath.Glob(filepath.Join(chart, "files", "dashboards", "*"))
+	if err != nil || len(copied) != 1 || filepath.Base(copied[0]) != "fleet.json" {
+		t.Errorf("want the dashboards of config and no others, got %q: %v", copied, err)
+	}
+	for name, text := range map[string]string{"crds.yaml": "name: things.example.com", "_rules.tpl": "orkestra.rules.alpha", "policies.yaml": "policy: rule", "../files/dashboards/fleet.json": `{"title": "Fleet"}`} {
 		content, err := os.ReadFile(filepath.Join(chart, "templates", name))
 		if err != nil || !strings.Contains(string(content), text) {
 			t.Errorf("%s: %v\n%s", name, err, content)

@@ -197,9 +197,14 @@ race: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/helm ## Look for data races
 	$(RACE) $(RACE_LOG) CHAOS_SEEDS='$(RACE_SEEDS)' $(GO) test -count=1 -timeout 60m $(TEST_FLAGS) ./test/chaos ./test/e2e/watch || touch $(REPORTS)/race/failed
 	@if [ -n "$$(ls $(REPORTS)/race)" ]; then cat $(REPORTS)/race/*; echo 'There are data races, or tests failed.'; exit 1; fi
 
+# Which benchmarks make bench runs, such as BENCH=sides. BENCH_BINARY is another binary of ours that takes turns with bin/orkestra.
+# BENCH_TURNS, BENCH_BURST and others say how much is measured: docs/performance.md.
+BENCH ?= .
+
 .PHONY: bench
-bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks.
-	$(GO) test -run '^$$' -bench . -timeout 60m $(TEST_FLAGS) ./test/bench/...
+bench: export BENCH_REPORT := $(CURDIR)/$(REPORTS)/bench.md
+bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks and print one table of all budgets, which goes to .reports/bench.md, too.
+	$(GO) test -run '^$$' -bench 'Table/$(BENCH)' -benchtime 1x -timeout 120m $(TEST_FLAGS) ./test/bench
 
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
 FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \

@@ -104,3 +104,14 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkDecide is what is asked of a resource of which nothing has changed.
+func BenchmarkDecide(b *testing.B) {
+	facts := unchanged(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := Decide(&facts); d.Action != Skip {
+			b.Fatal(d)
+		}
+	}
+}

@@ -3,13 +3,11 @@ package bench_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/orkspace/orkestra/controllers"
@@ -75,34 +73,14 @@ func gaugeOf(b *testing.B, registry prometheus.Gatherer, name string) float64 {
 	return -1
 }
 
-// BenchmarkAutoscale has many resources wait for a hook, and looks at how long they take once there are more workers, and when these go.
-func BenchmarkAutoscale(b *testing.B) {
+// measureAutoscale has many resources wait for a hook, and looks at how long they take once there are more workers, and when these go.
+func measureAutoscale(b *testing.B, t *sheet) {
 	registry := prometheus.NewRegistry()
-	w := newWorld(b, func(config *rest.Config, o *controllers.Options) {
-		asInstalled(b, config)
+	w := newWorld(b, func(_ *rest.Config, o *controllers.Options) {
 		o.Code, o.Registry = napping(b), registry
 	})
 	w.applyKinds(b, "Napping")
-	names := make(chan string, backlog)
-	for n := range backlog {
-		names <- fmt.Sprintf("napping-%d", n)
-	}
-	close(names)
-	var creating sync.WaitGroup
-	for range connections {
-		creating.Go(func() {
-			for name := range names {
-				obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"host": name}}}
-				obj.SetGroupVersionKind(schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: "Napping"})
-				obj.SetNamespace("default")
-				obj.SetName(name)
-				if err := w.kube.Create(b.Context(), obj); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	creating.Wait()
+	must(b, each(namesOf("Napping", "waits", backlog), func(name string) error { return w.kube.Create(b.Context(), noiseOf("Napping", name)) }))
 
 	// A watch would take processor time from those who work: the series of the manager, in this process, say how it stands.
 	awaits := func(name string, limit time.Duration, holds func(value float64) bool) time.Time {
@@ -123,12 +101,9 @@ func BenchmarkAutoscale(b *testing.B) {
 	drained := awaits("orkestra_queue_depth", 5*time.Minute, func(v float64) bool { return v == 0 })
 	back := awaits("orkestra_workers_wanted", time.Minute, func(v float64) bool { return v == few })
 
-	var f figures
-	f.add("from the first reconcile to more workers", scaled.Sub(began).Seconds(), 2*look.Seconds(), "s")
 	ideal := left * nap.Seconds() / many
-	f.note(fmt.Sprintf("resources that waited then, for a hook of %s", nap), left, "")
-	f.note(fmt.Sprintf("drained by %d workers", many), drained.Sub(scaled).Seconds(), "s")
-	f.add("of the time that the hooks alone would take", drained.Sub(scaled).Seconds()/ideal, 1.3, "×")
-	f.add("from drained to the workers of the spec", back.Sub(drained).Seconds(), (cool + 2*look).Seconds(), "s")
-	f.print(b)
+	t.Note("Autoscale: %v resources waited for a hook of %s when there were more workers; %d workers drained them in %.3g s.", left, nap, many, drained.Sub(scaled).Seconds())
+	t.Add("autoscale.ramp", ours, scaled.Sub(began).Seconds())
+	t.Add("autoscale.drained", ours, drained.Sub(scaled).Seconds()/ideal)
+	t.Add("autoscale.back", ours, back.Sub(drained).Seconds())
 }

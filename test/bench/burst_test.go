@@ -1,40 +1,16 @@
 package bench_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-
-	"github.com/orkspace/orkestra/controllers"
-	"github.com/orkspace/orkestra/test/bench/baseline"
 )
 
-const (
-	// burst is how many resources are made at once, through how many connections, and how often by each contestant.
-	burst, connections, turns = 300, 8, 3
-	// handWorkers is as many as a box has by default.
-	handWorkers = 3
-)
+// connections are how many make resources at the same time.
+const connections = 8
 
 const burstBoxes = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
@@ -85,7 +61,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: accounte
 subjects: [{kind: ServiceAccount, name: accounted, namespace: default}]
 `
 
-// tally counts the requests of one contestant by what they are for. Watches, the lists before them, and the lease are not counted.
+// tally counts the requests of one client by what they are for. Watches, the lists before them, and the lease are not counted.
 type tally struct {
 	mu  sync.Mutex
 	all map[string]int // guarded by mu
@@ -93,7 +69,7 @@ type tally struct {
 
 func (t *tally) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Get("watch") != "true" && !strings.Contains(r.URL.Path, "/leases") {
+		if !uncounted(r.URL) {
 			t.mu.Lock()
 			t.all[r.Method+" "+purpose(r.URL.Path)]++
 			t.mu.Unlock()
@@ -124,216 +100,97 @@ func (t *tally) since() (counts map[string]int, sum int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	counts, t.all = t.all, map[string]int{}
-	for _, n := range counts {
-		sum += n
-	}
-	return counts, sum
+	return counts, total(counts)
 }
 
-// contestant makes three ConfigMaps for each resource of its kind.
-type contestant struct {
+// racer makes three ConfigMaps for each resource of its kind, in this process.
+type racer struct {
 	kind  string
+	user  string
 	tally *tally
-	took  times
-	sums  []int
-	last  map[string]int
+	last  map[string]int // requests of its last turn
 }
 
-// made makes many resources at once, and gives the time until all are Ready. A watch tells of them: who polls takes time from those
-// who work.
-func (w *world) made(b *testing.B, c *contestant, turn int) time.Duration {
+// race has a racer make many resources, and gives the time. Its requests are counted twice, and the row on both counts gets the difference.
+func (w *world) race(b *testing.B, t *sheet, r *racer, turn string) time.Duration {
 	b.Helper()
-	kind := schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: c.kind}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	follow := func() watch.Interface {
-		watching, err := w.watching.Watch(b.Context(), list, client.InNamespace("default"))
-		must(b, err)
-		return watching
-	}
-	watching := follow()
-	defer func() { watching.Stop() }()
-	names := make(chan string, burst)
-	for n := range burst {
-		names <- fmt.Sprintf("%s-%d-%d", strings.ToLower(c.kind), turn, n)
-	}
-	close(names)
-	began := time.Now()
-	var creating sync.WaitGroup
-	for range connections {
-		creating.Go(func() {
-			for name := range names {
-				obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"host": name}}}
-				obj.SetGroupVersionKind(kind)
-				obj.SetNamespace("default")
-				obj.SetName(name)
-				if err := w.kube.Create(b.Context(), obj); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	defer creating.Wait()
-	missing := map[string]bool{}
-	for n := range burst {
-		missing[fmt.Sprintf("%s-%d-%d", strings.ToLower(c.kind), turn, n)] = true
-	}
-	late := time.After(2 * time.Minute)
-	for len(missing) > 0 {
-		select {
-		case event, open := <-watching.ResultChan():
-			if !open { // a CRD that is new has its watches cut once; the next one begins with what there is
-				watching.Stop()
-				watching = follow()
-				continue
-			}
-			if obj, ok := event.Object.(*unstructured.Unstructured); ok && isReady(obj) {
-				delete(missing, obj.GetName())
-			}
-		case <-late:
-			b.Fatalf("%d of %d resources of kind %s are not ready", len(missing), burst, c.kind)
-		}
-	}
-	return time.Since(began)
-}
-
-// duel gives the ratios of the times of two, in turns of which each begins every other one, sorted. Few turns say nothing on a machine that
-// has other work: a single burst takes half as long again now and then.
-func (w *world) duel(b *testing.B, one, other *contestant) []float64 {
-	b.Helper()
-	const duels = 10
-	var ratios []float64
-	for turn := range duels {
-		var took [2]time.Duration
-		for i := range took {
-			c := []*contestant{one, other}[(i+turn)%2]
-			took[(i+turn)%2] = w.made(b, c, turns+turn)
-		}
-		ratios = append(ratios, float64(took[0])/float64(took[1]))
-	}
-	slices.Sort(ratios)
-	return ratios
-}
-
-// asInstalled has a process authenticate as one in a Pod does: by the token of a ServiceAccount, whose rights the API server looks up. The
-// certificate of an administrator, which a local cluster gives, is asked for no right, so that every account would seem dear beside it.
-func asInstalled(b *testing.B, config *rest.Config) {
-	b.Helper()
-	kube, err := kubernetes.NewForConfig(config)
+	r.tally.since()
+	w.audit.since(b, r.user)
+	took, err := w.made(b, r.kind, turn, t.burst)
 	must(b, err)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "installed-", Namespace: "default"}}
-	account, err = kube.CoreV1().ServiceAccounts(account.Namespace).Create(b.Context(), account, metav1.CreateOptions{})
-	must(b, err)
-	_, err = kube.RbacV1().ClusterRoleBindings().Create(b.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: account.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
-	}, metav1.CreateOptions{})
-	must(b, err)
-	token, err := kube.CoreV1().ServiceAccounts(account.Namespace).CreateToken(b.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	must(b, err)
-	config.BearerToken = token.Status.Token
-	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
-}
-
-// startBaseline runs the controller that is written by hand.
-func (w *world) startBaseline(b *testing.B, kind string, requests *tally) {
-	b.Helper()
-	config := w.cluster.Config()
-	asInstalled(b, config)
-	config.Wrap(requests.wrap)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: w.kube.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{baseline.LabelManaged: "true"})},
-		}},
-	})
-	must(b, err)
-	reconciler := &baseline.Reconciler{
-		Client: mgr.GetClient(), Kind: schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind},
-		Holds: kind == "Handheld", Events: mgr.GetEventRecorder("baseline"),
-	}
-	must(b, reconciler.SetupWithManager(mgr, handWorkers))
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		must(b, <-done)
-	})
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		b.Fatal("the caches of the baseline do not fill")
-	}
+	audited, _ := w.audit.quiet(b, r.user)
+	r.last, _ = r.tally.since()
+	t.Add("burst.audited", ours, float64(apart(audited, r.last)))
+	return took
 }
 
 // applyKinds makes CRDs of the group noise.example.com, by their kinds.
-func (w *world) applyKinds(b *testing.B, kinds ...string) {
+func (p *plane) applyKinds(b *testing.B, kinds ...string) {
 	b.Helper()
 	var all strings.Builder
 	for _, kind := range kinds {
 		fmt.Fprintf(&all, noiseCRD, strings.ToLower(kind), kind)
 	}
-	_, err := w.cluster.KubectlApply(b.Context(), all.String())
+	_, err := p.cluster.KubectlApply(b.Context(), all.String())
 	must(b, err)
-	_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	_, err = p.cluster.Kubectl(b.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	must(b, err)
 }
 
-// BenchmarkBurst makes many resources at once, in turns for Orkestra with all defaults and for the controller written by hand.
-func BenchmarkBurst(b *testing.B) {
-	w := newWorld(b, func(config *rest.Config, _ *controllers.Options) { asInstalled(b, config) })
+// measureBurst makes many resources at once, in turns for Orkestra with all defaults and for the controller written by hand, all in this process.
+func measureBurst(b *testing.B, t *sheet) {
+	w := newWorld(b)
 	w.applyKinds(b, "Applied", "Once", "Accounted", "Handwritten", "Handheld")
 	_, err := w.cluster.KubectlApply(b.Context(), burstBoxes)
 	must(b, err)
 	_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition=Ready", "operatorbox", "--all", "--timeout=60s")
 	must(b, err)
-	all := []*contestant{{kind: "Applied", tally: &w.tally}, {kind: "Once", tally: &w.tally}}
-	accounted := &contestant{kind: "Accounted", tally: &w.tally} // the same as Applied, as an account
-	for _, kind := range []string{"Handwritten", "Handheld"} {   // one that does the least, and one that does as much as Orkestra
-		hand := &tally{all: map[string]int{}}
-		w.startBaseline(b, kind, hand)
-		all = append(all, &contestant{kind: kind, tally: hand})
-	}
-	all = append(all, accounted)
-	ratios := w.duel(b, accounted, all[0])
-	for turn := range turns {
-		for _, c := range all {
-			c.tally.since()
-			c.took = append(c.took, w.made(b, c, turn))
-			counts, sum := c.tally.since()
-			c.last, c.sums = counts, append(c.sums, sum)
+	applied, once := &racer{kind: "Applied", user: w.user, tally: &w.tally}, &racer{kind: "Once", user: w.user, tally: &w.tally}
+	accounted := &racer{kind: "Accounted", user: w.user, tally: &w.tally} // the same as Applied, as an account
+	written, held := w.startBaseline(b, "Handwritten"), w.startBaseline(b, "Handheld")
+	all := []*racer{applied, once, written, held}
+	w.warm(b, append(all, accounted))
+	for turn := range t.turns {
+		took := map[*racer]float64{}
+		for _, r := range all {
+			took[r] = w.race(b, t, r, fmt.Sprint("turn", turn)).Seconds()
 		}
+		t.Add("burst.applied", ours, float64(t.burst)/took[applied])
+		t.Add("burst.applied", hand, float64(t.burst)/took[written])
+		t.Add("burst.once", ours, float64(t.burst)/took[once])
+		t.Add("burst.hands", ours, took[applied]/took[written])
+		t.Add("burst.held", ours, took[applied]/took[held])
+		own := once.last["PATCH onces"] + once.last["PATCH onces/status"] + once.last["POST configmaps"] + once.last["GET configmaps"]
+		t.Add("burst.own", ours, float64(own)/float64(t.burst))
 	}
-	var f figures
-	for _, c := range all {
-		perSecond := burst / (c.took.quantile(0.5) / 1000)
-		f.note("burst of 300 → all Ready, "+c.kind+", median of the turns", c.took.quantile(0.5), "ms")
-		if strings.HasPrefix(c.kind, "Hand") {
-			f.note("resources per second, "+c.kind, perSecond, "/s")
-		} else {
-			f.atLeast("resources per second, "+c.kind, perSecond, 150, "/s")
-		}
+	w.duels(b, t, accounted, applied)
+	for _, r := range append(all, accounted) {
+		t.Note("Requests each in the burst in this process, %s: %s.", r.kind, listed(r.last, t.burst))
 	}
-	f.add("time of Orkestra, of that of the controller written by hand", all[0].took.quantile(0.5)/all[2].took.quantile(0.5), 1.25, "×")
-	f.add("the same, where that one holds its resources and tells of them", all[0].took.quantile(0.5)/all[3].took.quantile(0.5), 1.25, "×")
-	f.add("time as an account, of that as the manager, median of ten turns", ratios[len(ratios)/2], 1.05, "×")
-	f.add("requests as an account, of those as the manager", float64(slices.Min(accounted.sums))/float64(slices.Min(all[0].sums)), 1.01, "×")
-	for _, c := range all {
-		perResource := float64(slices.Min(c.sums)) / burst
-		switch c.kind {
-		case "Applied":
-			f.add("requests per new resource, 3 applied children, events and health included", perResource, 8, "")
-		case "Once":
-			f.note("requests per new resource, 3 children made once, events and health included", perResource, "")
-			own := c.last["PATCH onces"] + c.last["PATCH onces/status"] + c.last["POST configmaps"] + c.last["GET configmaps"]
-			f.add("requests about the resource and its children, made once", float64(own)/burst, 5, "")
-		default:
-			f.note("requests per new resource, "+c.kind, perResource, "")
-		}
-		for _, what := range sortedKeys(c.last) {
-			f.note("– "+c.kind+": "+what, float64(c.last[what])/burst, "each")
-		}
+}
+
+// warm has each make a resource, so that connections and caches are there.
+func (w *world) warm(b *testing.B, all []*racer) {
+	b.Helper()
+	for _, r := range all {
+		_, err := w.made(b, r.kind, "warm", 1)
+		must(b, err)
+		w.audit.quiet(b, r.user)
 	}
-	f.print(b)
+}
+
+// duels compares two, of which each begins every other time. Few of them say nothing on a machine that has other work: a single burst
+// takes half as long again now and then.
+func (w *world) duels(b *testing.B, t *sheet, one, against *racer) {
+	b.Helper()
+	for duel := range 3 * t.turns {
+		both, took, sums := []*racer{one, against}, [2]float64{}, [2]float64{}
+		for i := range both {
+			who := (i + duel) % len(both)
+			took[who] = w.race(b, t, both[who], fmt.Sprint("duel", duel)).Seconds()
+			sums[who] = float64(total(both[who].last))
+		}
+		t.Add("burst.account", ours, took[0]/took[1])
+		t.Add("burst.accounts", ours, sums[0]/sums[1])
+	}
 }

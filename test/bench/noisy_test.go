@@ -134,82 +134,31 @@ func (w *world) creations(b *testing.B, turn string) times {
 		<-tick.C
 		began := time.Now()
 		must(b, w.kube.Create(b.Context(), website(name)))
-		w.eventually(b, func() error { return w.ready(b.Context(), name) })
+		eventually(b, func() error { return w.ready(b.Context(), name) })
 		all = append(all, time.Since(began))
 	}
 	return all
 }
 
-// BenchmarkNoisyNeighbor measures a healthy box beside two that fail all the time, in turns with and without them.
-func BenchmarkNoisyNeighbor(b *testing.B) {
+// measureNoisy looks at a healthy box beside two that fail all the time, in turns with and without them.
+func measureNoisy(b *testing.B, t *sheet) {
 	w := newWorld(b)
 	w.makeNoise(b)
 	w.creations(b, "warm") // connections, caches
-	var quiet, waking, noisy times
-	var f figures
-	for turn := range 2 {
-		quiet = append(quiet, w.creations(b, fmt.Sprintf("quiet-%d", turn))...)
+	for turn := range t.turns {
+		quiet := w.creations(b, fmt.Sprintf("quiet-%d", turn))
 		w.suspend(b, false)
-		waking = append(waking, w.creations(b, fmt.Sprintf("waking-%d", turn))...)
+		waking := w.creations(b, fmt.Sprintf("waking-%d", turn))
 		w.allFail(b)
 		before := w.noise.Load()
-		noisy = append(noisy, w.creations(b, fmt.Sprintf("noisy-%d", turn))...)
-		f.note(fmt.Sprintf("requests of the noisy boxes, turn %d", turn+1), float64(w.noise.Load()-before), "")
+		noisy := w.creations(b, fmt.Sprintf("noisy-%d", turn))
+		sent := w.noise.Load() - before
 		w.suspend(b, true)
+		t.Add("noisy.p50", ours, noisy.quantile(0.5)/quiet.quantile(0.5))
+		t.Add("noisy.p99", ours, noisy.quantile(0.99)/quiet.quantile(0.99))
+		t.Note("Noisy boxes, turn %d: p50 and p99 alone %.3g and %.3g ms; beside noise, which sent %d requests, %.3g and %.3g ms; while it looked at everything once, %.3g and %.3g ms.", turn+1,
+			quiet.quantile(0.5), quiet.quantile(0.99), sent, noisy.quantile(0.5), noisy.quantile(0.99), waking.quantile(0.5), waking.quantile(0.99))
 	}
-	for _, q := range []float64{0.5, 0.99} {
-		before, with := quiet.quantile(q), noisy.quantile(q)
-		f.note(fmt.Sprintf("create to Ready, p%g, alone", 100*q), before, "ms")
-		f.note(fmt.Sprintf("create to Ready, p%g, beside noise", 100*q), with, "ms")
-		f.note(fmt.Sprintf("create to Ready, p%g, while the noisy boxes look at everything once", 100*q), waking.quantile(q), "ms")
-		f.add(fmt.Sprintf("p%g beside noise, of that alone", 100*q), with/before, 1.2, "×")
-	}
-	f.print(b)
-}
-
-// BenchmarkFight has somebody else rewrite one owned field for a while.
-func BenchmarkFight(b *testing.B) {
-	const (
-		lasts = 15 * time.Second
-		every = time.Second / 43
-	)
-	w := newWorld(b)
-	must(b, w.kube.Create(b.Context(), website("web")))
-	w.eventually(b, func() error { return w.ready(b.Context(), "web") })
-	before := w.corrections.Load()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
-	named, writes := false, 0
-	for began := time.Now(); time.Since(began) < lasts; writes++ {
-		<-tick.C
-		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"host":"theirs-%d"}}`, writes))
-		must(b, w.kube.Patch(b.Context(), child, patch, client.FieldOwner("rival")))
-		if writes%43 == 0 {
-			named = named || w.reconciling(b, "web", `manager "rival" keeps changing data.host`)
-		}
-	}
-	ended := time.Now()
-	w.eventually(b, func() error {
-		if err := w.kube.Get(b.Context(), client.ObjectKeyFromObject(child), child); err != nil {
-			return err
-		}
-		if child.Data["host"] != "web.example.com" || w.reconciling(b, "web", "") {
-			return fmt.Errorf("not settled: %v", child.Data)
-		}
-		return nil
-	})
-	settled := time.Since(ended)
-	var f figures
-	f.note("writes by somebody else", float64(writes), "")
-	f.add("corrections of the field", float64(w.corrections.Load()-before), 60, "")
-	unnamed := 1.0
-	if named {
-		unnamed = 0
-	}
-	f.add("the other one is named in the status (0: yes)", unnamed, 0, "")
-	f.add("settled after it ends", settled.Seconds(), 3, "s")
-	f.print(b)
 }
 
 // reconciling says whether something is under way for a resource, with a text in the message.

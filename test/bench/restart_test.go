@@ -2,14 +2,9 @@ package bench_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/health"
 )
@@ -26,8 +21,8 @@ spec:
 ---
 `
 
-// BenchmarkRestart restarts the manager beside boxes whose resources are settled.
-func BenchmarkRestart(b *testing.B) {
+// measureRestart restarts the manager beside boxes whose resources are settled.
+func measureRestart(b *testing.B, t *sheet) {
 	w := newWorld(b)
 	var kinds []string
 	var boxes strings.Builder
@@ -38,35 +33,37 @@ func BenchmarkRestart(b *testing.B) {
 	w.applyKinds(b, kinds...)
 	_, err := w.cluster.KubectlApply(b.Context(), boxes.String())
 	must(b, err)
-	create := func(kind, name string) {
-		obj := &unstructured.Unstructured{Object: map[string]any{}}
-		obj.SetAPIVersion("noise.example.com/v1")
-		obj.SetKind(kind)
-		obj.SetNamespace("default")
-		obj.SetName(name)
-		must(b, w.kube.Create(b.Context(), obj))
-		w.eventually(b, func() error {
-			if err := w.kube.Get(b.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-				return err
-			}
-			if !isReady(obj) {
-				return fmt.Errorf("%s %q is not ready", kind, name)
-			}
-			return nil
-		})
-	}
 	for _, kind := range kinds {
 		for n := range restarted {
-			create(kind, fmt.Sprintf("%s-%d", strings.ToLower(kind), n))
+			_, err := w.made(b, kind, fmt.Sprint(n), 1)
+			must(b, err)
 		}
 	}
 	time.Sleep(2 * health.SlowInterval) // counters are written
-	w.stopManager()
-	w.tally.since()
-	w.startManager(b)
-	time.Sleep(health.SlowInterval + health.SlowInterval/2) // whatever is written late is written by then
-	counts, _ := w.tally.since()
-	writes, reviews := 0, 0
+	for turn := range t.turns {
+		w.stopManager()
+		w.tally.since()
+		w.startManager(b)
+		time.Sleep(health.SlowInterval + health.SlowInterval/2) // whatever is written late is written by then
+		counts, _ := w.tally.since()
+		writes, reviews := split(counts)
+		t.Add("restarted.writes", ours, float64(writes))
+		t.Add("restarted.reviews", ours, float64(reviews))
+		if turn == 0 {
+			t.Note("Requests of a restart with %d boxes: %s.", restarted, listed(counts, 1))
+		}
+		w.stopManager()
+		began := time.Now()
+		w.startManager(b)
+		_, err := w.made(b, kinds[0], fmt.Sprint("after", turn), 1)
+		must(b, err)
+		t.Add("restarted.time", ours, time.Since(began).Seconds())
+		time.Sleep(2 * health.SlowInterval) // so that the next turn begins as this one did
+	}
+}
+
+// split counts writes and access reviews.
+func split(counts map[string]int) (writes, reviews int) {
 	for what, n := range counts {
 		switch {
 		case strings.Contains(what, "reviews"):
@@ -75,18 +72,5 @@ func BenchmarkRestart(b *testing.B) {
 			writes += n
 		}
 	}
-	var f figures
-	f.add(fmt.Sprintf("writes after a restart with %d boxes, nothing changed", restarted), float64(writes), 0, "")
-	f.note("access reviews, one for each distinct right", float64(reviews), "")
-	for _, what := range sortedKeys(counts) {
-		f.note("– "+what, float64(counts[what]), "")
-	}
-	w.stopManager()
-	began := time.Now()
-	w.startManager(b)
-	create(kinds[0], "after")
-	f.add("restart → a new resource is Ready", time.Since(began).Seconds(), 0.7, "s")
-	f.print(b)
+	return writes, reviews
 }
-
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

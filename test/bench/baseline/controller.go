@@ -30,6 +30,8 @@ const (
 	finalizer = "bench.example.com/baseline"
 	// LabelManaged is on every child, so that the cache holds no other ConfigMaps.
 	LabelManaged = "bench.example.com/baseline"
+	// Workers are as many as a box has by default.
+	Workers = 3
 )
 
 // Reconciler makes the children of resources of one kind.

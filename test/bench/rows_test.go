@@ -1,0 +1,115 @@
+package bench_test
+
+import "github.com/orkspace/orkestra/test/bench/table"
+
+// The contestants: the columns of the table.
+const (
+	ours  = "orkestra"
+	other = "BENCH_BINARY"
+	hand  = "by hand"
+)
+
+// The benchmarks, as -bench selects them: BenchmarkTable/sides.
+const (
+	inMicro     = "micro"
+	inSides     = "sides"
+	inWebsites  = "website"
+	inBoxes     = "boxes"
+	inIdle      = "idle"
+	inBurst     = "burst"
+	inRestart   = "restart"
+	inFight     = "fight"
+	inNoisy     = "noisy"
+	inAutoscale = "autoscale"
+)
+
+// rows are all lines of the table, in its order: what a resource costs, what a box costs, what others may do to it. A row that nothing
+// measures yet says so.
+func rows() []table.Row {
+	atMost, atLeast := table.AtMost, table.AtLeast
+	return []table.Row{
+		{ID: "noop.time", Name: "cycle that finds nothing to do", Unit: "µs", Bound: atMost(50), By: inMicro},
+		{ID: "noop.allocs", Name: "the same: allocations", Bound: atMost(100), Exact: true, By: inMicro},
+		{ID: "noop.requests", Name: "the same: requests", Bound: atMost(0), Exact: true, By: inSides},
+		{ID: "noop.cpu", Name: "the same: CPU of the process", Unit: "ms", Bound: atMost(0.05), By: inSides},
+		{ID: "evaluation.time", Name: "full evaluation, 5 children, all equal", Unit: "µs", Bound: atMost(400), By: inMicro},
+		{ID: "evaluation.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+		{ID: "compile.time", Name: "compile of 50 declarations", Unit: "ms", Bound: atMost(10), By: inMicro},
+		{ID: "compile.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+		{ID: "template.time", Name: "template: 30 leaves of a tree", Unit: "µs", By: inMicro},
+		{ID: "template.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+		{ID: "condition.time", Name: "condition: a number is greater", Unit: "µs", By: inMicro},
+		{ID: "condition.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+		{ID: "diff.time", Name: "diff: 5 children, prepared and compared", Unit: "µs", By: inMicro},
+		{ID: "diff.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+		{ID: "decide.time", Name: "decide, nothing has changed", Unit: "µs", By: inMicro},
+		{ID: "decide.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
+
+		{ID: "sweep.rate", Name: "sweep of 1,000 settled resources, also with 50 unrelated writes/s", Unit: "/s", Bound: atLeast(5000), Missing: "no benchmark sees when a sweep ends"},
+		{ID: "new.p50", Name: "new resource with 3 children to Ready, p50", Unit: "ms", Bound: atMost(15), By: inSides},
+		{ID: "new.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(30), By: inSides},
+		{ID: "new.requests", Name: "the same: requests", Bound: atMost(8), Exact: true, By: inSides},
+		{ID: "burst.time", Name: "burst to all Ready", Unit: "s", Bound: atMost(2), By: inSides},
+		{ID: "burst.rate", Name: "the same, by the second", Unit: "/s", Bound: atLeast(150), By: inSides},
+		{ID: "burst.requests", Name: "the same: requests each", Bound: atMost(8), Exact: true, By: inSides},
+		{ID: "burst.cpu", Name: "the same: CPU each", Unit: "ms", Bound: atMost(2.5), By: inSides},
+		{ID: "burst.times", Name: "the same: time, of that by hand", Unit: "×", Bound: atMost(1.25), By: inSides, Ratio: &table.Ratio{Row: "burst.time", By: hand}},
+		{ID: "burst.cpus", Name: "the same: CPU, of that by hand", Unit: "×", Bound: atMost(1.25), By: inSides, Ratio: &table.Ratio{Row: "burst.cpu", By: hand}},
+		{ID: "growth.time", Name: "1,000 and 5,000 resources: time each, of that in the burst", Unit: "×", Bound: atMost(1.25), Missing: "no benchmark makes so many yet; BENCH_BURST=5000 gives the time"},
+		{ID: "drift.p50", Name: "drift repaired, p50", Unit: "ms", Bound: atMost(5), By: inSides},
+		{ID: "drift.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(10), By: inSides},
+		{ID: "drift.requests", Name: "the same: requests", Exact: true, By: inSides},
+		{ID: "back.p50", Name: "deleted child back, p50", Unit: "ms", Bound: atMost(8), By: inSides},
+		{ID: "back.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(15), By: inSides},
+		{ID: "template-change.time", Name: "one template changed, all resources", Unit: "s", Bound: atMost(0.7), By: inSides},
+		{ID: "template-change.requests", Name: "the same: requests each", Bound: atMost(1.1), Exact: true, By: inSides},
+		{ID: "chain.p50", Name: "chain of 8 children, p50", Unit: "ms", Bound: atMost(120), By: inSides},
+		{ID: "chain.requests", Name: "the same: requests", Exact: true, By: inSides},
+		{ID: "restart.time", Name: "restart to a new resource Ready", Unit: "s", Bound: atMost(0.7), By: inSides},
+		{ID: "restart.writes", Name: "the same: writes but for the new resource", Bound: atMost(0), Exact: true, By: inSides},
+		{ID: "deleted.time", Name: "all resources deleted", Unit: "s", Bound: atMost(1), By: inSides},
+		{ID: "deleted.requests", Name: "the same: requests each", Bound: atMost(1.1), Exact: true, By: inSides},
+
+		{ID: "website.p50", Name: "new Website (Deployment, Service, ConfigMap) to Ready, p50", Unit: "ms", Bound: atMost(30), By: inWebsites},
+		{ID: "website.requests", Name: "the same: requests", Bound: atMost(8), Exact: true, By: inWebsites},
+		{ID: "website.times", Name: "the same: p50, of that by hand", Unit: "×", Bound: atMost(1.25), By: inWebsites, Ratio: &table.Ratio{Row: "website.p50", By: hand}},
+		{ID: "image.p50", Name: "image of a Deployment repaired, p50", Unit: "ms", Bound: atMost(5), By: inWebsites},
+		{ID: "image.requests", Name: "the same: requests", Exact: true, By: inWebsites},
+
+		{ID: "definition.p50", Name: "box with a new CRD to Ready, p50", Unit: "s", Bound: atMost(0.2), By: inBoxes},
+		{ID: "definition.first", Name: "the same, to the first resource Ready, p50", Unit: "s", Bound: atMost(0.6), By: inBoxes},
+		{ID: "many.time", Name: "many boxes with CRDs at once, to all Ready", Unit: "s", Bound: atMost(3), By: inBoxes},
+		{ID: "empty.rss", Name: "RSS without a box", Unit: "MB", Bound: atMost(35), By: inBoxes},
+		{ID: "many.rss", Name: "RSS with all boxes, idle", Unit: "MB", Bound: atMost(60), By: inBoxes},
+		{ID: "many.cpu", Name: "CPU with all boxes, idle", Unit: "% of a core", Bound: atMost(0.1), By: inBoxes},
+		{ID: "many.requests", Name: "the same: requests a minute", Exact: true, By: inBoxes},
+		{ID: "idle.heap", Name: "idle box: heap", Unit: "KiB", Bound: atMost(250), By: inIdle},
+		{ID: "idle.goroutines", Name: "idle box: goroutines", Bound: atMost(24), Exact: true, By: inIdle},
+		{ID: "cache.heap", Name: "10,000 settled resources: heap, of their JSON", Unit: "×", Bound: atMost(2), Missing: "no benchmark makes so many yet"},
+		{ID: "churned.goroutines", Name: "1,000 box starts and stops: goroutines more than before", Bound: atMost(0), Exact: true, Missing: "no benchmark yet; a test does so with fewer (test/e2e)"},
+
+		{ID: "burst.applied", Name: "burst in this process, children applied", Unit: "/s", Bound: atLeast(150), By: inBurst},
+		{ID: "burst.once", Name: "the same, children made once", Unit: "/s", Bound: atLeast(150), By: inBurst},
+		{ID: "burst.own", Name: "the same: requests about a resource and its children", Bound: atMost(5), Exact: true, By: inBurst},
+		{ID: "burst.hands", Name: "children applied: time, of that by hand", Unit: "×", Bound: atMost(1.25), By: inBurst},
+		{ID: "burst.held", Name: "the same, where that one holds its resources and tells of them", Unit: "×", Bound: atMost(1.25), By: inBurst},
+		{ID: "burst.account", Name: "as an account: time, of that as the manager", Unit: "×", Bound: atMost(1.05), By: inBurst},
+		{ID: "burst.accounts", Name: "as an account: requests, of those as the manager", Unit: "×", Bound: atMost(1.01), Exact: true, By: inBurst},
+		{ID: "burst.audited", Name: "requests in the audit log that the transports did not count, or the other way", Bound: atMost(0), Exact: true, By: inBurst},
+
+		{ID: "restarted.writes", Name: "restart with 9 boxes: writes", Bound: atMost(0), Exact: true, By: inRestart},
+		{ID: "restarted.reviews", Name: "the same: access reviews, one for each distinct right", Exact: true, By: inRestart},
+		{ID: "restarted.time", Name: "the same: to a new resource Ready", Unit: "s", Bound: atMost(0.7), By: inRestart},
+		{ID: "fight.corrections", Name: "fight over a field for 15 s: corrections", Bound: atMost(60), Exact: true, By: inFight},
+		{ID: "fight.unnamed", Name: "the same: the other one is not named (1: so)", Bound: atMost(0), Exact: true, By: inFight},
+		{ID: "fight.settled", Name: "the same: settled after it ends", Unit: "s", Bound: atMost(3), By: inFight},
+		{ID: "noisy.p50", Name: "beside noisy boxes: p50, of that alone", Unit: "×", Bound: atMost(1.2), By: inNoisy},
+		{ID: "noisy.p99", Name: "beside noisy boxes: p99, of that alone", Unit: "×", Bound: atMost(1.2), By: inNoisy},
+		{ID: "noisy.hangs", Name: "the same where a hook sleeps or panics, or a host hangs", Unit: "×", Bound: atMost(1.2), Missing: "the noise of the benchmark is a quota and a policy; a test has the other kinds (test/e2e)"},
+		{ID: "autoscale.drained", Name: "5,000 with a 20 ms hook under autoscale, of the ideal after the ramp", Unit: "×", Bound: atMost(1.3), By: inAutoscale},
+		{ID: "autoscale.ramp", Name: "the same: to more workers", Unit: "s", Bound: atMost(2), By: inAutoscale},
+		{ID: "autoscale.back", Name: "the same: drained to the workers of the spec", Unit: "s", Bound: atMost(7), By: inAutoscale},
+		{ID: "outage.time", Name: "API server stopped for 20 s, watches cut: recovered", Unit: "s", Bound: atMost(10), Missing: "`make chaos` does this and looks for what is lost, without times"},
+		{ID: "churn.p99", Name: "50 creations, 50 edits, 50 deletions a second: p99 to Ready", Unit: "ms", Bound: atMost(250), Missing: "no benchmark yet"},
+	}
+}

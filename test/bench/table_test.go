@@ -1,0 +1,78 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/orkspace/orkestra/test/bench/table"
+)
+
+// sheet is what a benchmark writes its figures into.
+type sheet struct {
+	*table.Table
+	settings
+}
+
+// BenchmarkTable runs the benchmarks that -bench selects, and prints one table with every row.
+func BenchmarkTable(b *testing.B) {
+	s := readSettings(b)
+	columns := []string{ours, hand}
+	if s.binary != "" {
+		columns = []string{ours, other, hand}
+	}
+	t := &sheet{table.New(rows(), columns...), s}
+	before := load()
+	for _, m := range []struct {
+		name string
+		run  func(b *testing.B, t *sheet)
+	}{
+		{inMicro, measureMicro}, {inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			t.Began(m.name)
+			m.run(b, t)
+		})
+	}
+	text := t.Markdown(head(s, before))
+	fmt.Printf("\n%s\n", text)
+	if s.report == "" {
+		return
+	}
+	must(b, os.MkdirAll(filepath.Dir(s.report), 0o755))
+	must(b, os.WriteFile(s.report, []byte(text), 0o600))
+}
+
+// head says what was run, where, and how busy the machine was: a table of times means little without that.
+func head(s settings, before string) string {
+	return fmt.Sprintf("Benchmarks of %s UTC on %d cores (%s/%s, %s), load %s before and %s after. Turns: %d; bursts of %d resources, %d samples, %d boxes.",
+		time.Now().UTC().Format(time.DateTime), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), before, load(), s.turns, s.burst, s.samples, s.many)
+}
+
+// load is the load of the machine in the last minute, where it is known.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+// TestRows: each row can be told from the others, and is measured by something or says why not.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rows() {
+		if seen[r.ID] {
+			t.Errorf("two rows are called %s", r.ID)
+		}
+		seen[r.ID] = true
+		if (r.By == "") == (r.Missing == "") {
+			t.Errorf("row %s: wanted a benchmark that measures it, or else why none does; found %q and %q", r.ID, r.By, r.Missing)
+		}
+	}
+}

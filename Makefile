@@ -203,8 +203,12 @@ BENCH ?= .
 
 .PHONY: bench
 bench: export BENCH_REPORT := $(CURDIR)/$(REPORTS)/bench.md
-bench: $(BIN)/orkestra-cluster $(BIN)/orkestra ## Run the benchmarks and print one table of all budgets, which goes to .reports/bench.md, too.
+bench: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/baseline ## Run the benchmarks and print one table of all budgets, which goes to .reports/bench.md, too.
 	$(GO) test -run '^$$' -bench 'Table/$(BENCH)' -benchtime 1x -timeout 120m $(TEST_FLAGS) ./test/bench
+
+# The operators that are written by hand, beside which Orkestra is measured.
+$(BIN)/baseline: go.mod go.sum $(call gofiles,test/bench/baseline)
+	$(GO) build -trimpath -ldflags '-s -w' -o $@ ./test/bench/baseline/manager
 
 # Package and target of each fuzz test. What one finds is kept in the package's testdata/fuzz, and runs with the tests from then on.
 FUZZ_TARGETS := cmd/orkestra:FuzzValidate engine/drift:FuzzDifferences engine/expr:FuzzTemplate engine/external:FuzzGuardAddress \

@@ -205,18 +205,3 @@ func isReady(obj *unstructured.Unstructured) bool {
 		return ok && m["type"] == v1alpha1.ConditionReady && m["status"] == string(metav1.ConditionTrue)
 	})
 }
-
-// chainBox makes a chain of ConfigMaps: each waits for the one before it, and holds its UID.
-func chainBox(links int) string {
-	head, _, _ := strings.Cut(box, "  onReconcile:")
-	b := &strings.Builder{}
-	b.WriteString(head + "  onReconcile:\n    configmaps:\n")
-	for i := range links {
-		fmt.Fprintf(b, "    - {id: n%d, name: \"{{ .metadata.name }}-%d\"", i, i)
-		if i > 0 {
-			fmt.Fprintf(b, ", when: [{field: children.n%d.metadata.uid, operator: exists}], data: {before: \"{{ .children.n%d.metadata.uid }}\"}", i-1, i-1)
-		}
-		b.WriteString("}\n")
-	}
-	return b.String()
-}

@@ -31,7 +31,7 @@ func BenchmarkTable(b *testing.B) {
 		name string
 		run  func(b *testing.B, t *sheet)
 	}{
-		{inMicro, measureMicro}, {inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
+		{inMicro, measureMicro}, {inSides, measureSides}, {inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			t.Began(m.name)

@@ -1,0 +1,164 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// contender is a binary that takes turns with others on one control plane, each as a user of its own.
+type contender struct {
+	column string
+	// short stands for it in the names of resources.
+	short string
+	// kind of the resources that it makes three ConfigMaps for.
+	kind       string
+	command    []string
+	kubeconfig string
+	user       string
+}
+
+// contenders are bin/orkestra, the one that BENCH_BINARY names, and the operators written by hand.
+func (p *plane) contenders(b *testing.B, t *sheet) []*contender {
+	b.Helper()
+	manager := func(binary string) []string {
+		return []string{binary, "manager", "--namespace=default", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+	}
+	all := []*contender{{column: ours, short: "o", kind: "Applied", command: manager(filepath.Join("..", "..", "bin", "orkestra"))}}
+	if t.binary != "" {
+		all = append(all, &contender{column: other, short: "b", kind: "Applied", command: manager(t.binary)})
+	}
+	all = append(all, &contender{column: hand, short: "h", kind: "Handwritten", command: []string{filepath.Join("..", "..", "bin", "baseline")}})
+	for _, c := range all {
+		if _, err := os.Stat(c.command[0]); err != nil {
+			b.Fatalf("finding the binary of %s: %v; make bench builds ours", c.column, err)
+		}
+		config, user := p.installed(b)
+		c.user, c.kubeconfig = user, filepath.Join(b.TempDir(), c.short+".kubeconfig")
+		out := clientcmdapi.NewConfig()
+		out.Clusters["bench"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+		out.AuthInfos["bench"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+		out.Contexts["bench"] = &clientcmdapi.Context{Cluster: "bench", AuthInfo: "bench", Namespace: "default"}
+		out.CurrentContext = "bench"
+		must(b, clientcmd.WriteToFile(*out, c.kubeconfig))
+	}
+	return all
+}
+
+// process is a contender that runs.
+type process struct {
+	command *exec.Cmd
+	log     *os.File
+	done    chan struct{}
+	err     error // set before done is closed
+}
+
+// start runs the contender, with all its defaults. It is ended at the latest with the benchmark.
+func (c *contender) start(b *testing.B) *process {
+	b.Helper()
+	log, err := os.CreateTemp(b.TempDir(), c.short+"-*.log")
+	must(b, err)
+	p := &process{command: exec.Command(c.command[0], append(c.command[1:], "--kubeconfig="+c.kubeconfig)...), log: log, done: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = log, log
+	must(b, p.command.Start())
+	go func() {
+		defer close(p.done)
+		p.err = p.command.Wait()
+	}()
+	b.Cleanup(func() {
+		_ = p.command.Process.Kill() // it has ended already, but where the benchmark failed
+		<-p.done
+		_ = log.Close() // the process wrote it
+	})
+	return p
+}
+
+// stop ends the process as the kubelet does.
+func (p *process) stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("ending %s: %w: %s", p.command.Path, err, p.said())
+	}
+	<-p.done
+	if p.err != nil {
+		return fmt.Errorf("%s ended: %w: %s", p.command.Path, p.err, p.said())
+	}
+	return nil
+}
+
+// said is the end of what the process has printed.
+func (p *process) said() string {
+	text, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
+}
+
+// ticks are the units of processor time in /proc, by the second: Linux has the same number on all machines.
+const ticks = 100
+
+// cpu is the processor time that the process has used.
+func (p *process) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the processor time: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // behind the name, which may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("reading the processor time: found %q", text)
+	}
+	var sum time.Duration
+	for _, field := range fields[11:13] { // user, system
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, fmt.Errorf("reading the processor time: %w", err)
+		}
+		sum += time.Duration(n) * time.Second / ticks
+	}
+	return sum, nil
+}
+
+// rss is the memory of the process, in megabytes.
+func (p *process) rss() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if size, found := strings.CutPrefix(line, "VmRSS:"); found {
+			kib, err := strconv.ParseFloat(strings.Fields(size)[0], 64)
+			if err != nil {
+				return 0, fmt.Errorf("reading the memory: %w", err)
+			}
+			return kib * 1024 / 1e6, nil
+		}
+	}
+	return 0, fmt.Errorf("reading the memory: no VmRSS in %q", text)
+}
+
+// TestProcess: a process has used processor time and memory, and says why it ended.
+func TestProcess(t *testing.T) {
+	p := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+	for began := time.Now(); time.Since(began) < 50*time.Millisecond; { //nolint:revive // it is to use processor time
+	}
+	used, err := p.cpu()
+	if os.IsNotExist(err) {
+		t.Skip("there is no /proc")
+	}
+	if err != nil || used <= 0 || used > time.Hour {
+		t.Errorf("this process has used %s (%v)", used, err)
+	}
+	if megabytes, err := p.rss(); err != nil || megabytes < 5 || megabytes > 5000 {
+		t.Errorf("this process takes %v MB (%v)", megabytes, err)
+	}
+}

@@ -1,0 +1,380 @@
+package bench_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// links are those of the chain.
+const links = 8
+
+// sideBox makes three ConfigMaps, with one text that a benchmark changes.
+const sideBox = `apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: applied}
+spec:
+  crd: {name: applieds.noise.example.com}
+  resync: %s
+  onReconcile:
+    configmaps: [{name: "{{ .metadata.name }}-a", data: {host: "{{ .spec.host }}"}}, {name: "{{ .metadata.name }}-b", data: {a: %q}}, {name: "{{ .metadata.name }}-c", data: {c: d}}]
+`
+
+// oftenResynced is the resync of the step in which nothing is to be done, and usual the other one.
+const (
+	oftenResynced = 5 * time.Second
+	usualResync   = 10 * time.Hour
+)
+
+// configMaps is the kind of the children.
+var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} //nolint:gochecknoglobals // a constant
+
+// measureSides has binaries make, repair and delete resources, in turns.
+func measureSides(b *testing.B, t *sheet) {
+	p := newPlane(b)
+	p.applyKinds(b, "Applied", "Chained", "Handwritten")
+	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained"))
+	must(b, err)
+	p.takeTurns(b, t, inSides, []step{
+		{"new", true, (*turn).newOnes}, {"burst", true, (*turn).burst}, {"drift", true, (*turn).drift}, {"back", true, (*turn).back},
+		{"template-change", false, (*turn).templateChange}, {"noop", false, (*turn).noOp}, {"chain", false, (*turn).chain}, {"restart", true, (*turn).restart},
+		{"deleted", true, (*turn).deleted},
+	}, (*turn).cleared)
+}
+
+// chainBox makes a chain of ConfigMaps: each waits for the one before it, and holds its UID.
+func chainBox(name string) string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "apiVersion: orkestra.orkspace.io/v1alpha1\nkind: OperatorBox\nmetadata: {name: %s}\nspec:\n  crd: {name: %ss.noise.example.com}\n  onReconcile:\n    configmaps:\n", name, name)
+	for i := range links {
+		fmt.Fprintf(b, "    - {id: n%d, name: \"{{ .metadata.name }}-%d\"", i, i)
+		if i > 0 {
+			fmt.Fprintf(b, ", when: [{field: children.n%d.metadata.uid, operator: exists}], data: {before: \"{{ .children.n%d.metadata.uid }}\"}", i-1, i-1)
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// named selects one object by its name.
+func named(name string) client.ListOption { return client.MatchingFields{"metadata.name": name} }
+
+// one makes a resource, and gives the time until it is Ready.
+func (p *plane) one(b *testing.B, obj *unstructured.Unstructured) (time.Duration, error) {
+	b.Helper()
+	follower, err := p.follow(b.Context(), obj.GroupVersionKind(), named(obj.GetName()))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { follower.stop() }()
+	began := time.Now()
+	if err := p.kube.Create(b.Context(), obj); err != nil {
+		return 0, err
+	}
+	err = follower.until(obj.GetKind()+" "+obj.GetName()+" Ready", func(_ watch.Event, seen *unstructured.Unstructured) bool { return isReady(seen) })
+	return time.Since(began), err
+}
+
+// newOnes makes one resource after another.
+func (u *turn) newOnes() error {
+	warm := namesOf(u.kind, u.name+"-warm", 1)[0]
+	if _, err := u.one(u.b, noiseOf(u.kind, warm)); err != nil { // it serves from then on
+		return err
+	}
+	u.alive = append(u.alive, warm)
+	var took times
+	_, counts, err := u.spent(func() error {
+		for _, name := range namesOf(u.kind, u.name+"-new", u.t.samples) {
+			d, err := u.one(u.b, noiseOf(u.kind, name))
+			if err != nil {
+				return err
+			}
+			took, u.alive = append(took, d), append(u.alive, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	u.add("new.p50", took.quantile(0.5))
+	u.add("new.p99", took.quantile(0.99))
+	u.add("new.requests", float64(total(counts))/float64(len(took)))
+	return nil
+}
+
+// burst makes many at once.
+func (u *turn) burst() error {
+	var took time.Duration
+	cpu, counts, err := u.spent(func() error {
+		var err error
+		took, err = u.made(u.b, u.kind, u.name+"-burst", u.t.burst)
+		return err
+	})
+	u.alive = append(u.alive, namesOf(u.kind, u.name+"-burst", u.t.burst)...)
+	if err != nil {
+		return err
+	}
+	u.add("burst.time", took.Seconds())
+	u.add("burst.rate", float64(u.t.burst)/took.Seconds())
+	u.add("burst.requests", float64(total(counts))/float64(u.t.burst))
+	u.add("burst.cpu", milliseconds(cpu, u.t.burst))
+	u.t.Note("Requests each in the burst, %s: %s.", u.column, listed(counts, u.t.burst))
+	return nil
+}
+
+// repaired does something to one child of each of some resources, one after another, and gives the times until it is as it should be.
+func (u *turn) repaired(suffix string, harm func(child *corev1.ConfigMap) error, mended func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool) (times, error) {
+	var took times
+	for _, name := range u.alive[:min(u.t.samples, len(u.alive))] {
+		child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + suffix, Namespace: "default"}}
+		if err := u.kube.Get(u.b.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+			return nil, err
+		}
+		follower, err := u.follow(u.b.Context(), configMaps, named(child.Name))
+		if err != nil {
+			return nil, err
+		}
+		before, began := child.DeepCopy(), time.Now()
+		err = harm(child)
+		if err == nil {
+			err = follower.until("ConfigMap "+child.Name+" as it should be", func(event watch.Event, now *unstructured.Unstructured) bool {
+				return now.GetResourceVersion() != before.ResourceVersion && mended(before, event, now)
+			})
+		}
+		took = append(took, time.Since(began))
+		follower.stop()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+// drift changes a field of children.
+func (u *turn) drift() error {
+	var took times
+	_, counts, err := u.spent(func() error {
+		var err error
+		took, err = u.repaired("-a", func(child *corev1.ConfigMap) error {
+			return u.kube.Patch(u.b.Context(), child, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":"drifted"}}`)), client.FieldOwner("rival"))
+		}, func(before *corev1.ConfigMap, _ watch.Event, now *unstructured.Unstructured) bool {
+			host, _, _ := unstructured.NestedString(now.Object, "data", "host")
+			return host == before.Data["host"]
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	u.add("drift.p50", took.quantile(0.5))
+	u.add("drift.p99", took.quantile(0.99))
+	u.add("drift.requests", float64(total(counts))/float64(len(took)))
+	return nil
+}
+
+// back deletes children.
+func (u *turn) back() error {
+	took, err := u.repaired("-b", func(child *corev1.ConfigMap) error { return u.kube.Delete(u.b.Context(), child) },
+		func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool {
+			return event.Type == watch.Added && now.GetUID() != before.UID
+		})
+	if err != nil {
+		return err
+	}
+	u.add("back.p50", took.quantile(0.5))
+	u.add("back.p99", took.quantile(0.99))
+	return nil
+}
+
+// applyBox applies the box anew, and waits until it runs so.
+func (u *turn) applyBox(resync time.Duration, text string) error {
+	_, err := u.cluster.KubectlApply(u.b.Context(), fmt.Sprintf(sideBox, resync, text))
+	return err
+}
+
+// templateChange changes one template, which one child of each resource has.
+func (u *turn) templateChange() error {
+	text, missing := "changed in "+u.name, map[string]bool{}
+	for _, name := range u.alive {
+		missing[name+"-b"] = true
+	}
+	var took time.Duration
+	_, counts, err := u.spent(func() error {
+		follower, err := u.follow(u.b.Context(), configMaps)
+		if err != nil {
+			return err
+		}
+		defer func() { follower.stop() }()
+		began := time.Now()
+		if err := u.applyBox(usualResync, text); err != nil {
+			return err
+		}
+		err = follower.until("the new text on all children", func(_ watch.Event, now *unstructured.Unstructured) bool {
+			if a, _, _ := unstructured.NestedString(now.Object, "data", "a"); a == text {
+				delete(missing, now.GetName())
+			}
+			return len(missing) == 0
+		})
+		took = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	u.add("template-change.time", took.Seconds())
+	u.add("template-change.requests", float64(total(counts))/float64(len(u.alive)))
+	u.t.Note("Requests each for a change of one template over %d resources, %s: %s.", len(u.alive), u.column, listed(counts, len(u.alive)))
+	return nil
+}
+
+// noOp has all resources reconciled again and again without a change.
+func (u *turn) noOp() error {
+	text := "changed in " + u.name
+	if err := u.applyBox(oftenResynced, text); err != nil {
+		return err
+	}
+	u.counted() // the change of the box is over
+	before, err := u.process.cpu()
+	if err != nil {
+		return err
+	}
+	time.Sleep(u.t.idle)
+	after, err := u.process.cpu()
+	if err != nil {
+		return err
+	}
+	counts, sum := u.audit.since(u.b, u.user)
+	cycles := int(float64(len(u.alive)) * float64(u.t.idle) / float64(oftenResynced))
+	u.add("noop.requests", float64(sum))
+	u.add("noop.cpu", milliseconds(after-before, cycles))
+	if sum > 0 {
+		u.t.Note("Requests in %s of resyncs of %d resources, %s: %s.", u.t.idle, len(u.alive), u.column, listed(counts, 1))
+	}
+	return u.applyBox(usualResync, text)
+}
+
+// chain makes resources whose children wait for each other, one after another.
+func (u *turn) chain() error {
+	var took times
+	_, counts, err := u.spent(func() error {
+		for _, name := range namesOf("Chained", u.name, u.t.samples) {
+			follower, err := u.follow(u.b.Context(), configMaps, named(fmt.Sprintf("%s-%d", name, links-1)))
+			if err != nil {
+				return err
+			}
+			began := time.Now()
+			if err = u.kube.Create(u.b.Context(), noiseOf("Chained", name)); err == nil {
+				err = follower.until("the last link", func(event watch.Event, _ *unstructured.Unstructured) bool { return event.Type == watch.Added })
+			}
+			took = append(took, time.Since(began))
+			follower.stop()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	u.add("chain.p50", took.quantile(0.5))
+	u.add("chain.requests", float64(total(counts))/float64(len(took)))
+	return nil
+}
+
+// restart ends the process and starts it again, once to see what it writes, and once for the time.
+func (u *turn) restart() error {
+	u.counted()
+	again := func() error {
+		if err := u.process.stop(); err != nil {
+			return err
+		}
+		u.audit.since(u.b, u.user)
+		u.process = u.start(u.b)
+		return nil
+	}
+	if err := again(); err != nil {
+		return err
+	}
+	time.Sleep(u.t.idle) // whatever is written late is written by then
+	counts, _ := u.audit.since(u.b, u.user)
+	writes, reviews := split(counts)
+	u.add("restart.writes", float64(writes))
+	u.t.Note("Requests of a restart beside %d resources, %s: %d access reviews; %s.", len(u.alive), u.column, reviews, listed(counts, 1))
+	if err := u.process.stop(); err != nil {
+		return err
+	}
+	began, name := time.Now(), namesOf(u.kind, u.name+"-after", 1)[0]
+	u.process = u.start(u.b)
+	if _, err := u.one(u.b, noiseOf(u.kind, name)); err != nil {
+		return err
+	}
+	u.add("restart.time", time.Since(began).Seconds())
+	u.alive = append(u.alive, name)
+	return nil
+}
+
+// deleted deletes all resources.
+func (u *turn) deleted() error {
+	var took time.Duration
+	_, counts, err := u.spent(func() error {
+		follower, err := u.follow(u.b.Context(), noiseKind(u.kind))
+		if err != nil {
+			return err
+		}
+		defer func() { follower.stop() }()
+		missing := map[string]bool{}
+		for _, name := range u.alive {
+			missing[name] = true
+		}
+		began := time.Now()
+		if err := each(u.alive, func(name string) error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, name)) }); err != nil {
+			return err
+		}
+		err = follower.until("all resources gone", func(event watch.Event, now *unstructured.Unstructured) bool {
+			if event.Type == watch.Deleted {
+				delete(missing, now.GetName())
+			}
+			return len(missing) == 0
+		})
+		took = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	u.add("deleted.time", took.Seconds())
+	u.add("deleted.requests", float64(total(counts))/float64(len(u.alive)))
+	u.alive = nil
+	return nil
+}
+
+// cleared removes what the turn has made, so that the next contender begins as this one did.
+func (u *turn) cleared() error {
+	for _, kind := range []string{u.kind, "Chained"} {
+		if err := u.kube.DeleteAllOf(u.b.Context(), noiseOf(kind, ""), client.InNamespace("default")); err != nil {
+			return err
+		}
+	}
+	eventually(u.b, func() error { // the garbage collector takes processor time, too
+		left := &metav1.PartialObjectMetadataList{}
+		left.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
+		if err := u.kube.List(u.b.Context(), left, client.InNamespace("default")); err != nil {
+			return err
+		}
+		if n := len(left.Items); n > 1 { // kube-root-ca.crt stays
+			time.Sleep(200 * time.Millisecond)
+			return fmt.Errorf("%d ConfigMaps are left", n)
+		}
+		return nil
+	})
+	return nil
+}

@@ -1,0 +1,103 @@
+package bench_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// turn is one contender that runs, in one turn.
+type turn struct {
+	*plane
+	*contender
+
+	b         *testing.B
+	t         *sheet
+	benchmark string
+	name      string // tells its resources from those of others
+	process   *process
+	alive     []string // resources of its kind that it has made
+	boxes     []string // boxes that were made for it
+}
+
+// step measures something of a contender that runs.
+type step struct {
+	name string
+	// hand says that it can be asked of what is written by hand.
+	hand bool
+	run  func(u *turn) error
+}
+
+// takeTurns runs each contender once in a turn, the first one another time each. What goes wrong in a step is told in its rows, and the next
+// step goes on: another binary may not know all that a box says.
+func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step, end func(u *turn) error) {
+	b.Helper()
+	all := p.contenders(b, t)
+	for n := range t.turns {
+		for _, c := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
+			if c.column == hand && !slices.ContainsFunc(steps, func(s step) bool { return s.hand }) {
+				continue
+			}
+			u := &turn{plane: p, contender: c, b: b, t: t, benchmark: benchmark, name: fmt.Sprintf("%s%d", c.short, n)}
+			u.process = c.start(b)
+			u.take(steps)
+			u.told("end", end(u))
+			u.told("end", u.process.stop())
+		}
+	}
+}
+
+func (u *turn) take(steps []step) {
+	u.b.Helper()
+	for _, s := range steps {
+		if u.column == hand && !s.hand {
+			continue
+		}
+		u.told(s.name, s.run(u))
+	}
+}
+
+// told puts an error of a step into its rows.
+func (u *turn) told(step string, err error) {
+	u.b.Helper()
+	if err == nil {
+		return
+	}
+	u.t.MissStep(u.benchmark, step, u.column, err.Error())
+	if u.column == other {
+		u.b.Logf("%s of %s: %v", step, u.column, err)
+		return
+	}
+	u.b.Errorf("%s of %s: %v", step, u.column, err)
+}
+
+// add gives a figure of this turn.
+func (u *turn) add(row string, figure float64) { u.t.Add(row, u.column, figure) }
+
+// counted gives the requests since they were last counted, once they have ended.
+func (u *turn) counted() (counts map[string]int, sum int) {
+	u.b.Helper()
+	return u.audit.quiet(u.b, u.user)
+}
+
+// spent gives the processor time that something takes, with what comes of it afterwards, and its requests.
+func (u *turn) spent(what func() error) (cpu time.Duration, counts map[string]int, err error) {
+	u.b.Helper()
+	u.counted()
+	before, err := u.process.cpu()
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := what(); err != nil {
+		return 0, nil, err
+	}
+	counts, _ = u.counted()
+	after, err := u.process.cpu()
+	return after - before, counts, err
+}
+
+// milliseconds each of a number of things took.
+func milliseconds(d time.Duration, of int) float64 {
+	return float64(d) / float64(time.Millisecond) / float64(of)
+}

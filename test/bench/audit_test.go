@@ -140,9 +140,9 @@ func union(one, other map[string]int) map[string]int {
 	return all
 }
 
-// uncounted says that a request is a watch, or about the lease of a leader.
+// uncounted says that a request is a watch, or about the lease of a leader, or an event of it.
 func uncounted(uri *url.URL) bool {
-	return uri.Query().Get("watch") == "true" || strings.Contains(uri.Path, "/leases")
+	return uri.Query().Get("watch") == "true" || strings.Contains(uri.Path, "/leases") || strings.Contains(uri.Path, "/namespaces/"+ownNamespace+"/events")
 }
 
 // listed prints counts, each as a share of some number of things.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -27,17 +29,21 @@ type contender struct {
 	user       string
 }
 
-// contenders are bin/orkestra, the one that BENCH_BINARY names, and the operators written by hand.
-func (p *plane) contenders(b *testing.B, t *sheet) []*contender {
+// ownNamespace is where the leases of contenders are, and what they say of them.
+const ownNamespace = "orkestra-system"
+
+// contenders are bin/orkestra, the one that BENCH_BINARY names, and the operators written by hand, which get flags.
+func (p *plane) contenders(b *testing.B, t *sheet, flags ...string) []*contender {
 	b.Helper()
+	must(b, p.kube.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}}))
 	manager := func(binary string) []string {
-		return []string{binary, "manager", "--namespace=default", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+		return []string{binary, "manager", "--namespace=" + ownNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	}
 	all := []*contender{{column: ours, short: "o", kind: "Applied", command: manager(filepath.Join("..", "..", "bin", "orkestra"))}}
 	if t.binary != "" {
 		all = append(all, &contender{column: other, short: "b", kind: "Applied", command: manager(t.binary)})
 	}
-	all = append(all, &contender{column: hand, short: "h", kind: "Handwritten", command: []string{filepath.Join("..", "..", "bin", "baseline")}})
+	all = append(all, &contender{column: hand, short: "h", kind: "Handwritten", command: append([]string{filepath.Join("..", "..", "bin", "baseline"), "--namespace=" + ownNamespace}, flags...)})
 	for _, c := range all {
 		if _, err := os.Stat(c.command[0]); err != nil {
 			b.Fatalf("finding the binary of %s: %v; make bench builds ours", c.column, err)
@@ -92,6 +98,16 @@ func (p *process) stop() error {
 		return fmt.Errorf("%s ended: %w: %s", p.command.Path, p.err, p.said())
 	}
 	return nil
+}
+
+// ended says that the process has ended, though nobody asked it to.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // said is the end of what the process has printed.

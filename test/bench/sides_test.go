@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -364,17 +365,20 @@ func (u *turn) cleared() error {
 			return err
 		}
 	}
-	eventually(u.b, func() error { // the garbage collector takes processor time, too
-		left := &metav1.PartialObjectMetadataList{}
-		left.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
-		if err := u.kube.List(u.b.Context(), left, client.InNamespace("default")); err != nil {
-			return err
-		}
-		if n := len(left.Items); n > 1 { // kube-root-ca.crt stays
-			time.Sleep(200 * time.Millisecond)
-			return fmt.Errorf("%d ConfigMaps are left", n)
-		}
-		return nil
-	})
+	eventually(u.b, func() error { return u.none(u.b.Context(), configMaps.GroupVersion().WithKind("ConfigMapList"), 1) }) // kube-root-ca.crt stays
+	return nil
+}
+
+// none is an error while there are more objects of a kind than stay for ever. The garbage collector takes processor time, too.
+func (p *plane) none(ctx context.Context, kind schema.GroupVersionKind, stay int) error {
+	left := &metav1.PartialObjectMetadataList{}
+	left.SetGroupVersionKind(kind)
+	if err := p.kube.List(ctx, left, client.InNamespace("default")); err != nil {
+		return err
+	}
+	if n := len(left.Items); n > stay {
+		time.Sleep(200 * time.Millisecond)
+		return fmt.Errorf("%d of %s are left, wanted %d", n, kind.Kind, stay)
+	}
 	return nil
 }

@@ -31,7 +31,8 @@ func BenchmarkTable(b *testing.B) {
 		name string
 		run  func(b *testing.B, t *sheet)
 	}{
-		{inMicro, measureMicro}, {inSides, measureSides}, {inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
+		{inMicro, measureMicro}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
+		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			t.Began(m.name)

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -31,9 +32,9 @@ type step struct {
 
 // takeTurns runs each contender once in a turn, the first one another time each. What goes wrong in a step is told in its rows, and the next
 // step goes on: another binary may not know all that a box says.
-func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step, end func(u *turn) error) {
+func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step, end func(u *turn) error, flags ...string) {
 	b.Helper()
-	all := p.contenders(b, t)
+	all := p.contenders(b, t, flags...)
 	for n := range t.turns {
 		for _, c := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
 			if c.column == hand && !slices.ContainsFunc(steps, func(s step) bool { return s.hand }) {
@@ -42,8 +43,10 @@ func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step
 			u := &turn{plane: p, contender: c, b: b, t: t, benchmark: benchmark, name: fmt.Sprintf("%s%d", c.short, n)}
 			u.process = c.start(b)
 			u.take(steps)
-			u.told("end", end(u))
-			u.told("end", u.process.stop())
+			if !u.process.ended() {
+				u.told("end", end(u))
+				u.told("end", u.process.stop())
+			}
 		}
 	}
 }
@@ -54,7 +57,15 @@ func (u *turn) take(steps []step) {
 		if u.column == hand && !s.hand {
 			continue
 		}
-		u.told(s.name, s.run(u))
+		if u.process.ended() {
+			u.told(s.name, errors.New("the process has ended before"))
+			continue
+		}
+		err := s.run(u)
+		if u.process.ended() {
+			err = fmt.Errorf("the process has ended: %s", u.process.said())
+		}
+		u.told(s.name, err)
 	}
 }
 

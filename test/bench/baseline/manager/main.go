@@ -30,12 +30,14 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "where the API server is")
-	websites := flag.Bool("websites", false, "serve Websites, and not the kind with three ConfigMaps")
-	flag.Parse()
+	flags := flag.NewFlagSet("baseline", flag.ExitOnError) // controller-runtime has a flag --kubeconfig of its own
+	kubeconfig := flags.String("kubeconfig", "", "where the API server is")
+	namespace := flags.String("namespace", "default", "where the lease is")
+	websites := flags.Bool("websites", false, "serve Websites, and not the kind with three ConfigMaps")
+	_ = flags.Parse(os.Args[1:]) // it ends the process where something is wrong
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *kubeconfig, *websites)
+	err := run(ctx, *kubeconfig, *namespace, *websites)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -43,7 +45,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, kubeconfig string, websites bool) error {
+func run(ctx context.Context, kubeconfig, namespace string, websites bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
@@ -57,7 +59,7 @@ func run(ctx context.Context, kubeconfig string, websites bool) error {
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		LeaderElection: true, LeaderElectionID: "baseline", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionID: "baseline", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache:  cache.Options{ByObject: baseline.Cached(labels.SelectorFromSet(labels.Set{baseline.LabelManaged: "true"}))},
 	})

@@ -1,0 +1,237 @@
+package bench_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+)
+
+// more boxes are there when memory is read than were made at once.
+const more = 10
+
+// definingBox brings its CRD, and takes it away with itself.
+const definingBox = `apiVersion: orkestra.orkspace.io/v1alpha1
+kind: OperatorBox
+metadata: {name: %[1]s}
+spec:
+  crd:
+    deletionPolicy: Delete
+    definition:
+      group: %[2]s
+      scope: Namespaced
+      names: {plural: %[1]ss, singular: %[1]s, kind: K%[1]s, listKind: K%[1]sList}
+      versions:
+      - name: v1
+        served: true
+        storage: true
+        subresources: {status: {}}
+        schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  onReconcile:
+    configmaps: [{name: "{{ .metadata.name }}-a", data: {a: b}}, {name: "{{ .metadata.name }}-b", data: {a: b}}, {name: "{{ .metadata.name }}-c", data: {c: d}}]
+`
+
+const boxGroup = "boxes.example.com"
+
+// boxKind is that of boxes.
+var boxKind = v1alpha1.GroupVersion.WithKind("OperatorBox") //nolint:gochecknoglobals // a constant
+
+// measureBoxes has binaries run boxes that bring their CRDs, in turns.
+func measureBoxes(b *testing.B, t *sheet) {
+	newPlane(b).takeTurns(b, t, inBoxes, []step{
+		{"empty", false, (*turn).empty}, {"definition", false, (*turn).definition}, {"many", false, (*turn).many},
+	}, func(u *turn) error { return u.noBoxes(u.b) })
+}
+
+// empty looks at a process that has no box.
+func (u *turn) empty() error {
+	u.counted() // it has started
+	time.Sleep(u.t.idle)
+	rss, err := u.process.rss()
+	if err != nil {
+		return err
+	}
+	u.add("empty.rss", rss)
+	return nil
+}
+
+// applyDefining makes a box by its name.
+func (p *plane) applyDefining(b *testing.B, name string) error {
+	b.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, definingBox, name, boxGroup), &obj.Object); err != nil {
+		return err
+	}
+	return p.kube.Create(b.Context(), obj)
+}
+
+// boxesReady waits until boxes are Ready, which follower tells.
+func boxesReady(follower *follower, names ...string) error {
+	missing := map[string]bool{}
+	for _, name := range names {
+		missing[name] = true
+	}
+	return follower.until(fmt.Sprintf("%d boxes Ready", len(names)), func(_ watch.Event, now *unstructured.Unstructured) bool {
+		if isReady(now) {
+			delete(missing, now.GetName())
+		}
+		return len(missing) == 0
+	})
+}
+
+// definition makes boxes one after another, and a resource of each.
+func (u *turn) definition() error {
+	kinds, err := dynamic.NewForConfig(u.cluster.Config()) // it asks nobody how kinds are served
+	if err != nil {
+		return err
+	}
+	var ready, first times
+	for _, name := range plainNames("defining", u.name, min(more, u.t.samples)) {
+		toReady, toFirst, err := u.defined(kinds, name)
+		if err != nil {
+			return err
+		}
+		ready, first, u.boxes = append(ready, toReady), append(first, toFirst), append(u.boxes, name)
+	}
+	u.add("definition.p50", ready.quantile(0.5)/1000)
+	u.add("definition.first", first.quantile(0.5)/1000)
+	return nil
+}
+
+// defined makes one box, and gives the times until it is Ready, and until the first of its resources is.
+func (u *turn) defined(kinds dynamic.Interface, name string) (ready, first time.Duration, err error) {
+	boxes, err := u.follow(u.b.Context(), boxKind, named(name), client.InNamespace(""))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { boxes.stop() }()
+	began := time.Now()
+	if err := u.applyDefining(u.b, name); err != nil {
+		return 0, 0, err
+	}
+	if err := boxesReady(boxes, name); err != nil {
+		return 0, 0, err
+	}
+	ready = time.Since(began)
+	resources := kinds.Resource(schema.GroupVersionResource{Group: boxGroup, Version: "v1", Resource: name + "s"}).Namespace("default")
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": boxGroup + "/v1", "kind": "K" + name, "metadata": map[string]any{"name": name}}}
+	if _, err := resources.Create(u.b.Context(), obj, metav1.CreateOptions{}); err != nil {
+		return 0, 0, err
+	}
+	eventually(u.b, func() error {
+		seen, err := resources.Get(u.b.Context(), name, metav1.GetOptions{})
+		if err == nil && !isReady(seen) {
+			err = fmt.Errorf("%s is not Ready", name)
+		}
+		return err
+	})
+	return ready, time.Since(began), nil
+}
+
+// many makes boxes at once, then some more, and looks at the process while they have nothing to do.
+func (u *turn) many() error {
+	boxes, err := u.follow(u.b.Context(), boxKind, client.InNamespace(""))
+	if err != nil {
+		return err
+	}
+	defer func() { boxes.stop() }()
+	names := plainNames("many", u.name, u.t.many)
+	began := time.Now()
+	if err := each(names, func(name string) error { return u.applyDefining(u.b, name) }); err != nil {
+		return err
+	}
+	if err := boxesReady(boxes, names...); err != nil {
+		return err
+	}
+	u.add("many.time", time.Since(began).Seconds())
+	others := plainNames("more", u.name, max(0, more-len(u.boxes)))
+	if err := each(others, func(name string) error { return u.applyDefining(u.b, name) }); err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		if err := boxesReady(boxes, others...); err != nil {
+			return err
+		}
+	}
+	return u.doNothing()
+}
+
+// plainNames are some that a kind may have, too.
+func plainNames(kind, turn string, n int) []string {
+	names := namesOf(kind, turn, n)
+	for i, name := range names {
+		names[i] = strings.ReplaceAll(name, "-", "x")
+	}
+	return names
+}
+
+// doNothing looks at a process that has nothing to do.
+func (u *turn) doNothing() error {
+	u.counted()
+	time.Sleep(u.t.idle) // what is written late is written by then
+	u.audit.since(u.b, u.user)
+	before, err := u.process.cpu()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	time.Sleep(u.t.idle)
+	took := time.Since(began)
+	after, err := u.process.cpu()
+	if err != nil {
+		return err
+	}
+	rss, err := u.process.rss()
+	if err != nil {
+		return err
+	}
+	counts, sum := u.audit.since(u.b, u.user)
+	u.add("many.rss", rss)
+	u.add("many.cpu", 100*float64(after-before)/float64(took))
+	u.add("many.requests", float64(sum)/took.Minutes())
+	if sum > 0 {
+		u.t.Note("Requests in %s of idle boxes, %s: %s.", u.t.idle, u.column, listed(counts, 1))
+	}
+	return nil
+}
+
+// noBoxes deletes all boxes with their CRDs, while a manager runs.
+func (p *plane) noBoxes(b *testing.B) error {
+	b.Helper()
+	if err := p.kube.DeleteAllOf(b.Context(), &v1alpha1.OperatorBox{}); err != nil {
+		return err
+	}
+	began := time.Now()
+	for time.Since(began) < 2*patience {
+		boxes, crds := &v1alpha1.OperatorBoxList{}, &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := p.kube.List(b.Context(), boxes); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err := p.kube.List(b.Context(), crds); err != nil {
+			return err
+		}
+		left := 0
+		for i := range crds.Items {
+			if crds.Items[i].Spec.Group == boxGroup {
+				left++
+			}
+		}
+		if len(boxes.Items) == 0 && left == 0 {
+			return nil
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return fmt.Errorf("boxes or their CRDs are left after %s", 2*patience)
+}

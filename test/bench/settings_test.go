@@ -19,6 +19,14 @@ type settings struct {
 	samples int
 	// many is how many boxes are made at once: BENCH_BOXES. Ten more are there when memory is read.
 	many int
+	// growth is how many resources are made first where more are made then: BENCH_GROWTH.
+	growth int
+	// settled is how many resources are there when the heap that they take is read: BENCH_SETTLED.
+	settled int
+	// starts is how often boxes are started and stopped: BENCH_STARTS.
+	starts int
+	// churned is how long resources come, change and go: BENCH_CHURN.
+	churned time.Duration
 	// idle is how long a process is looked at that has nothing to do: BENCH_IDLE.
 	idle time.Duration
 	// report is the file that the table goes to: BENCH_REPORT; empty: none.
@@ -27,19 +35,26 @@ type settings struct {
 
 func readSettings(b *testing.B) settings {
 	b.Helper()
-	s := settings{
+	return settings{
 		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"),
 		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
-		idle: 20 * time.Second,
+		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
+		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute),
 	}
-	if text := os.Getenv("BENCH_IDLE"); text != "" {
-		idle, err := time.ParseDuration(text)
-		if err != nil || idle <= 0 {
-			b.Fatalf("BENCH_IDLE is %q, wanted a duration such as 20s", text)
-		}
-		s.idle = idle
+}
+
+// span reads a duration above 0.
+func span(b *testing.B, variable string, otherwise time.Duration) time.Duration {
+	b.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
 	}
-	return s
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		b.Fatalf("%s is %q, wanted a duration such as 20s", variable, text)
+	}
+	return d
 }
 
 // number reads a whole number above 0.

@@ -33,6 +33,7 @@ func BenchmarkTable(b *testing.B) {
 	}{
 		{inMicro, measureMicro}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
 		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
+		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			t.Began(m.name)
@@ -50,8 +51,9 @@ func BenchmarkTable(b *testing.B) {
 
 // head says what was run, where, and how busy the machine was: a table of times means little without that.
 func head(s settings, before string) string {
-	return fmt.Sprintf("Benchmarks of %s UTC on %d cores (%s/%s, %s), load %s before and %s after. Turns: %d; bursts of %d resources, %d samples, %d boxes.",
-		time.Now().UTC().Format(time.DateTime), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), before, load(), s.turns, s.burst, s.samples, s.many)
+	return fmt.Sprintf("Benchmarks of %s UTC on %d cores (%s/%s, %s), load %s before and %s after. Turns: %d; resources in a burst: %d, growing from %d, settled: %d; samples: %d; boxes: %d, starts of boxes: %d; churn for %s, idle for %s.",
+		time.Now().UTC().Format(time.DateTime), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), before, load(),
+		s.turns, s.burst, s.growth, s.settled, s.samples, s.many, s.starts, s.churned, s.idle)
 }
 
 // load is the load of the machine in the last minute, where it is known.
@@ -64,8 +66,12 @@ func load() string {
 	return first
 }
 
-// TestRows: each row can be told from the others, and is measured by something or says why not.
+// TestRows: each row can be told from the others, and is measured by something or says why not, and the page says how.
 func TestRows(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for _, r := range rows() {
 		if seen[r.ID] {
@@ -74,6 +80,9 @@ func TestRows(t *testing.T) {
 		seen[r.ID] = true
 		if (r.By == "") == (r.Missing == "") {
 			t.Errorf("row %s: wanted a benchmark that measures it, or else why none does; found %q and %q", r.ID, r.By, r.Missing)
+		}
+		if !strings.Contains(string(page), "`"+r.ID+"`") {
+			t.Errorf("docs/performance.md does not say how %s is measured", r.ID)
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package bench_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// churnRate is how many resources are created, edited and deleted in a second.
+	churnRate = 50
+	// age is how many others are made before a resource is edited, and again before it is deleted.
+	age = 2 * churnRate
+)
+
+// measureChurn has resources come, change and go all the time, in turns of the binaries.
+func measureChurn(b *testing.B, t *sheet) {
+	p := newPlane(b)
+	p.applyKinds(b, "Applied", "Handwritten", "Chained")
+	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))
+	must(b, err)
+	p.takeTurns(b, t, inChurn, []step{{"churn", true, (*turn).churn}}, (*turn).cleared)
+}
+
+// births has the times at which resources were made.
+type births struct {
+	mu  sync.Mutex
+	all map[string]time.Time // guarded by mu
+}
+
+func (l *births) add(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[name] = time.Now()
+}
+
+// take gives the time since a resource was made, once.
+func (l *births) take(name string) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	began, found := l.all[name]
+	delete(l.all, name)
+	return time.Since(began), found
+}
+
+// churn makes, edits and deletes resources at a steady pace, and looks at how long the new ones take.
+func (u *turn) churn() error {
+	if _, err := u.one(u.b, noiseOf(u.kind, u.name+"-warm")); err != nil {
+		return err
+	}
+	before, err := u.process.rss()
+	if err != nil {
+		return err
+	}
+	follower, err := u.follow(u.b.Context(), noiseKind(u.kind))
+	if err != nil {
+		return err
+	}
+	defer func() { follower.stop() }()
+	names, born, ended := namesOf(u.kind, u.name+"-churn", int(churnRate*u.t.churned.Seconds())), &births{all: map[string]time.Time{}}, make(chan error, 1)
+	go func() { ended <- u.goRound(names, born) }()
+	var took times
+	err = follower.until("all that churn has made Ready", func(_ watch.Event, now *unstructured.Unstructured) bool {
+		if isReady(now) {
+			if d, found := born.take(now.GetName()); found {
+				took = append(took, d)
+			}
+		}
+		return len(took) == len(names)
+	}, u.t.churned+patience)
+	if err := errors.Join(err, <-ended); err != nil {
+		return err
+	}
+	after, err := u.process.rss()
+	if err != nil {
+		return err
+	}
+	u.add("churn.p50", took.quantile(0.5))
+	u.add("churn.p99", took.quantile(0.99))
+	u.add("churn.rss", after-before)
+	return nil
+}
+
+// goRound makes one resource after the other, and edits and deletes older ones beside that. It ends when the last requests have.
+func (u *turn) goRound(names []string, born *births) error {
+	tick := time.NewTicker(time.Second / churnRate)
+	defer tick.Stop()
+	var asking sync.WaitGroup
+	failed := make(chan error, 3*len(names))
+	ask := func(what func() error) {
+		asking.Go(func() {
+			if err := what(); err != nil {
+				failed <- err
+			}
+		})
+	}
+	for i, name := range names {
+		<-tick.C
+		born.add(name)
+		ask(func() error { return u.kube.Create(u.b.Context(), noiseOf(u.kind, name)) })
+		if i >= age {
+			edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"host":"edited"}}`))
+			ask(func() error { return u.kube.Patch(u.b.Context(), noiseOf(u.kind, names[i-age]), edit) })
+		}
+		if i >= 2*age {
+			ask(func() error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, names[i-2*age])) })
+		}
+	}
+	asking.Wait()
+	close(failed)
+	return <-failed
+}

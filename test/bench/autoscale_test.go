@@ -75,6 +75,7 @@ func gaugeOf(b *testing.B, registry prometheus.Gatherer, name string) float64 {
 
 // measureAutoscale has many resources wait for a hook, and looks at how long they take once there are more workers, and when these go.
 func measureAutoscale(b *testing.B, t *sheet) {
+	b.Helper()
 	registry := prometheus.NewRegistry()
 	w := newWorld(b, func(_ *rest.Config, o *controllers.Options) {
 		o.Code, o.Registry = napping(b), registry

@@ -50,6 +50,7 @@ var boxKind = v1alpha1.GroupVersion.WithKind("OperatorBox") //nolint:gochecknogl
 
 // measureBoxes has binaries run boxes that bring their CRDs, in turns.
 func measureBoxes(b *testing.B, t *sheet) {
+	b.Helper()
 	newPlane(b).takeTurns(b, t, inBoxes, []step{
 		{"empty", false, (*turn).empty}, {"definition", false, (*turn).definition}, {"many", false, (*turn).many},
 	}, func(u *turn) error { return u.noBoxes(u.b) })

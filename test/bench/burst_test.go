@@ -139,6 +139,7 @@ func (p *plane) applyKinds(b *testing.B, kinds ...string) {
 
 // measureBurst makes many resources at once, in turns for Orkestra with all defaults and for the controller written by hand, all in this process.
 func measureBurst(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	w.applyKinds(b, "Applied", "Once", "Accounted", "Handwritten", "Handheld")
 	_, err := w.cluster.KubectlApply(b.Context(), burstBoxes)

@@ -21,6 +21,7 @@ const (
 
 // measureChurn has resources come, change and go all the time, in turns of the binaries.
 func measureChurn(b *testing.B, t *sheet) {
+	b.Helper()
 	p := newPlane(b)
 	p.applyKinds(b, "Applied", "Handwritten", "Chained")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))

@@ -12,6 +12,7 @@ import (
 
 // measureFight has somebody else rewrite one owned field for a while.
 func measureFight(b *testing.B, t *sheet) {
+	b.Helper()
 	const (
 		lasts = 15 * time.Second
 		every = time.Second / 43

@@ -11,6 +11,7 @@ const steeper = 5
 
 // measureGrowth has binaries make many resources, and then more, in turns.
 func measureGrowth(b *testing.B, t *sheet) {
+	b.Helper()
 	p := newPlane(b)
 	p.applyKinds(b, "Applied", "Handwritten", "Chained")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))

@@ -10,6 +10,7 @@ import (
 
 // measureIdle looks at what boxes take that have nothing to do, by what this process has without and with them.
 func measureIdle(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	for turn := range t.turns {
 		heap, goroutines := w.held(b, t.idle)

@@ -28,6 +28,7 @@ var perUnit = map[string]float64{"µs": 1e3, "ms": 1e6}
 
 // measureMicro runs the benchmarks of Go's testing package that lie beside the code. They are of this tree alone: another binary has none.
 func measureMicro(b *testing.B, t *sheet) {
+	b.Helper()
 	programs := map[string]string{}
 	for _, m := range micros {
 		program := filepath.Join(b.TempDir(), "micro.test")

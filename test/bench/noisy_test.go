@@ -142,6 +142,7 @@ func (w *world) creations(b *testing.B, turn string) times {
 
 // measureNoisy looks at a healthy box beside two that fail all the time, in turns with and without them.
 func measureNoisy(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	w.makeNoise(b)
 	w.creations(b, "warm") // connections, caches

@@ -17,6 +17,7 @@ const outage = 20 * time.Second
 // measureOutage ends the API server while resources are being made, and starts it again. The manager is in this process and leads without a
 // lease: one with a lease ends when it can't renew it, and somebody has to start it again.
 func measureOutage(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	w.applyKinds(b, "Applied")
 	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))

@@ -165,7 +165,7 @@ func (p *process) rss() (float64, error) {
 // TestProcess: a process has used processor time and memory, and says why it ended.
 func TestProcess(t *testing.T) {
 	p := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
-	for began := time.Now(); time.Since(began) < 50*time.Millisecond; { //nolint:revive // it is to use processor time
+	for began := time.Now(); time.Since(began) < 50*time.Millisecond; {
 	}
 	used, err := p.cpu()
 	if os.IsNotExist(err) {

@@ -23,6 +23,7 @@ spec:
 
 // measureRestart restarts the manager beside boxes whose resources are settled.
 func measureRestart(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	var kinds []string
 	var boxes strings.Builder

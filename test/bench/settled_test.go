@@ -12,6 +12,7 @@ import (
 
 // measureSettled looks at the heap that settled resources take, beside their JSON.
 func measureSettled(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	w.applyKinds(b, "Applied")
 	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))

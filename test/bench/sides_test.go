@@ -40,6 +40,7 @@ var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"} //nol
 
 // measureSides has binaries make, repair and delete resources, in turns.
 func measureSides(b *testing.B, t *sheet) {
+	b.Helper()
 	p := newPlane(b)
 	p.applyKinds(b, "Applied", "Chained", "Handwritten")
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b")+"---\n"+chainBox("chained"))

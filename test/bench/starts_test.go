@@ -22,6 +22,7 @@ spec:
 
 // measureStarts starts and stops boxes, some at the same time, and looks at what is left of them.
 func measureStarts(b *testing.B, t *sheet) {
+	b.Helper()
 	w := newWorld(b)
 	var kinds []string
 	for n := range connections {
@@ -57,6 +58,7 @@ func measureStarts(b *testing.B, t *sheet) {
 
 // startAndStop makes a box, waits until it is Ready, and deletes it.
 func (w *world) startAndStop(b *testing.B, n int) error {
+	b.Helper()
 	name := fmt.Sprintf("started%d", n)
 	if _, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(startedBox, n)); err != nil {
 		return err

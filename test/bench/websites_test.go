@@ -46,6 +46,7 @@ spec:
 
 // measureWebsites has binaries serve Websites of four children, in turns.
 func measureWebsites(b *testing.B, t *sheet) {
+	b.Helper()
 	p := newPlane(b)
 	_, err := p.cluster.KubectlApply(b.Context(), websiteBox)
 	must(b, err)

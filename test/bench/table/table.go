@@ -98,12 +98,10 @@ func (t *Table) missing(r *Row) string {
 func (t *Table) Markdown(head string) string {
 	var out strings.Builder
 	out.WriteString(head + "\n\n| row | what is measured | budget |")
-	rule := "|---|---|---|"
 	for _, c := range t.contestants {
 		out.WriteString(" " + c + " | |")
-		rule += "---|---|"
 	}
-	out.WriteString("\n" + rule + "\n")
+	out.WriteString("\n|---|---|---|" + strings.Repeat("---|---|", len(t.contestants)) + "\n")
 	for i := range t.rows {
 		t.line(&out, &t.rows[i])
 	}

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,16 +26,16 @@ const (
 
 const scaledBox = `apiVersion: orkestra.orkspace.io/v1alpha1
 kind: OperatorBox
-metadata: {name: napping}
+metadata: {name: %[1]s}
 spec:
-  crd: {name: nappings.noise.example.com}
-  workers: %d
+  crd: {name: %[1]ss.noise.example.com}
+  workers: %[2]d
   resync: 1h
   autoscale:
-    interval: %s
-    cooldown: %s
+    interval: %[3]s
+    cooldown: %[4]s
     conditions: {when: [{field: status.queueDepth, greaterThan: 100}, {field: status.workersBusyPercent, greaterThan: 80}]}
-    do: {workers: %d}
+    do: {workers: %[5]d}
   reconciler: {hooks: {location: example.com/bench, function: Nap}}
 `
 
@@ -57,14 +58,14 @@ func napping(b *testing.B) *hook.Registry {
 }
 
 // gaugeOf reads a series of the box.
-func gaugeOf(b *testing.B, registry prometheus.Gatherer, name string) float64 {
+func gaugeOf(b *testing.B, registry prometheus.Gatherer, box, name string) float64 {
 	b.Helper()
 	families, err := registry.Gather()
 	must(b, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if f.GetName() == name && l.GetName() == "box" && l.GetValue() == "napping" {
+				if f.GetName() == name && l.GetName() == "box" && l.GetValue() == box {
 					return m.GetGauge().GetValue()
 				}
 			}
@@ -80,25 +81,34 @@ func measureAutoscale(b *testing.B, t *sheet) {
 	w := newWorld(b, func(_ *rest.Config, o *controllers.Options) {
 		o.Code, o.Registry = napping(b), registry
 	})
-	w.applyKinds(b, "Napping")
-	must(b, each(namesOf("Napping", "waits", backlog), func(name string) error { return w.kube.Create(b.Context(), noiseOf("Napping", name)) }))
+	for turn := range t.turns {
+		w.autoscaled(b, t, registry, fmt.Sprint("Napping", turn))
+	}
+}
+
+// autoscaled has the resources of one kind wait, and applies the box that serves them.
+func (w *world) autoscaled(b *testing.B, t *sheet, registry prometheus.Gatherer, kind string) {
+	b.Helper()
+	w.applyKinds(b, kind)
+	must(b, each(namesOf(kind, "waits", backlog), func(name string) error { return w.kube.Create(b.Context(), noiseOf(kind, name)) }))
 
 	// A watch would take processor time from those who work: the series of the manager, in this process, say how it stands.
+	box := strings.ToLower(kind)
 	awaits := func(name string, limit time.Duration, holds func(value float64) bool) time.Time {
 		b.Helper()
 		for late := time.Now().Add(limit); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
-			if holds(gaugeOf(b, registry, name)) {
+			if holds(gaugeOf(b, registry, box, name)) {
 				return time.Now()
 			}
 		}
-		b.Fatalf("%s is %v after %s", name, gaugeOf(b, registry, name), limit)
+		b.Fatalf("%s is %v after %s", name, gaugeOf(b, registry, box, name), limit)
 		return time.Time{}
 	}
-	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(scaledBox, few, look, cool, many))
+	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(scaledBox, box, few, look, cool, many))
 	must(b, err)
 	began := awaits("orkestra_workers_busy", time.Minute, func(v float64) bool { return v > 0 })
 	scaled := awaits("orkestra_workers_wanted", time.Minute, func(v float64) bool { return v == many })
-	left := gaugeOf(b, registry, "orkestra_queue_depth")
+	left := gaugeOf(b, registry, box, "orkestra_queue_depth")
 	drained := awaits("orkestra_queue_depth", 5*time.Minute, func(v float64) bool { return v == 0 })
 	back := awaits("orkestra_workers_wanted", time.Minute, func(v float64) bool { return v == few })
 

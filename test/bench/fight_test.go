@@ -13,24 +13,32 @@ import (
 // measureFight has somebody else rewrite one owned field for a while.
 func measureFight(b *testing.B, t *sheet) {
 	b.Helper()
+	w := newWorld(b)
+	for turn := range t.turns {
+		w.fight(b, t, fmt.Sprint("web", turn))
+	}
+}
+
+// fight has somebody else rewrite a field of the child of one resource, and waits until it is settled.
+func (w *world) fight(b *testing.B, t *sheet, name string) {
+	b.Helper()
 	const (
 		lasts = 15 * time.Second
 		every = time.Second / 43
 	)
-	w := newWorld(b)
-	must(b, w.kube.Create(b.Context(), website("web")))
-	eventually(b, func() error { return w.ready(b.Context(), "web") })
+	must(b, w.kube.Create(b.Context(), website(name)))
+	eventually(b, func() error { return w.ready(b.Context(), name) })
 	before := w.corrections.Load()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
-	named, writes := false, 0
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	unnamed, writes := 1.0, 0
 	for began := time.Now(); time.Since(began) < lasts; writes++ {
 		<-tick.C
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"host":"theirs-%d"}}`, writes))
 		must(b, w.kube.Patch(b.Context(), child, patch, client.FieldOwner("rival")))
-		if writes%43 == 0 {
-			named = named || w.reconciling(b, "web", `manager "rival" keeps changing data.host`)
+		if writes%43 == 0 && w.reconciling(b, name, `manager "rival" keeps changing data.host`) {
+			unnamed = 0
 		}
 	}
 	ended := time.Now()
@@ -38,18 +46,13 @@ func measureFight(b *testing.B, t *sheet) {
 		if err := w.kube.Get(b.Context(), client.ObjectKeyFromObject(child), child); err != nil {
 			return err
 		}
-		if child.Data["host"] != "web.example.com" || w.reconciling(b, "web", "") {
+		if child.Data["host"] != name+".example.com" || w.reconciling(b, name, "") {
 			return fmt.Errorf("not settled: %v", child.Data)
 		}
 		return nil
 	})
-	settled := time.Since(ended)
-	t.Note("Fight: somebody else wrote %d times.", writes)
+	t.Add("fight.settled", ours, time.Since(ended).Seconds())
 	t.Add("fight.corrections", ours, float64(w.corrections.Load()-before))
-	unnamed := 1.0
-	if named {
-		unnamed = 0
-	}
 	t.Add("fight.unnamed", ours, unnamed)
-	t.Add("fight.settled", ours, settled.Seconds())
+	t.Note("Fight: somebody else wrote %d times.", writes)
 }

@@ -72,6 +72,9 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: noise}}}
 `
 
+// noisyKinds are those of the noisy boxes.
+func noisyKinds() []string { return []string{"Failing", "Forbidden"} }
+
 // makeNoise makes the noisy boxes, which sleep, and their resources.
 func (w *world) makeNoise(b *testing.B) {
 	b.Helper()
@@ -96,21 +99,6 @@ func (w *world) makeNoise(b *testing.B) {
 				"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", strings.ToLower(kind), n), "namespace": "noise"},
 			}}))
 		}
-	}
-}
-
-// suspend suspends the noisy boxes, or resumes them.
-func (w *world) suspend(b *testing.B, yes bool) {
-	b.Helper()
-	for _, name := range []string{"failing", "forbidden"} {
-		_, err := w.cluster.Kubectl(b.Context(), "patch", "operatorbox/"+name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, yes))
-		must(b, err)
-		state := "Healthy=False"
-		if yes {
-			state = "Started=False"
-		}
-		_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition="+state, "crdhealth/"+name, "--timeout=60s")
-		must(b, err)
 	}
 }
 
@@ -148,13 +136,13 @@ func measureNoisy(b *testing.B, t *sheet) {
 	w.creations(b, "warm") // connections, caches
 	for turn := range t.turns {
 		quiet := w.creations(b, fmt.Sprintf("quiet-%d", turn))
-		w.suspend(b, false)
+		w.hold(b, false, noisyKinds())
 		waking := w.creations(b, fmt.Sprintf("waking-%d", turn))
 		w.allFail(b)
 		before := w.noise.Load()
 		noisy := w.creations(b, fmt.Sprintf("noisy-%d", turn))
 		sent := w.noise.Load() - before
-		w.suspend(b, true)
+		w.hold(b, true, noisyKinds())
 		t.Add("noisy.p50", ours, noisy.quantile(0.5)/quiet.quantile(0.5))
 		t.Add("noisy.p99", ours, noisy.quantile(0.99)/quiet.quantile(0.99))
 		t.Note("Noisy boxes, turn %d: p50 and p99 alone %.3g and %.3g ms; beside noise, which sent %d requests, %.3g and %.3g ms; while it looked at everything once, %.3g and %.3g ms.", turn+1,

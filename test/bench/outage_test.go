@@ -20,7 +20,7 @@ func measureOutage(b *testing.B, t *sheet) {
 	b.Helper()
 	w := newWorld(b)
 	w.applyKinds(b, "Applied")
-	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))
+	_, err := w.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, time.Minute, "b"))
 	must(b, err)
 	_, err = w.made(b, "Applied", "before", t.burst)
 	must(b, err)
@@ -60,5 +60,5 @@ func (p *plane) allReady(b *testing.B, kind string, names []string) error {
 			delete(missing, now.GetName())
 		}
 		return len(missing) == 0
-	})
+	}, 3*patience)
 }

@@ -32,7 +32,7 @@ func BenchmarkTable(b *testing.B) {
 		run  func(b *testing.B, t *sheet)
 	}{
 		{inMicro, measureMicro}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
-		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inAutoscale, measureAutoscale},
+		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inHangs, measureHangs}, {inAutoscale, measureAutoscale},
 		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn},
 	} {
 		b.Run(m.name, func(b *testing.B) {

@@ -67,10 +67,15 @@ func (u *turn) churn() error {
 	names, born, ended := namesOf(u.kind, u.name+"-churn", int(churnRate*u.t.churned.Seconds())), &births{all: map[string]time.Time{}}, make(chan error, 1)
 	go func() { ended <- u.goRound(names, born) }()
 	var took times
-	err = follower.until("all that churn has made Ready", func(_ watch.Event, now *unstructured.Unstructured) bool {
-		if isReady(now) {
-			if d, found := born.take(now.GetName()); found {
-				took = append(took, d)
+	unready := 0
+	err = follower.until("all that churn has made Ready or gone", func(event watch.Event, now *unstructured.Unstructured) bool {
+		if !isReady(now) && event.Type != watch.Deleted {
+			return false
+		}
+		if d, found := born.take(now.GetName()); found {
+			took = append(took, d)
+			if !isReady(now) {
+				unready++ // it counts with the age at which it was deleted
 			}
 		}
 		return len(took) == len(names)
@@ -84,6 +89,7 @@ func (u *turn) churn() error {
 	}
 	u.add("churn.p50", took.quantile(0.5))
 	u.add("churn.p99", took.quantile(0.99))
+	u.add("churn.unready", float64(unready))
 	u.add("churn.rss", after-before)
 	return nil
 }

@@ -21,6 +21,9 @@ import (
 // stuck is how many resources each of the boxes has whose code or whose host does not answer.
 const stuck = 100
 
+// suspended, begun and unwell are conditions of the health of a box.
+const suspended, begun, unwell = "Started=False", "Started=True", "Healthy=False"
+
 // hangingBoxes are three: a hook that sleeps for ten seconds, one that panics, and a host that takes requests and never answers. All are looked
 // at again every five seconds.
 const hangingBoxes = `apiVersion: orkestra.orkspace.io/v1alpha1
@@ -106,9 +109,9 @@ func measureHangs(b *testing.B, t *sheet) {
 	w.creations(b, "warm")
 	for turn := range t.turns {
 		quiet := w.creations(b, fmt.Sprintf("quiet-%d", turn))
-		w.hold(b, false, kinds)
+		w.hold(b, false, kinds, begun)
 		beside := w.creations(b, fmt.Sprintf("beside-%d", turn))
-		w.hold(b, true, kinds)
+		w.hold(b, true, kinds, suspended)
 		t.Add("hangs.p50", ours, beside.quantile(0.5)/quiet.quantile(0.5))
 		t.Add("hangs.p99", ours, beside.quantile(0.99)/quiet.quantile(0.99))
 		t.Note("Boxes that hang, turn %d: p50 and p99 alone %.3g and %.3g ms; beside them %.3g and %.3g ms.", turn+1,
@@ -116,18 +119,14 @@ func measureHangs(b *testing.B, t *sheet) {
 	}
 }
 
-// hold suspends boxes, or resumes them, and waits until they have ended or begun.
-func (w *world) hold(b *testing.B, yes bool, kinds []string) {
+// hold suspends boxes, or resumes them, and waits until they have ended, or show a condition.
+func (w *world) hold(b *testing.B, yes bool, kinds []string, condition string) {
 	b.Helper()
 	for _, kind := range kinds {
 		name := strings.ToLower(kind)
 		_, err := w.cluster.Kubectl(b.Context(), "patch", "operatorbox/"+name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, yes))
 		must(b, err)
-		state := "Healthy=False"
-		if yes {
-			state = "Started=False"
-		}
-		_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition="+state, "crdhealth/"+name, "--timeout=90s")
+		_, err = w.cluster.Kubectl(b.Context(), "wait", "--for=condition="+condition, "crdhealth/"+name, "--timeout=90s")
 		must(b, err)
 	}
 }

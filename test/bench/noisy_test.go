@@ -136,13 +136,13 @@ func measureNoisy(b *testing.B, t *sheet) {
 	w.creations(b, "warm") // connections, caches
 	for turn := range t.turns {
 		quiet := w.creations(b, fmt.Sprintf("quiet-%d", turn))
-		w.hold(b, false, noisyKinds())
+		w.hold(b, false, noisyKinds(), unwell)
 		waking := w.creations(b, fmt.Sprintf("waking-%d", turn))
 		w.allFail(b)
 		before := w.noise.Load()
 		noisy := w.creations(b, fmt.Sprintf("noisy-%d", turn))
 		sent := w.noise.Load() - before
-		w.hold(b, true, noisyKinds())
+		w.hold(b, true, noisyKinds(), suspended)
 		t.Add("noisy.p50", ours, noisy.quantile(0.5)/quiet.quantile(0.5))
 		t.Add("noisy.p99", ours, noisy.quantile(0.99)/quiet.quantile(0.99))
 		t.Note("Noisy boxes, turn %d: p50 and p99 alone %.3g and %.3g ms; beside noise, which sent %d requests, %.3g and %.3g ms; while it looked at everything once, %.3g and %.3g ms.", turn+1,

@@ -125,6 +125,7 @@ func rows() []table.Row {
 		{ID: "outage.lost", Name: "the same: children too few or too many", Bound: atMost(0), Exact: true, By: inOutage},
 		{ID: "churn.p50", Name: "50 creations, 50 edits, 50 deletions a second: p50 to Ready", Unit: "ms", By: inChurn},
 		{ID: "churn.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(250), By: inChurn},
+		{ID: "churn.unready", Name: "the same: deleted before they were Ready", By: inChurn},
 		{ID: "churn.rss", Name: "the same: RSS more than before", Unit: "MB", By: inChurn},
 		{ID: "soak.slope", Name: "30 minutes of churn at half the rate: slopes of heap and goroutines", Bound: atMost(0), Missing: "BENCH_CHURN=30m gives the RSS; a slope with its error is not computed yet"},
 	}

@@ -179,6 +179,7 @@ func TestAudit(t *testing.T) {
 	}
 	write(line("a", "get", "/api/v1/namespaces/default/configmaps/x") + line("a", "list", "/api/v1/configmaps?limit=500") +
 		line("a", "patch", "/apis/noise.example.com/v1/namespaces/default/applieds/x/status?force=true") +
+		strings.Replace(line("a", "get", "/api/v1/nodes"), "ResponseComplete", "ResponseStarted", 1) +
 		line("a", "watch", "/api/v1/configmaps?watch=true") + line("a", "update", "/apis/coordination.k8s.io/v1/namespaces/default/leases/l") +
 		line("a", "get", "/api") + line("b", "create", "/api/v1/namespaces/default/configmaps")[:40])
 	want := map[string]int{"GET configmaps": 2, "PATCH applieds/status": 1, "GET discovery": 1}
@@ -188,6 +189,9 @@ func TestAudit(t *testing.T) {
 	write(line("b", "create", "/api/v1/namespaces/default/configmaps")[40:])
 	if got := a.users["b"]; !maps.Equal(got, map[string]int{"POST configmaps": 1}) {
 		t.Errorf("counted %v once the line was complete", got)
+	}
+	if got := a.users["a"]; !maps.Equal(got, want) {
+		t.Errorf("counted %v, wanted %v: no line twice", got, want)
 	}
 	if n := apart(want, map[string]int{"GET configmaps": 1, "POST secrets": 2, "PATCH applieds/status": 1, "GET discovery": 1}); n != 3 {
 		t.Errorf("%d requests are in one count only, wanted 3", n)

@@ -23,7 +23,7 @@ func declareOrdered() cel.EnvOption {
 }
 
 // orderLoops makes every loop of a checked expression walk the keys of a map in order. CEL walks a map of Go, whose order is another one
-// each time: a list that is made of it would be another one in each cycle.
+// each time: a list that is made of it would be another one in each cycle. What is known to be a list is left as it is.
 func orderLoops(checked *ast.AST) {
 	factory, next := ast.NewExprFactory(), ast.MaxID(checked)
 	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -32,8 +32,7 @@ func orderLoops(checked *ast.AST) {
 		}
 		loop := e.AsComprehension()
 		over := loop.IterRange()
-		done := over.Kind() == ast.CallKind && over.AsCall().FunctionName() == fnOrdered // a macro may write one expression twice
-		if done || checked.GetType(over.ID()).Kind() == types.ListKind {
+		if checked.GetType(over.ID()).Kind() == types.ListKind {
 			return
 		}
 		next++
@@ -67,6 +66,10 @@ func (m orderedMap) Iterator() traits.Iterator {
 
 // compareKeys orders the keys of a map, also such as are of several types.
 func compareKeys(a, b ref.Val) int {
+	text, isText := a.(types.String)
+	if other, both := b.(types.String); isText && both {
+		return cmp.Compare(text, other) // as nearly all keys are; and the general way allocates
+	}
 	if order := cmp.Compare(rankOf(a), rankOf(b)); order != 0 {
 		return order
 	}

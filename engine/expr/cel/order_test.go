@@ -38,30 +38,32 @@ func TestLoopsWalkMapsInOrder(t *testing.T) {
 	const keys, pairs = "[a b c d e f g h]", "[a=A b=B c=C d=D e=E f=F g=G h=H]"
 	written := "{'c': 1, 'a': 2, 'h': 3, 'b': 4, 'g': 5, 'd': 6, 'f': 7, 'e': 8}"
 	for text, want := range map[string]string{
-		"self.spec.labels.map(k, k)":                                                                keys,
-		"self.spec.labels.map(k, k + '=' + self.spec.labels[k])":                                    pairs,
-		"self.spec.labels.map(k, k != 'b', k)":                                                      "[a c d e f g h]",
-		"self.spec.labels.filter(k, k > 'b')":                                                       "[c d e f g h]",
-		"self.spec.labels.transformList(k, v, k + '=' + v)":                                         pairs,
-		"self.spec.labels.transformList(k, v, v > 'C', v)":                                          "[D E F G H]",
-		"self.spec.open.transformList(k, v, v.v)":                                                   "[aa bb cc dd ee ff gg hh]",
-		"self.spec.open.map(k, self.spec.open[k].v)":                                                "[aa bb cc dd ee ff gg hh]",
-		"self.spec.labels.transformMap(k, v, k + v).map(k, k)":                                      keys,
-		"self.spec.labels.transformMapEntry(k, v, {v: k}).transformList(k, v, v + '=' + k)":         pairs,
-		"self.spec.?labels.optMap(m, m.map(k, k)).orValue([])":                                      keys,
-		"self.spec.?labels.orValue({}).map(k, k)":                                                   keys,
-		"[self.spec.labels, self.spec.labels].map(m, m.map(k, k))[1]":                               keys,
-		"(has(self.spec.labels) ? self.spec.labels : {}).map(k, k)":                                 keys,
-		"dyn(self.spec.labels).map(k, k)":                                                           keys,
-		"children.anything.data.map(k, k + '=' + children.anything.data[k])":                        pairs,
-		"cross.db.status.map(k, k)":                                                                 keys,
-		written + ".map(k, k)":                                                                      keys,
-		written + ".transformList(k, v, v)":                                                         "[2 4 1 6 8 7 5 3]",
-		"{self.spec.labels['b']: 1, 'A': 2, self.spec.labels['c']: 3}.map(k, k)":                    "[A B C]",
-		"self.spec.labels.transformMap(k, v, 1 / (k == 'c' || k == 'g' ? 0 : 1))":                   "",
-		"dyn({'b': 1, 2: 2, true: 3, 'a': 4, 10: 5, false: 6, 1u: 7, 1: 8}).map(k, string(k))":      "[false true 1 1 2 10 a b]",
-		"dyn({'b': 1, 2: 2, true: 3, 'a': 4, 10: 5, false: 6, 1u: 7, 1: 8}).transformList(k, v, v)": "[6 3 8 7 2 5 4 1]",
-		"{dyn([2]): 'x', dyn([1]): 'y', dyn(null): 'z'}.transformList(k, v, v)":                     "[y x z]",
+		"self.spec.labels.map(k, k)":                                                                       keys,
+		"self.spec.labels.map(k, k + '=' + self.spec.labels[k])":                                           pairs,
+		"self.spec.labels.map(k, k != 'b', k)":                                                             "[a c d e f g h]",
+		"self.spec.labels.filter(k, k > 'b')":                                                              "[c d e f g h]",
+		"self.spec.labels.transformList(k, v, k + '=' + v)":                                                pairs,
+		"self.spec.labels.transformList(k, v, v > 'C', v)":                                                 "[D E F G H]",
+		"self.spec.open.transformList(k, v, v.v)":                                                          "[aa bb cc dd ee ff gg hh]",
+		"self.spec.open.map(k, self.spec.open[k].v)":                                                       "[aa bb cc dd ee ff gg hh]",
+		"self.spec.labels.transformMap(k, v, k + v).map(k, k)":                                             keys,
+		"self.spec.labels.transformMapEntry(k, v, {v: k}).transformList(k, v, v + '=' + k)":                pairs,
+		"self.spec.?labels.optMap(m, m.map(k, k)).orValue([])":                                             keys,
+		"self.spec.?labels.orValue({}).map(k, k)":                                                          keys,
+		"[self.spec.labels, self.spec.labels].map(m, m.map(k, k))[1]":                                      keys,
+		"(has(self.spec.labels) ? self.spec.labels : {}).map(k, k)":                                        keys,
+		"dyn(self.spec.labels).map(k, k)":                                                                  keys,
+		"children.anything.data.map(k, k + '=' + children.anything.data[k])":                               pairs,
+		"cross.db.status.map(k, k)":                                                                        keys,
+		written + ".map(k, k)":                                                                             keys,
+		written + ".transformList(k, v, v)":                                                                "[2 4 1 6 8 7 5 3]",
+		"{self.spec.labels['b']: 1, 'A': 2, self.spec.labels['c']: 3}.map(k, k)":                           "[A B C]",
+		"self.spec.labels.transformMap(k, v, 1 / (k == 'c' || k == 'g' ? 0 : 1))":                          "",
+		"{'a': dyn(0.0 / 0.0), 'b': dyn({1: 2}), 'c': dyn(1.0 / 0.0), 'd': dyn(18446744073709551615u)}":    "",
+		"{'x': {'a': dyn(0.0 / 0.0), 'b': dyn(1.0 / 0.0), 'c': dyn(-1.0 / 0.0), 'd': dyn({true: false})}}": "",
+		"dyn({'b': 1, 2: 2, true: 3, 'a': 4, 10: 5, false: 6, 1u: 7, 1: 8}).map(k, string(k))":             "[false true 1 1 2 10 a b]",
+		"dyn({'b': 1, 2: 2, true: 3, 'a': 4, 10: 5, false: 6, 1u: 7, 1: 8}).transformList(k, v, v)":        "[6 3 8 7 2 5 4 1]",
+		"{dyn([2]): 'x', dyn([1]): 'y', dyn(null): 'z'}.transformList(k, v, v)":                            "[y x z]",
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -145,4 +147,33 @@ func TestWalkingMapsInOrderIsCharged(t *testing.T) {
 	over := ContainSubstring("over the cost limit")
 	g.Expect(yields(t, "[1, 2, 3].all(i, self.spec.labels.exists(k, true))", data)).To(Equal("true <nil>"))
 	g.Expect(yields(t, "lists.range(6).all(i, self.spec.labels.exists(k, true))", data)).To(over)
+}
+
+// BenchmarkLoops walks thirty elements.
+func BenchmarkLoops(b *testing.B) {
+	labels, env := map[string]any{}, []any{}
+	for i := range 30 {
+		name := fmt.Sprint("key-", i)
+		labels[name], env = "v", append(env, map[string]any{"name": name, "value": "v"})
+	}
+	data := testData()
+	data["spec"].(map[string]any)["labels"], data["spec"].(map[string]any)["env"] = labels, env
+	for name, text := range map[string]string{
+		"list": "self.spec.env.map(e, e.name)", "list with index": "self.spec.env.transformList(i, e, e.value)", "all of a list": "self.spec.env.all(e, e.value == 'v')",
+		"map": "self.spec.labels.map(k, k)", "map with values": "self.spec.labels.transformList(k, v, v)", "all of a map": "self.spec.labels.all(k, k != '')",
+		"a map as it is": "self.spec.labels", "no loop": "self.spec.replicas + 1",
+	} {
+		e, err := cel.NewEnv(roots.NewSet(websites())).CompileExpression(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.Eval(b.Context(), data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

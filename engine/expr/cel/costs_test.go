@@ -148,7 +148,7 @@ func TestLoopsThatArePutInOrder(t *testing.T) {
 	for text, want := range map[string]int{
 		"list.map(k, k)": 0, "list.all(i, v, v != '')": 0, "[1, 2].filter(k, k > 1)": 0, "list.map(k, k).map(k, k)": 0, "lists.range(3).exists(i, i > 1)": 0,
 		"list.sortBy(k, k)": 0, "optional.of(labels).optMap(m, m.size())": 0,
-		"labels.map(k, k)": 1, "labels.map(k, k).map(k, k)": 1, "{'a': 1}.transformList(k, v, v)": 1, "any.map(k, k)": 1, "any.map(k, any.map(k, k))": 2,
+		"labels.map(k, k)": 1, "labels.map(k, k).map(k, k)": 1, "{'a': 1}.transformList(k, v, v)": 1, "any.map(k, k)": 1, "any.map(k, labels.map(v, v))": 2,
 		"optional.of(labels.map(k, k)).optMap(m, m.size())": 2, // which writes its target twice
 	} {
 		checked, issues := env.Compile(text)

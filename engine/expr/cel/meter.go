@@ -112,20 +112,18 @@ func (l *functions) runner(call interpreter.InterpretableCall) func(args []ref.V
 	}
 	switch call.Function() {
 	case operators.Add:
+		return func(args []ref.Val) ref.Val {
+			if sum := concatenated(args[0], args[1]); sum != nil {
+				return sum
+			}
+			return run(args)
+		}
 	case fnMapInsert:
-		if len(call.Args()) != entriesInserted {
-			return run
+		if len(call.Args()) == entriesInserted {
+			return func(args []ref.Val) ref.Val { return run([]ref.Val{args[0], ordered(args[1])}) }
 		}
-		return func(args []ref.Val) ref.Val { return run([]ref.Val{args[0], ordered(args[1])}) }
-	default:
-		return run
 	}
-	return func(args []ref.Val) ref.Val {
-		if sum := concatenated(args[0], args[1]); sum != nil {
-			return sum
-		}
-		return run(args)
-	}
+	return run
 }
 
 // fnMapInsert is what transformMap and transformMapEntry call. With entriesInserted arguments, it adds a map to another, and fails where both have

@@ -103,7 +103,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 	b.observer = observe.New(b.name, observe.Sources{Objects: e.observed, Boxes: kindsOf{e}, Dependencies: &e.dependencies, Rights: b.rights, Mapper: discovery.MapperOf(plan.CRD, e.config.Mapper), Timeout: RequestTimeout})
 	b.queue = worker.NewQueue(b.passes)
 	b.queue.Tell(func(wait time.Duration) { e.config.Metrics.Waited(b.name, wait) })
-	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, b.reconcile, b.panicked)
+	b.pool = worker.NewPool(b.queue, plan.Runtime.Workers, func(ctx context.Context, key types.NamespacedName) { b.cycles.Reconcile(ctx, key) }, b.afterPanic)
 	b.overdue = worker.NewOverdue(func() { e.config.Notifier.BoxChanged(b.name) })
 	b.tracker = health.NewTracker(e.config.Clock, plan.Runtime.FailureThreshold, b.healthChanged)
 	if options.Health != nil {
@@ -143,16 +143,13 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,
 		Queue: b.queue, Slots: worker.NewPlaces(e.slots), Overdue: b.overdue, Retries: worker.NewRetries(writing, e.config.Clock),
 		Memory: budget.NewPool(e.config.MemoryLimit/8, e.memory), Timeout: e.config.ReconcileTimeout,
-		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: b.clients.events, BoxEvents: e.config.Events, Panicked: b.panicked, Measured: b.scaler.Reconciled,
+		Clock: e.config.Clock, Log: b.log, Metrics: e.config.Metrics, Events: b.clients.events, BoxEvents: e.config.Events, Measured: b.scaler.Reconciled,
 	}
 }
 
-// reconcile runs one cycle. A panic outside of the stages, which are guarded by themselves, is an error of this resource alone, too.
-func (b *box) reconcile(ctx context.Context, key types.NamespacedName) {
-	worker.Guard(func() { b.cycles.Reconcile(ctx, key) }, func(p any, stack []byte) {
-		b.panicked(p, stack)
-		b.cycles.AfterPanic(key, p)
-	})
+// afterPanic handles a panic of a cycle outside of the stages, which are guarded by themselves: it is an error of this resource alone, too.
+func (b *box) afterPanic(key types.NamespacedName, p any, stack []byte) {
+	worker.Guard(func() { b.cycles.AfterPanic(key, p, stack) }, b.panicked)
 }
 
 // healthChanged passes changed counts on.

@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/constructor"
 	"github.com/orkspace/orkestra/engine/discovery"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // newCode gives the code of a box with a constructor; nil where it has none. Without its account, a box could only run the code as the manager, and
@@ -35,7 +36,7 @@ func construct(ctx context.Context, b *box) bool {
 	}
 	config := b.engine.config
 	failed := func(err error) {
-		b.log.Error(err, "Constructor failed")
+		b.log.Error(value.Loggable(err), "Constructor failed")
 		b.setProblem(v1alpha1.ReasonConstructorFailed, err)
 		config.Notifier.BoxChanged(b.name)
 		config.Notifier.HealthChanged(b.name, true)

@@ -47,6 +47,7 @@ func panicking(t *testing.T) (b *box, panics func(box string) float64, logged *[
 	e.ctx = t.Context()
 	first := true
 	b.cycles = cycle.New(cycle.Config{
+		Box: b.name, Metrics: recorder, Log: log,
 		Slots: worker.NewPlaces(make(chan struct{}, 1)), Queue: b.queue, Resources: b.resources,
 		Plan: func() *pipeline.Plan {
 			if first {
@@ -78,8 +79,10 @@ func TestPanicsAreLoggedWithTheirStackAndCounted(t *testing.T) {
 	}{
 		"of what all boxes share": {"", func(b *box) { worker.Guard(func() { panic("oops") }, b.engine.panicked) }},
 		"of a box":                {"website", func(b *box) { b.guard(func() { panic("oops") }) }},
-		"of a cycle":              {"website", func(b *box) { b.reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }},
-		"of the box's watch":      {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
+		"of a cycle": {"website", func(b *box) {
+			worker.Guard(func() { b.cycles.Reconcile(b.engine.ctx, types.NamespacedName{Name: "web"}) }, func(p any, stack []byte) { b.afterPanic(types.NamespacedName{Name: "web"}, p, stack) })
+		}},
+		"of the box's watch": {"website", func(b *box) { b.watchConfig().Panicked("oops", []byte("panics_test.go")) }},
 		"of a shared watch": {"", func(b *box) {
 			b.engine.config.watch(b.engine.dynamic, b.engine.panicked).Panicked("oops", []byte("panics_test.go"))
 		}},

@@ -13,6 +13,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/worker"
 )
 
@@ -78,7 +79,7 @@ func (p *progress) setProblem(reason string, err error) {
 	defer p.mu.Unlock()
 	p.problem = problem{reason: reason}
 	if err != nil {
-		p.problem.message = err.Error()
+		p.problem.message = value.Readable(value.Loggable(err).Error()) // the status of the box does not cut it
 	}
 }
 
@@ -180,7 +181,7 @@ func clamp(n int) int32 {
 // panicked handles a panic in what all boxes share: it is logged and counted under no box.
 func (e *Engine) panicked(p any, stack []byte) {
 	e.config.Metrics.Panicked("")
-	e.config.Log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
+	e.config.Log.Error(value.Loggable(fmt.Errorf("panic: %v", p)), "Panic was caught", "stack", string(stack))
 }
 
 // guard runs f and turns a panic into a logged, counted problem of this box alone.
@@ -194,5 +195,5 @@ func (b *box) guard(f func()) {
 // panicked handles a panic of this box: it is logged and counted under its name.
 func (b *box) panicked(p any, stack []byte) {
 	b.engine.config.Metrics.Panicked(b.name)
-	b.log.Error(fmt.Errorf("panic: %v", p), "Panic was caught", "stack", string(stack))
+	b.log.Error(value.Loggable(fmt.Errorf("panic: %v", p)), "Panic was caught", "stack", string(stack))
 }

@@ -76,7 +76,7 @@ const (
 	ReasonAdmissionDenied  = "AdmissionDenied"  // admission refuses the rendered child
 	ReasonNotOwned         = "NotOwned"         // a child of that name exists and is not ours
 	ReasonConflict         = "Conflict"         // somebody else manages a field that a patch sets
-	ReasonDuplicateChild   = "DuplicateChild"   // two declarations render the same object
+	ReasonDuplicateChild   = "DuplicateChild"   // two declarations render the same object, or stand for the same resource of a provider
 	ReasonForbidden        = "Forbidden"        // the manager lacks a right
 	ReasonBudgetExceeded   = "BudgetExceeded"   // a limit on templates was reached
 	ReasonCleanupFailed    = "CleanupFailed"    // a clean-up Job failed
@@ -121,6 +121,7 @@ const (
 	ReasonProviderMade   = "ProviderMade"   // a provider has made, or changed, a resource
 	ReasonProviderGone   = "ProviderGone"   // a provider has deleted a resource
 	ReasonProviderLost   = "ProviderLost"   // what a provider has made was gone, and was made again
+	ReasonProviderMoved  = "ProviderMoved"  // what a provider has made is declared with another address, and stays
 	ReasonProviderLeft   = "ProviderLeft"   // what a provider has made was left where it is
 	ReasonPatchLeft      = "PatchLeft"      // what a patch has set can't be taken back, and stays
 	ReasonHookEvent      = "HookEvent"      // a hook tells something, without a reason of its own

@@ -119,5 +119,5 @@ func TestRegisteringProvidersSetsUpNothing(t *testing.T) {
 	for _, name := range registry.Names() {
 		g.Expect(registry.Get(name).Kinds()).NotTo(gomega.BeEmpty())
 	}
-	g.Expect(runtime.NumGoroutine()).To(gomega.Equal(before))
+	g.Expect(runtime.NumGoroutine()).To(gomega.BeNumerically("<=", before), "some of other tests may have ended meanwhile")
 }

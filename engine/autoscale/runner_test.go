@@ -57,10 +57,13 @@ func (b *fakeBox) queue(n int) {
 }
 
 // workers gives those that the box has.
-func (b *fakeBox) workers() int {
+func (b *fakeBox) workers() int { return b.last().Workers }
+
+// last gives the limits that the box has.
+func (b *fakeBox) last() Limits {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.limits[len(b.limits)-1].Workers
+	return b.limits[len(b.limits)-1]
 }
 
 // told gives what the box was told since the last call.
@@ -156,7 +159,7 @@ func TestAnEditWhileLimitsAreReplaced(t *testing.T) {
 				r.Follow(next, other)
 				g.Expect(b.workers()).To(Equal(tc.workers))
 				g.Expect(b.told()).To(Equal(tc.told))
-				g.Expect(b.limits[len(b.limits)-1].QueueDepth).To(Equal(9))
+				g.Expect(b.last().QueueDepth).To(Equal(9))
 				after(10 * time.Second)
 				g.Expect(b.workers()).To(Equal(tc.later))
 			})

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/engine/hook"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
 // firstPause is the time to the second call of a constructor that has failed.
@@ -65,24 +66,22 @@ func (c *Code) timed(how Making) error {
 var errNoReconciler = errors.New("it gives no reconciler, and no error")
 
 // make calls the constructor.
-func (c *Code) make() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.config.Panicked(p, debug.Stack())
-			err = fmt.Errorf("panic: %v", p)
-		}
-		if err != nil {
-			err = fmt.Errorf("constructor %s: %w", c.config.Code.Name, err)
-		}
-	}()
-	made, err := c.config.Code.New(hook.Environment{
-		Client: c.client, Indexer: c.indexes, Scheme: c.config.Scheme, Recorder: c.recorder(), Log: c.config.Log.WithName("constructor"), Args: c.config.Code.Args,
-	})
-	if err != nil {
+func (c *Code) make() error {
+	var made reconcile.Reconciler
+	err := stage.Contain(func() (err error) {
+		made, err = c.config.Code.New(hook.Environment{
+			Client: c.client, Indexer: c.indexes, Scheme: c.config.Scheme, Recorder: c.recorder(), Log: c.config.Log.WithName("constructor"), Args: c.config.Code.Args,
+		})
 		return err
+	})
+	if p, ok := errors.AsType[*stage.PanicError](err); ok {
+		c.config.Panicked(p.Value, p.Stack)
 	}
-	if v := reflect.ValueOf(made); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return errNoReconciler
+	if v := reflect.ValueOf(made); err == nil && (!v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()) {
+		err = errNoReconciler
+	}
+	if err != nil {
+		return fmt.Errorf("constructor %s: %w", c.config.Code.Name, err)
 	}
 	c.reconciler = made
 	return nil

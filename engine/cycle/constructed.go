@@ -12,6 +12,8 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // A box with a constructor: the reconciler of its code is asked in place of a plan. All that it writes it writes itself, and what comes of it is a
@@ -96,7 +98,11 @@ func (c asking) handOver(ctx context.Context) error {
 // ask asks the reconciler.
 func (c asking) ask(ctx context.Context) (reconcile.Result, error) {
 	c.woken.forget(c.record.Key)
-	result, err := c.Constructed.Reconcile(ctx, reconcile.Request{NamespacedName: c.record.Key})
+	var result reconcile.Result
+	err := stage.Contain(func() (err error) {
+		result, err = c.Constructed.Reconcile(ctx, reconcile.Request{NamespacedName: c.record.Key})
+		return err
+	})
 	if errors.Is(err, reconcile.TerminalError(nil)) {
 		err = pipeline.NewPermanent(v1alpha1.ReasonReconcileError, err)
 	}
@@ -122,7 +128,7 @@ func (c asking) tellGone(ctx context.Context) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "The reconciler failed for a resource that is gone")
+		log.FromContext(ctx).Error(value.Loggable(err), "The reconciler failed for a resource that is gone")
 	}
 }
 

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -73,16 +77,58 @@ func TestAnswersOfAReconciler(t *testing.T) {
 	}
 }
 
-func TestAReconcilerThatPanicsFailsForOneResource(t *testing.T) {
+// A reconciler that panics, or calls runtime.Goexit as t.FailNow does, fails for one resource. The stack is logged once, as long as the panic is the same.
+func TestAReconcilerThatDoesNotReturnFailsForOneResource(t *testing.T) {
+	for says, end := range map[string]func(){
+		"a bug":                     func() { panic("a bug") },
+		"runtime.Goexit was called": runtime.Goexit,
+	} {
+		t.Run(says, func(t *testing.T) {
+			g := NewWithT(t)
+			r, resource := constructed(t, func(context.Context) (reconcile.Result, error) { end(); return reconcile.Result{}, nil })
+			ctx, logged := logging(patience(t))
+			st := &state{}
+			run := func() *Record {
+				c := of(t, r, resource, st) //nolint:contextcheck // it waits with the context of the test
+				g.Expect(c.execute(ctx)).To(BeTrue())
+				reporting{c}.report(ctx)
+				c.slot.Leave()
+				return c.record
+			}
+			rec := run()
+			g.Expect(rec.Class).To(Equal(pipeline.Panic))
+			g.Expect(rec.Err.Error()).To(MatchRegexp(`^constructor: panic: constructed_test\.go:\d+: ` + says))
+			g.Expect(r.Tracker.Fails(rec.Key)).To(BeTrue(), "health counts it")
+			g.Expect(rec.Next).NotTo(BeNil(), "it is tried again")
+			g.Expect(run().Err.Error()).To(Equal(rec.Err.Error()))
+			g.Expect(*logged).To(ConsistOf(
+				And(ContainSubstring("Panic was caught"), ContainSubstring(says), ContainSubstring("constructed_test.go")),
+				ContainSubstring("Reconcile failed"), ContainSubstring("Reconcile failed")))
+			says, end = "another bug", func() { panic("another bug") }
+			run()
+			g.Expect(*logged).To(ContainElement(And(ContainSubstring("Panic was caught"), ContainSubstring(says))))
+		})
+	}
+}
+
+// logging gives a context whose lines of log are kept.
+func logging(ctx context.Context) (context.Context, *[]string) {
+	logged := &[]string{}
+	return log.IntoContext(ctx, funcr.New(func(_, args string) { *logged = append(*logged, args) }, funcr.Options{})), logged
+}
+
+// What is logged of an error is bounded: it comes again with each retry.
+func TestAnErrorOfAMegabyteIsCutInTheLog(t *testing.T) {
 	g := NewWithT(t)
-	r, resource := constructed(t, func(context.Context) (reconcile.Result, error) { panic("a bug") })
-	caught := 0
-	r.Panicked = func(any, []byte) { caught++ }
+	r, resource := constructed(t, func(context.Context) (reconcile.Result, error) {
+		return reconcile.Result{}, errors.New(strings.Repeat("x", 1<<20))
+	})
+	ctx, logged := logging(patience(t))
 	c := of(t, r, resource, &state{})
-	g.Expect(c.execute(patience(t))).To(BeTrue())
-	g.Expect(c.record.Class).To(Equal(pipeline.Panic))
-	g.Expect(c.record.Err).To(MatchError("reconcile: panic: a bug"))
-	g.Expect(caught).To(Equal(1))
+	g.Expect(c.execute(ctx)).To(BeTrue())
+	reporting{c}.report(ctx)
+	g.Expect(*logged).To(ConsistOf(And(ContainSubstring("Reconcile failed"), ContainSubstring("(cut: the error has 1048576 bytes)"))))
+	g.Expect(len((*logged)[0])).To(BeNumerically("<", 5000))
 }
 
 // Conflicts are what code gets that reads from caches, until there are too many of them in a row.

@@ -39,8 +39,8 @@ func TestAReconcileThatIsOverdueSendsNothing(t *testing.T) {
 func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		panics := 0
-		r := New(Config{Timeout: time.Minute, Overdue: worker.NewOverdue(func() {}), Panicked: func(any, []byte) { panics++ }})
+		ctx, logged := logging(t.Context())
+		r := New(Config{Timeout: time.Minute, Overdue: worker.NewOverdue(func() {})})
 		c := &cycle{Reconciler: r, slot: &worker.Slot{}, record: &Record{}}
 		hanging := func(ctx context.Context) error {
 			<-ctx.Done()
@@ -61,7 +61,7 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 			"a bug":      &pipeline.StepError{Step: "onReconcile", Class: pipeline.Panic, Err: &pipeline.PanicError{Value: "oops"}},
 			"in no time": errors.New("away"),
 		} {
-			late := c.within(t.Context(), func(ctx context.Context) error {
+			late := c.within(ctx, func(ctx context.Context) error {
 				if name != "in no time" {
 					<-ctx.Done()
 				}
@@ -73,9 +73,9 @@ func TestAReconcileEndsAtItsDeadline(t *testing.T) {
 				g.Expect(late).To(BeIdenticalTo(err), name)
 			}
 		}
-		g.Expect(panics).To(Equal(1))
-		g.Expect(pipeline.AsStepError(c.within(t.Context(), func(context.Context) error { panic("oops") })).Class).To(Equal(pipeline.Panic))
-		g.Expect(panics).To(Equal(2))
+		g.Expect(*logged).To(ConsistOf(ContainSubstring("panic: oops")))
+		g.Expect(c.within(ctx, func(context.Context) error { panic("oops") })).To(MatchError("reconcile: panic: oops"))
+		g.Expect(*logged).To(HaveLen(2))
 	})
 }
 

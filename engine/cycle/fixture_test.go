@@ -113,7 +113,7 @@ func serving(tb testing.TB, spec v1alpha1.OperatorBoxSpec, handler http.HandlerF
 		Observer:  observe.New("website", observe.Sources{}),
 		Rights:    nobody{}, Notifier: nobody{}, Tracker: health.NewTracker(clock.RealClock{}, 5, func(bool) {}),
 		Known: func() *v1alpha1.CRDHealthStatus { return nil }, Queue: queue, Slots: places, Overdue: worker.NewOverdue(func() {}),
-		Retries: worker.NewRetries(config, clock.RealClock{}), Timeout: time.Minute, Clock: clock.RealClock{}, Panicked: func(any, []byte) {},
+		Retries: worker.NewRetries(config, clock.RealClock{}), Timeout: time.Minute, Clock: clock.RealClock{},
 	})
 	resource := &unstructured.Unstructured{}
 	resource.SetGroupVersionKind(websites)

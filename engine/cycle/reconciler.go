@@ -126,8 +126,6 @@ type Config struct {
 	Measured func(took time.Duration, failed bool)
 	// Events sends events about resources, and BoxEvents those about the box. nil: none are sent.
 	Events, BoxEvents events.EventRecorder
-	// Panicked is told of a panic that was caught.
-	Panicked func(value any, stack []byte)
 }
 
 // Reconciler runs the cycles of one box. It is safe for concurrent use, but for two cycles of one resource.
@@ -218,7 +216,11 @@ func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
 }
 
 // AfterPanic counts a cycle that panicked outside of the stages, which are guarded by themselves, and queues the next one.
-func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
+// It is logged with its stack each time: nothing else logs it.
+func (r *Reconciler) AfterPanic(key types.NamespacedName, value any, stack []byte) {
+	p := &pipeline.PanicError{Value: value, Stack: stack}
+	r.Metrics.Panicked(r.Box)
+	logPanic(r.Log.WithValues("resource", klog.KRef(key.Namespace, key.Name)), p)
 	plan := r.Plan()
 	stored, found := r.Resources.Get(key)
 	if !found { // there is no backoff without a state; resync keeps a panic that repeats from being a load
@@ -227,7 +229,7 @@ func (r *Reconciler) AfterPanic(key types.NamespacedName, value any) {
 	}
 	r.Tracker.Observe(health.Observation{
 		Resource: key, Counts: true, Failed: true, Reason: v1alpha1.ReasonReconcileError, Step: stepReconcile,
-		Message: panicked(value).Error(), Revision: plan.Revision,
+		Message: p.Error(), Revision: plan.Revision,
 	})
 	st := r.states.of(key, stored.GetUID())
 	// Without inputs nothing counts as unchanged: what the cycle has noted before it panicked may be half of it.

@@ -203,7 +203,7 @@ func TestAPanicIsCountedAndTriedAgain(t *testing.T) {
 	g := NewWithT(t)
 	r, s, _ := living(t, v1alpha1.OperatorBoxSpec{}, nil)
 	key := client.ObjectKeyFromObject(s.resource)
-	r.AfterPanic(key, "oops")
+	r.AfterPanic(key, "oops", nil)
 	g.Expect(r.Tracker.Snapshot().FailureCount).To(BeEquivalentTo(1))
 	g.Expect(r.Tracker.Snapshot().Failing[0].Message).To(Equal("panic: oops"))
 	st := r.states.of(key, "u1")

@@ -43,6 +43,9 @@ func TestMerged(t *testing.T) {
 			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("x", maxNote)}},
 			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("x", maxNote)}},
 		},
+		"what a terminal would obey": {
+			[]pipeline.Event{{Reason: "A", Message: "a\x1b[2Jb"}}, []pipeline.Event{{Reason: "A", Message: `a\x1b[2Jb`}},
+		},
 		"too long": {
 			[]pipeline.Event{{Reason: "A", Message: long}},
 			[]pipeline.Event{{Reason: "A", Message: strings.Repeat("é", (maxNote-3)/2) + "…"}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // reporting hands on what a cycle came to. It is a type of its own so that what happens after a cycle is not among the methods of
@@ -74,14 +76,14 @@ func (c reporting) log(ctx context.Context) {
 		if rec.Back != nil {
 			message = "Rollback failed"
 		}
-		logger.Error(rec.Err.Err, message, "stage", rec.Err.Step, "class", rec.Err.Class)
+		logger.Error(value.Loggable(rec.Err.Err), message, "stage", rec.Err.Step, "class", rec.Err.Class)
 	}
 	if err := rec.Status.Err; err != nil && ctx.Err() == nil {
 		const message = "Status could not be written"
 		if apierrors.IsConflict(err) {
 			logger.V(1).Info(message, "reason", err.Error()) // the resource has changed since it was read
 		} else {
-			logger.Error(err, message, "class", rec.Class)
+			logger.Error(value.Loggable(err), message, "class", rec.Class)
 		}
 	}
 	if rec.Run == nil {
@@ -90,6 +92,23 @@ func (c reporting) log(ctx context.Context) {
 	for _, w := range rec.Run.Writes {
 		logger.Info("Child written", "child", w.Kind+"/"+w.Name, "action", w.Action)
 	}
+}
+
+// panicked counts a panic and logs it with its stack, once for each that the resource has not had the last time: the line of each failure has the rest.
+func (c reporting) panicked(ctx context.Context, p *pipeline.PanicError) {
+	c.Metrics.Panicked(c.Box)
+	text := status.Truncate(stage.Steady(p.Error()))
+	if c.st != nil {
+		if c.st.panicked == text {
+			return
+		}
+		c.st.panicked = text
+	}
+	logPanic(log.FromContext(ctx), p)
+}
+
+func logPanic(logger logr.Logger, p *pipeline.PanicError) {
+	logger.Error(value.Loggable(p), "Panic was caught", "stack", string(p.Stack))
 }
 
 // measure counts the cycle and its writes in the metrics.
@@ -280,7 +299,9 @@ func merged(all []pipeline.Event) []pipeline.Event {
 		}
 	}
 	for i := range out {
-		if m := out[i].Message; len(m) > maxNote {
+		m := value.Readable(out[i].Message)
+		out[i].Message = m
+		if len(m) > maxNote {
 			out[i].Message = strings.ToValidUTF8(m[:maxNote-len("…")], "") + "…"
 		}
 	}

@@ -122,21 +122,15 @@ func (c *cycle) runPlan(ctx context.Context) error {
 }
 
 // within runs a part of a cycle under its deadline. A panic is an error of this resource alone.
-func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err error) {
+func (c *cycle) within(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	defer reporting{c}.tellOverdue(ctx)()
 	defer c.Overdue.Watch(ctx, c.record.Key, c.slot)() // runs before cancel, which would count as a deadline that has passed
-	defer func() {
-		if p := recover(); p != nil {
-			c.Panicked(p, debug.Stack())
-			err = &pipeline.StepError{Step: stepReconcile, Class: pipeline.Panic, Err: panicked(p)}
-		}
-	}()
-	err = f(ctx)
-	// A stage runs on goroutines of its own, which have caught the panic and hand it on as an error.
+	err := guarded(ctx, f)
+	// Stages run code, and writes, on goroutines of their own, which have caught the panic and hand it on as an error.
 	if p, ok := errors.AsType[*pipeline.PanicError](err); ok {
-		c.Panicked(p.Value, p.Stack)
+		reporting{c}.panicked(ctx, p)
 	}
 	return timedOut(ctx, err, c.Timeout)
 }
@@ -144,7 +138,15 @@ func (c *cycle) within(ctx context.Context, f func(context.Context) error) (err 
 // stepReconcile is the step of what went wrong outside of the stages.
 const stepReconcile = "reconcile"
 
-func panicked(value any) error { return fmt.Errorf("panic: %v", value) }
+// guarded runs f, and gives a panic of it as an error.
+func guarded(ctx context.Context, f func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = pipeline.Classify(stepReconcile, &pipeline.PanicError{Value: p, Stack: debug.Stack()})
+		}
+	}()
+	return f(ctx)
+}
 
 // timedOut wraps the error of a step that was ended by the deadline: "context deadline exceeded" alone does not say whose deadline.
 // An error that is not transient was there before the deadline, and stays as it is.

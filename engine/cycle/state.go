@@ -38,6 +38,7 @@ type state struct {
 	handed     bool              // the reconciler of a constructor has succeeded once
 	again      bool              // it asked for another call soon
 	conflicts  int               // its last answers in a row that were conflicts
+	panicked   string            // the last panic whose stack was logged
 	unlisted   bool              // the list of snapshots was taken off; one that stands there still is somebody else's
 }
 

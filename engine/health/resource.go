@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const maxMessage = 256 // characters of an error that users see
@@ -180,10 +181,10 @@ func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {
 	t.worst.rank(r)
 }
 
-// cut shortens by characters, never inside one. Invalid UTF-8 would come back from the API server changed, and would be
-// written again for ever. The copy does not keep a long original in memory.
+// cut makes a text readable and shortens it by characters, never inside one. Invalid UTF-8 would come back from the API server changed, and
+// would be written again for ever. The copy does not keep a long original in memory.
 func cut(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = value.Readable(s)
 	for i := range s {
 		if n == 0 {
 			return strings.Clone(s[:i])

@@ -377,6 +377,7 @@ func TestMessageIsCut(t *testing.T) {
 		"at the limit":    {strings.Repeat("é", 256), strings.Repeat("é", 256)},
 		"by characters":   {strings.Repeat("é", 300), strings.Repeat("é", 256)},
 		"not valid UTF-8": {"a\xffb", "a\uFFFDb"},
+		"an escape":       {"a\x1b[2Jb", `a\x1b[2Jb`},
 		"empty":           {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,24 +1,22 @@
 package metrics
 
-import (
-	"sync"
+import "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/prometheus/client_golang/prometheus"
-)
+// scale is how autoscale of a box stands.
+type scale struct {
+	active  bool
+	changes int
+}
 
-// scales say how autoscale of boxes stands. They are read when the series are collected; boxes without autoscale have none.
+// scales say how autoscale of boxes stands. Boxes without autoscale have none.
 type scales struct {
-	active, changes *prometheus.Desc
+	byBox[scale]
 
-	mu  sync.Mutex
-	all map[string]func() (active bool, changes int, ok bool) // by box; guarded by mu
+	active, changes *prometheus.Desc
 }
 
 func newScales(d descriptions) *scales {
-	return &scales{
-		active: d.desc("orkestra_autoscale_active"), changes: d.desc("orkestra_autoscale_changes_total"),
-		all: map[string]func() (bool, int, bool){},
-	}
+	return &scales{active: d.desc("orkestra_autoscale_active"), changes: d.desc("orkestra_autoscale_changes_total")}
 }
 
 // Describe implements prometheus.Collector.
@@ -29,31 +27,14 @@ func (s *scales) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *scales) Collect(out chan<- prometheus.Metric) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for box, read := range s.all {
-		active, changes, ok := read()
-		if !ok {
-			continue
-		}
+	s.each(func(box string, now scale) {
 		value := 0.0
-		if active {
+		if now.active {
 			value = 1
 		}
 		out <- prometheus.MustNewConstMetric(s.active, prometheus.GaugeValue, value, box)
-		out <- prometheus.MustNewConstMetric(s.changes, prometheus.CounterValue, float64(changes), box)
-	}
-}
-
-// DeletePartialMatch implements vector.
-func (s *scales) DeletePartialMatch(labels prometheus.Labels) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.all[labels[labelBox]]; !known {
-		return 0
-	}
-	delete(s.all, labels[labelBox])
-	return 1
+		out <- prometheus.MustNewConstMetric(s.changes, prometheus.CounterValue, float64(now.changes), box)
+	})
 }
 
 // MeasureAutoscale reads how autoscale of a box stands each time that the series are collected, until the box is forgotten: whether limits are
@@ -62,7 +43,8 @@ func (r *Recorder) MeasureAutoscale(box string, read func() (active bool, change
 	if r == nil {
 		return
 	}
-	r.scales.mu.Lock()
-	defer r.scales.mu.Unlock()
-	r.scales.all[box] = read
+	r.scales.measure(box, func() (now scale, ok bool) {
+		now.active, now.changes, ok = read()
+		return now, ok
+	})
 }

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,20 +19,17 @@ type Load struct {
 	Overdue int
 }
 
-// loads are how busy boxes are. They are read when the series are collected, and not set on changes: a worker that hangs would never
-// report that.
+// loads are how busy boxes are.
 type loads struct {
-	queued, oldest, workers, busy, overdue *prometheus.Desc
+	byBox[Load]
 
-	mu  sync.Mutex
-	all map[string]func() Load // by box; guarded by mu
+	queued, oldest, workers, busy, overdue *prometheus.Desc
 }
 
 func newLoads(d descriptions) *loads {
 	return &loads{
 		queued: d.desc("orkestra_queue_depth"), oldest: d.desc("orkestra_queue_oldest_seconds"),
 		workers: d.desc("orkestra_workers_wanted"), busy: d.desc("orkestra_workers_busy"), overdue: d.desc("orkestra_reconciles_overdue"),
-		all: map[string]func() Load{},
 	}
 }
 
@@ -46,36 +42,19 @@ func (l *loads) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (l *loads) Collect(out chan<- prometheus.Metric) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for box, load := range l.all {
-		now := load()
+	l.each(func(box string, now Load) {
 		for desc, value := range map[*prometheus.Desc]float64{
 			l.queued: float64(now.Queued), l.oldest: now.Oldest.Seconds(),
 			l.workers: float64(now.Workers), l.busy: float64(now.Busy), l.overdue: float64(now.Overdue),
 		} {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, box)
 		}
-	}
-}
-
-// DeletePartialMatch implements vector.
-func (l *loads) DeletePartialMatch(labels prometheus.Labels) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.all[labels[labelBox]]; !known {
-		return 0
-	}
-	delete(l.all, labels[labelBox])
-	return 1
+	})
 }
 
 // Measure reads the load of a box each time that the series are collected, until the box is forgotten. load must not block.
 func (r *Recorder) Measure(box string, load func() Load) {
-	if r == nil {
-		return
+	if r != nil {
+		r.loads.measure(box, func() (Load, bool) { return load(), true })
 	}
-	r.loads.mu.Lock()
-	defer r.loads.mu.Unlock()
-	r.loads.all[box] = load
 }

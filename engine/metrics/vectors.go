@@ -85,3 +85,42 @@ func (r *reading) set(read func() (value float64, ok bool)) {
 	defer r.mu.Unlock()
 	r.read = read
 }
+
+// byBox holds how something of each box is read. It is read when the series are collected, and not set on changes: a worker that hangs would
+// never report one. It is safe for concurrent use.
+type byBox[T any] struct {
+	mu  sync.Mutex
+	all map[string]func() (value T, ok bool) // by box; guarded by mu
+}
+
+// measure says how it is read of a box, until the box is forgotten. read must not block. Its ok is false while the box has nothing to show.
+func (b *byBox[T]) measure(box string, read func() (value T, ok bool)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[string]func() (T, bool){}
+	}
+	b.all[box] = read
+}
+
+// each reads it of all boxes that have something to show.
+func (b *byBox[T]) each(show func(box string, value T)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for box, read := range b.all {
+		if value, ok := read(); ok {
+			show(box, value)
+		}
+	}
+}
+
+// DeletePartialMatch implements vector.
+func (b *byBox[T]) DeletePartialMatch(labels prometheus.Labels) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.all[labels[labelBox]]; !known {
+		return 0
+	}
+	delete(b.all, labels[labelBox])
+	return 1
+}

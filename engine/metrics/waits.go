@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,17 +17,15 @@ type Wait struct {
 	Longest time.Duration
 }
 
-// waits are how long resources wait, by namespace. They are read when the series are collected. There are no more series than named and one:
-// that of all other namespaces has an empty name.
+// waits are how long resources wait, by namespace. There are no more series than named and one: that of all other namespaces has an empty name.
 type waits struct {
-	longest *prometheus.Desc
+	byBox[[]Wait]
 
-	mu  sync.Mutex
-	all map[string]func() (waits []Wait, ok bool) // by box; guarded by mu
+	longest *prometheus.Desc
 }
 
 func newWaits(d descriptions) *waits {
-	return &waits{longest: d.desc("orkestra_queue_namespace_wait_seconds"), all: map[string]func() ([]Wait, bool){}}
+	return &waits{longest: d.desc("orkestra_queue_namespace_wait_seconds")}
 }
 
 // Describe implements prometheus.Collector.
@@ -36,43 +33,20 @@ func (w *waits) Describe(out chan<- *prometheus.Desc) { out <- w.longest }
 
 // Collect implements prometheus.Collector.
 func (w *waits) Collect(out chan<- prometheus.Metric) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for box, read := range w.all {
-		all, ok := read()
-		if !ok {
-			continue
-		}
-		for i, wait := range all {
+	w.each(func(box string, all []Wait) {
+		for i, wait := range all[:min(len(all), named+1)] {
 			if i == named {
 				wait.Namespace = ""
 			}
 			out <- prometheus.MustNewConstMetric(w.longest, prometheus.GaugeValue, wait.Longest.Seconds(), box, wait.Namespace)
-			if i == named {
-				break
-			}
 		}
-	}
-}
-
-// DeletePartialMatch implements vector.
-func (w *waits) DeletePartialMatch(labels prometheus.Labels) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, known := w.all[labels[labelBox]]; !known {
-		return 0
-	}
-	delete(w.all, labels[labelBox])
-	return 1
+	})
 }
 
 // MeasureWaits reads how long resources of a box wait each time that the series are collected, until the box is forgotten: by namespace, the
 // longest first. ok is false while its namespaces take no turns. read must not block.
 func (r *Recorder) MeasureWaits(box string, read func() (waits []Wait, ok bool)) {
-	if r == nil {
-		return
+	if r != nil {
+		r.byNamespace.measure(box, read)
 	}
-	r.byNamespace.mu.Lock()
-	defer r.byNamespace.mu.Unlock()
-	r.byNamespace.all[box] = read
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // The pauses between two tries to watch a kind: the first, which doubles, and the longest.
@@ -215,11 +216,11 @@ func (m *monitor) judge(ctx context.Context, key types.NamespacedName) {
 }
 
 // shows says whether the status that was last written shows the same of a resource: that it lacks this, or, with an empty unmet, that it
-// does not fail. Messages are cut there, so that a prefix is enough.
+// does not fail. Messages are made readable and cut there, so that a prefix is enough.
 func shows(written v1alpha1.CRDHealthStatus, key types.NamespacedName, unmet string) bool {
 	for _, f := range written.Failing {
 		if f.Namespace == key.Namespace && f.Name == key.Name {
-			return unmet != "" && strings.HasPrefix(unmet, f.Message)
+			return unmet != "" && strings.HasPrefix(value.Readable(unmet), f.Message)
 		}
 	}
 	return unmet == ""

@@ -49,7 +49,7 @@ type (
 	Event = stage.Event
 	// StepError is the error of one stage.
 	StepError = stage.StepError
-	// PanicError is a panic that was caught where a child was written.
+	// PanicError is a panic that was caught in code of users, or where a child was written.
 	PanicError = stage.PanicError
 	// Class says what may mend an error.
 	Class = stage.Class

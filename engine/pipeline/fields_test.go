@@ -77,19 +77,6 @@ func TestEveryFieldIsActedOn(t *testing.T) {
 	}
 }
 
-// partsOf gives the names of the fields of a type, as JSON has them.
-func partsOf(t reflect.Type) (names []string) {
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			names = append(names, partsOf(f.Type)...)
-			continue
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
 // fieldWalk goes down the fields of a type of ours until one of the lists knows the path.
 type fieldWalk struct {
 	root          string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/kinds"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 // othersBox compiles a box over Deployments of others. crd and spec are YAML.
@@ -263,5 +264,5 @@ func TestEachPartOfABoxIsDecidedForObjectsOfOthers(t *testing.T) {
 		"reconciler", "apiTypes", // of hooks; TestMistakesInBoxesWithConstructors has the refusal of a constructor
 	}
 	refused := []string{"normalize", "mutation", "admission"}
-	g.Expect(partsOf(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused)))
+	g.Expect(fixtures.JSONNames(reflect.TypeFor[v1alpha1.OperatorBoxSpec]())).To(gomega.ConsistOf(slices.Concat(done, refused)))
 }

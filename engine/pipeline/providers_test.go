@@ -35,7 +35,12 @@ type bucket struct {
 	size         int64
 }
 
-// cloud is a service that has buckets, and a driver for them.
+// twin says that another declaration of the same resource has made it.
+func (b *bucket) twin(r *provider.Request) bool {
+	return b != nil && b.owner == r.Owner.UID && b.token != "" && r.Token != "" && b.token != r.Token
+}
+
+// cloud is a service that has buckets, and a driver for them. It has one of a name, whatever the region and the endpoint are by which it is asked.
 type cloud struct {
 	buckets map[string]*bucket
 	calls   []string
@@ -137,9 +142,11 @@ func (c *cloud) Ensure(_ context.Context, r *provider.Request) (*provider.Observ
 		c.buckets[name], created = &bucket{owner: r.Owner.UID, token: r.Token, size: size}, true
 	case b.owner != r.Owner.UID && (b.owner != "" || !r.Adopt):
 		return nil, &provider.Error{Class: provider.NotOwned, Operation: "CreateBucket", Code: "BucketAlreadyExists", Message: "somebody else has it"}
+	case b.twin(r):
+		return nil, provider.Twice("CreateBucket", name)
 	default:
 		changed = b.size != size
-		b.owner, b.size = r.Owner.UID, size
+		b.owner, b.token, b.size = r.Owner.UID, r.Token, size
 	}
 	out, err := c.answer("ensure", name, size)
 	if err == nil && changed {
@@ -160,8 +167,15 @@ func (c *cloud) Observe(_ context.Context, r *provider.Request) (*provider.Obser
 	if b := c.buckets[name]; b != nil && b.owner != r.Owner.UID && (b.owner != "" || !r.Adopt) {
 		return nil, &provider.Error{Class: provider.NotOwned, Operation: "GetBucket", Code: "BucketAlreadyExists", Message: "somebody else has it"}
 	}
+	if c.buckets[name].twin(r) {
+		return nil, provider.Twice("GetBucket", name)
+	}
 	size, _ := r.Declared["size"].(int64)
-	return c.answer("observe", name, size)
+	out, err := c.answer("observe", name, size)
+	if err == nil {
+		out.Token = c.buckets[name].token
+	}
+	return out, err
 }
 
 // Delete implements provider.Driver.
@@ -173,7 +187,7 @@ func (c *cloud) Delete(_ context.Context, r *provider.Request) (bool, error) {
 	if c.slow {
 		return false, nil
 	}
-	if b := c.buckets[name]; b != nil && b.owner == r.Owner.UID {
+	if b := c.buckets[name]; b != nil && b.owner == r.Owner.UID && !b.twin(r) {
 		delete(c.buckets, name)
 	}
 	return true, c.after("delete", name)
@@ -506,6 +520,100 @@ func TestTheFormerOneStaysUntilTheNewOneIsThere(t *testing.T) {
 	g.Expect(x.made("u1")).To(gomega.Equal([]string{"y"}))
 }
 
+// A store may ignore regions, and have more than one name: with another address it is the same bucket still.
+func TestAnotherAddressOfTheSameIsNoOtherOne(t *testing.T) {
+	const box = `{providers: {cloud: [{id: one, bucket: {name: b, region: here}}]}}`
+	for name, next := range map[string]string{
+		"another region":        strings.Replace(box, "here", "there", 1),
+		"another endpoint":      strings.Replace(box, "bucket:", `endpoint: "https://other.cloud.test", bucket:`, 1),
+		"another id and region": strings.NewReplacer("one", "two", "here", "there").Replace(box),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{}`)
+			_, err := x.cycle(x.plan(t, box))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			was := x.buckets["b"]
+			token := was.token
+			plan := x.plan(t, next)
+			x.before = func(operation, _ string) error {
+				return &provider.Error{Class: provider.Transient, Operation: operation, Message: "away"}
+			}
+			_, err = x.cycle(plan)
+			g.Expect(err).To(gomega.HaveOccurred())
+			g.Expect(x.taken()).NotTo(gomega.ContainElement("delete b"), "it may be what can't be looked at")
+			x.before = func(string, string) error { return nil }
+
+			x.clock.Step(time.Hour)
+			r, err := x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(x.taken()).To(gomega.Equal([]string{"observe b", "ensure b"}))
+			g.Expect(x.buckets["b"]).To(gomega.BeIdenticalTo(was))
+			g.Expect(r.Events).To(gomega.ConsistOf(gomega.And(gomega.HaveField("Reason", v1alpha1.ReasonProviderMoved),
+				gomega.HaveField("Message", gomega.ContainSubstring("is the one that was declared as name b, region here: it stays, and nothing is deleted")))))
+			note := x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]
+			g.Expect(strings.Count(note, `"token"`)).To(gomega.Equal(1), note)
+			g.Expect(note).To(gomega.And(gomega.ContainSubstring(token), gomega.ContainSubstring(`"made":true`)))
+
+			x.restart()
+			r, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(r.Events).To(gomega.BeEmpty(), "it is told once")
+			g.Expect(x.buckets["b"]).To(gomega.BeIdenticalTo(was))
+			x.delete(nil)
+			_, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(x.buckets).To(gomega.BeEmpty())
+		})
+	}
+}
+
+// Of two declarations of the same under two addresses one stands, and the other says so. Whichever goes, the bucket stays.
+func TestTwoAddressesOfTheSameAreADuplicate(t *testing.T) {
+	const here, there = `{id: one, bucket: {name: b, region: here}}`, `{id: two, bucket: {name: b, region: there}}`
+	box := func(all ...string) string { return "{providers: {cloud: [" + strings.Join(all, ", ") + "]}}" }
+	for name, first := range map[string]string{
+		"one is added": box(here), "one is added before it": box(there), "both are new": box(here, there),
+	} {
+		for _, left := range []string{here, there} {
+			t.Run(name+", left is "+left, func(t *testing.T) {
+				g := gomega.NewWithT(t)
+				x := newTenant(t, `{}`)
+				_, err := x.cycle(x.plan(t, first))
+				g.Expect(err != nil).To(gomega.Equal(strings.Contains(first, "two") && strings.Contains(first, "one")))
+				was := x.buckets["b"]
+				both := x.plan(t, box(here, there))
+				for range 3 {
+					x.clock.Step(time.Hour)
+					_, err = x.cycle(both)
+					expectStep(g, err, "providers", Refused, v1alpha1.ReasonDuplicateChild)
+					g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("two: Observe: cloud/bucket (name b, region there) is what another declaration of this resource has made")))
+				}
+				x.clock.Step(time.Hour)
+				_, err = x.cycle(x.plan(t, box(left)))
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(x.buckets["b"]).To(gomega.BeIdenticalTo(was))
+				g.Expect(x.taken()).NotTo(gomega.ContainElement("delete b"))
+			})
+		}
+	}
+}
+
+// A mark of a former version has no token. Who stands for it writes one, and the former note does not count then.
+func TestAnotherAddressOfWhatHasNoTokenInItsMark(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	_, err := x.cycle(x.plan(t, `{providers: {cloud: [{id: one, bucket: {name: b, region: here}}]}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	was := x.buckets["b"]
+	was.token = ""
+	_, err = x.cycle(x.plan(t, `{providers: {cloud: [{id: one, bucket: {name: b, region: there}}]}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.buckets["b"]).To(gomega.BeIdenticalTo(was))
+	g.Expect(was.token).NotTo(gomega.BeEmpty())
+	g.Expect(x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]).To(gomega.ContainSubstring(was.token))
+}
+
 // Going back makes what the former spec declares, and deletes nothing.
 func TestGoingBackDeletesNothing(t *testing.T) {
 	g := gomega.NewWithT(t)
@@ -531,7 +639,7 @@ func TestErrorsOfProviders(t *testing.T) {
 		reason string
 	}{
 		provider.Transient: {Transient, ""}, provider.Throttled: {"", ""}, provider.Denied: {Permission, v1alpha1.ReasonProviderDenied},
-		provider.Invalid: {Refused, v1alpha1.ReasonProviderRefused}, provider.InUse: {Refused, v1alpha1.ReasonProviderRefused},
+		provider.Invalid: {Refused, v1alpha1.ReasonProviderRefused}, provider.Duplicate: {Refused, v1alpha1.ReasonDuplicateChild}, provider.InUse: {Refused, v1alpha1.ReasonProviderRefused},
 	} {
 		t.Run(string(class), func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -655,6 +763,67 @@ func TestCredentials(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(x.gone).To(gomega.BeTrue())
 	g.Expect(x.buckets).To(gomega.BeEmpty())
+}
+
+// However a resource comes to its service, what was answered is held against the same credentials alone, and until people ask for another answer.
+func TestARefusalIsHeldAgainstTheSameCredentialsAlone(t *testing.T) {
+	const right, wrong, worse = "c2VjcmV0LWtleQ==", "b25lLWtleQ==", "b3RoZXIta2V5"
+	const another = `{providers: {cloud: [{id: v, vault: {name: w}, credentials: {secretRef: {name: cloud}}}]}}`
+	for name, tc := range map[string]struct {
+		box  string // from when the credentials are wrong
+		goes bool   // the resource is deleted then
+		call string
+		left []string
+	}{
+		"as it is looked after":      {box: oneVault, call: "ensure v", left: []string{"v"}},
+		"as the resource goes":       {box: oneVault, goes: true, call: "delete v"},
+		"as another takes its place": {box: another, call: "delete v", left: []string{"w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{}`)
+			x.others = []*unstructured.Unstructured{credentials(right)}
+			_, err := x.cycle(x.plan(t, oneVault))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			x.before = func(_, name string) error {
+				if key := x.keys[len(x.keys)-1]; name == "v" && key != "secret-key" {
+					return &provider.Error{Class: provider.Denied, Operation: "Login", Message: "wrong"}
+				}
+				return nil
+			}
+			plan := x.plan(t, tc.box)
+			taken := func() []string {
+				return slices.DeleteFunc(x.taken(), func(call string) bool { return !strings.HasSuffix(call, " v") })
+			}
+			asked := func(why string, calls ...string) {
+				t.Helper()
+				_, err := x.cycle(plan)
+				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("Login: wrong")))
+				g.Expect(taken()).To(gomega.Equal(calls), why)
+			}
+			if tc.goes {
+				x.delete(nil)
+			}
+			x.taken()
+			x.others = []*unstructured.Unstructured{credentials(wrong)}
+			asked("they are others", tc.call)
+			asked("they are the same")
+			x.others = []*unstructured.Unstructured{credentials(worse)}
+			asked("they are others again", tc.call)
+			asked("they are the same again")
+			all := x.stored.GetAnnotations()
+			all[v1alpha1.AnnotationReconcileAt] = "now"
+			x.stored.SetAnnotations(all)
+			asked("people ask", tc.call)
+			asked("people have asked once")
+			x.others = []*unstructured.Unstructured{credentials(right)}
+			_, err = x.cycle(plan)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(taken()).To(gomega.Equal([]string{tc.call}), "they are right")
+			g.Expect(x.made("u1")).To(gomega.Equal(tc.left))
+			g.Expect(x.gone).To(gomega.Equal(tc.goes))
+		})
+	}
 }
 
 // A box that declares it no more holds the object until it is gone, and no longer.

@@ -21,6 +21,8 @@ const (
 	Invalid Class = "Invalid"
 	// NotOwned says that the resource is somebody else's.
 	NotOwned Class = "NotOwned"
+	// Duplicate says that another declaration of the same custom resource has made it, which found it by another address.
+	Duplicate Class = "Duplicate"
 	// NotFound says that the resource is not there, or what it is part of, such as a hosted zone: the message says which.
 	NotFound Class = "NotFound"
 	// InUse says that the resource can't be deleted now, such as a bucket that is not empty.

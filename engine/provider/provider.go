@@ -69,25 +69,33 @@ func (k Key) String() string {
 // deadline of its context. Its errors are an *Error, or those of the context.
 //
 // Observe is asked first, before there is a Token. Where it says NotFound, the Token is drawn and kept together with the fact that nothing
-// was there (Absent), and only then Ensure is called. Where it finds the resource, the Token is kept without Absent.
+// was there (Absent), and only then Ensure is called. Where it finds the resource, the Token is kept without Absent: that of the mark, where it
+// has one.
+//
+// One resource may be found by many addresses: by another endpoint, or in a region that the service ignores. The UID in the mark does not tell such
+// an address from a resource of its own, but the Token does. So the mark holds the Token, too, and a driver touches nothing that has the Token of
+// another declaration. A mark without a Token, as former versions of a driver made it, counts as one with any, and Ensure adds the Token.
 type Driver interface {
 	// Ensure makes the resource, or changes it to what is declared. It sends nothing that changes anything where nothing differs. It takes
-	// no resource that Owner has not made, unless Adopt says so and nobody owns it: NotOwned otherwise.
+	// no resource that Owner has not made, unless Adopt says so and nobody owns it: NotOwned otherwise. One that Owner has made with another
+	// Token is a Duplicate.
 	Ensure(ctx context.Context, r *Request) (*Observed, error)
 	// Observe reads the resource and changes nothing. Differs says where it is not as declared. One that is not there is a NotFound, one
-	// that Owner has not made a NotOwned, unless Adopt says that it may be taken over.
+	// that Owner has not made a NotOwned, unless Adopt says that it may be taken over. Without a Token, it finds what Owner has made with any,
+	// and says with which; with one, what Owner has made with another is a Duplicate.
 	Observe(ctx context.Context, r *Request) (*Observed, error)
-	// Delete deletes the resource where Owner has made it, and says whether it is gone. One that is not there, or that somebody else
-	// owns, is gone. One that must not be deleted, since it is not empty, is an InUse. What takes many requests is done in parts: not gone,
+	// Delete deletes the resource where Owner has made it with this Token, and says whether it is gone. One that is not there, that somebody
+	// else owns, or that has another Token, is gone. One that must not be deleted, since it is not empty, is an InUse. What takes many requests is done in parts: not gone,
 	// without an error, means that the call has deleted something and is to be made again.
 	Delete(ctx context.Context, r *Request) (gone bool, err error)
 }
 
 // Request says which resource is asked for.
 type Request struct {
-	// Owner is the custom resource for which it is made. The mark that a driver leaves in the service holds the UID.
+	// Owner is the custom resource for which it is made. The mark that a driver leaves in the service holds the UID and the Token.
 	Owner Owner
-	// Token is drawn before the resource is made and kept for as long as it lives: the idempotency token of what makes it.
+	// Token is drawn before the resource is made and kept for as long as it lives, also where its address changes: the idempotency token of what
+	// makes it. Empty: none is drawn yet.
 	Token string
 	// Absent says that the resource was not there when the Token was drawn. What is there later without the mark of an owner has been made
 	// in between: by a call of ours whose answer was lost, most likely. Drivers use it where a service can't make and mark at once.
@@ -151,6 +159,8 @@ type Observed struct {
 	Differs []string
 	// Created says that Ensure has made the resource.
 	Created bool
+	// Token is, of Observe, the one that the mark holds; empty: it holds none.
+	Token string
 	// Noted is kept beside the token, for the next calls, in place of what was kept before; it is short, and holds no secret. Only that of
 	// Ensure counts; nil: there is nothing to note.
 	Noted map[string]string

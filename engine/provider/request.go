@@ -64,6 +64,12 @@ func (o Owner) Foreign(what string, marked Owner, unmark string) string {
 	return fmt.Sprintf("%s belongs to a former %s, which had the UID %s: delete it, or declare another name; to take it over, %s and declare adopt: IfUnowned", what, marked, marked.UID, unmark)
 }
 
+// Twice says of a thing that the owner has made with another token why it is not touched, and what helps.
+func Twice(operation, what string) error {
+	return &Error{Class: Duplicate, Operation: operation,
+		Message: what + " is what another declaration of this resource has made, which has another address for it: declare it once"}
+}
+
 // String names the owner as people know it: the box, and the custom resource; by its UID where nothing else is known.
 func (o Owner) String() string {
 	if o.Name == "" || o.Box == "" {

@@ -111,6 +111,7 @@ func NewOwn(kind string, given any) (Own, error) {
 	if c.Message, ok = toOwnText(message); !ok {
 		return own, &FieldError{Path: ownPath(kind, fieldMessage), Want: value.TypeString, Got: value.TypeName(message)}
 	}
+	c.Message = value.Readable(c.Message)
 	if n := utf8.RuneCountInString(c.Message); n > maxConditionMessage {
 		return own, &FieldError{Path: ownPath(kind, fieldMessage), Want: fmt.Sprintf("at most %d characters", maxConditionMessage), Got: fmt.Sprintf("%d", n)}
 	}

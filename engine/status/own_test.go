@@ -26,6 +26,7 @@ func TestNewOwn(t *testing.T) {
 		"Null":           {map[string]any{"status": true, "reason": nil, "message": nil}, "True", "Met", "", ""},
 		"OfAnother":      {map[string]any{"type": "Other", "status": "True", "reason": "A", "lastTransitionTime": "x"}, "True", "A", "", ""},
 		"BrokenText":     {map[string]any{"status": true, "message": "a\xffb"}, "True", "Met", "a\uFFFDb", ""},
+		"Escape":         {map[string]any{"status": true, "message": "a\x1b[2Jb"}, "True", "Met", `a\x1b[2Jb`, ""},
 		"LongestMessage": {map[string]any{"status": true, "message": strings.Repeat("ä", 32768)}, "True", "Met", strings.Repeat("ä", 32768), ""},
 		"Word":           {"yes", "", "", "", "status.conditions[Up].status: wanted True, False or Unknown, got another text"},
 		"Number":         {int64(1), "", "", "", "status.conditions[Up].status: wanted True, False or Unknown, got number"},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // maxMessage is the most characters of a condition's message: enough for an error, and short enough for a line of kubectl describe.
@@ -98,8 +99,8 @@ func condition(kind string, s metav1.ConditionStatus, reason, message string) me
 	return metav1.Condition{Type: kind, Status: s, Reason: reason, Message: Truncate(message)}
 }
 
-// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. Bytes that are no UTF-8 become the replacement
-// character, as they would in the API server: otherwise the message would always differ from what is stored, and be written in each cycle.
+// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. It is value.Readable: with bytes
+// that are no UTF-8, it would always differ from what is stored, and be written in each cycle.
 func Truncate(message string) string { return cut(message, maxMessage) }
 
 // WithAdvice adds to a message what to do. If both are too long, the message is cut, and not the advice.
@@ -124,7 +125,7 @@ func WithoutOthers(message string) string {
 }
 
 func cut(message string, most int) string {
-	message = validText(message)
+	message = value.Readable(message)
 	if len(message) <= most || utf8.RuneCountInString(message) <= most {
 		return message
 	}

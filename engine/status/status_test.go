@@ -64,6 +64,8 @@ func TestTruncate(t *testing.T) {
 		"Runes":      {strings.Repeat("ü", 256), strings.Repeat("ü", 256)},
 		"RunesCut":   {strings.Repeat("世", 300), strings.Repeat("世", 255) + "…"},
 		"BrokenText": {"a\xffb", "a\uFFFDb"},
+		"Escape":     {"\x1b[31mred", `\x1b[31mred`},
+		"EscapesCut": {strings.Repeat("\x1b", 100), strings.Repeat(`\x1b`, 63) + `\x1…`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -3,9 +3,12 @@ package value
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Text gives a scalar as JSON writes it, a text without its quotes; ok is false for everything else.
@@ -76,4 +79,40 @@ func Shorten(text string) string {
 		return string(runes)
 	}
 	return string(runes[:maxShortened-1]) + "…"
+}
+
+// Readable makes a text fit to be shown: control characters, which a terminal would obey, are written as Go does, such as \x1b; line breaks and tabs
+// stay. Bytes that are no UTF-8 become the replacement character, as they would in the API server.
+func Readable(text string) string {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	if strings.IndexFunc(text, obeyed) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if obeyed(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// obeyed says whether a terminal does something on a character, other than to begin a line or to leave room.
+func obeyed(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+
+// maxLogged is how many bytes of an error are logged.
+const maxLogged = 4096
+
+// Loggable gives an error to log: one of more than 4096 bytes is cut, and says how many there were. What a log has of it comes again with each retry.
+func Loggable(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) <= maxLogged {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(text[:maxLogged], "") + fmt.Sprintf("… (cut: the error has %d bytes)", len(text)))
 }

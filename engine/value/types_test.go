@@ -2,6 +2,7 @@ package value_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -150,6 +151,32 @@ func TestShorten(t *testing.T) {
 	g.Expect(value.Shorten(strings.Repeat("ä", 64))).To(Equal(strings.Repeat("ä", 64)))
 	g.Expect(value.Shorten(strings.Repeat("ä", 65))).To(Equal(strings.Repeat("ä", 63) + "…"))
 	g.Expect(value.Shorten("")).To(BeEmpty())
+}
+
+// What a terminal would obey is seen instead, and stays as it is when it is made readable again.
+func TestReadable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "",
+		"plain, ä and 世\n\tb":       "plain, ä and 世\n\tb",
+		"\x1b[31mred\x1b[0m":        `\x1b[31mred\x1b[0m`,
+		"a\rb\x00\a\x7f":            `a\rb\x00\a\x7f`,
+		"\u009b2J":                  `\u009b2J`,
+		"no \xff UTF-8, and \x1b c": `no ` + "\uFFFD" + ` UTF-8, and \x1b c`,
+	} {
+		g := NewWithT(t)
+		g.Expect(value.Readable(text)).To(Equal(want))
+		g.Expect(value.Readable(want)).To(Equal(want))
+	}
+}
+
+// What is logged of an error is bounded, and says so.
+func TestLoggable(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(value.Loggable(nil)).To(Succeed())
+	short := errors.New(strings.Repeat("x", 4096))
+	g.Expect(value.Loggable(short)).To(BeIdenticalTo(short))
+	g.Expect(value.Loggable(errors.New(strings.Repeat("x", 4097)))).To(MatchError(strings.Repeat("x", 4096) + "… (cut: the error has 4097 bytes)"))
+	g.Expect(value.Loggable(errors.New("x"+strings.Repeat("ä", 4096)))).To(MatchError("x"+strings.Repeat("ä", 2047)+"… (cut: the error has 8193 bytes)"), "no character is cut")
 }
 
 // From a segment on, a capital first letter may stand for a small one; the exact key comes first.

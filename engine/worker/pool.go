@@ -6,6 +6,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ import (
 type Pool struct {
 	queue     *Queue
 	reconcile func(ctx context.Context, key types.NamespacedName)
-	panicked  func(value any, stack []byte)
+	panicked  func(key types.NamespacedName, value any, stack []byte)
 	clock     clock.PassiveClock
 
 	mu      sync.Mutex
@@ -35,9 +36,11 @@ type used struct {
 	until     time.Time
 }
 
-// NewPool gives a pool that does nothing until Run. panicked is told of a panic of reconcile, which ends that reconcile alone.
+// NewPool gives a pool that does nothing until Run. panicked is told of a panic of reconcile, or that it called runtime.Goexit, which ends that
+// reconcile alone. It must not panic itself.
 func NewPool(
-	queue *Queue, workers int, reconcile func(ctx context.Context, key types.NamespacedName), panicked func(value any, stack []byte),
+	queue *Queue, workers int, reconcile func(ctx context.Context, key types.NamespacedName),
+	panicked func(key types.NamespacedName, value any, stack []byte),
 ) *Pool {
 	p := &Pool{queue: queue, workers: workers, reconcile: reconcile, panicked: panicked, clock: clock.RealClock{}}
 	p.changed = sync.NewCond(&p.mu)
@@ -64,7 +67,7 @@ func (p *Pool) Run(ctx, work context.Context) {
 		p.begin()
 		working.Go(func() {
 			defer p.end(key)
-			Guard(func() { p.reconcile(work, key) }, p.panicked)
+			Guard(func() { p.reconcile(work, key) }, func(value any, stack []byte) { p.panicked(key, value, stack) })
 		})
 	}
 }
@@ -146,12 +149,22 @@ func (p *Pool) stop() {
 	p.changed.Signal()
 }
 
+// errExited stands for the value of a panic where something calls runtime.Goexit.
+var errExited = errors.New("runtime.Goexit was called")
+
 // Guard runs f, and calls panicked with the value and the stack of a panic. Without it, a panic on any goroutine ends the process.
+// runtime.Goexit counts as a panic; the goroutine ends behind panicked then.
 func Guard(f func(), panicked func(value any, stack []byte)) {
+	returned := false
 	defer func() {
-		if value := recover(); value != nil {
+		value := recover()
+		if value == nil && !returned {
+			value = errExited
+		}
+		if value != nil {
 			panicked(value, debug.Stack())
 		}
 	}()
 	f()
+	returned = true
 }

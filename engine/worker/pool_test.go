@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func start(t *testing.T, workers, keys int) *shift {
 		for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
 		}
 		<-s.goOn
-	}, func(value any, _ []byte) { t.Error(value) })
+	}, func(_ types.NamespacedName, value any, _ []byte) { t.Error(value) })
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	go func() {
@@ -156,27 +157,42 @@ func TestNumbersOfWorkersThatChangeAllTheTime(t *testing.T) {
 	g.Eventually(s.ended).WithTimeout(soonEnough).Should(BeClosed())
 }
 
-func TestAPanicEndsOneReconcileAlone(t *testing.T) {
-	g := NewWithT(t)
-	q := testQueue(t)
-	var caught atomic.Value
-	ran := make(chan string, 2)
-	p := NewPool(q, 1, func(_ context.Context, key types.NamespacedName) {
-		ran <- key.Name
-		if key.Name == "bad" {
-			panic("bug")
-		}
-	}, func(value any, stack []byte) { caught.Store(fmt.Sprint(value, string(stack))) })
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx, ctx) }()
-	for _, name := range []string{"bad", "good"} {
-		q.Enqueue(0, keyOf(name))
-		g.Eventually(ran).WithTimeout(soonEnough).Should(Receive(Equal(name)))
+// A reconcile that does not return is told of, and its worker goes on: what panicked, and what called runtime.Goexit, as t.FailNow does.
+func TestAReconcileThatDoesNotReturnEndsAlone(t *testing.T) {
+	for what, tc := range map[string]struct {
+		end  func()
+		says string
+	}{
+		"a panic":     {func() { panic("bug") }, "web-bad: bug"},
+		"panic(nil)":  {func() { panic(nil) }, "web-bad: panic called with nil argument"}, //nolint:govet // users do
+		"an exit":     {runtime.Goexit, "web-bad: runtime.Goexit was called"},
+		"an odd exit": {func() { defer runtime.Goexit(); panic("bug") }, "web-bad: runtime.Goexit was called"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			g := NewWithT(t)
+			q := testQueue(t)
+			caught, ran := make(chan string, 2), make(chan string, 2)
+			p := NewPool(q, 1, func(_ context.Context, key types.NamespacedName) {
+				ran <- key.Name
+				if key.Name == "web-bad" {
+					tc.end()
+				}
+			}, func(key types.NamespacedName, value any, stack []byte) {
+				caught <- fmt.Sprint(key.Name, ": ", value, string(stack))
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); p.Run(ctx, ctx) }()
+			for _, name := range []string{"web-bad", "good"} {
+				q.Enqueue(0, keyOf(name))
+				g.Eventually(ran).WithTimeout(soonEnough).Should(Receive(Equal(name)))
+			}
+			g.Eventually(caught).WithTimeout(soonEnough).Should(Receive(And(HavePrefix(tc.says), ContainSubstring("pool_test.go"))))
+			stop()
+			g.Eventually(ended).WithTimeout(soonEnough).Should(BeClosed())
+			g.Expect(caught).To(BeEmpty(), "it is told once, and of nothing else")
+		})
 	}
-	g.Expect(caught.Load()).To(And(HavePrefix("bug"), ContainSubstring("pool_test.go")))
-	stop()
-	g.Eventually(ended).WithTimeout(soonEnough).Should(BeClosed())
 }
 
 func TestHowMuchOfTheirTimeWorkersAreBusy(t *testing.T) {

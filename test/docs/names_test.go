@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/functions"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/metrics"
+	"github.com/orkspace/orkestra/test/fixtures"
 )
 
 const (
@@ -180,13 +181,13 @@ func TestMetrics(t *testing.T) {
 
 // TestFields checks that the reference names every field of a box, the keys of groups, and the operators.
 func TestFields(t *testing.T) {
-	expectNames(t, boxPage, "field of spec", jsonNames(reflect.TypeFor[v1alpha1.OperatorBoxSpec]()))
+	expectNames(t, boxPage, "field of spec", fixtures.JSONNames(reflect.TypeFor[v1alpha1.OperatorBoxSpec]()))
 	for _, nested := range []reflect.Type{
 		reflect.TypeFor[v1alpha1.CRDReference](), reflect.TypeFor[v1alpha1.NamespaceSelection](), reflect.TypeFor[v1alpha1.NormalizeSpec](),
 		reflect.TypeFor[v1alpha1.MutationRule](), reflect.TypeFor[v1alpha1.ValidationRule](), reflect.TypeFor[v1alpha1.DeletionSpec](),
 		reflect.TypeFor[v1alpha1.StatusSpec](), reflect.TypeFor[v1alpha1.StatusField](), reflect.TypeFor[v1alpha1.RuntimeSpec](),
 	} {
-		expectNames(t, boxPage, "field", jsonNames(nested))
+		expectNames(t, boxPage, "field", fixtures.JSONNames(nested))
 	}
 	expectNames(t, boxPage, "field of declarations", v1alpha1.CommonFieldNames())
 	expectNames(t, boxPage, "key", kinds.Keys())
@@ -195,19 +196,6 @@ func TestFields(t *testing.T) {
 		expectNames(t, boxPage, "short field of "+key, kind.FieldNames())
 	}
 	expectNames(t, boxPage, "operator", constants(t, "api/v1alpha1/when_types.go", func(name string) bool { return strings.HasPrefix(name, "Operator") }))
-}
-
-func jsonNames(of reflect.Type) []string {
-	var out []string
-	for f := range of.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			out = append(out, jsonNames(f.Type)...)
-			continue
-		}
-		out = append(out, name)
-	}
-	return out
 }
 
 // TestFunctions checks that the template functions that a page names exist.

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,7 +16,6 @@ import (
 type scaled struct {
 	*world
 	host *teller
-	url  string
 }
 
 const (
@@ -28,12 +26,7 @@ const (
 // scaledBox makes the host. The box is made by applies.
 func scaledBox(ctx context.Context) *scaled {
 	GinkgoHelper()
-	s := &scaled{world: newWorld(ctx), host: &teller{turns: make(chan struct{}), gate: make(chan struct{})}}
-	s.host.open()
-	server := httptest.NewServer(s.host)
-	DeferCleanup(server.Close)
-	s.url = server.URL
-	return s
+	return &scaled{world: newWorld(ctx), host: startTeller()}
 }
 
 // applies makes or edits the box; more are further fields.
@@ -46,7 +39,7 @@ external:
 onReconcile:
   configmaps:
   - data: {value: "{{ .external.quota.limit }}"}
-%s`, s.url, more))
+%s`, s.host.url, more))
 }
 
 // autoscaled is spec.autoscale with a cooldown.
@@ -108,6 +101,16 @@ func (s *scaled) hasWorkers(ctx context.Context, n int) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
+// scaledUp gives a box that has more workers than its spec says, and for an hour keeps them without load.
+func scaledUp(ctx context.Context) *scaled {
+	GinkgoHelper()
+	s := scaledBox(ctx)
+	s.applies(ctx, "workers: 1\n"+autoscaled("1h"))
+	s.bursts(ctx)
+	s.drains(ctx)
+	return s
+}
+
 var _ = Describe("Autoscale", func() {
 	It("gives a box more workers under load, and takes them back when it is over", func(ctx context.Context) {
 		s := scaledBox(ctx)
@@ -122,10 +125,7 @@ var _ = Describe("Autoscale", func() {
 	})
 
 	It("begins with the limits of the spec after a restart", func(ctx context.Context) {
-		s := scaledBox(ctx)
-		s.applies(ctx, "workers: 1\n"+autoscaled("1h"))
-		s.bursts(ctx)
-		s.drains(ctx)
+		s := scaledUp(ctx)
 		s.hasWorkers(ctx, scaledDo) // it cools down
 		manager.stop()
 		manager = startManager(cluster.Config())
@@ -134,10 +134,7 @@ var _ = Describe("Autoscale", func() {
 	})
 
 	It("keeps what it has replaced while the box is edited, and gives it back when it is taken away", func(ctx context.Context) {
-		s := scaledBox(ctx)
-		s.applies(ctx, "workers: 1\n"+autoscaled("1h"))
-		s.bursts(ctx)
-		s.drains(ctx)
+		s := scaledUp(ctx)
 		By("editing something else")
 		s.applies(ctx, "workers: 2\ncommonLabels: {edited: \"yes\"}\n"+autoscaled("1h"))
 		s.running(ctx, s.id)
@@ -149,10 +146,7 @@ var _ = Describe("Autoscale", func() {
 	})
 
 	It("leaves the limits of the spec to a box that is suspended, and begins with them when it goes on", func(ctx context.Context) {
-		s := scaledBox(ctx)
-		s.applies(ctx, "workers: 1\n"+autoscaled("1h"))
-		s.bursts(ctx)
-		s.drains(ctx)
+		s := scaledUp(ctx)
 		s.applies(ctx, "workers: 1\nsuspend: true\n"+autoscaled("1h"))
 		s.hasWorkers(ctx, scaledBase)
 		s.applies(ctx, "workers: 1\n"+autoscaled("1h"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"time"
@@ -215,6 +216,9 @@ var _ = Describe("Constructors", func() {
 			switch site.Name {
 			case "panics":
 				panic("a bug")
+			case "exits":
+				goruntime.Goexit() // as t.FailNow does
+				return reconcile.Result{}, nil
 			case "fails":
 				return reconcile.Result{}, errors.New("no such table")
 			case "ends":
@@ -225,7 +229,7 @@ var _ = Describe("Constructors", func() {
 		})
 		r.with(w)
 		w.running(ctx, w.box(ctx, constructed("")))
-		for _, name := range []string{"good", "panics", "fails", "ends"} {
+		for _, name := range []string{"good", "panics", "exits", "fails", "ends"} {
 			w.website(ctx, name, `{image: v1}`)
 		}
 		Eventually(func(g Gomega) {
@@ -235,16 +239,20 @@ var _ = Describe("Constructors", func() {
 			for _, f := range health.Failing {
 				said[f.Name] = f.Step + ": " + f.Message
 			}
-			g.Expect(said).To(Equal(map[string]string{"panics": "reconcile: panic: a bug", "fails": "constructor: no such table", "ends": "constructor: terminal error: never"}))
+			g.Expect(said).To(And(HaveLen(4),
+				HaveKeyWithValue("panics", MatchRegexp(`^constructor: panic: constructor_test\.go:\d+: a bug$`)),
+				HaveKeyWithValue("exits", MatchRegexp(`^constructor: panic: constructor_test\.go:\d+: runtime\.Goexit was called`)),
+				HaveKeyWithValue("fails", "constructor: no such table"), HaveKeyWithValue("ends", "constructor: terminal error: never")))
 		}).WithContext(ctx).Should(Succeed())
 		w.told(ctx, "fails", v1alpha1.ReasonReconcileError, "constructor: no such table")
+		w.told(ctx, "exits", v1alpha1.ReasonReconcileError, "runtime.Goexit was called")
 		r.does(nil)
 		Eventually(func(g Gomega) {
-			g.Expect(getHealth(ctx, g, w.id).Status.Resources.Ready).To(BeEquivalentTo(3))
+			g.Expect(getHealth(ctx, g, w.id).Status.Resources.Ready).To(BeEquivalentTo(4))
 		}).WithContext(ctx).Should(Succeed(), "the next try succeeds; what no try mends waits for a change")
 		w.website(ctx, "ends", `{image: v2}`)
 		Eventually(func(g Gomega) {
-			g.Expect(getHealth(ctx, g, w.id).Status.Resources.Ready).To(BeEquivalentTo(4))
+			g.Expect(getHealth(ctx, g, w.id).Status.Resources.Ready).To(BeEquivalentTo(5))
 		}).WithContext(ctx).Should(Succeed())
 	})
 
@@ -255,7 +263,7 @@ var _ = Describe("Constructors", func() {
 				return nil, errors.New("no key")
 			},
 			"it gives no reconciler": func(hook.Environment, reconcile.Reconciler) (reconcile.Reconciler, error) { return (*legacy)(nil), nil },
-			"panic: a bug":           func(hook.Environment, reconcile.Reconciler) (reconcile.Reconciler, error) { panic("a bug") },
+			": a bug":                func(hook.Environment, reconcile.Reconciler) (reconcile.Reconciler, error) { panic("a bug") },
 		} {
 			r := &legacy{make: mistake}
 			r.with(w)

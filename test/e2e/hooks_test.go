@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"time"
@@ -174,15 +175,18 @@ var _ = Describe("Hooks", func() {
 		Eventually(text("shop-b")).WithContext(ctx).Should(Equal(string(metav1.StatusReasonNotFound)))
 	})
 
-	It("fail for one resource alone: by an error, a panic, and a child of somebody else", func(ctx context.Context) {
+	It("fail for one resource alone: by an error, a panic, an exit, and a child of somebody else", func(ctx context.Context) {
 		w := newWorld(ctx)
 		h := &hooks{}
 		h.does(func(_ context.Context, c *hook.Call[*Website]) error {
 			switch c.Resource.Name {
 			case "panics":
 				panic("a bug")
+			case "exits":
+				goruntime.Goexit() // as t.FailNow does
+				return nil
 			case "fails":
-				return errors.New("no such table")
+				return errors.New("no such \x1b[31mtable")
 			case "takes":
 				return c.Apply(mapOf("of-good", nil))
 			default:
@@ -193,12 +197,15 @@ var _ = Describe("Hooks", func() {
 		w.running(ctx, w.box(ctx, hooked("")))
 		w.website(ctx, "good", `{image: v1}`)
 		w.made(ctx, "of-good")
-		for name, says := range map[string]string{"panics": "hook: panic: a bug", "fails": "hook: no such table", "takes": "of-good"} {
+		for name, says := range map[string]string{
+			"panics": `^hook: panic: hooks_test\.go:\d+: a bug$`, "exits": `^hook: panic: hooks_test\.go:\d+: runtime\.Goexit was called`,
+			"fails": `^hook: no such \\x1b\[31mtable$`, "takes": `of-good`,
+		} {
 			w.website(ctx, name, `{image: v1}`)
 			Eventually(func(g Gomega) {
 				ready := condition(w.get(ctx, g, name), "Ready")
 				g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))
-				g.Expect(ready.Message).To(ContainSubstring(says))
+				g.Expect(ready.Message).To(MatchRegexp(says))
 			}).WithContext(ctx).Should(Succeed(), name)
 		}
 		Eventually(func(g Gomega) {

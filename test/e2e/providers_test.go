@@ -57,9 +57,14 @@ onReconcile:
 		s.asked()
 
 		By("changing what has nothing to do with it")
+		before := manager.evaluations(Default, w.id)
 		w.merge(ctx, w.ref("web"), `{"metadata":{"labels":{"a":"b"}}}`)
-		nothingSent(ctx, w, "web")
+		Eventually(func(g Gomega) { g.Expect(manager.evaluations(g, w.id)).To(BeNumerically(">", before)) }).WithContext(ctx).Should(Succeed())
 		Expect(s.asked()).To(BeEmpty())
+
+		By("asking for it by reconcile-at, which sends nothing to the API server")
+		nothingSent(ctx, w, "web")
+		Expect(s.asked()).To(And(Not(BeEmpty()), HaveEach("GET web-x")))
 
 		By("changing it")
 		w.website(ctx, "web", `{mode: x, replicas: 9}`)

@@ -15,11 +15,22 @@ import (
 
 // teller is a host that answers at once while it is open, and otherwise one request for each turn that it is given.
 type teller struct {
+	url   string
 	turns chan struct{}
 
 	mu    sync.Mutex
 	gate  chan struct{} // closed: it is open. Guarded by mu
 	asked int           // since it was shut; guarded by mu
+}
+
+// startTeller starts one that is open, and ends it with the spec.
+func startTeller() *teller {
+	t := &teller{turns: make(chan struct{}), gate: make(chan struct{})}
+	t.open()
+	server := httptest.NewServer(t)
+	DeferCleanup(server.Close)
+	t.url = server.URL
+	return t
 }
 
 // ServeHTTP implements http.Handler.
@@ -60,10 +71,7 @@ var _ = Describe("The queue of a box", func() {
 
 	It("has a limit above which resources wait outside, none is lost, and deletions pass", func(ctx context.Context) {
 		w := newWorld(ctx)
-		t := &teller{turns: make(chan struct{}), gate: make(chan struct{})}
-		t.open()
-		server := httptest.NewServer(t)
-		DeferCleanup(server.Close)
+		t := startTeller()
 		w.running(ctx, w.box(ctx, fmt.Sprintf(`
 workers: 1
 resync: 1h
@@ -73,7 +81,7 @@ external:
 onReconcile:
   configmaps:
   - data: {value: "{{ .external.quota.limit }}"}
-`, server.URL)))
+`, t.url)))
 
 		load := func(queued, busy int) {
 			GinkgoHelper()
@@ -115,10 +123,8 @@ var _ = Describe("A queue in which namespaces take turns", func() {
 	It("serves a resource of another namespace before all that wait of one, and shows for how long they do", func(ctx context.Context) {
 		w := newWorld(ctx)
 		other := w.anotherNamespace(ctx)
-		t := &teller{turns: make(chan struct{}), gate: make(chan struct{})}
+		t := startTeller()
 		t.shut()
-		server := httptest.NewServer(t)
-		DeferCleanup(server.Close)
 		w.running(ctx, w.box(ctx, fmt.Sprintf(`
 workers: 1
 resync: 1h
@@ -128,7 +134,7 @@ external:
 onReconcile:
   configmaps:
   - data: {value: "{{ .external.quota.limit }}"}
-`, server.URL)))
+`, t.url)))
 
 		By("having one namespace wait with many, and then another with one")
 		for _, name := range names(20) {

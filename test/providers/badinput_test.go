@@ -13,7 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -168,6 +171,70 @@ providers:
 	w.quiet(t, m)
 }
 
+// bucketAt is spec.providers with a bucket by the name of the resource, in a store.
+func bucketAt(endpoint string) string {
+	return `
+providers:
+  aws:
+  - id: bucket
+    s3bucket: {name: "{{ .metadata.name }}", region: eu-west-1}
+    credentials: {secretRef: {name: aws}}
+    endpoint: ` + endpoint + `
+`
+}
+
+// Where a resource goes, other credentials are tried at once, too, and the same ones when people ask for it. Each call in vain makes the pause after it
+// longer: soon it is longer than this test waits.
+func TestADeletionIsTriedAgainWithOtherCredentials(t *testing.T) {
+	g, w, f := gomega.NewWithT(t), newPlane(t).place(t), newFront(t)
+	m := w.manager(t)
+	w.secrets(t)
+	w.box(t, "resync: 1h\n"+bucketAt(f.URL))
+	w.website(t, "web", "{image: x}")
+	w.settled(t, "web")
+	credentials := func(secret string) {
+		w.secret(t, "aws", map[string]string{"AWS_ACCESS_KEY_ID": rootKey, "AWS_SECRET_ACCESS_KEY": secret})
+	}
+	said := ""
+	refused := func(when string) { // by the answer to another request than before
+		t.Helper()
+		soon(t, func(g gomega.Gomega) {
+			obj := w.resource("web")
+			g.Expect(w.kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(gomega.Succeed())
+			message := condition(obj, v1alpha1.ConditionReady).Message
+			g.Expect(message).To(gomega.And(gomega.HavePrefix("deletion: "), gomega.ContainSubstring("SignatureDoesNotMatch"), gomega.Not(gomega.Equal(said))), when)
+			said = message
+		})
+	}
+	credentials("hunter-two")
+	w.shows(t, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied)
+	w.delete(t, "web")
+	refused("it is deleted")
+	credentials("hunter-two of others")
+	refused("the credentials are others")
+	g.Expect(w.kube.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.id, Name: "aws"}})).To(gomega.Succeed())
+	w.shows(t, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `Secret "`+w.id+`/aws" does not exist`)
+	credentials("hunter-two anew")
+	refused("the Secret is made anew")
+	g.Expect(w.kube.Patch(t.Context(), w.resource("web"), client.RawPatch(apitypes.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationReconcileAt+`":"now"}}}`)))).To(gomega.Succeed())
+	refused("people ask for it")
+	g.Expect(f.store.buckets(t)).To(gomega.ContainElement("web"))
+	credentials(rootSecret)
+	soon(t, func(g gomega.Gomega) {
+		obj := w.resource("web")
+		err := w.kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v", obj.Object["status"])
+	})
+	g.Expect(f.store.buckets(t)).To(gomega.BeEmpty())
+	w.quiet(t, m)
+}
+
+// soon is for what does not wait for a pause.
+func soon(t *testing.T, f func(g gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(f).WithContext(t.Context()).WithTimeout(patience).WithPolling(patience / 600).Should(gomega.Succeed())
+}
+
 func TestAServerOnLoopbackNeedsTheFlag(t *testing.T) {
 	w, f := newPlane(t).place(t), newFront(t)
 	m := w.manager(t)
@@ -177,14 +244,7 @@ func TestAServerOnLoopbackNeedsTheFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.secrets(t)
-	w.box(t, `
-providers:
-  aws:
-  - id: bucket
-    s3bucket: {name: "{{ .metadata.name }}", region: eu-west-1}
-    credentials: {secretRef: {name: aws}}
-    endpoint: `+f.URL+`
-`)
+	w.box(t, bucketAt(f.URL))
 	w.website(t, "web", "{image: x}")
 	w.shows(t, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderRefused, "127.0.0.1", "loopback")
 	gomega.NewWithT(t).Expect(f.asked()).To(gomega.BeEmpty())

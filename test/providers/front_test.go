@@ -43,7 +43,13 @@ type front struct {
 
 func newFront(t *testing.T, flags ...string) *front {
 	t.Helper()
-	f := &front{store: newStore(t, flags...), cloud: awsdouble.New(rootKey)}
+	return frontOf(t, newStore(t, flags...))
+}
+
+// frontOf puts one before a gateway.
+func frontOf(t *testing.T, s *store) *front {
+	t.Helper()
+	f := &front{store: s, cloud: awsdouble.New(rootKey)}
 	transport := &http.Transport{DialContext: f.store.dial}
 	f.s3 = &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: "store"})

@@ -111,7 +111,13 @@ func gateway(t *testing.T, flags ...string) *server {
 			t.Fatal(err)
 		}
 	}
-	socket := filepath.Join(dir, "s3")
+	return gatewayOver(t, dir, region, flags...)
+}
+
+// gatewayOver starts versitygw for a region over a folder in which another one may have its buckets, too.
+func gatewayOver(t *testing.T, dir, region string, flags ...string) *server {
+	t.Helper()
+	socket := filepath.Join(dir, "s3-"+region)
 	args := append([]string{"--access", rootKey, "--secret", rootSecret, "--region", region, "--port", socket, "--virtual-domain", "s3." + region + ".amazonaws.com", "--quiet"}, flags...)
 	return start(t, socket, versity(t), append(args, "posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))...)
 }

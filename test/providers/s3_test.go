@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,18 @@ func (p plainHTTP) Do(req *http.Request) (*http.Response, error) {
 
 func newStore(t *testing.T, flags ...string) *store {
 	t.Helper()
-	s := &store{server: gateway(t, flags...)}
+	return storeAt(t, gateway(t, flags...), region)
+}
+
+// twin is another gateway over the same buckets, for another region.
+func (s *store) twin(t *testing.T, region string) *store {
+	t.Helper()
+	return storeAt(t, gatewayOver(t, filepath.Dir(s.socket), region), region)
+}
+
+func storeAt(t *testing.T, at *server, region string) *store {
+	t.Helper()
+	s := &store{server: at}
 	transport := &http.Transport{DialContext: s.dial}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.http = plainHTTP{&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -152,7 +164,7 @@ func TestBucketOfAllFields(t *testing.T) {
 	if diff := cmp.Diff(want, out.Outputs); diff != "" {
 		t.Error(diff)
 	}
-	wantTags := map[string]string{"team": "a", "cost": "b", "orkestra.orkspace.io/uid": "uid-of-everything", "orkestra.orkspace.io/box": "shop", "orkestra.orkspace.io/namespace": "team", "orkestra.orkspace.io/name": "one"}
+	wantTags := map[string]string{"team": "a", "cost": "b", "orkestra.orkspace.io/uid": "uid-of-everything", "orkestra.orkspace.io/token": "token-uid-of-everything", "orkestra.orkspace.io/box": "shop", "orkestra.orkspace.io/namespace": "team", "orkestra.orkspace.io/name": "one"}
 	if diff := cmp.Diff(wantTags, s.tags(t, "everything")); diff != "" {
 		t.Error(diff)
 	}
@@ -325,7 +337,8 @@ func TestBucketOfSomebodyElse(t *testing.T) {
 	}
 	ctx, request := theirs.call(t)
 	_, err := bucketDriver().Ensure(ctx, request)
-	if want := "CreateBucket: the bucket owned belongs to team/one of the box shop: declare another name"; err == nil || err.Error() != want {
+	if want := "CreateBucket: the bucket owned belongs to a former team/one of the box shop, which had the UID uid-of-owned: delete it, or declare another name; " +
+		"to take it over, take its tag orkestra.orkspace.io/uid off and declare adopt: IfUnowned"; err == nil || err.Error() != want {
 		t.Errorf("it says %v, want %s", err, want)
 	}
 	adopting := s.life("untagged", nil)

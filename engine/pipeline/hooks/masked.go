@@ -54,7 +54,7 @@ func (m masked) err(err error) error {
 		return err
 	}
 	if p, ok := errors.AsType[*stage.PanicError](err); ok {
-		return &stage.PanicError{Value: m.text(fmt.Sprint(p.Value)), Stack: p.Stack}
+		return &stage.PanicError{Value: m.text(fmt.Sprint(p.Value)), Place: p.Place, Stack: p.Stack}
 	}
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {

@@ -3,7 +3,6 @@ package hooks
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,17 +90,14 @@ func (compiled) blames(err error) error { return stage.NewPermanent(v1alpha1.Rea
 func (compiled) sweeps() bool { return false }
 
 // run implements runner. A panic is an error of this resource alone.
-func (f compiled) run(ctx context.Context, k *call, out *hook.Outcome) (err error) {
+func (f compiled) run(ctx context.Context, k *call, out *hook.Outcome) error {
 	if !f.Pure {
 		k.ReconcileAt(k.NextRead())
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = &stage.PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
-	return f.Call(ctx, k.phase, k.resource(), hook.Cycle{
-		Args: hook.NewArgs(k.args), Children: hook.NewChildren(k.made().Children(), k.Living.View),
-		Cross: k.Outside.Cross, External: k.Outside.External, Log: log.FromContext(ctx).WithValues("hook", string(k.phase)), Now: k.Now,
-	}, &reader{c: k.Cycle, kinds: k.declared.Kinds}, out)
+	return stage.Contain(func() error { //nolint:wrapcheck // it is the error of the hook
+		return f.Call(ctx, k.phase, k.resource(), hook.Cycle{
+			Args: hook.NewArgs(k.args), Children: hook.NewChildren(k.made().Children(), k.Living.View),
+			Cross: k.Outside.Cross, External: k.Outside.External, Log: log.FromContext(ctx).WithValues("hook", string(k.phase)), Now: k.Now,
+		}, &reader{c: k.Cycle, kinds: k.declared.Kinds}, out)
+	})
 }

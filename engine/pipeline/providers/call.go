@@ -45,7 +45,7 @@ func nextAfter(c *children.Cycle, err error, tries int) time.Time {
 	switch failure.Class {
 	case provider.Denied:
 		return pause(c, deniedPause, tries)
-	case provider.Invalid, provider.NotOwned, provider.InUse:
+	case provider.Invalid, provider.NotOwned, provider.Duplicate, provider.InUse:
 		return c.NextRead() // nobody tells when somebody has mended it at the service
 	default:
 		return pause(c, failurePause, tries)
@@ -71,8 +71,8 @@ func (w *wanted) bring(ctx context.Context, c *children.Cycle) (*provision.Recor
 	return w.call(ctx, c, provision.Ensure)
 }
 
-// look finds out whether there is something already, before anything is noted and made. The record says why that could not be told; nil: it
-// could.
+// look finds out whether there is something already, and with which token it was made, before anything is noted and made. The record says why that
+// could not be told; nil: it could.
 func (w *wanted) look(ctx context.Context, c *children.Cycle) (*provision.Record, error) {
 	last := c.Ports.Providers.Memory().Recall(w.note.key())
 	if !last.Holds(w.of, c.Now) || last.Err == nil {
@@ -84,6 +84,9 @@ func (w *wanted) look(ctx context.Context, c *children.Cycle) (*provision.Record
 	w.fresh, w.note.Absent = true, provider.IsClass(last.Err, provider.NotFound)
 	if last.Err != nil && !w.note.Absent {
 		return last, nil
+	}
+	if last.Observed != nil {
+		w.note.Token = last.Observed.Token
 	}
 	return nil, nil
 }

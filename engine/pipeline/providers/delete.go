@@ -26,9 +26,13 @@ func (p *Plan) remove(ctx context.Context, c *children.Cycle, n *noted) (gone bo
 	if err != nil {
 		return false, err
 	}
+	of, err := asked(c, n, call.Request.Credentials)
+	if err != nil {
+		return false, err
+	}
 	memory, key := c.Ports.Providers.Memory(), deletionKey(n.key())
 	last := memory.Recall(key)
-	if last.Holds([32]byte{}, c.Now) {
+	if last.Holds(of, c.Now) {
 		c.ReconcileAt(last.Next)
 		return false, p.outcome(c, n, last)
 	}
@@ -41,7 +45,7 @@ func (p *Plan) remove(ctx context.Context, c *children.Cycle, n *noted) (gone bo
 	case err != nil && !ofService:
 		return false, err
 	}
-	next := &provision.Record{At: c.Now, Err: err}
+	next := &provision.Record{Of: of, At: c.Now, Err: err}
 	if last != nil {
 		next.Tries = last.Tries
 	}

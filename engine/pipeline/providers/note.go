@@ -22,7 +22,8 @@ type noted struct {
 	Provider string         `json:"provider"`
 	Kind     string         `json:"kind"`
 	Identity map[string]any `json:"identity,omitempty"`
-	Token    string         `json:"token"`
+	// Token is drawn before it is made, and its mark in the service holds it. By it, it is known under any address.
+	Token string `json:"token"`
 	// Absent says that there was nothing when the token was drawn.
 	Absent bool `json:"absent,omitempty"`
 	// Made says that it has been there, so that it was lost if it has to be made again.
@@ -58,6 +59,19 @@ func (n *noted) access() boxspec.Access {
 // keep takes over what was noted of it before.
 func (n *noted) keep(known *noted) {
 	n.Token, n.Noted, n.Absent, n.Made = known.Token, known.Noted, known.Absent, known.Made
+}
+
+// moved says that another note is of the same thing, under another address.
+func (n *noted) moved(other *noted) bool {
+	return n.Provider == other.Provider && n.Kind == other.Kind && n.Token == other.Token && n.key() != other.key()
+}
+
+// address is where it is, for people.
+func (n *noted) address() string {
+	if n.Endpoint == "" {
+		return shown(n.Identity)
+	}
+	return shown(n.Identity) + " at " + n.Endpoint
 }
 
 // called is what messages call it.
@@ -110,9 +124,22 @@ func (l *notes) find(key string) *noted {
 	return &l.all[at]
 }
 
-// put notes something, in the place of what is noted of it.
+// former gives the note of the same thing under another address; nil: there is none.
+func (l *notes) former(n *noted) *noted {
+	at := slices.IndexFunc(l.all, func(other noted) bool { return n.moved(&other) })
+	if at < 0 {
+		return nil
+	}
+	return &l.all[at]
+}
+
+// put notes something, in the place of what is noted of it, under whatever address.
 func (l *notes) put(n noted) {
-	if known := l.find(n.key()); known != nil {
+	known := l.find(n.key())
+	if known == nil {
+		known = l.former(&n)
+	}
+	if known != nil {
 		*known = n
 		return
 	}

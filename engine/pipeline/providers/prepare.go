@@ -61,12 +61,18 @@ func (e *entry) prepare(ctx context.Context, c *children.Cycle, in children.Inst
 	if w.values, err = readFields(ctx, c, e.of, declared); err != nil {
 		return nil, err
 	}
-	asked, err := json.Marshal([]any{w.note, declared, w.secrets, w.values, e.Adopt})
+	w.of, err = asked(c, w.note, declared, w.secrets, w.values, e.Adopt)
+	return w, err
+}
+
+// asked tells all that is asked, with its credentials, from anything else: an answer is kept for the very same alone. With another value of the
+// annotation reconcile-at people ask for another answer.
+func asked(c *children.Cycle, all ...any) (of [32]byte, err error) {
+	text, err := json.Marshal(append(all, c.Stored.GetAnnotations()[v1alpha1.AnnotationReconcileAt]))
 	if err != nil {
-		return nil, fmt.Errorf("encoding what is asked of the provider: %w", err)
+		return of, fmt.Errorf("encoding what is asked of the provider: %w", err)
 	}
-	w.of = sha256.Sum256(asked)
-	return w, nil
+	return sha256.Sum256(text), nil
 }
 
 // render gives what is declared, as the kind takes it. Errors hold nothing that a Secret holds.

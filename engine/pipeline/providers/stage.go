@@ -37,6 +37,8 @@ type round struct {
 	c     *children.Cycle
 	notes *notes
 	kept  map[string]bool // keys of what is to stand
+	stand map[string]bool // tokens of what is to stand
+	dark  map[string]bool // types of which something is to stand that could not be looked at: it may be what is noted under another address
 	held  map[string]bool // ids of declarations of which it is not known what they want, or whose new ones are not there yet
 	seen  outputs
 	first error
@@ -54,7 +56,7 @@ func (p providing) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 		}
 		return stage.Next, nil
 	}
-	r := &round{Plan: p.Plan, c: c, notes: &notes{c: c, all: former}, kept: map[string]bool{}, held: map[string]bool{}, seen: outputsOf(c)}
+	r := &round{Plan: p.Plan, c: c, notes: &notes{c: c, all: former}, kept: map[string]bool{}, stand: map[string]bool{}, dark: map[string]bool{}, held: map[string]bool{}, seen: outputsOf(c)}
 	before := c.Outside.ProvidedWithSecrets
 	for _, e := range p.entries {
 		if err := r.entry(ctx, e); err != nil {
@@ -103,6 +105,11 @@ func (r *round) entry(ctx context.Context, e *entry) error {
 			}
 			continue
 		}
+		if r.stand[w.note.Token] {
+			r.fail(ctx, e, w.in, provider.Twice("Observe", fmt.Sprintf("%s (%s)", typeOf(e.provider, e.kind), w.note.address())))
+			continue
+		}
+		r.stand[w.note.Token] = true
 		ready = append(ready, w)
 	}
 	if err := r.note(ctx, ready); err != nil {
@@ -126,14 +133,26 @@ func (r *round) look(ctx context.Context, e *entry, w *wanted) (bool, error) {
 	case err != nil && ctx.Err() != nil:
 		return false, err
 	case err != nil:
+		r.dark[typeOf(e.provider, e.kind)] = true
 		r.fail(ctx, e, w.in, err)
 		return false, nil
 	case failed != nil:
+		if !provider.IsClass(failed.Err, provider.NotOwned) {
+			r.dark[typeOf(e.provider, e.kind)] = true
+		}
 		r.c.ReconcileAt(failed.Next)
 		r.outcome(ctx, e, w, failed)
 		return false, nil
 	}
-	w.note.Token = string(uuid.NewUUID())
+	if w.note.Token == "" {
+		w.note.Token = string(uuid.NewUUID())
+		return true, nil
+	}
+	if former := r.notes.former(&w.note); former != nil && !r.kept[former.key()] {
+		w.note.keep(former)
+		r.c.Events = append(r.c.Events, stage.Event{Reason: v1alpha1.ReasonProviderMoved,
+			Message: fmt.Sprintf("%s: %s (%s) is the one that was declared as %s: it stays, and nothing is deleted", w.note.ID, typeOf(e.provider, e.kind), w.note.address(), former.address())})
+	}
 	return true, nil
 }
 
@@ -186,6 +205,9 @@ func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provis
 		r.wait(ctx, e, w.in, stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: r.said(e, record.Err).Error(), Unready: record.Observed == nil})
 	case record.Err != nil:
 		r.fail(ctx, e, w.in, r.said(e, record.Err))
+		if provider.IsClass(record.Err, provider.Duplicate) && !w.note.Made {
+			r.notes.drop(w.note.key()) // nothing was made by its token, and it may become what is there
+		}
 	case record.Observed.Waiting != "":
 		r.held[e.ID] = true
 		waiting := record.Observed.Waiting
@@ -287,10 +309,11 @@ func (r *round) wait(ctx context.Context, e *entry, in children.Instance, w stag
 	}
 }
 
-// takeBack deletes what is noted and nobody wants any more, the last one first.
+// takeBack deletes what is noted and nobody wants any more, the last one first. What is wanted and could not be looked at yet may be one of those,
+// with another address: then none of its type is deleted.
 func (r *round) takeBack(ctx context.Context) {
 	for _, n := range slices.Backward(slices.Clone(r.notes.all)) {
-		if r.kept[n.key()] || declare.IsAmong(n.ID, r.held) {
+		if r.kept[n.key()] || declare.IsAmong(n.ID, r.held) || r.dark[typeOf(n.Provider, n.Kind)] {
 			continue
 		}
 		gone, err := r.remove(ctx, r.c, &n)

@@ -57,17 +57,6 @@ func (e *StepError) Stalls() bool {
 	return e.Class == Permanent || e.Class == Refused || e.Class == Permission
 }
 
-// PanicError is a panic that was caught where a child was written.
-type PanicError struct {
-	// Value that was given to panic.
-	Value any
-	// Stack of the goroutine.
-	Stack []byte
-}
-
-// Error gives the value.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
 // Within gives the error of a step that runs inside of another one; nil where there is none.
 func Within(step string, err error) error {
 	if err == nil {
@@ -170,6 +159,8 @@ func classifyProvider(err *provider.Error) (class Class, reason string) {
 		return Permission, v1alpha1.ReasonProviderDenied
 	case provider.NotOwned:
 		return Refused, v1alpha1.ReasonNotOwned
+	case provider.Duplicate:
+		return Refused, v1alpha1.ReasonDuplicateChild
 	case provider.Invalid, provider.InUse:
 		return Refused, v1alpha1.ReasonProviderRefused
 	default:

@@ -106,9 +106,9 @@ func TestMarksOfRecords(t *testing.T) {
 		}
 	}
 	owner := provider.Owner{Box: "shop", UID: "u", Namespace: "team", Name: strings.Repeat("n", 300)}
-	set := markRecord(recordSpec{Name: "a.example.com", Type: "A"}, owner)
+	set := markRecord(recordSpec{Name: "a.example.com", Type: "A"}, &provider.Request{Owner: owner, Token: "t"})
 	got := marksOf(&set)
-	want := map[string]string{markUID: "u", markBox: "shop", markNamespace: "team", markName: strings.Repeat("n", maxText-len(textName))}
+	want := map[string]string{markUID: "u", markToken: "t", markBox: "shop", markNamespace: "team", markName: strings.Repeat("n", maxText-len(textName))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -174,6 +174,34 @@ func TestTagsAreMerged(t *testing.T) {
 	delete(current, markName)
 	if got := retag(current, nil, &provider.Request{Owner: r.Owner}); !got.changed || got.declared {
 		t.Errorf("the mark alone differs: %+v", got)
+	}
+}
+
+// One bucket may be found at two addresses. The token tells whose of two declarations of one resource it is.
+func TestTheTokenTellsDeclarationsOfOneResource(t *testing.T) {
+	marked := func(uid, token string) map[string]string {
+		return marks(&provider.Request{Owner: provider.Owner{UID: uid}, Token: token})
+	}
+	for name, c := range map[string]struct {
+		tags  map[string]string
+		token string // of the one who asks
+		want  ownership
+	}{
+		"of nobody":                       {map[string]string{"a": "b"}, "mine", unmarked},
+		"with this token":                 {marked("u", "mine"), "mine", ours},
+		"with another token":              {marked("u", "other"), "mine", twin},
+		"before a token is drawn":         {marked("u", "other"), "", ours},
+		"made by a former version":        {marked("u", ""), "mine", ours},
+		"of another resource":             {marked("v", "mine"), "mine", others},
+		"of another one, without a token": {marked("v", ""), "mine", others},
+		"of another one, before a draw":   {marked("v", "other"), "", others},
+	} {
+		if got := whose(c.tags, &provider.Request{Owner: provider.Owner{UID: "u"}, Token: c.token}); got != c.want {
+			t.Errorf("%s: it is %v, want %v", name, got, c.want)
+		}
+	}
+	if got := retag(marked("u", ""), nil, &provider.Request{Owner: provider.Owner{UID: "u"}, Token: "mine"}); !got.changed || got.all[markToken] != "mine" {
+		t.Errorf("a mark of a former version gets no token: %+v", got)
 	}
 }
 

@@ -74,7 +74,7 @@ func (b *bucket) find(ctx context.Context) (ownership, error) {
 	for _, tag := range out.TagSet {
 		b.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 	}
-	return whose(b.tags, b.r.Owner), nil
+	return whose(b.tags, b.r), nil
 }
 
 // lost says that an unmarked bucket is what a call of ours has made, whose answer was lost before the bucket could be marked. Amazon S3 marks
@@ -88,7 +88,7 @@ func (b *bucket) mayTouch(is ownership) bool {
 }
 
 func (b *bucket) refusal(operation string) error {
-	return refusal(b.r.Owner, operation, "the bucket "+b.spec.Name, untag, b.tags)
+	return refusal(b.r, operation, "the bucket "+b.spec.Name, untag, b.tags)
 }
 
 // Ensure makes the bucket, marks it, and corrects what differs.
@@ -136,7 +136,7 @@ func (d bucketDriver) Observe(ctx context.Context, r *provider.Request) (*provid
 	if err != nil {
 		return nil, err
 	}
-	return &provider.Observed{Outputs: b.outputs(), Differs: differs}, nil
+	return &provider.Observed{Outputs: b.outputs(), Differs: differs, Token: b.tags[markToken]}, nil
 }
 
 // create makes the bucket together with its mark, and reads what has become of it: in us-east-1, and in some stores, making a bucket that is

@@ -9,10 +9,11 @@ import (
 	"github.com/orkspace/orkestra/engine/provider"
 )
 
-// The tags that say whose a resource is. Only that of the UID decides; the others are for people.
+// The tags that say whose a resource is. Those of the UID and of the token decide; the others are for people.
 const (
 	markPrefix    = "orkestra.orkspace.io/"
 	markUID       = markPrefix + "uid"
+	markToken     = markPrefix + "token"
 	markBox       = markPrefix + "box"
 	markNamespace = markPrefix + "namespace"
 	markName      = markPrefix + "name"
@@ -26,10 +27,14 @@ const (
 	noted       = "true"
 )
 
-func marks(o provider.Owner) map[string]string {
+func marks(r *provider.Request) map[string]string {
+	o := r.Owner
 	tags := map[string]string{markUID: o.UID, markBox: o.Box, markName: o.Name}
 	if o.Namespace != "" {
 		tags[markNamespace] = o.Namespace
+	}
+	if r.Token != "" {
+		tags[markToken] = r.Token
 	}
 	return tags
 }
@@ -41,17 +46,22 @@ const (
 	absent ownership = iota
 	unmarked
 	ours
+	// twin has been made for the same custom resource with another token: this is another address of what another declaration stands for.
+	twin
 	others
 )
 
-func whose(tags map[string]string, o provider.Owner) ownership {
-	switch tags[markUID] {
-	case "":
+func whose(tags map[string]string, r *provider.Request) ownership {
+	token := tags[markToken]
+	switch {
+	case tags[markUID] == "":
 		return unmarked
-	case o.UID:
+	case tags[markUID] != r.Owner.UID:
+		return others
+	case token == "" || r.Token == "" || token == r.Token:
 		return ours
 	default:
-		return others
+		return twin
 	}
 }
 
@@ -59,13 +69,16 @@ func whose(tags map[string]string, o provider.Owner) ownership {
 const untag = "take its tag " + markUID + " off"
 
 // refusal says why a resource is not touched. unmark says how its mark is taken off.
-func refusal(o provider.Owner, operation, what, unmark string, tags map[string]string) error {
+func refusal(r *provider.Request, operation, what, unmark string, tags map[string]string) error {
+	if whose(tags, r) == twin {
+		return provider.Twice(operation, what)
+	}
 	if tags[markUID] == "" {
 		return &provider.Error{Class: provider.NotOwned, Operation: operation,
 			Message: fmt.Sprintf("%s is there already, and has no owner: declare another name, or adopt: IfUnowned", what)}
 	}
 	owner := provider.Owner{UID: tags[markUID], Box: tags[markBox], Namespace: tags[markNamespace], Name: tags[markName]}
-	return &provider.Error{Class: provider.NotOwned, Operation: operation, Message: o.Foreign(what, owner, unmark)}
+	return &provider.Error{Class: provider.NotOwned, Operation: operation, Message: r.Owner.Foreign(what, owner, unmark)}
 }
 
 // tagging is what there is to change in the tags of a resource.
@@ -98,7 +111,7 @@ func retag(current, declared map[string]string, r *provider.Request) tagging {
 			out.all[key], out.changed, out.declared = value, true, true
 		}
 	}
-	for key, value := range marks(r.Owner) {
+	for key, value := range marks(r) {
 		if current[key] != value {
 			out.all[key], out.changed = value, true
 		}

@@ -90,7 +90,7 @@ func (q *queue) readTags(ctx context.Context) (ownership, error) {
 	out, err := q.client.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: aws.String(q.url)})
 	if err == nil {
 		q.tags = out.Tags
-		return whose(q.tags, q.r.Owner), nil
+		return whose(q.tags, q.r), nil
 	}
 	if err = explain(ctx, q.r, err); provider.IsClass(err, provider.NotFound) {
 		return absent, nil
@@ -101,7 +101,7 @@ func (q *queue) readTags(ctx context.Context) (ownership, error) {
 func (q *queue) mayTouch(is ownership) bool { return is == ours || is == unmarked && q.r.Adopt }
 
 func (q *queue) refusal(operation string) error {
-	return refusal(q.r.Owner, operation, "the queue "+q.spec.Name, untag, q.tags)
+	return refusal(q.r, operation, "the queue "+q.spec.Name, untag, q.tags)
 }
 
 // Ensure makes the queue with its mark, and corrects what differs.
@@ -177,7 +177,7 @@ func (d queueDriver) Observe(ctx context.Context, r *provider.Request) (*provide
 		differs = append(differs, "tags")
 	}
 	slices.Sort(differs)
-	return &provider.Observed{Outputs: q.outputs(arn), Differs: slices.Compact(differs)}, nil
+	return &provider.Observed{Outputs: q.outputs(arn), Differs: slices.Compact(differs), Token: q.tags[markToken]}, nil
 }
 
 // Delete deletes the queue, with the messages that are in it.

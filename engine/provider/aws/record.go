@@ -55,7 +55,7 @@ func (x *record) find(ctx context.Context) (ownership, error) {
 	case x.mark == nil:
 		return unmarked, nil
 	default:
-		return whose(marksOf(x.mark), x.r.Owner), nil
+		return whose(marksOf(x.mark), x.r), nil
 	}
 }
 
@@ -84,10 +84,13 @@ func (x *record) what() string {
 }
 
 func (x *record) refusal(operation string) error {
-	return refusal(x.r.Owner, operation, x.what(), "delete the TXT record "+markRecordName(x.spec), marksOf(x.mark))
+	return refusal(x.r, operation, x.what(), "delete the TXT record "+markRecordName(x.spec), marksOf(x.mark))
 }
 
-func (x *record) mayTouch(is ownership) bool { return is == ours || is == unmarked && x.r.Adopt }
+// mayTouch says whether the record may be changed. A mark of ours without a record is a remnant, whatever its token is.
+func (x *record) mayTouch(is ownership) bool {
+	return is == ours || is == twin && x.set == nil || is == unmarked && x.r.Adopt
+}
 
 // Ensure makes the record and its mark in one batch, or corrects it.
 func (d recordDriver) Ensure(ctx context.Context, r *provider.Request) (*provider.Observed, error) {
@@ -127,8 +130,12 @@ const waitingText = "Route 53 has not told all of its servers yet"
 // in between, Route 53 refuses the whole batch.
 func (x *record) changes(differs bool) []types.Change {
 	var out []types.Change
-	if x.mark == nil {
-		out = append(out, change(types.ChangeActionCreate, markRecord(x.spec, x.r.Owner)))
+	stale := x.mark != nil && marksOf(x.mark)[markToken] != x.r.Token
+	if stale {
+		out = append(out, change(types.ChangeActionDelete, *x.mark))
+	}
+	if x.mark == nil || stale {
+		out = append(out, change(types.ChangeActionCreate, markRecord(x.spec, x.r)))
 	}
 	if x.set != nil && differs {
 		out = append(out, change(types.ChangeActionDelete, *x.set))
@@ -199,7 +206,7 @@ func (d recordDriver) Observe(ctx context.Context, r *provider.Request) (*provid
 	case x.set == nil:
 		return nil, &provider.Error{Class: provider.NotFound, Operation: "ListResourceRecordSets", Message: x.what() + " is not there"}
 	}
-	return &provider.Observed{Outputs: x.outputs(), Differs: x.spec.differences(*x.set)}, nil
+	return &provider.Observed{Outputs: x.outputs(), Differs: x.spec.differences(*x.set), Token: marksOf(x.mark)[markToken]}, nil
 }
 
 // Delete deletes the record and its mark as they were read, in one batch.

@@ -19,7 +19,7 @@ const (
 	// maxText is what one text of a TXT record can hold.
 	maxText = 255
 	// The texts of the mark.
-	textFormat, textUID, textBox, textNamespace, textName = "orkestra=1", "uid=", "box=", "namespace=", "name="
+	textFormat, textUID, textToken, textBox, textNamespace, textName = "orkestra=1", "uid=", "token=", "box=", "namespace=", "name="
 )
 
 // markRecordName is the name of the mark. A * must stand first, so that it is spelled out.
@@ -37,8 +37,9 @@ func markRecordName(spec recordSpec) string {
 }
 
 // markRecord is the TXT record that says whose a record is.
-func markRecord(spec recordSpec, o provider.Owner) types.ResourceRecordSet {
-	parts := []string{textFormat, textUID + o.UID, textBox + o.Box}
+func markRecord(spec recordSpec, r *provider.Request) types.ResourceRecordSet {
+	o := r.Owner
+	parts := []string{textFormat, textUID + o.UID, textToken + r.Token, textBox + o.Box}
 	if o.Namespace != "" {
 		parts = append(parts, textNamespace+o.Namespace)
 	}
@@ -60,7 +61,7 @@ func marksOf(set *types.ResourceRecordSet) map[string]string {
 	out := map[string]string{}
 	for _, record := range set.ResourceRecords {
 		for _, part := range texts53(aws.ToString(record.Value)) {
-			for prefix, key := range map[string]string{textUID: markUID, textBox: markBox, textNamespace: markNamespace, textName: markName} {
+			for prefix, key := range map[string]string{textUID: markUID, textToken: markToken, textBox: markBox, textNamespace: markNamespace, textName: markName} {
 				if value, found := strings.CutPrefix(part, prefix); found {
 					out[key] = value
 				}

@@ -119,10 +119,8 @@ func (collectionDriver) Ensure(ctx context.Context, r *provider.Request) (*provi
 				return nil, err
 			}
 		}
-		if own == nil {
-			if err := c.take(ctx, c.id()); err != nil {
-				return nil, err
-			}
+		if err := c.take(ctx, c.id(), own); err != nil {
+			return nil, err
 		}
 		out := &provider.Observed{Outputs: c.outputs(), Created: is == nil, Noted: c.note()}
 		if is == nil {
@@ -232,7 +230,7 @@ func (c *collection) fixed(is *state) error {
 // Observe compares.
 func (collectionDriver) Observe(ctx context.Context, r *provider.Request) (*provider.Observed, error) {
 	return inCollection(ctx, r, func(c *collection) (*provider.Observed, error) {
-		_, is, err := c.look(ctx, "listCollections")
+		own, is, err := c.look(ctx, "listCollections")
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +249,7 @@ func (collectionDriver) Observe(ctx context.Context, r *provider.Request) (*prov
 			out.Differs = append(out.Differs, fieldIndexes)
 		}
 		slices.Sort(out.Differs)
-		return out, nil
+		return seen(*out, own), nil
 	})
 }
 

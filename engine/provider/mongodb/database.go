@@ -69,7 +69,7 @@ func (d *database) look(ctx context.Context) (own *claim, exists bool, err error
 	}
 	names, err := d.contents(ctx)
 	for _, name := range names {
-		if one, found := all[prefixCollection+name]; !found || !d.mine(&one) {
+		if one, found := all[prefixCollection+name]; !found || !d.family(&one) {
 			return nil, true, err
 		}
 	}
@@ -86,10 +86,8 @@ func (databaseDriver) Ensure(ctx context.Context, r *provider.Request) (*provide
 		if err := d.refusal("insert", d.what(), own, exists); err != nil {
 			return nil, err
 		}
-		if own == nil {
-			if err := d.take(ctx, idDatabase); err != nil {
-				return nil, err
-			}
+		if err := d.take(ctx, idDatabase, own); err != nil {
+			return nil, err
 		}
 		out := &provider.Observed{Outputs: d.outputs(), Created: !exists}
 		if d.spec.ForceDestroy {
@@ -112,7 +110,7 @@ func (databaseDriver) Observe(ctx context.Context, r *provider.Request) (*provid
 		if !exists {
 			return nil, &provider.Error{Class: provider.NotFound, Operation: "listCollections", Message: "there is no database " + d.spec.Name}
 		}
-		return &provider.Observed{Outputs: d.outputs()}, nil
+		return seen(provider.Observed{Outputs: d.outputs()}, own), nil
 	})
 }
 
@@ -139,7 +137,7 @@ func (databaseDriver) Delete(ctx context.Context, r *provider.Request) (gone boo
 func (d *database) inUse(ctx context.Context, all map[string]claim) error {
 	var kept []string
 	for id, one := range all {
-		if strings.HasPrefix(id, prefixUser) || strings.HasPrefix(id, prefixCollection) && !d.mine(&one) {
+		if strings.HasPrefix(id, prefixUser) || strings.HasPrefix(id, prefixCollection) && !d.family(&one) {
 			kept = append(kept, fmt.Sprintf("%s of %s", strings.Replace(id, "/", " ", 1), one.owner()))
 		}
 	}
@@ -155,7 +153,7 @@ func (d *database) inUse(ctx context.Context, all map[string]claim) error {
 	}
 	for _, name := range names {
 		one, found := all[prefixCollection+name]
-		if found && d.mine(&one) {
+		if found && d.family(&one) {
 			count, err := d.db.Collection(name).EstimatedDocumentCount(ctx)
 			if err != nil {
 				return explain(ctx, d.r, "count", err)

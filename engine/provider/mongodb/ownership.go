@@ -28,6 +28,7 @@ const (
 type claim struct {
 	ID        string `bson:"_id"`
 	UID       string `bson:"uid"`
+	Token     string `bson:"token,omitempty"`
 	Box       string `bson:"box"`
 	Namespace string `bson:"namespace"`
 	Name      string `bson:"name"`
@@ -100,13 +101,29 @@ func (c claims) all(ctx context.Context) (map[string]claim, error) {
 	return out, nil
 }
 
-func (c claims) mine(one *claim) bool { return one != nil && one.UID == c.r.Owner.UID }
+// family says that a claim is of the same custom resource.
+func (c claims) family(one *claim) bool { return one != nil && one.UID == c.r.Owner.UID }
 
-// refusal says why a thing is not touched; nil: it may be.
+// mine says that a claim is of this very declaration.
+func (c claims) mine(one *claim) bool {
+	return c.family(one) && (one.Token == "" || c.r.Token == "" || one.Token == c.r.Token)
+}
+
+// seen is what Observe has found, with the token of its claim.
+func seen(out provider.Observed, own *claim) *provider.Observed {
+	if own != nil {
+		out.Token = own.Token
+	}
+	return &out
+}
+
+// refusal says why a thing is not touched; nil: it may be. A claim of ours on what is not there is a remnant, whatever its token is.
 func (c claims) refusal(command, what string, one *claim, exists bool) error {
 	switch {
-	case c.mine(one), one == nil && (!exists || c.r.Adopt):
+	case c.mine(one), c.family(one) && !exists, one == nil && (!exists || c.r.Adopt):
 		return nil
+	case c.family(one):
+		return provider.Twice(command, what)
 	case one == nil:
 		return &provider.Error{Class: provider.NotOwned, Operation: command, Message: what + " is there already, and has no owner: declare another name, or adopt: IfUnowned"}
 	default:
@@ -114,10 +131,17 @@ func (c claims) refusal(command, what string, one *claim, exists bool) error {
 	}
 }
 
-// take notes the owner. Who is second learns it from the server, and is refused at the next call.
-func (c claims) take(ctx context.Context, id string) error {
+// take notes the owner and the token, where own, the claim that is there, does not have them. Who is second learns it from the server, and is
+// refused at the next call.
+func (c claims) take(ctx context.Context, id string, own *claim) error {
 	o := c.r.Owner
-	_, err := c.collection.InsertOne(ctx, claim{ID: id, UID: o.UID, Box: o.Box, Namespace: o.Namespace, Name: o.Name})
+	if own != nil {
+		if own.Token == c.r.Token {
+			return nil
+		}
+		return c.set(ctx, id, "token", c.r.Token)
+	}
+	_, err := c.collection.InsertOne(ctx, claim{ID: id, UID: o.UID, Token: c.r.Token, Box: o.Box, Namespace: o.Namespace, Name: o.Name})
 	return explain(ctx, c.r, "insert", err)
 }
 
@@ -127,10 +151,10 @@ func (c claims) release(ctx context.Context, id string) error {
 	return explain(ctx, c.r, "delete", err)
 }
 
-// notePassword notes which password was set.
-func (c claims) notePassword(ctx context.Context, id, version string) error {
+// set notes something in a claim of ours.
+func (c claims) set(ctx context.Context, id, field, value string) error {
 	_, err := c.collection.UpdateOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "uid", Value: c.r.Owner.UID}},
-		bson.D{{Key: "$set", Value: bson.D{{Key: "passwordVersion", Value: version}}}})
+		bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}})
 	return explain(ctx, c.r, "update", err)
 }
 

@@ -13,6 +13,7 @@ import (
 const (
 	fieldPassword = "passwordSecretRef" // #nosec G101 -- the name of a field, not a password
 	fieldRoles    = "roles"
+	fieldVersion  = "passwordVersion" // of the claim
 )
 
 type userSpec struct {
@@ -114,10 +115,8 @@ func (userDriver) Ensure(ctx context.Context, r *provider.Request) (*provider.Ob
 		if err != nil {
 			return nil, err
 		}
-		if own == nil {
-			if err := u.take(ctx, u.id()); err != nil {
-				return nil, err
-			}
+		if err := u.take(ctx, u.id(), own); err != nil {
+			return nil, err
 		}
 		out := &provider.Observed{Outputs: u.outputs(), Created: !exists}
 		if !exists {
@@ -142,7 +141,7 @@ func (u *user) create(ctx context.Context) error {
 	if err != nil {
 		return explain(ctx, u.r, "createUser", err)
 	}
-	return u.notePassword(ctx, u.id(), secret.Version)
+	return u.set(ctx, u.id(), fieldVersion, secret.Version)
 }
 
 // update sets what differs. The version is noted when the password is set: where that is lost, the password is set once more.
@@ -164,7 +163,7 @@ func (u *user) update(ctx context.Context, differs []string) error {
 	if !slices.Contains(differs, fieldPassword) {
 		return nil
 	}
-	return u.notePassword(ctx, u.id(), secret.Version)
+	return u.set(ctx, u.id(), fieldVersion, secret.Version)
 }
 
 // Observe compares.
@@ -177,7 +176,7 @@ func (userDriver) Observe(ctx context.Context, r *provider.Request) (*provider.O
 		if !exists {
 			return nil, &provider.Error{Class: provider.NotFound, Operation: "usersInfo", Message: u.what() + " is not there"}
 		}
-		return &provider.Observed{Outputs: u.outputs(), Differs: u.differs(own, roles)}, nil
+		return seen(provider.Observed{Outputs: u.outputs(), Differs: u.differs(own, roles)}, own), nil
 	})
 }
 

@@ -85,7 +85,8 @@ func (s *Supervisor) apiServerArguments() []string {
 		"--profiling=false",
 	}
 	if s.options.AuditLog != "" {
-		args = append(args, "--audit-policy-file="+auditPolicyFile, "--audit-log-path="+s.options.AuditLog)
+		// Without a size the file would be renamed at 100 MB, and begun anew: those who read on from a place would miss what was written before.
+		args = append(args, "--audit-policy-file="+auditPolicyFile, "--audit-log-path="+s.options.AuditLog, "--audit-log-maxsize="+maxAuditLog)
 	}
 	return args
 }

@@ -25,6 +25,9 @@ const (
 	tokenPublicFile     = "token.pub"
 )
 
+// maxAuditLog is the size of the audit log, in megabytes, that is never reached.
+const maxAuditLog = "1000000"
+
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -72,7 +72,7 @@ func (o *Overdue) Stuck(workers int, deadline time.Duration) string {
 	if o.Count() < workers {
 		return ""
 	}
-	return fmt.Sprintf("all %d workers are in reconciles that took longer than %s and "+doNotEnd+"%s; nothing else of this box is reconciled "+
+	return fmt.Sprintf("all %d workers are in reconciles that took longer than %s and do not end: %s; nothing else of this box is reconciled "+
 		"until they do, or the manager is restarted", workers, deadline, Names(o.Keys()))
 }
 
@@ -84,10 +84,10 @@ func (o *Overdue) Some(workers int, deadline time.Duration) string {
 		return ""
 	}
 	if n == 1 {
-		return fmt.Sprintf("1 of %d workers is in a reconcile past the deadline of %s "+withoutEnd+"%s; it stays as it is, and the worker is kept, until it does, or the manager is restarted",
+		return fmt.Sprintf("1 of %d workers is in a reconcile past the deadline of %s without an end: %s; it stays as it is, and the worker is kept, until it does, or the manager is restarted",
 			workers, deadline, Names(o.Keys()))
 	}
-	return fmt.Sprintf("%d of %d workers are in reconciles past the deadline of %s "+withoutEnd+"%s; they stay as they are, and the workers are kept, until they do, or the manager is restarted",
+	return fmt.Sprintf("%d of %d workers are in reconciles past the deadline of %s without an end: %s; they stay as they are, and the workers are kept, until they do, or the manager is restarted",
 		n, workers, deadline, Names(o.Keys()))
 }
 
@@ -98,24 +98,6 @@ func (o *Overdue) Keys() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(o.all), func(a, b types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// What stands before the names of resources in these messages.
-const (
-	doNotEnd   = "do not end: "
-	withoutEnd = "without an end: "
-)
-
-// Named says whether a message of Stuck or Some, or one that holds it, names a resource. Where there are many, the message does not name them all.
-func Named(message string, key types.NamespacedName) bool {
-	for _, before := range []string{doNotEnd, withoutEnd} {
-		_, names, _ := strings.Cut(message, before)
-		names, _, _ = strings.Cut(names, ";")
-		if slices.Contains(strings.Split(names, ", "), strings.TrimPrefix(key.String(), "/")) {
-			return true
-		}
-	}
-	return false
 }
 
 // maxNames is how many resources a message names.

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,25 +59,6 @@ func TestABoxWhoseReconcilesDoNotEndIsStuck(t *testing.T) {
 		g.Expect(changes.Load()).To(BeEquivalentTo(8))
 		g.Expect(shared).To(BeEmpty())
 	})
-}
-
-// In a message, the resources are found that it names, and no others.
-func TestAMessageNamesResources(t *testing.T) {
-	g := NewWithT(t)
-	o := NewOverdue(func() {})
-	for _, name := range []string{"shop", "shop-2", "x", "z"} {
-		o.set(types.NamespacedName{Namespace: "a", Name: name}, true)
-	}
-	for _, message := range []string{"the box works; but " + o.Some(9, time.Minute) + "; and more", o.Stuck(4, time.Minute)} {
-		for name, named := range map[string]bool{"a/shop": true, "a/shop-2": true, "a/x": true, "a/z": false, "a/sho": false, "a/op": false, "and 1 more": false} {
-			namespace, name, _ := strings.Cut(name, "/")
-			g.Expect(Named(message, types.NamespacedName{Namespace: namespace, Name: name})).To(Equal(named), "%s in %s", name, message)
-		}
-	}
-	alone := NewOverdue(func() {})
-	alone.set(types.NamespacedName{Name: "cluster-scoped"}, true)
-	g.Expect(Named(alone.Some(2, time.Minute), types.NamespacedName{Name: "cluster-scoped"})).To(BeTrue())
-	g.Expect(Named("the box works: a/shop", types.NamespacedName{Namespace: "a", Name: "shop"})).To(BeFalse())
 }
 
 func TestAReconcileThatIsInTimeIsNotOverdue(t *testing.T) {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
-	"github.com/orkspace/orkestra/engine/worker"
 )
 
 // reasonFirst is that of a resource which a manager has taken up, and of which no reconcile has ended yet.
@@ -67,8 +67,7 @@ func (i *Inspector) since(at string) string {
 // overdue says of a resource whose reconcile is past its deadline and does not end that it is: nothing else is written of it until then.
 func (i *Inspector) overdue(ctx context.Context, res *Resource, box *v1alpha1.OperatorBox) {
 	health, _ := i.health(ctx, box.Name)
-	key := types.NamespacedName{Namespace: res.Namespace, Name: res.Name}
-	if !worker.Named(readySays(health.Status.Conditions), key) && !worker.Named(readySays(box.Status.Conditions), key) {
+	if !slices.Contains(health.Status.Overdue, v1alpha1.ResourceReference{Namespace: res.Namespace, Name: res.Name}) {
 		return
 	}
 	const why = "a reconcile of it is past its deadline and does not end: what runs in it does not heed its context"
@@ -85,13 +84,6 @@ func (i *Inspector) overdue(ctx context.Context, res *Resource, box *v1alpha1.Op
 		res.Message = why + "; before that: " + res.Said()
 	}
 	res.Unknown, res.Reason = false, v1alpha1.ReasonOverdue
-}
-
-func readySays(conditions []metav1.Condition) string {
-	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
-		return ready.Message
-	}
-	return ""
 }
 
 // held says of the children that nothing keeps from being made that the reconcile which is to make them has not ended.

@@ -12,8 +12,6 @@ import (
 	shared "github.com/orkspace/orkestra/test/fixtures"
 )
 
-const endless = "the box works; but 1 of 2 workers is in a reconcile past the deadline of 2m0s without an end: default/flowers; it stays as it is"
-
 // ready is a condition Ready.
 func ready(status, message string, generation int64) map[string]any {
 	return map[string]any{"type": "Ready", "status": status, "reason": "A", "message": message, "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -28,8 +26,13 @@ func healthOf(status map[string]any) func(*shared.APIServer) {
 	}
 }
 
-func saysReady(message string) func(*shared.APIServer) {
-	return healthOf(map[string]any{"conditions": []any{ready("True", message, 1)}})
+// overdue has the health of the box list resources of the namespace default whose reconciles do not end.
+func overdue(names ...string) func(*shared.APIServer) {
+	var all []any
+	for _, name := range names {
+		all = append(all, map[string]any{"namespace": "default", "name": name})
+	}
+	return healthOf(map[string]any{"overdue": all})
 }
 
 // takenUp marks the resource as a manager does at the beginning of a reconcile, and gives it a status.
@@ -61,17 +64,12 @@ func TestAReconcileThatHasNotEnded(t *testing.T) {
 		"another box had it": {[]func(*shared.APIServer){takenUp(since), func(s *shared.APIServer) {
 			find(s, "Shop").SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "other"})
 		}}, "is not ready: Unseen: no manager has looked at it yet", nil, false},
-		"its first":             {[]func(*shared.APIServer){takenUp(since)}, "is not ready: FirstReconcile: " + first, nil, true},
-		"its first, since when": {[]func(*shared.APIServer){takenUp("long ago")}, "is not ready: FirstReconcile: a manager has taken it up, and its first reconcile has not ended", nil, true},
-		"its first, of many":    {[]func(*shared.APIServer){takenUp(since), saysReady("the box works; but 4 of 9 workers are in reconciles past the deadline of 1s without an end: a/b, default/flowers2, a/flowers, and 1 more; they stay")}, "is not ready: FirstReconcile: " + first, nil, true},
-		"its first, overdue":    {[]func(*shared.APIServer){takenUp(since), saysReady(endless)}, "is not ready: Overdue: " + why + "; " + first, nil, true},
-		"all workers are in such": {[]func(*shared.APIServer){takenUp(since), saysReady("all 2 workers are in reconciles that took longer than 2m0s and do not end: a/b, default/flowers; nothing else of this box is reconciled")},
-			"is not ready: Overdue: " + why + "; " + first, nil, true},
-		"a box that does not stop": {[]func(*shared.APIServer){takenUp(since), func(s *shared.APIServer) {
-			find(s, "OperatorBox").Object["status"].(map[string]any)["conditions"] = []any{ready("False", "it waits for reconciles that do not end: default/flowers; nothing of this box is reconciled", 1)}
-		}}, "is not ready: Overdue: " + why + "; " + first, []string{`OperatorBox "shops" is not ready: A: it waits for reconciles that do not end: default/flowers; nothing of this box is reconciled`}, true},
-		"a later one of a ready resource": {[]func(*shared.APIServer){takenUp(since, ready("True", "", 2)), saysReady(endless)}, "is ready", []string{"Its status is of the time before: " + why}, false},
-		"one of a later generation": {[]func(*shared.APIServer){takenUp(since, ready("True", "", 1)), saysReady(endless)},
+		"its first":                       {[]func(*shared.APIServer){takenUp(since)}, "is not ready: FirstReconcile: " + first, nil, true},
+		"its first, since when":           {[]func(*shared.APIServer){takenUp("long ago")}, "is not ready: FirstReconcile: a manager has taken it up, and its first reconcile has not ended", nil, true},
+		"its first, of many":              {[]func(*shared.APIServer){takenUp(since), overdue("flowers2")}, "is not ready: FirstReconcile: " + first, nil, true},
+		"its first, overdue":              {[]func(*shared.APIServer){takenUp(since), overdue("a", "flowers")}, "is not ready: Overdue: " + why + "; " + first, nil, true},
+		"a later one of a ready resource": {[]func(*shared.APIServer){takenUp(since, ready("True", "", 2)), overdue("a", "flowers")}, "is ready", []string{"Its status is of the time before: " + why}, false},
+		"one of a later generation": {[]func(*shared.APIServer){takenUp(since, ready("True", "", 1)), overdue("a", "flowers")},
 			"is not ready: Overdue: " + why + "; before that: Outdated: its status is that of generation 1, and generation 2 is there", nil, true},
 		"a failure that no status shows": {[]func(*shared.APIServer){takenUp(since), healthOf(map[string]any{"failing": []any{
 			map[string]any{"namespace": "other", "name": "flowers", "reason": "A", "step": "a", "message": "another"},
@@ -111,7 +109,7 @@ func TestAReconcileThatHasNotEnded(t *testing.T) {
 func TestAHealthIsReadOnce(t *testing.T) {
 	g := NewWithT(t)
 	asked := 0
-	i := inspector(t, takenUp("2026-01-02T03:03:22Z"), saysReady(endless), func(s *shared.APIServer) {
+	i := inspector(t, takenUp("2026-01-02T03:03:22Z"), overdue("a", "flowers"), func(s *shared.APIServer) {
 		s.Refuse = func(path string) int {
 			if path == "/apis/orkestra.orkspace.io/v1alpha1/crdhealths/shops" {
 				asked++

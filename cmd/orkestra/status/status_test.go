@@ -213,7 +213,8 @@ func TestStatusOfAConstructor(t *testing.T) {
 		s["conditions"] = append(s["conditions"].([]any), map[string]any{"type": "Ready", "status": "True", "reason": "Healthy", "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"})
 		return s
 	}
-	overdue := says("the box works; but 1 of 2 workers is in a reconcile past the deadline of 2m0s without an end: default/flowers; it stays as it is")
+	overdue := says("the box works; but 1 of 2 workers is in a reconcile")
+	overdue["overdue"] = []any{map[string]any{"namespace": "default", "name": "flowers"}}
 	failing := started("True", "Running", "")
 	failing["failing"] = []any{map[string]any{"namespace": "default", "name": "flowers", "reason": "ReconcileError", "step": "constructor", "message": "no key", "consecutiveFailures": int64(3)}}
 	others := started("True", "Running", "")

@@ -51,10 +51,7 @@ func (p providing) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 		return stage.Next, nil
 	}
 	if c.Ports.Providers == nil {
-		for _, e := range p.entries {
-			c.Wait(e.source().ID(), v1alpha1.ReasonWaitingForProvider, e.ID+": no providers are called here")
-		}
-		return stage.Next, nil
+		return p.imagine(ctx, c)
 	}
 	r := &round{Plan: p.Plan, c: c, notes: &notes{c: c, all: former}, kept: map[string]bool{}, stand: map[string]bool{}, dark: map[string]bool{}, held: map[string]bool{}, seen: outputsOf(c)}
 	before := c.Outside.ProvidedWithSecrets
@@ -252,7 +249,7 @@ func (r *round) wanted(ctx context.Context, e *entry) (all []*wanted, known bool
 				continue
 			}
 		}
-		w, err := e.prepare(ctx, r.c, in)
+		w, err := r.prepare(ctx, e, in)
 		if err != nil {
 			r.cannot(ctx, e, in, err)
 			known = false

@@ -429,11 +429,11 @@ func TestWhatIsNotThereIsNotReady(t *testing.T) {
 	slow := &provider.Error{Class: provider.Throttled, Operation: "GetBucket", Message: "slow down"}
 	x.before = func(string, string) error { return slow }
 	x.clock.Step(time.Hour)
-	shows(x, plan, metav1.ConditionTrue, "assets: GetBucket: slow down")
+	shows(x, plan, metav1.ConditionTrue, "assets (name shop-assets, region here): GetBucket: slow down")
 
 	x = newTenant(t, `{replicas: 3}`)
 	x.before = func(string, string) error { return slow }
-	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets: GetBucket: slow down")
+	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets (name shop-assets, region here): GetBucket: slow down")
 }
 
 func TestChildrenWaitForOutputs(t *testing.T) {
@@ -507,7 +507,7 @@ func TestTheFormerOneStaysUntilTheNewOneIsThere(t *testing.T) {
 	x.stored.Object["spec"] = map[string]any{"image": "y"}
 	_, err = x.cycle(plan)
 	expectStep(g, err, "providers", Refused, v1alpha1.ReasonNotOwned)
-	g.Expect(err).To(gomega.MatchError("providers: one: GetBucket: BucketAlreadyExists: somebody else has it"))
+	g.Expect(err).To(gomega.MatchError("providers: one (name y, region here): GetBucket: BucketAlreadyExists: somebody else has it"))
 	g.Expect(x.made("u1")).To(gomega.Equal([]string{"x"}))
 	x.taken()
 	_, err = x.cycle(plan)
@@ -651,7 +651,7 @@ func TestErrorsOfProviders(t *testing.T) {
 			r, err := x.cycle(plan)
 			if tc.class == "" {
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", "assets: CreateBucket: C: m (request 7)")))
+				g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", "assets (name shop-assets, region here): CreateBucket: C: m (request 7)")))
 			} else {
 				expectStep(g, err, "providers", tc.class, tc.reason)
 			}
@@ -743,7 +743,7 @@ func TestCredentials(t *testing.T) {
 		return &provider.Error{Class: provider.Denied, Operation: "Login", Message: "the key secret-key is wrong"}
 	}
 	_, err = x.cycle(plan)
-	g.Expect(err).To(gomega.MatchError("providers: v: Login: the key [hidden] is wrong"))
+	g.Expect(err).To(gomega.MatchError("providers: v (name v): Login: the key [hidden] is wrong"))
 	g.Expect(x.keys).To(gomega.Equal([]string{"secret-key"}), "without the line break of a file")
 
 	x.after = func(string, string) error { return nil }
@@ -1099,4 +1099,33 @@ providers:
 			}
 		}
 	}
+}
+
+// What a service says is said with what it was asked about, and where.
+func TestErrorsSayWhoWasAsked(t *testing.T) {
+	const where = "name b, region there at https://other.cloud.test"
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: one, endpoint: "https://other.cloud.test", bucket: {name: b, region: there}}]}}`)
+	refuse := func(refused string) {
+		x.clock.Step(time.Hour)
+		x.before = func(operation, _ string) error {
+			if operation == refused {
+				return &provider.Error{Class: provider.Denied, Operation: operation, Message: "no"}
+			}
+			return nil
+		}
+	}
+	refuse("observe")
+	_, err := x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError("providers: one (" + where + "): observe: no"))
+	refuse("delete")
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, err = x.cycle(x.plan(t, `{providers: {cloud: [{id: two, endpoint: "https://other.cloud.test", bucket: {name: c}}]}}`))
+	g.Expect(err).To(gomega.MatchError("providers: one: cloud/bucket (" + where + "): delete: no"))
+	refuse("delete")
+	x.delete(nil)
+	_, err = x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError(gomega.And(gomega.HavePrefix("deletion: "), gomega.ContainSubstring("two: cloud/bucket (name c, region here at https://other.cloud.test): delete: no"))))
 }

@@ -171,11 +171,18 @@ var _ = Describe("A box whose code does not come back", func() {
 		w.website(ctx, "shop", `{image: hangs}`)
 		Eventually(under.in(w.namespace)).WithContext(ctx).Should(Equal(1))
 		w.commandsSay(ctx, "shop", "FirstReconcile")
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}), "it is there, though nothing has come of it yet")
+		})
 		w.box(ctx, first(w.anew(secret)))
 		w.isStuck(ctx)
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Overdue).To(Equal([]v1alpha1.ResourceReference{{Namespace: w.namespace, Name: "shop"}}))
+		})
 		w.commandsSay(ctx, "shop", v1alpha1.ReasonOverdue)
 		let()
 		w.isReady(ctx, "shop")
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Overdue).To(BeEmpty()) })
 	})
 
 	It("says so where it is deleted, also after an edit, and goes when the hook comes back", func(ctx context.Context) {

@@ -52,16 +52,16 @@ func (i *Inspector) begun(ctx context.Context, res *Resource, box *v1alpha1.Oper
 		res.Message = "its status has no condition Ready: " + c.Message
 		return
 	}
-	res.Reason, res.Message = reasonFirst, "a manager has taken it up"+i.since(marks[v1alpha1.AnnotationManagedSince])+", and its first reconcile has not ended"
+	res.Reason, res.Message = reasonFirst, "a manager has taken it up"+ago(i.now, marks[v1alpha1.AnnotationManagedSince])+", and its first reconcile has not ended"
 }
 
-// since says when something was, where that is known.
-func (i *Inspector) since(at string) string {
+// ago says when something was, where that is known.
+func ago(now time.Time, at string) string {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return "" // somebody has changed it
 	}
-	return fmt.Sprintf(" at %s, %s ago", at, duration.HumanDuration(i.now.Sub(t)))
+	return fmt.Sprintf(" at %s, %s ago", at, duration.HumanDuration(now.Sub(t)))
 }
 
 // overdue says of a resource whose reconcile is past its deadline and does not end that it is: nothing else is written of it until then.

@@ -103,6 +103,7 @@ func (b *box) report() health.Report {
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
 		RollsBack: plan.Rollback != nil,
 	}
+	r.Unended = b.overdue.Keys()
 	r.Dependencies, r.Awaits = b.observer.Dependencies(plan.DependsOn)
 	switch {
 	case problem.message != "":

@@ -276,6 +276,7 @@ func (c *cycle) act(ctx context.Context) bool {
 	case Retry:
 		return c.retry(ctx)
 	case Reconcile:
+		defer c.Tracker.Begin(c.record.Key)()
 		return c.execute(ctx)
 	}
 	return true

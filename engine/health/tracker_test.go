@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -212,6 +213,36 @@ func TestResourceCounts(t *testing.T) {
 			NewWithT(t).Expect(tracker.Snapshot().Resources).To(Equal(tc.want))
 		})
 	}
+}
+
+// A resource whose first reconcile hangs is there, and waits. One whose reconcile ends at once is told of once.
+func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tracker, _, said := newTracker(5)
+		hangs := tracker.Begin(named("hangs"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
+		quick := tracker.Begin(named("quick"))
+		quick()
+		synctest.Wait()
+		g.Expect(said.take()).To(BeEmpty(), "what came of it is told at once")
+		observe(tracker, success("quick"))
+		said.take()
+		time.Sleep(ListInterval)
+		synctest.Wait()
+		g.Expect(said.take()).To(Equal("slow"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		g.Expect(said.take()).To(BeEmpty())
+		tracker.Begin(named("quick"))()
+		hangs()
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Waiting: 1}), "one that is known counts as it did")
+		observe(tracker, success("hangs"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 2}))
+		tracker.Begin(named("gone"))()
+		tracker.Forget(named("gone"))
+		g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(2))
+	})
 }
 
 func TestNoResourcesAreHealthy(t *testing.T) {

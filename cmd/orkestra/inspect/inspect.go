@@ -53,6 +53,7 @@ type Inspector struct {
 	now       time.Time
 	boxes     []v1alpha1.OperatorBox // those of the cluster
 	boxesErr  error                  // why they could not be listed
+	healths   map[string]boxHealth   // those that were asked for, by the names of their boxes
 }
 
 // New finds the API server, and reads its kinds and boxes.
@@ -76,7 +77,8 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 	cached := memory.NewMemCacheClient(server)
 	i := &Inspector{
 		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
-		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		healths: map[string]boxHealth{},
+		mapper:  restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
 	store := revision.NewStore(nil, c, i.manager)

@@ -180,6 +180,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	}
 	if plan.Constructor != nil {
 		i.constructed(ctx, res, plan.Constructor, live)
+		i.overdue(ctx, res, box)
 		return res, nil
 	}
 	if res.Ready && !plan.CRD.OfOthers && live.GetAnnotations()[v1alpha1.AnnotationManagedBy] != box.Name {
@@ -192,6 +193,11 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
 		res.byDeclarations()
 	}
+	if !plan.CRD.OfOthers {
+		i.begun(ctx, res, box)
+	}
+	i.overdue(ctx, res, box)
+	res.held()
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
 }

@@ -207,6 +207,14 @@ func TestStatusOfAConstructor(t *testing.T) {
 		return map[string]any{"conditions": []any{map[string]any{"type": "Started", "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"}}}
 	}
 	running := started("True", "Running", "")
+	running["resources"] = map[string]any{"total": int64(1)}
+	says := func(message string) map[string]any {
+		s := started("True", "Running", "")
+		s["conditions"] = append(s["conditions"].([]any), map[string]any{"type": "Ready", "status": "True", "reason": "Healthy", "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"})
+		return s
+	}
+	overdue := says("the box works; but 1 of 2 workers is in a reconcile")
+	overdue["overdue"] = []any{map[string]any{"namespace": "default", "name": "flowers"}}
 	failing := started("True", "Running", "")
 	failing["failing"] = []any{map[string]any{"namespace": "default", "name": "flowers", "reason": "ReconcileError", "step": "constructor", "message": "no key", "consecutiveFailures": int64(3)}}
 	others := started("True", "Running", "")
@@ -218,12 +226,15 @@ func TestStatusOfAConstructor(t *testing.T) {
 		want           string
 		code           int
 	}{
-		"nothing is said":            {health: running, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "those that fail\n", code: exit.No},
-		"not all failures are named": {health: others, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "the 1 that it lists of 12 that fail\n", code: exit.No},
-		"it fails":                   {health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
-		"it fails, and was ready":    {status: ready(map[string]any{"observedGeneration": int64(2)}), health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
-		"it is ready":                {status: ready(map[string]any{"observedGeneration": int64(2)}), health: running, want: "Shop default/flowers is ready\n"},
-		"of an older generation":     {status: ready(map[string]any{"observedGeneration": int64(1)}), health: running, want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
+		"nothing is said":             {health: running, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "those that fail\n", code: exit.No},
+		"it may be at its first call": {health: says("the box works"), want: "Whether Shop default/flowers is ready is not known: Unseen: its status has no condition Ready. The box runs, and no reconcile of any resource has ended yet: ", code: exit.No},
+		"its first call does not end": {health: overdue, want: "Shop default/flowers is not ready: Overdue: a reconcile of it is past its deadline and does not end: what runs in it does not heed its context\n", code: exit.No},
+		"a later call does not end":   {status: ready(map[string]any{"observedGeneration": int64(2)}), health: overdue, want: "Shop default/flowers is ready\nBox: "},
+		"not all failures are named":  {health: others, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "the 1 that it lists of 12 that fail\n", code: exit.No},
+		"it fails":                    {health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it fails, and was ready":     {status: ready(map[string]any{"observedGeneration": int64(2)}), health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it is ready":                 {status: ready(map[string]any{"observedGeneration": int64(2)}), health: running, want: "Shop default/flowers is ready\n"},
+		"of an older generation":      {status: ready(map[string]any{"observedGeneration": int64(1)}), health: running, want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
 		"the status is older": {status: func() map[string]any { s := ready(nil); s["observedGeneration"] = int64(1); return s }(), health: running,
 			want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
 		"of no generation": {status: ready(nil), health: running, want: "Shop default/flowers is ready\n"},

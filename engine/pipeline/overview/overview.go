@@ -40,6 +40,9 @@ const (
 	StateUndeclared  State = "Undeclared"  // no declaration stands for the child any more
 )
 
+// Unhindered begins the reason of a child that the next reconcile makes.
+const Unhindered = "nothing keeps it from being made"
+
 // Status is how a declaration stands for one resource, or what it stands for with one item of its forEach. A declaration whose
 // name has changed may have two children, and gives two.
 type Status struct {
@@ -290,8 +293,8 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 	case o.unreadable(in.Declaration) != "":
 		o.children(ctx, in, gate, StateUnknown, o.unreadable(in.Declaration))
 	case len(o.c.Living.Find(in)) == 0 && !in.ShowsName():
-		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
+		o.children(ctx, in, gate, StateMissing, Unhindered+", and there is none")
 	default:
-		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.c.ChildName(same)))
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("%s, and there is no %s %q", Unhindered, in.GVK.Kind, o.c.ChildName(same)))
 	}
 }

@@ -88,6 +88,9 @@ func (e *entry) render(ctx context.Context, c *children.Cycle, in children.Insta
 	if !ok && all[e.kind] != nil {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: wanted an object", e.kind))
 	}
+	if e.shape == nil {
+		return tree, nil // what the kind takes is not known here
+	}
 	fitted, errs := e.shape.fit(tree)
 	if len(errs) == 0 {
 		return fitted, nil

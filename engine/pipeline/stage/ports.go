@@ -168,6 +168,8 @@ type Ports struct {
 	Client client.Client
 	// Providers makes what is not in the cluster; nil: nothing is made.
 	Providers Providers
+	// Given are outputs of what providers make, by the ids of their declarations, where nothing is called; with forEach, they are by the keys of the items.
+	Given map[string]any
 	// Tokens are sent to providers.
 	Tokens Tokens
 	// FormerFinalizers gives the finalizers that the kept revisions of the box name; nil: none are kept.

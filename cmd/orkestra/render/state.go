@@ -34,8 +34,11 @@ func readState(docs []input.Document, mapper meta.RESTMapper) (*state, error) {
 	for _, doc := range docs {
 		answers, ofCalls := doc.Content["external"].(map[string]any)
 		answer, ofWebhook := doc.Content["webhook"].(map[string]any)
+		keys := doc.Keys()
 		switch {
 		case len(doc.Content) == 0:
+		case len(keys) > 0:
+			return nil, fmt.Errorf("%s:%d: %s: %s", doc.File, keys[0].Line, keys[0].Path, keys[0].Message)
 		case (ofCalls || ofWebhook) && doc.Kind() == "":
 			if ofWebhook {
 				s.webhook = answer

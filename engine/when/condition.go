@@ -55,7 +55,7 @@ type Verdict struct {
 	Absent   bool      // whether the field was missing or null
 	Field    string    // the field as written
 	Wanted   string    // what was wanted (`at least 2`), at most 128 runes
-	Actual   string    // what was found (`1`, `absent`), at most 64 runes, of CEL 160; the type alone, or `hidden`, where the value may not be shown
+	Actual   string    // what was found (`1`, `absent`), at most 64 runes, of CEL 160; the type alone (`a string`) where the value may not be shown
 	NextFlip time.Time // when the time will change the answer; zero: never
 
 	cel bool // Field is an expression, and Actual says what it read

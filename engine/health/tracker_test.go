@@ -406,7 +406,8 @@ func TestMessageIsCut(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"short":           {"no", "no"},
 		"at the limit":    {strings.Repeat("é", 256), strings.Repeat("é", 256)},
-		"by characters":   {strings.Repeat("é", 300), strings.Repeat("é", 256)},
+		"by characters":   {strings.Repeat("é", 300), strings.Repeat("é", 255) + "…"},
+		"a long name":     {"reading ConfigMap \"" + strings.Repeat("a", 249) + "\": it is not there", "reading ConfigMap \"" + strings.Repeat("a", 40) + "…" + strings.Repeat("a", 22) + "\": it is not there"},
 		"not valid UTF-8": {"a\xffb", "a\uFFFDb"},
 		"an escape":       {"a\x1b[2Jb", `a\x1b[2Jb`},
 		"empty":           {"", ""},

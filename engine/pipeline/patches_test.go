@@ -363,8 +363,8 @@ func TestMistakesOfPatches(t *testing.T) {
 		"target: {apiVersion: v1, kind: Namespace, name: '{{ .spec.host }}'}, patch: {metadata: {labels: {a: b}}}":                          "Namespace is cluster-scoped and the resources are not",
 		"target: {apiVersion: v1, kind: Namespace, name: a}, patch: {metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}}}": "grants rights",
 		"target: {apiVersion: v1, kind: Node, name: a}, patch: {metadata: {labels: {a: b}}}":                                                "Node grants rights",
-		"target: {apiVersion: demo.example.com/v1, kind: Website, name: a}, patch: {spec: {host: b}}":                                       "a box can't patch the kind that it serves",
-		"target: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, name: a}, patch: {spec: {workers: 1}}":                      "nor Orkestra's own",
+		"target: {apiVersion: demo.example.com/v1, kind: Website, name: a}, patch: {spec: {host: b}}":                                       "a box can't patch the kind that it serves, nor Orkestra's own (Website); to set fields of what others own, serve a kind of your own, and read them by cross: docs/how-to/coming-from-metacontroller.md#fields-of-objects-with-an-annotation",
+		"target: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, name: a}, patch: {spec: {workers: 1}}":                      "nor Orkestra's own (OperatorBox)",
 		"target: {apiVersion: demo.example.com/v1, kind: Region, name: '{{ .metadata.name }}'}, patch: {spec: {a: b}}":                      "Region is cluster-scoped",
 		head + "patch: {data: {a: '{{ .children.secret.data.a }}'}}":                                                                        "what a Secret holds can be read only by",
 	} {

@@ -71,6 +71,8 @@ func TestRenderGolden(t *testing.T) {
 		"no-answer":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "asks.yaml"},
 		"no-source":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml"},
 		"wrong-resource":   {"-f", renders + "shop.yaml", "-r", renders + "wrong.yaml"},
+		"wrong-keys":       {"-f", renders + "shop.yaml", "-r", renders + "keys.yaml"},
+		"with-wrong-keys":  {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "keys.yaml"},
 		"collision":        {"-f", renders + "shop.yaml", "-r", renders + "collides.yaml"},
 		"other-version":    {"-f", renders + "shop.yaml", "-r", renders + "older.yaml"},
 		"not-served":       {"-f", renders + "shop.yaml", "-r", renders + "ready.yaml"},

@@ -37,8 +37,11 @@ func readState(docs []input.Document, mapper meta.RESTMapper) (*state, error) {
 		answers, ofCalls := doc.Content["external"].(map[string]any)
 		answer, ofWebhook := doc.Content["webhook"].(map[string]any)
 		provided, ofProviders := doc.Content["providers"].(map[string]any)
+		keys := doc.Keys()
 		switch {
 		case len(doc.Content) == 0:
+		case len(keys) > 0:
+			return nil, fmt.Errorf("%s:%d: %s: %s", doc.File, keys[0].Line, keys[0].Path, keys[0].Message)
 		case (ofCalls || ofWebhook || ofProviders) && doc.Kind() == "":
 			if ofWebhook {
 				s.webhook = answer

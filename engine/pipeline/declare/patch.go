@@ -128,8 +128,9 @@ func (e patchEntry) target() {
 // rendered.
 func (e patchEntry) granted() {
 	d, c, crd := e.d, e.c, e.c.Env.CRD
-	if d.Kinds.Only().GroupKind() == crd.Kind.GroupKind() && crd.Name != "" || d.Kinds.Only().Group == v1alpha1.GroupName {
-		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s)", d.Kinds.Only().Kind)))
+	if kind := d.Kinds.Only(); kind.Group == v1alpha1.GroupName || kind.GroupKind() == crd.Kind.GroupKind() && crd.Name != "" {
+		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s); to set fields of what others own, serve a kind of your own, and read them by cross: "+
+			"docs/how-to/coming-from-metacontroller.md#fields-of-objects-with-an-annotation", kind.Kind)))
 		return
 	}
 	body, _ := e.short["patch"].(map[string]any)

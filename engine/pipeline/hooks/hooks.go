@@ -162,8 +162,8 @@ func edition(c *children.Cycle) string {
 // argsOf evaluates the arguments. They are not known where they read what is not there yet, which the resource then waits for.
 func (h *Code) argsOf(ctx context.Context, c *children.Cycle) (args map[string]any, known bool, err error) {
 	args, err = stage.Tree(ctx, "args", h.args, c.Data(true))
-	if reason, what, lacks := children.Lacks(err); lacks {
-		c.Wait(declare.HookID, reason, "hook: "+what+" is not there yet")
+	if reason, why, lacks := children.Lacks(ctx, c, err); lacks {
+		c.Wait(declare.HookID, reason, "hook: "+why)
 		c.Incomplete = true
 		return nil, false, nil
 	}

@@ -5,7 +5,6 @@ package overview
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -246,7 +244,7 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 		if !in.KeepsOn(res) {
 			fate = "it is to be deleted"
 		}
-		o.add(ctx, in, closedBy(res), state, res.Message(), fate)
+		o.add(ctx, in, closedBy(res), state, children.WhyClosed(ctx, o.c, res), fate)
 	}
 	return err == nil && res.Open
 }
@@ -262,8 +260,8 @@ func closedBy(res when.Result) Gate {
 
 // unevaluated adds an instance whose conditions, items or name can't be evaluated.
 func (o *overview) unevaluated(ctx context.Context, in children.Instance, err error) {
-	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && (absent.Below(compile.RootChildren) || absent.Below(compile.RootCross)) {
-		o.children(ctx, in, Gate{}, StateWaiting, absent.Place()+" is not there yet")
+	if _, why, lacks := children.Lacks(ctx, o.c, err); lacks {
+		o.children(ctx, in, Gate{}, StateWaiting, why)
 		return
 	}
 	o.children(ctx, in, Gate{}, StateError, stage.OneLine(err.Error()))

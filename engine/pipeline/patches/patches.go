@@ -139,13 +139,13 @@ func toldApart(instances []children.Instance) error {
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
 func (r *round) cannot(ctx context.Context, in children.Instance, err error) {
-	reason, what, lacks := children.Lacks(err)
+	reason, why, lacks := children.Lacks(ctx, r.c, err)
 	if !lacks {
 		r.fail(ctx, in, err)
 		return
 	}
 	r.held[in.Declaration.ID] = true
-	r.wait(ctx, in, reason, what+" is not there yet")
+	r.wait(ctx, in, reason, why)
 }
 
 // open asks the gate of an instance. While a false one keeps, what is set stays; otherwise it is taken back.
@@ -162,7 +162,7 @@ func (r *round) open(ctx context.Context, in children.Instance) bool {
 		r.held[in.Declaration.ID] = true
 	}
 	if !res.Choice {
-		r.wait(ctx, in, v1alpha1.ReasonWaitingForGate, res.Message())
+		r.wait(ctx, in, v1alpha1.ReasonWaitingForGate, children.WhyClosed(ctx, r.c, res))
 	}
 	return false
 }

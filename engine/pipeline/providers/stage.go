@@ -277,14 +277,14 @@ func (r *round) open(ctx context.Context, e *entry, in children.Instance) (open,
 		r.held[e.ID] = true
 	}
 	if !res.Choice {
-		r.wait(ctx, e, in, stage.Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: res.Message()})
+		r.wait(ctx, e, in, stage.Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: children.WhyClosed(ctx, r.c, res)})
 	}
 	return false, !keeps
 }
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
 func (r *round) cannot(ctx context.Context, e *entry, in children.Instance, err error) {
-	wait, waits := isWait(err)
+	wait, waits := isWait(ctx, r.c, err)
 	if !waits {
 		r.fail(ctx, e, in, err)
 		return

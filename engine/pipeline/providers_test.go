@@ -570,10 +570,10 @@ func TestAnotherAddressOfTheSameIsNoOtherOne(t *testing.T) {
 			was := x.buckets["b"]
 			token := was.token
 			plan := x.plan(t, next)
-			for _, why := range []string{"away", errKilled.Error()} { // by an error of the service, and by another one
+			for _, why := range []string{"no", errKilled.Error()} { // by an error of the service, after which it is not left alone, and by another one
 				x.before = func(operation, _ string) error {
 					if operation == "observe" {
-						return &provider.Error{Class: provider.Transient, Operation: operation, Message: why}
+						return &provider.Error{Class: provider.Denied, Operation: operation, Message: why}
 					}
 					return nil
 				}

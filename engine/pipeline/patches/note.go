@@ -78,6 +78,16 @@ func read(resource *unstructured.Unstructured) []noted {
 	return slices.DeleteFunc(all, func(n noted) bool { return n.Kind == "" || n.Name == "" || n.APIVersion == "" })
 }
 
+// Named says in words which patch of a resource has a field manager; empty: none.
+func Named(resource *unstructured.Unstructured, box, manager string) string {
+	for _, n := range read(resource) {
+		if v1alpha1.PatchManager(resource.GetUID(), n.ID) == manager {
+			return fmt.Sprintf("the patch %q of %s (box %q)", n.ID, stage.Describe(resource.GroupVersionKind(), resource.GetNamespace(), resource.GetName()), box)
+		}
+	}
+	return ""
+}
+
 // owner is the resource that has taken fields; empty where none are taken.
 func owner(resource *unstructured.Unstructured, fields *taken.Fields) types.UID {
 	if fields == nil {

@@ -555,7 +555,12 @@ func TestAPatchTakesNothingOfOrkestra(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
 	first, second := forced(k, p, byUs, `{data: {a: p}}`, true), forced(k, p, byOther, `{data: {a: q}}`, true)
 	first.set(g)
-	g.Expect(second.try()).To(MatchError(ContainSubstring(`"` + byUs + `", another patch, manages data.a`)))
+	const end = "; take the field out of the patch, or have the other manager let go of it"
+	g.Expect(second.try()).To(MatchError(HaveSuffix(`: "` + byUs + `", another patch, manages data.a` + end +
+		`; no resource that this process serves makes the other patch: docs/how-to/patches.md#whose-a-patch-is says how to find it`)))
+	names := map[string]string{byUs: "the patch of x"}
+	second.patch.Named = func(manager string) string { return names[manager] }
+	g.Expect(second.try()).To(MatchError(HaveSuffix(`: the patch of x manages data.a` + end)))
 	g.Expect(second.notes).To(BeZero())
 
 	second.says(`{data: {a: p}}`) // the same value is nobody's loss

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -18,6 +19,12 @@ const namePatch = "patch"
 
 // nameForce is the short field by which a patch takes what others hold.
 const nameForce = "force"
+
+// nameForEach is the common field by which a declaration is a loop.
+const nameForEach = "forEach"
+
+// commonOfPatches are those of the common fields that a patch takes. All others say how a child is made, and are refused.
+var commonOfPatches = []string{"id", "when", "anyOf", "whenFalse", "optional", nameForEach}
 
 func patchKinds() []Kind {
 	return []Kind{{
@@ -73,6 +80,20 @@ func reservedInPatch(gvk schema.GroupVersionKind, patch map[string]any) []*shape
 	return out
 }
 
+// unreserved is what a patch sets without what is not its to set, of which no more is to be said.
+func unreserved(patch map[string]any) map[string]any {
+	out := maps.Clone(patch)
+	for _, name := range []string{nameAPIVersion, nameKind, nameStatus} {
+		delete(out, name)
+	}
+	if metadata, isObject := patch[nameMetadata].(map[string]any); isObject {
+		metadata = maps.Clone(metadata)
+		maps.DeleteFunc(metadata, func(name string, _ any) bool { return !slices.Contains(patchedMetadata, name) })
+		out[nameMetadata] = metadata
+	}
+	return out
+}
+
 // checkPatch checks what can be known of a patch before its templates are rendered.
 func checkPatch(c *shape.Checker) {
 	target := shape.Object(c.Short[nameTarget])
@@ -91,6 +112,10 @@ func checkPatch(c *shape.Checker) {
 		return
 	}
 	gvk := PatchGVK(c.Short)
+	checkForce(c, gvk)
+	for _, e := range reservedInPatch(gvk, patch) {
+		c.Add(e)
+	}
 	if gvk.Empty() {
 		if apiVersion, isText := target[nameAPIVersion].(string); isText && apiVersion != "" && !c.IsTemplate(apiVersion) {
 			if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
@@ -99,14 +124,7 @@ func checkPatch(c *shape.Checker) {
 		}
 		return
 	}
-	checkForce(c, gvk)
-	reserved := reservedInPatch(gvk, patch)
-	for _, e := range reserved {
-		c.Add(e)
-	}
-	if len(reserved) > 0 {
-		return
-	}
+	patch = unreserved(patch)
 	s, problem := builtIn(gvk)
 	switch {
 	case problem != nil:
@@ -123,7 +141,7 @@ func checkPatch(c *shape.Checker) {
 // holds would be kept where others can read it.
 func checkForce(c *shape.Checker, gvk schema.GroupVersionKind) {
 	force, isSet := c.Short[nameForce]
-	if text, isText := force.(string); isText {
+	if text, isText := force.(string); isText && c.IsTemplate(text) { // any other is of a wrong type, which is found for all fields
 		c.Add(&shape.FieldError{Path: nameForce, Want: "true or false", Got: value.TypeName(text), Value: shape.Excerpt(text)})
 	}
 	if isSet && force != false && gvk.Group == "" && gvk.Kind == "Secret" {

@@ -68,9 +68,9 @@ func (k Kind) CommonFields() []FieldDoc {
 	var out []FieldDoc
 	for _, f := range fieldsOf(reflect.TypeFor[v1alpha1.CommonFields]()) {
 		switch {
-		case k.IsPatch() && !slices.Contains(commonOfPatches, f.Name):
+		case k.IsPatch() && !slices.Contains(v1alpha1.CommonFieldNamesOfPatches(), f.Name):
 			continue
-		case k.IsPatch() && f.Name == nameForEach:
+		case k.IsPatch() && f.Name == "forEach":
 			f.less = "rollout"
 		case f.Name != nameSpec:
 		case k.spec != nil:

@@ -14,26 +14,13 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// namePatch is the short field that holds what a patch sets.
-const namePatch = "patch"
-
-// nameForce is the short field by which a patch takes what others hold.
-const nameForce = "force"
-
-// nameForEach is the common field by which a declaration is a loop.
-const nameForEach = "forEach"
-
-// commonOfPatches are those of the common fields that a patch takes. All others say how a child is made, and are refused.
-var commonOfPatches = []string{"id", "when", "anyOf", "whenFalse", "optional", nameForEach}
+const (
+	namePatch = "patch" // the short field that holds what a patch sets
+	nameForce = "force" // the one by which it takes what others hold
+)
 
 func patchKinds() []Kind {
-	return []Kind{{
-		Key:    keyPatches,
-		Rank:   rankRest,
-		fields: reflect.TypeFor[v1alpha1.PatchFields](),
-		check:  checkPatch,
-		build:  buildPatch,
-	}}
+	return []Kind{{Key: keyPatches, Rank: rankRest, fields: reflect.TypeFor[v1alpha1.PatchFields](), check: checkPatch, build: buildPatch}}
 }
 
 // IsPatch says whether declarations under the key set fields of objects that others own.
@@ -80,20 +67,6 @@ func reservedInPatch(gvk schema.GroupVersionKind, patch map[string]any) []*shape
 	return out
 }
 
-// unreserved is what a patch sets without what is not its to set, of which no more is to be said.
-func unreserved(patch map[string]any) map[string]any {
-	out := maps.Clone(patch)
-	for _, name := range []string{nameAPIVersion, nameKind, nameStatus} {
-		delete(out, name)
-	}
-	if metadata, isObject := patch[nameMetadata].(map[string]any); isObject {
-		metadata = maps.Clone(metadata)
-		maps.DeleteFunc(metadata, func(name string, _ any) bool { return !slices.Contains(patchedMetadata, name) })
-		out[nameMetadata] = metadata
-	}
-	return out
-}
-
 // checkPatch checks what can be known of a patch before its templates are rendered.
 func checkPatch(c *shape.Checker) {
 	target := shape.Object(c.Short[nameTarget])
@@ -124,7 +97,8 @@ func checkPatch(c *shape.Checker) {
 		}
 		return
 	}
-	patch = unreserved(patch)
+	patch = maps.Clone(patch)
+	delete(patch, nameStatus) // of which no more is to be said
 	s, problem := builtIn(gvk)
 	switch {
 	case problem != nil:

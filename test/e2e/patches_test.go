@@ -325,6 +325,34 @@ onReconcile:
 		containers("main nginx")
 	})
 
+	It("keep the name of a container that they add to, until they go", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  patches:
+  - id: env
+    target: {apiVersion: apps/v1, kind: Deployment, name: theirs}
+    when: [{field: spec.mode, notEquals: "off"}]
+    patch: {spec: {template: {spec: {containers: [{name: main, env: [{name: A, value: b}]}]}}}}
+`))
+		Expect(w.applied(ctx, "somebody", `containers: [{name: main, image: nginx}]`)).To(Succeed())
+		w.website(ctx, "web", `{mode: x}`)
+		deployment := &appsv1.Deployment{}
+		Eventually(func(g Gomega) {
+			w.child(ctx, g, deployment, "theirs")
+			g.Expect(deployment.Spec.Template.Spec.Containers[0].Env).To(HaveLen(1))
+		}).WithContext(ctx).Should(Succeed())
+		const renamed = `containers: [{name: renamed, image: nginx}]`
+		Expect(w.applied(ctx, "somebody", renamed)).To(MatchError(ContainSubstring(`.image: Required value`)))
+
+		By("closing the gate")
+		w.website(ctx, "web", `{mode: "off"}`)
+		Eventually(func(g Gomega) { g.Expect(w.applied(ctx, "somebody", renamed)).To(Succeed()) }).WithContext(ctx).Should(Succeed())
+		w.child(ctx, Default, deployment, "theirs")
+		Expect(deployment.Spec.Template.Spec.Containers).To(ConsistOf(HaveField("Name", "renamed")))
+	})
+
 	It("are refused where the box is applied by what is known of them", func(ctx context.Context) {
 		w := newWorld(ctx)
 		const target = `target: {apiVersion: v1, kind: ConfigMap, name: a}`

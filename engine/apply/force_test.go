@@ -251,6 +251,9 @@ func (k *keeper) answer(r *http.Request, manager string, force, dry bool) (*unst
 		if err := json.Unmarshal(steps[2].Value, &version); err != nil || version != held.GetResourceVersion() {
 			return nil, apierrors.NewConflict(resource, "x", fmt.Errorf("the object has been modified"))
 		}
+		if len(entries) == 0 { // which the API server takes for an update that says nothing of them
+			entries = held.GetManagedFields()
+		}
 		next := held.DeepCopy()
 		next.SetManagedFields(entries)
 		answer, err = k.fields.Update(held.DeepCopy(), next, manager)

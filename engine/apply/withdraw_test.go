@@ -112,9 +112,10 @@ func TestAnObjectThatIsRefusedAsItIsIsLeft(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {own: x}}`)
 	f := forced(k, p, byUs, `{data: {own: p, c: p}}`, true)
 	f.set(g)
+	g.Expect(k.applied("other", `{data: {c: p}}`, false)).To(BeTrue())
 	k.judge = func(map[string]any) string { return "nothing is good any more" }
 	out := f.undo(g)
-	g.Expect(out.Left).To(Equal([]string{"data.c", "data.own"}))
+	g.Expect(out.Left).To(Equal([]string{"data.own"}), "the other one is somebody else's as well")
 	g.Expect(out.Why).To(And(ContainSubstring("nothing is good any more"), HaveSuffix(`so the field manager "`+byUs+`" still has them`)))
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"own": "p", "c": "p"}))
 }
@@ -177,6 +178,30 @@ func TestWhatStaysIsNotPutBackOverAChange(t *testing.T) {
 	g.Expect(f.undo(g)).To(BeZero())
 	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"own": "x", "m": "theirs"}))
 	g.Expect(k.owners("data.m")).To(Equal([]string{"editor Update"}))
+}
+
+// Somebody who removes a field meanwhile does not find it again.
+func TestWhatStaysIsNotPutBackOverARemoval(t *testing.T) {
+	g := NewWithT(t)
+	k, p := keeps(t, configMaps, `{data: {own: x}}`)
+	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
+	f.set(g)
+	k.judge = func(obj map[string]any) string {
+		if data, _ := obj["data"].(map[string]any); data["m"] == nil && data["own"] != "z" {
+			return "m is needed"
+		}
+		return ""
+	}
+	k.before = func(request string) {
+		if request == "apply-patch+yaml" {
+			k.before = func(string) {}
+			k.merged("editor", `{data: {m: null, own: z}}`)
+		}
+	}
+	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(f.undo(g)).To(BeZero())
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"own": "z"}))
 }
 
 // A withdrawal ends, however large a patch is.

@@ -170,6 +170,14 @@ func (e *Engine) Judge(name string, breaks func(*unstructured.Unstructured) bool
 	return total, breaking, true
 }
 
+// patchOf says in words which patch of the resources of all boxes has a field manager; empty: none.
+func (e *Engine) patchOf(manager string) (name string) {
+	for _, b := range e.all() {
+		name = cmp.Or(name, b.cycles.NameOfPatch(manager))
+	}
+	return name
+}
+
 // clamp makes a count an int32, as API types have it.
 func clamp(n int) int32 {
 	const most = 1<<31 - 1

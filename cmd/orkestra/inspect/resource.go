@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -293,4 +294,35 @@ func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, name
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
+}
+
+// Patched is an object of somebody else that a resource patches.
+type Patched struct {
+	// ID of the patch.
+	ID string
+	// Kind, Namespace and Name of the object.
+	Kind, Namespace, Name string
+	// Stands says whether the object has the patch, by its managed fields. Why says in words why not; Unknown that it could not be read.
+	Stands, Unknown bool
+	Why             string
+}
+
+// Patched says of what a resource has noted that it patches whether it does. It reads each of the objects.
+func (i *Inspector) Patched(ctx context.Context, r *Resource) []Patched {
+	var all []Patched
+	for _, t := range patches.Targets(r.object) {
+		one := Patched{ID: t.ID, Kind: t.Object.GetKind(), Namespace: t.Object.GetNamespace(), Name: t.Object.GetName()}
+		live, err := i.cluster.Get(ctx, t.Object.GroupVersionKind(), one.Namespace, one.Name)
+		switch {
+		case err != nil:
+			one.Unknown, one.Why = true, oneLine(err.Error())
+		case live == nil:
+			one.Why = "it does not exist"
+		default:
+			one.Stands = slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == t.Manager })
+			one.Why = "noted, and not set"
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -119,6 +120,32 @@ func TestTreeGoesIntoResourcesOfOtherBoxes(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(BeEmpty())
 	g.Expect(stdout).To(MatchRegexp(`(?s)OperatorBox/malls .*\n└─Mall/default/north .*\n  └─Shop/flowers .*\n    ├─page \(ConfigMap\) .*\n    │ └─ReplicaSet/flowers-7f47 `))
+}
+
+// What a resource patches is shown by what it has noted, with whether the patch stands there.
+func TestTreeShowsPatches(t *testing.T) {
+	g := NewWithT(t)
+	objects := shared.Objects(t, cluster)
+	for _, obj := range objects {
+		switch {
+		case obj.GetKind() == "Shop":
+			obj.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "shops", v1alpha1.AnnotationPatches: `[
+				{"id":"a","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
+				{"id":"b","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
+				{"id":"c","apiVersion":"apps/v1","kind":"Deployment","namespace":"default","name":"gone"},
+				{"id":"d","apiVersion":"v1","kind":"Secret","namespace":"default","name":"flowers-token"}]`})
+		case obj.GetName() == "flowers-old":
+			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v1alpha1.PatchManager("flowers", "a"), Operation: metav1.ManagedFieldsOperationApply}})
+		}
+	}
+	server := &shared.APIServer{Objects: objects, Refuse: forbid("/secrets/flowers-token")}
+	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "shop/flowers", "--kubeconfig", server.Start(t))
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(strings.Join(strings.Fields(stdout), " ")).To(And(
+		ContainSubstring("ConfigMap/default/flowers-old True - patched by a "),
+		ContainSubstring("ConfigMap/default/flowers-old False - patch b: noted, and not set "),
+		ContainSubstring("Deployment/default/gone False - patch c: it does not exist "),
+		ContainSubstring("Secret/default/flowers-token Unknown - patch d: ")))
 }
 
 func TestTreeOfABoxWhoseDefinitionCannotBeRead(t *testing.T) {

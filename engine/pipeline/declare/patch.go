@@ -36,18 +36,19 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	e.onlyOfChildren()
 	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
-	if gvk.Empty() {
-		c.Fail(kind.Check(e.short, nil, compile.YieldOf, at)...)
-		return nil
-	}
 	d.Kinds = kinds.Set{gvk}
 	target, _ := e.short["target"].(map[string]any)
 	e.name, _ = target["name"].(string)
 	e.namespace, _ = target["namespace"].(string)
-	c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
+	if !gvk.Empty() {
+		c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
+	}
 	e.templates()
 	c.Fail(kind.Check(e.short, nil, compile.Yields(e.scope, &c.Spec), at)...)
 	e.whenFalse()
+	if gvk.Empty() {
+		return nil
+	}
 	e.target()
 	e.granted()
 	return d

@@ -278,8 +278,16 @@ func (r *round) set(ctx context.Context, w wanted) (apply.Outcome, error) {
 	}
 	return r.c.Ports.Patcher.Patch(ctx, apply.Patch{
 		Manager: v1alpha1.PatchManager(r.c.Stored.GetUID(), w.in.ID), Object: w.obj, Force: w.in.Force, Taken: former.Taken,
-		Keep: func(ctx context.Context, fields *taken.Fields) error { return keep(ctx, r.c, at, fields) },
+		Named: r.named, Keep: func(ctx context.Context, fields *taken.Fields) error { return keep(ctx, r.c, at, fields) },
 	}, w.live)
+}
+
+// named says in words which patch has a field manager: one of the resource itself, or of another that this process serves.
+func (r *round) named(manager string) string {
+	if own := Named(r.c.Stored, r.c.Plan.Box, manager); own != "" || r.c.Ports.PatchOf == nil {
+		return own
+	}
+	return r.c.Ports.PatchOf(manager)
 }
 
 // takeBack takes back what is noted and nobody wants any more.

@@ -152,8 +152,10 @@ type Ports struct {
 	LoopGuard LoopGuard
 	Marker    Marker
 	Patcher   Patcher
-	Kinds     Kinds
-	Observer  Observer
+	// PatchOf says in words which patch of any resource of this process has a field manager; empty: it is none of these. nil: nobody knows.
+	PatchOf  func(manager string) string
+	Kinds    Kinds
+	Observer Observer
 	// Access says what the box may read of what the Observer gives; nil: all.
 	Access Access
 	// Unread ends the sentence that says why what the Observer does not give may be there all the same, such as "was not read"; empty: then

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 )
@@ -208,6 +209,29 @@ func TestWhatLeavesServesWhileOthersCannotBeMade(t *testing.T) {
 	}
 }
 
+// TestAReplacedItemHoldsTheOthers, also when it is gone before the next one is looked at.
+func TestAReplacedItemHoldsTheOthers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [{name: "{{ .item }}", replace: true, forEach: {field: spec.tags, rollout: {}}, data: {a: "{{ .spec.image }}"}}]}`)
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b]}`))
+	p.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+		for _, live := range p.list(configMapKind, "u1") {
+			if sameObject(live, child.Object) && !owner.Wrote(child, live) {
+				p.remove("replace", live)
+				return apply.Outcome{Action: apply.Replaced, Object: live}, nil
+			}
+		}
+		return p.applyChild(ctx, owner, child)
+	}
+	p.done()
+	r.Stored = withSpec(t, r.Stored, `{image: v2, tags: [a, b]}`)
+	for _, did := range [][]string{{"replace ConfigMap/a"}, {"create ConfigMap/a", "replace ConfigMap/b"}, {"create ConfigMap/b"}} {
+		shownBy(g, p, plan, r.Stored)
+		g.Expect(p.done()).To(gomega.Equal(did))
+	}
+}
+
 // TestAPercentageIsOfWhatIsDeclared, also of items that can't be made yet.
 func TestAPercentageIsOfWhatIsDeclared(t *testing.T) {
 	g := gomega.NewWithT(t)
@@ -317,7 +341,10 @@ func TestRolloutsThatMeanNothing(t *testing.T) {
 		"a half":           {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: "0%"}`) + `}]}`, at + ".maxUnavailable", "from 1% to 100%"},
 		"the item":         {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{maxUnavailable: "{{ .item }}"}`) + `}]}`, at + ".maxUnavailable", "item"},
 		"an unknown order": {`onReconcile: {configmaps: [{` + fmt.Sprintf(loop, `{order: Random}`) + `}]}`, at + ".order", "Ascending"},
-		"made once":        {`onReconcile: {configmaps: [{once: true, ` + fmt.Sprintf(loop, `{}`) + `}]}`, at, "made once and never changed"},
+		"made once":        {`onReconcile: {configmaps: [{once: true, ` + fmt.Sprintf(loop, `{}`) + `}]}`, at, "this object is made once and never changed, so that there is no change to roll out; remove once, or remove rollout"},
+		"not reconciled":   {`onReconcile: {configmaps: [{reconcile: false, ` + fmt.Sprintf(loop, `{}`) + `}]}`, at, "to roll out; remove reconcile: false, or remove rollout"},
+		"in onCreate":      {`onCreate: {configmaps: [{` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onCreate.configmaps[0].forEach.rollout", "to roll out; move it to onReconcile, or set reconcile: true, or remove rollout"},
+		"once in onCreate": {`onCreate: {configmaps: [{once: true, ` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onCreate.configmaps[0].forEach.rollout", "to roll out; set reconcile: true in place of once, or remove rollout"},
 		"jobs":             {`onReconcile: {jobs: [{image: x, ` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onReconcile.jobs[0].forEach.rollout", "a Job runs to its end"},
 		"in onDelete":      {`onDelete: {configmaps: [{` + fmt.Sprintf(loop, `{}`) + `}]}`, "spec.onDelete.configmaps[0].forEach.rollout", "deletion.ordered"},
 		"in onRollback": {

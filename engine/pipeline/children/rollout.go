@@ -20,11 +20,14 @@ type rollouts struct {
 	cycle  *Cycle
 	wanted map[*declare.Declaration]int // how many items act in this cycle
 	behind map[*declare.Declaration]int // how many items this cycle has not made or changed, though they are declared: they come before those that leave
-	going  map[types.UID]bool           // children that this cycle has deleted, which the cache may not show yet
+	// again is how many items this cycle has deleted, to make them again. They stay out of service when they are gone.
+	again map[*declare.Declaration]int
+	going map[types.UID]bool // children that this cycle has deleted, which the cache may not show yet
 }
 
 func newRollouts(c *Cycle) rollouts {
-	return rollouts{cycle: c, wanted: map[*declare.Declaration]int{}, behind: map[*declare.Declaration]int{}, going: map[types.UID]bool{}}
+	none := func() map[*declare.Declaration]int { return map[*declare.Declaration]int{} }
+	return rollouts{cycle: c, wanted: none(), behind: none(), again: none(), going: map[types.UID]bool{}}
 }
 
 // asked is a child that is to be made, changed or deleted.
@@ -39,7 +42,7 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), r.wanted[d]); err != nil {
 		return nil, behind, err
 	}
-	items, busy, at := make([]rollout.Item, len(all)), first, map[types.UID]int{}
+	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[types.UID]int{}
 	for i, a := range all {
 		items[i].Change = a.change
 		if a.live != nil {
@@ -55,7 +58,7 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 			return nil, behind, fmt.Errorf("%s %q: %w", child.GetKind(), c.ChildName(child), err)
 		case child.GetDeletionTimestamp() != nil || r.going[child.GetUID()]:
 			why = "it is being deleted" + settle.HeldBy(child)
-		case d.ReadyWhen.ReadsMore() && (isAsked && all[i].change || c.leaves(d, child)):
+		case d.ReadyWhen.ReadsMore() && (isAsked && all[i].change || r.leaves(d, child)):
 			_, why = settle.Why(d, child) // what is declared now is asked of it when it has that, and of what leaves never
 		default:
 		}
@@ -140,8 +143,8 @@ func (r rollouts) cannotBeMade(in Instance) {
 }
 
 // leaves says whether no item of a loop stands for a child any more.
-func (c *Cycle) leaves(d *declare.Declaration, child *unstructured.Unstructured) bool {
-	return c.applied.expanded[d] && !c.covers(child)
+func (r rollouts) leaves(d *declare.Declaration, child *unstructured.Unstructured) bool {
+	return r.cycle.applied.expanded[d] && !r.cycle.covers(child)
 }
 
 // goInTurn gives those of the children that are to be deleted whose turn it is, in the order of their loops.

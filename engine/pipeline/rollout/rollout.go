@@ -67,7 +67,7 @@ func Most(ctx context.Context, d *declare.Declaration, data expr.Data, n int) (i
 			if d.MayShow(t.Paths()) {
 				got = fmt.Sprintf(", got %q", text)
 			}
-			return 0, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: %s%s", what, declare.WantedOfRollout(), got))
+			return 0, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: %s%s", what, declare.WantedOfRollout, got))
 		}
 	}
 	scaled, err := intstr.GetScaledValueFromIntOrPercent(&most, n, false)

@@ -232,6 +232,24 @@ func TestAReplacedItemHoldsTheOthers(t *testing.T) {
 	}
 }
 
+// TestWhatLeavesHoldsNothingWhereTheResourceMayGoBack: nothing is pruned while something waits, so nothing may wait for it to go.
+func TestWhatLeavesHoldsNothingWhereTheResourceMayGoBack(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, rolled(`{}`)+"\nrollback: {}")
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [w, bad]}`))
+	p.up("w")
+	r, _ = shownBy(g, p, plan, r.Stored)
+	p.done()
+	r.Stored = withSpec(t, r.Stored, `{image: v1, tags: [x1, x2]}`)
+	r.Stored.SetGeneration(2)
+	for _, step := range []struct{ did, up string }{{"create ConfigMap/x1", "x1"}, {"create ConfigMap/x2, delete ConfigMap/bad", "x2"}, {"delete ConfigMap/w", ""}} {
+		shownBy(g, p, plan, r.Stored)
+		g.Expect(strings.Join(p.done(), ", ")).To(gomega.Equal(step.did))
+		p.up(step.up)
+	}
+}
+
 // TestAPercentageIsOfWhatIsDeclared, also of items that can't be made yet.
 func TestAPercentageIsOfWhatIsDeclared(t *testing.T) {
 	g := gomega.NewWithT(t)

@@ -58,6 +58,8 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 			return nil, behind, fmt.Errorf("%s %q: %w", child.GetKind(), c.ChildName(child), err)
 		case child.GetDeletionTimestamp() != nil || r.going[child.GetUID()]:
 			why = "it is being deleted" + settle.HeldBy(child)
+		case !isAsked && c.Plan.Rollback != nil && !c.Succeeded && r.leaves(d, child):
+			why = "" // it stays while others wait (mayGoBack), so they can't wait for it to go
 		case d.ReadyWhen.ReadsMore() && (isAsked && all[i].change || r.leaves(d, child)):
 			_, why = settle.Why(d, child) // what is declared now is asked of it when it has that, and of what leaves never
 		default:

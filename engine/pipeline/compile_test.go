@@ -264,8 +264,8 @@ onCreate: {jobs: [{id: second, image: a, replace: true}]}
 onDelete: {jobs: [{image: a, replace: true}]}`,
 			[]string{
 				"spec.onCreate.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
-				"spec.onDelete.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
-				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onDelete.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; remove replace",
+				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; remove once, or remove replace",
 			},
 		},
 		"replace on what holds more than itself": {
@@ -278,7 +278,7 @@ onDelete: {jobs: [{image: a, replace: true}]}`,
 				"spec.onReconcile.namespaces[0].replace: Forbidden: all that is in a Namespace would go with it, so that it is never replaced; remove replace",
 				"spec.onReconcile.pvcs[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
 				"spec.onReconcile.resources[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
-				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; remove once, or remove replace",
 			},
 		},
 		"references by id": {

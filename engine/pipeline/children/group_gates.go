@@ -31,6 +31,7 @@ func (in Instance) awaits(ctx context.Context, c *Cycle, err error) bool {
 		return false
 	}
 	c.applied.hold(in)
+	c.rolling.cannotBeMade(in)
 	c.Jobs.postpone(ctx, in)
 	if !in.Optional {
 		c.Wait(in.ID, reason, in.Label(ctx, c)+": "+why)
@@ -47,6 +48,7 @@ func (in Instance) isShutOut(ctx context.Context, c *Cycle, err error) bool {
 		return false
 	}
 	c.applied.hold(in)
+	c.rolling.cannotBeMade(in)
 	c.applied.shut[refusal.Namespace] = true
 	c.Wait(in.ID, v1alpha1.ReasonNamespaceWithdrawn, fmt.Sprintf("%s: %s; what is there stays as it is", in.Label(ctx, c), refusal))
 	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
@@ -95,6 +97,7 @@ func (in Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
 	if res.Choice || in.Optional {
 		return
 	}
+	c.rolling.cannotBeMade(in)
 	if !keep {
 		existing = nil
 	}

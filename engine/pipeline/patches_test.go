@@ -501,10 +501,29 @@ func TestAPatchTakesTheCommonFieldsThatAreExplained(t *testing.T) {
 		explained = append(explained, f.Name)
 		g.Expect(f.Fields()).NotTo(gomega.ContainElement(gomega.HaveField("Name", "rollout")))
 	}
-	samples := map[string]string{
-		"id": "own", "name": "a", "namespace": "team-a", "labels": "{a: b}", "annotations": "{a: b}", "reconcile": "true", "once": "true", "when": "[{field: spec.host, exists: true}]",
-		"anyOf": "[{field: spec.host, exists: true}]", "whenFalse": "Keep, when: [{field: spec.host, exists: true}]", "after": "[own]", "optional": "true", "forEach": "{field: spec.tags}",
-		"adopt": "Never", "deletionPolicy": "Delete", "replace": "true", "initialFields": "[data]", "readyWhen": "[{field: object.data.a, exists: true}]", "spec": "{a: b}",
+	const each = `id: own
+name: a
+namespace: team-a
+labels: {a: b}
+annotations: {a: b}
+reconcile: true
+once: true
+when: [{field: spec.host, exists: true}]
+anyOf: [{field: spec.host, exists: true}]
+whenFalse: Keep, when: [{field: spec.host, exists: true}]
+after: [own]
+optional: true
+forEach: {field: spec.tags}
+adopt: Never
+deletionPolicy: Delete
+replace: true
+initialFields: [data]
+readyWhen: [{field: object.data.a, exists: true}]
+spec: {a: b}`
+	samples := map[string]string{}
+	for line := range strings.SplitSeq(each, "\n") {
+		name, sample, _ := strings.Cut(line, ": ")
+		samples[name] = sample
 	}
 	for _, name := range v1alpha1.CommonFieldNames() {
 		g.Expect(samples).To(gomega.HaveKey(name))

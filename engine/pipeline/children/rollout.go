@@ -32,8 +32,23 @@ func newRollouts(c *Cycle) rollouts {
 
 // asked is a child that is to be made, changed or deleted.
 type asked struct {
+	id     string                     // of the item that it is made for; "" where it is not known
 	live   *unstructured.Unstructured // nil: it is to be made
 	change bool
+}
+
+// placesOf gives the places of what is asked: by the living child, and by the item where there is none. While its name or kind changes, the
+// former object of an item is there, and stands for it until the new one is made.
+func placesOf(all []asked) (byChild map[types.UID]int, toMake map[string]int) {
+	byChild, toMake = map[types.UID]int{}, map[string]int{}
+	for i, a := range all {
+		if a.live != nil {
+			byChild[a.live.GetUID()] = i
+		} else if a.id != "" {
+			toMake[a.id] = i
+		}
+	}
+	return byChild, toMake
 }
 
 // turns decides which of the children of a loop have their turn, and gives what the others wait for. first is how many items come before them.
@@ -42,16 +57,17 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), r.wanted[d]); err != nil {
 		return nil, behind, err
 	}
-	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[types.UID]int{}
+	items, busy := make([]rollout.Item, len(all)), first+r.again[d]
 	for i, a := range all {
 		items[i].Change = a.change
-		if a.live != nil {
-			at[a.live.GetUID()] = i
-		}
 	}
+	at, toMake := placesOf(all)
 	byID := map[*declare.Declaration]map[string]Instance{}
 	for _, child := range c.Living.Find(InstanceOf(d)) {
 		i, isAsked := at[child.GetUID()]
+		if !isAsked {
+			i, isAsked = toMake[IDOf(child)]
+		}
 		_, why, err := c.Living.StateOf(ctx, d, child, byID)
 		switch {
 		case err != nil:
@@ -65,7 +81,8 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 		default:
 		}
 		if isAsked {
-			items[i].There, items[i].Current = true, why == ""
+			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several former objects, each counts
+			items[i].There = true
 		} else if why != "" {
 			busy++
 		}
@@ -101,7 +118,7 @@ func (r rollouts) inTurn(ctx context.Context, writes []*pending) (now, later []*
 		all := make([]asked, 0, len(loops[d]))
 		for _, w := range loops[d] {
 			live := c.Living.at(keyOf(w.child.Object))
-			all = append(all, asked{live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
+			all = append(all, asked{id: w.in.ID, live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
 		}
 		r.wanted[d] = max(r.wanted[d], len(all))
 		may, behind, err := r.turns(ctx, d, all, 0)

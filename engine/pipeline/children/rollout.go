@@ -37,36 +37,25 @@ type asked struct {
 	change bool
 }
 
-// placesOf gives the places of what is asked: by the living child, and by the item where there is none. While its name or kind changes, the
-// former object of an item is there, and stands for it until the new one is made.
-func placesOf(all []asked) (byChild map[types.UID]int, toMake map[string]int) {
-	byChild, toMake = map[types.UID]int{}, map[string]int{}
-	for i, a := range all {
-		if a.live != nil {
-			byChild[a.live.GetUID()] = i
-		} else if a.id != "" {
-			toMake[a.id] = i
-		}
-	}
-	return byChild, toMake
-}
-
 // turns decides which of the children of a loop have their turn, and gives what the others wait for. first is how many items come before them.
 func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked, first int) (may []int, behind rollout.InTheWay, err error) {
 	c := r.cycle
 	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), r.wanted[d]); err != nil {
 		return nil, behind, err
 	}
-	items, busy := make([]rollout.Item, len(all)), first+r.again[d]
+	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[string]int{}
 	for i, a := range all {
-		items[i].Change = a.change
+		if items[i].Change = a.change; a.live != nil {
+			at[string(a.live.GetUID())] = i
+		} else if a.id != "" {
+			at[a.id] = i // while its name or kind changes, its former object stands for it
+		}
 	}
-	at, toMake := placesOf(all)
 	byID := map[*declare.Declaration]map[string]Instance{}
 	for _, child := range c.Living.Find(InstanceOf(d)) {
-		i, isAsked := at[child.GetUID()]
+		i, isAsked := at[string(child.GetUID())]
 		if !isAsked {
-			i, isAsked = toMake[IDOf(child)]
+			i, isAsked = at[IDOf(child)]
 		}
 		_, why, err := c.Living.StateOf(ctx, d, child, byID)
 		switch {

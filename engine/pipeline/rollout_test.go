@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -278,6 +279,64 @@ func TestItemsThatAreCurrentAtOnce(t *testing.T) {
 	g.Expect(p.done()).To(gomega.Equal([]string{"delete ConfigMap/c", "delete ConfigMap/b", "delete ConfigMap/a"}))
 }
 
+// TestAnItemThatIsOutOfServiceIsRenamedAtOnce: its old object serves nothing, so that nothing waits for it. The others have their turns as ever.
+func TestAnItemThatIsOutOfServiceIsRenamedAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rollout string
+		down    []string
+		cycles  []string // what each does, while all that is declared comes up after it
+	}{
+		"one": {`{}`, []string{"b1"}, []string{
+			"create b2, delete b1", "create a2", "create c2", "delete a1, delete c1",
+		}},
+		"the last": {`{}`, []string{"c1"}, []string{
+			"create c2, delete c1", "create a2", "create b2", "delete a1, delete b1",
+		}},
+		"more than may be": {`{}`, []string{"a1", "c1"}, []string{
+			"create a2, create c2, delete a1, delete c1", "create b2", "delete b1",
+		}},
+		"one of two at a time": {`{maxUnavailable: 2}`, []string{"b1"}, []string{
+			"create a2, create b2, delete b1", "create c2, delete a1, delete c1",
+		}},
+		"none, from the last": {`{order: Descending}`, nil, []string{
+			"create c2", "create b2", "create a2", "delete a1, delete b1, delete c1",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := planOf(t, strings.Replace(rolled(tc.rollout), `name: "{{ .item }}", forEach: {`,
+				`name: "{{ .item }}{{ .spec.image }}", forEach: {key: "{{ .item }}", `, 1))
+			up := func(image string) {
+				for _, c := range p.list(configMapKind, "u1") {
+					if strings.HasSuffix(c.GetName(), image) {
+						p.up(c.GetName())
+					}
+				}
+			}
+			r, _ := shownBy(g, p, plan, website(t, `{image: "1", tags: [a, b, c]}`))
+			for range 3 {
+				up("1")
+				r, _ = shownBy(g, p, plan, r.Stored)
+			}
+			p.done()
+			for _, name := range tc.down {
+				p.edit(name, withPhase("down"))
+			}
+			r.Stored = withSpec(t, r.Stored, `{image: "2", tags: [a, b, c]}`)
+			for _, did := range tc.cycles {
+				r, _ = shownBy(g, p, plan, r.Stored)
+				g.Expect(strings.ReplaceAll(strings.Join(slices.Sorted(slices.Values(p.done())), ", "), "ConfigMap/", "")).To(gomega.Equal(did), "in any order")
+				up("2")
+			}
+			_, res := shownBy(g, p, plan, r.Stored)
+			g.Expect(p.done()).To(gomega.BeEmpty())
+			g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue), res.Ready.Message)
+			g.Expect(p.list(configMapKind, "u1")).To(gomega.HaveLen(3))
+		})
+	}
+}
+
 // TestConditionsThatReadMoreThanTheObject say nothing of an item that has not been changed yet.
 func TestConditionsThatReadMoreThanTheObject(t *testing.T) {
 	g := gomega.NewWithT(t)
@@ -443,17 +502,17 @@ func newRolloutHistory(t *testing.T, seed uint64) *rolloutHistory {
 	return h
 }
 
-// count counts the items that have a child that is current, and the children that are there and are not.
+// count counts the items that have a child that is current, and those that have one that is not: while its name changes, an item has two.
 func (h *rolloutHistory) count() (up, down int) {
-	current := map[string]bool{}
+	current, late := map[string]bool{}, map[string]bool{}
 	for _, c := range h.list(configMapKind, "u1") {
 		if c.GetAnnotations()["phase"] == "up" && c.GetDeletionTimestamp() == nil {
 			current[children.IDOf(c)] = true
 		} else {
-			down++
+			late[children.IDOf(c)] = true
 		}
 	}
-	return len(current), down
+	return len(current), len(late)
 }
 
 // mayBeOut is how many of so many items may be out of service at a time.
@@ -507,13 +566,23 @@ func (h *rolloutHistory) happens() {
 	}
 }
 
-// settles has all children get current, one after another, until nothing is left to do.
+// settles has some children break, declares another image, and has the children get current that are what is declared now, one after another, until nothing is left to do. What was made of another
+// declaration stays as it is: nothing may wait for it.
 func (h *rolloutHistory) settles() {
+	for _, c := range h.list(configMapKind, "u1") {
+		if h.random.IntN(3) == 0 {
+			h.edit(c.GetName(), withPhase("down"))
+		}
+	}
+	h.spec = strings.Replace(h.spec, "image: v", "image: w", 1)
+	declared := withSpec(h.t, h.stored, h.spec)
+	image, _, err := unstructured.NestedString(declared.Object, "spec", "image")
+	h.Expect(err).NotTo(gomega.HaveOccurred())
 	for range 40 {
 		for _, c := range h.list(configMapKind, "u1") {
-			if c.GetDeletionTimestamp() != nil {
+			if made, _, _ := unstructured.NestedString(c.Object, "data", "image"); c.GetDeletionTimestamp() != nil {
 				h.remove("gone", c)
-			} else {
+			} else if made == image {
 				h.up(c.GetName())
 			}
 		}
@@ -524,5 +593,6 @@ func (h *rolloutHistory) settles() {
 	res, err := r.Result(context.Background(), nil)
 	h.Expect(err).NotTo(gomega.HaveOccurred())
 	h.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue), res.Ready.Message)
+	h.Expect(res.Reconciling.Status).To(gomega.Equal(metav1.ConditionFalse), res.Reconciling.Message)
 	h.Expect(h.done()).To(gomega.BeEmpty())
 }

@@ -161,6 +161,38 @@ var _ = Describe("forEach.rollout", func() {
 		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
 	})
 
+	It("changes an item at once that is out of service, also where its object gets another name", func(ctx context.Context) {
+		w := newWorld(ctx)
+		renamed := strings.Replace(fmt.Sprintf(parts, 1, "Ascending"), `name: "{{ .item }}"`, `name: "{{ .item }}-{{ .spec.image }}"`, 1)
+		w.running(ctx, w.box(ctx, strings.Replace(renamed, `{field: spec.tags,`, `{field: spec.tags, key: "{{ .item }}",`, 1)))
+		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
+		w.website(ctx, "web", `{image: "1", tags: [a, b, c]}`)
+		for _, item := range []string{"a-1", "b-1", "c-1"} {
+			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			w.comesUp(ctx, item, "1")
+		}
+		w.settled(ctx, "web")
+
+		By("breaking one, and giving all of them another name")
+		w.comesUp(ctx, "b-1", "bad")
+		w.website(ctx, "web", `{image: "2", tags: [a, b, c]}`)
+		did := []string{"make b-2", "delete b-1"}
+		for _, step := range []struct {
+			up   string
+			next []string
+		}{
+			{"b-2", []string{"make a-2"}},
+			{"a-2", []string{"make c-2"}},
+			{"c-2", []string{"delete a-1", "delete c-1"}},
+		} {
+			Eventually(all.take).WithContext(ctx).Should(Equal(did))
+			w.comesUp(ctx, step.up, "2")
+			did = step.next
+		}
+		Eventually(all.take).WithContext(ctx).Should(ConsistOf(did))
+		w.settled(ctx, "web")
+	})
+
 	DescribeTable("never has more items out of service than wanted, whatever becomes of the resource, the items and the manager",
 		func(ctx context.Context, seed uint64, most int, order string) {
 			w := newWorld(ctx)

@@ -32,6 +32,7 @@ func newRollouts(c *Cycle) rollouts {
 
 // asked is a child that is to be made, changed or deleted.
 type asked struct {
+	id     string                     // of the item that it is made for; "" where it is not known
 	live   *unstructured.Unstructured // nil: it is to be made
 	change bool
 }
@@ -42,16 +43,20 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), r.wanted[d]); err != nil {
 		return nil, behind, err
 	}
-	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[types.UID]int{}
+	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[string]int{}
 	for i, a := range all {
-		items[i].Change = a.change
-		if a.live != nil {
-			at[a.live.GetUID()] = i
+		if items[i].Change = a.change; a.live != nil {
+			at[string(a.live.GetUID())] = i
+		} else if a.id != "" {
+			at[a.id] = i // while its name or kind changes, its former object stands for it
 		}
 	}
 	byID := map[*declare.Declaration]map[string]Instance{}
 	for _, child := range c.Living.Find(InstanceOf(d)) {
-		i, isAsked := at[child.GetUID()]
+		i, isAsked := at[string(child.GetUID())]
+		if !isAsked {
+			i, isAsked = at[IDOf(child)]
+		}
 		_, why, err := c.Living.StateOf(ctx, d, child, byID)
 		switch {
 		case err != nil:
@@ -65,7 +70,8 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 		default:
 		}
 		if isAsked {
-			items[i].There, items[i].Current = true, why == ""
+			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several former objects, each counts
+			items[i].There = true
 		} else if why != "" {
 			busy++
 		}
@@ -101,7 +107,7 @@ func (r rollouts) inTurn(ctx context.Context, writes []*pending) (now, later []*
 		all := make([]asked, 0, len(loops[d]))
 		for _, w := range loops[d] {
 			live := c.Living.at(keyOf(w.child.Object))
-			all = append(all, asked{live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
+			all = append(all, asked{id: w.in.ID, live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
 		}
 		r.wanted[d] = max(r.wanted[d], len(all))
 		may, behind, err := r.turns(ctx, d, all, 0)

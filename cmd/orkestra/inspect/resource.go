@@ -104,7 +104,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.selecting(ctx, box, live)
+	return selecting(ctx, i, box, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -282,7 +282,7 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			if res, err := i.selecting(ctx, &i.boxes[n], live); err != nil || !res.beside() {
+			if res, err := selecting(ctx, i, &i.boxes[n], live); err != nil || !res.beside() {
 				return res, err
 			}
 			break

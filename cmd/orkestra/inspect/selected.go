@@ -35,7 +35,7 @@ func (r *Resource) unselected(plan *pipeline.Plan) {
 func (r *Resource) beside() bool { return r.Unselected && len(r.Declarations) == 0 }
 
 // selecting says how an object stands with the first of its boxes that has to do with it. Several may be over objects of one kind.
-func (i *Inspector) selecting(ctx context.Context, first *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+func selecting(ctx context.Context, i *Inspector, first *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
 	res, err := i.inspect(ctx, first, live)
 	for n := range i.boxes {
 		if err != nil || !res.beside() {

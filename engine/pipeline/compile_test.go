@@ -395,10 +395,14 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`{onReconcile: {deployments: [{id: deployment, name: a, image: x}, {name: b, image: x}], configmaps: [{id: configmap, forEach: {field: spec.tags}, name: "{{ .item }}"}],
 				resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}, onDelete: {resources: [{manifest: {apiVersion: v1, kind: Pod, metadata: {name: b}}}]}}`,
 			[]string{
-				`spec.onReconcile.configmaps[0].id: Invalid value: "configmap": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
+				`spec.onReconcile.configmaps[0].id: Invalid value: "configmap": the name of a kind can't be the id of a loop: templates would take its children for the only one of that kind; give it another id, or none`,
 				`spec.onReconcile.deployments[0].id: Invalid value: "deployment": templates know children of kind Deployment by this name (spec.onReconcile.deployments[1]); give it another id, or none`,
 				`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onDelete.resources[0]); give it another id, or none`,
 			},
+		},
+		"the id of a loop that is the kind of its manifest": {
+			`onReconcile: {resources: [{id: sub, forEach: {field: spec.tags}, manifest: {apiVersion: example.com/v1, kind: Sub, metadata: {name: "{{ .item }}"}}}]}`,
+			[]string{`spec.onReconcile.resources[0].id: Invalid value: "sub": the name of a kind can't be the id of a loop: templates would take its children for the only one of that kind; give it another id, or none`},
 		},
 		"ids that are kinds of the box's children": {
 			`onReconcile: {configmaps: [{id: pod, name: a}, {id: cat, name: b}], resources: [{id: pods, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}},

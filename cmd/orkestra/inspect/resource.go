@@ -36,6 +36,8 @@ type Resource struct {
 	Ready bool `json:"ready"`
 	// Unknown says that nobody knows whether it is. Ready is false then.
 	Unknown bool `json:"unknown,omitempty"`
+	// Unselected says that it is an object of others that the box does not select. Ready is false then, and nothing is wrong.
+	Unselected bool `json:"unselected,omitempty"`
 	// Reason and Message say in one line why it is not, or why that is not known.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -102,7 +104,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.inspect(ctx, box, live)
+	return selecting(ctx, i, box, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -172,12 +174,8 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		}
 		res.APIVersion, res.object = live.GetAPIVersion(), live
 	}
-	if !plan.Selection.Selects(live) {
-		selectors := "namespaces and selector"
-		if plan.CRD.OfOthers {
-			selectors = "namespaces, selector and annotationSelector"
-		}
-		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see %s of OperatorBox %q", selectors, box.Name))
+	if !selects(plan, live) {
+		defer res.unselected(plan)
 	}
 	if plan.Constructor != nil {
 		i.constructed(ctx, res, plan.Constructor, live)
@@ -252,7 +250,8 @@ func (r *Resource) UID() types.UID { return r.object.GetUID() }
 // Child is the living child; nil: there is none.
 func (d Declaration) Child() *unstructured.Unstructured { return d.child }
 
-// Resources says how the resources of a box stand: those of a namespace, or of all where it is empty.
+// Resources says how the resources of a box stand: those of a namespace, or of all where it is empty. Objects of others that the box does not
+// select are none of them.
 func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, namespace string) ([]*Resource, error) {
 	picked, err := i.crdOf(ctx, box)
 	if err != nil {
@@ -271,7 +270,9 @@ func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, na
 		if err != nil {
 			return out, err
 		}
-		out = append(out, res)
+		if !res.beside() {
+			out = append(out, res)
+		}
 	}
 	return out, nil
 }
@@ -281,7 +282,10 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			return i.inspect(ctx, &i.boxes[n], live)
+			if res, err := selecting(ctx, i, &i.boxes[n], live); err != nil || !res.beside() {
+				return res, err
+			}
+			break
 		}
 	}
 	return nil, nil //nolint:nilnil // no resource is a legal answer

@@ -61,6 +61,23 @@ func (w *world) remove(kind string) {
 	w.Objects = left
 }
 
+// decorate makes the box one over Deployments, with a selector.
+func (w *world) decorate(spec map[string]any) {
+	spec["crd"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}
+	spec["onReconcile"] = map[string]any{"configmaps": []any{map[string]any{"id": "page", "data": map[string]any{"a": "b"}}}}
+	w.object("OperatorBox", "shops").Object["spec"] = spec
+	w.set("OperatorBox", "shops", map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}, "status", "crd")
+	w.remove("ConfigMap")
+}
+
+// addPage makes the child that such a box declares.
+func (w *world) addPage() {
+	w.add("ConfigMap", "flowers")
+	child := w.object("ConfigMap", "flowers")
+	child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "web", v1alpha1.LabelBox: "shops"})
+	child.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "page"})
+}
+
 // forbid refuses to answer for paths that hold one of these.
 func (w *world) forbid(parts ...string) {
 	w.Refuse = func(path string) int {
@@ -124,6 +141,34 @@ func TestStatusGolden(t *testing.T) {
 			ready(w)
 			w.set("OperatorBox", "shops", map[string]any{"matchLabels": map[string]any{"a": "b"}}, "spec", "selector")
 		}},
+		"of-others-not-selected-by-labels": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-not-selected-by-annotations": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"annotationSelector": map[string]any{"matchAnnotations": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-not-selected-json": {args: []string{"deployment/flowers", "-o", "json"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-left": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			w.addPage()
+		}},
+		"of-others-deleting": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			w.addPage()
+			w.set("Deployment", "flowers", "2026-01-02T03:04:00Z", "metadata", "deletionTimestamp")
+			w.object("Deployment", "flowers").SetFinalizers([]string{v1alpha1.Finalizer})
+		}, code: exit.No},
+		"of-others-of-a-second-box": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			second := w.object("OperatorBox", "shops").DeepCopy()
+			second.SetName("third")
+			second.SetUID("third")
+			w.Objects = append(w.Objects, second)
+			w.set("OperatorBox", "third", map[string]any{"matchLabels": map[string]any{"expose": "no"}}, "spec", "selector")
+			w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "no"})
+		}, code: exit.No},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, w := NewWithT(t), newWorld(t)
@@ -279,19 +324,10 @@ func TestStatusOfAnObjectOfOthers(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			g, w := NewWithT(t), newWorld(t)
-			w.object("OperatorBox", "shops").Object["spec"] = map[string]any{
-				"crd":         map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"},
-				"selector":    map[string]any{"matchLabels": map[string]any{"expose": "yes"}},
-				"onReconcile": map[string]any{"configmaps": []any{map[string]any{"id": "page", "data": map[string]any{"a": "b"}}}},
-			}
-			w.set("OperatorBox", "shops", map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}, "status", "crd")
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
 			w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "yes"})
-			w.remove("ConfigMap")
 			if there {
-				w.add("ConfigMap", "flowers")
-				child := w.object("ConfigMap", "flowers")
-				child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "web", v1alpha1.LabelBox: "shops"})
-				child.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "page"})
+				w.addPage()
 			}
 			stdout, stderr, code := w.status(t, "deployment/flowers")
 			g.Expect(stdout).To(HavePrefix(want), stderr)

@@ -43,7 +43,7 @@ type node struct {
 	Name      string `json:"name,omitempty"`
 	// Declaration that the object is a child of, that patches it, or that has no child.
 	Declaration string `json:"declaration,omitempty"`
-	// Ready is True, False or Unknown; "-" where there is nothing to be ready: no declaration asks for the object, or it is an EndpointSlice.
+	// Ready is True, False or Unknown; "-" where there is nothing to be ready: no declaration asks for the object, no box selects it, or it is an EndpointSlice.
 	Ready string `json:"ready"`
 	// Status says in a few words how it is: the state of a declaration, or what the object's own status says.
 	Status string `json:"status"`
@@ -110,6 +110,8 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	switch {
 	case r.Ready:
 		n.Ready = yes
+	case r.Unselected:
+		n.Ready = none
 	case r.Unknown:
 		n.Ready = unknown
 	}

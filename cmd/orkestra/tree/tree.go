@@ -90,7 +90,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
 	if a.incomplete || slices.ContainsFunc(a.Items, func(box *node) bool {
-		return slices.ContainsFunc(box.Children, func(resource *node) bool { return resource.Ready != yes })
+		return slices.ContainsFunc(box.Children, func(resource *node) bool { return resource.Ready != yes && resource.Ready != none })
 	}) {
 		return exit.ErrNo
 	}

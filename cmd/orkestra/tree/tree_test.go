@@ -34,6 +34,17 @@ func forbid(parts ...string) func(string) int {
 	}
 }
 
+// decorate adds a box over Deployments, with a selector.
+func decorate(s *shared.APIServer, spec map[string]any) {
+	spec["crd"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}
+	spec["onReconcile"] = map[string]any{"configmaps": []any{map[string]any{"id": "page", "name": "{{ .metadata.name }}-dec"}}}
+	crd := map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}
+	s.Objects = append(s.Objects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": "decorator", "uid": "decorator"},
+		"spec": spec, "status": map[string]any{"crd": crd},
+	}})
+}
+
 // TestTreeGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
 func TestTreeGolden(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -49,7 +60,16 @@ func TestTreeGolden(t *testing.T) {
 			s.Refuse = forbid("/pods", "/leases/orkestra-leader", "/secrets")
 		}},
 		"no-right-to-resources": {code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/shops") }},
-		"no-resources":          {args: []string{"-n", "team-a"}},
+		"not-selected-by-labels": {args: []string{"shop/flowers"}, code: exit.No, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"not-selected-by-annotations": {code: exit.No, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"annotationSelector": map[string]any{"matchAnnotations": map[string]any{"expose": "yes"}}})
+		}},
+		"not-selected-itself": {args: []string{"deployment/flowers"}, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"no-resources": {args: []string{"-n", "team-a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

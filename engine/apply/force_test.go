@@ -55,6 +55,16 @@ type keeper struct {
 	judge  func(obj map[string]any) string // says why the API server refuses an object; nil: it never does
 }
 
+// once has something happen before the first write whose words end so.
+func (k *keeper) once(request string, then func()) {
+	k.before = func(sent string) {
+		if strings.HasSuffix(sent, request) {
+			k.before = func(string) {}
+			then()
+		}
+	}
+}
+
 func keeps(t *testing.T, gvk schema.GroupVersionKind, content string) (*keeper, Patcher) {
 	t.Helper()
 	k := &keeper{t: t, fields: managedfieldstest.NewFakeFieldManager(applyconfigurations.NewTypeConverter(scheme.Scheme), gvk), before: func(string) {}}
@@ -520,12 +530,7 @@ func TestAPatchTakesNothingThatItCantGiveBack(t *testing.T) {
 	g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("a", "x"))
 	f.full = nil
 
-	k.before = func(request string) {
-		if request == "apply-patch+yaml force" {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {a: z}}`)
-		}
-	}
+	k.once("apply-patch+yaml force", func() { k.merged("editor", `{data: {a: z}}`) })
 	g.Expect(apierrors.IsConflict(f.try())).To(BeTrue(), "somebody has written between the reading and the taking")
 	g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("a", "z"))
 	f.set(g)
@@ -641,12 +646,7 @@ func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, true)
 	f.set(g)
-	k.before = func(request string) {
-		if request == "json-patch+json" {
-			k.merged("editor", `{data: {o: o}}`)
-			k.before = func(string) {}
-		}
-	}
+	k.once("json-patch+json", func() { k.merged("editor", `{data: {o: o}}`) })
 	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, f.patch.Taken)
 	g.Expect(apierrors.IsConflict(err)).To(BeTrue())
 	g.Expect(f.undo(g)).To(BeZero())
@@ -677,12 +677,7 @@ func TestAFieldThatIsSetDuringTheUndoIsTheirs(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {z: z}}`)
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
 	f.set(g)
-	k.before = func(request string) {
-		if strings.HasSuffix(request, " dry") {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {m: theirs}}`)
-		}
-	}
+	k.once(" dry", func() { k.merged("editor", `{data: {m: theirs}}`) })
 	out, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(BeZero())

@@ -146,12 +146,7 @@ func TestAnUndoThatEndsBeforeItsManagerGoesIsEndedByTheNext(t *testing.T) {
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
 	f.set(g)
 	k.fills = map[string]any{"m": "default"}
-	k.before = func(request string) {
-		if request == "json-patch+json" {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {o: o}}`)
-		}
-	}
+	k.once("json-patch+json", func() { k.merged("editor", `{data: {o: o}}`) })
 	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(k.owners("data.m")).To(Equal([]string{byUs + " " + string(metav1.ManagedFieldsOperationApply)}))
@@ -167,12 +162,7 @@ func TestWhatStaysIsNotPutBackOverAChange(t *testing.T) {
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
 	f.set(g)
 	k.fills = map[string]any{"m": "default"}
-	k.before = func(request string) {
-		if request == "apply-patch+yaml" {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {m: theirs}}`)
-		}
-	}
+	k.once("apply-patch+yaml", func() { k.merged("editor", `{data: {m: theirs}}`) })
 	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(f.undo(g)).To(BeZero())
@@ -192,12 +182,7 @@ func TestWhatStaysIsNotPutBackOverARemoval(t *testing.T) {
 		}
 		return ""
 	}
-	k.before = func(request string) {
-		if request == "apply-patch+yaml" {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {m: null, own: z}}`)
-		}
-	}
+	k.once("apply-patch+yaml", func() { k.merged("editor", `{data: {m: null, own: z}}`) })
 	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(f.undo(g)).To(BeZero())

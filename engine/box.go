@@ -137,7 +137,7 @@ func (b *box) cycleConfig(writing *rest.Config, client *apply.Client, writer *ap
 	}
 	return cycle.Config{
 		Box: b.name, Plan: b.plan.Load, Namespaces: b.namespaces, Resources: b.resources, Inventory: b.inventory, Owners: b.owners,
-		Releaser: b.release.Releaser, Client: client, Constructed: code, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
+		Releaser: b.release.Releaser, Client: client, Constructed: code, Code: b.clients.code, Writer: writer, Patcher: writer.Patcher(), PatchOf: e.patchOf, Snapshots: snapshots, Plans: e.config.Plans, FormerFinalizers: b.release.FormerFinalizers,
 		Children: e.children, Kinds: e.kinds, ForgetSchemas: e.kinds.Forget,
 		Caller: e.calls, Tokens: b.clients.tokens,
 		Observer: b.observer, Rights: b.rights, Notifier: e.config.Notifier, Tracker: b.tracker, Known: b.known.Load,

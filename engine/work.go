@@ -103,6 +103,7 @@ func (b *box) report() health.Report {
 		QueueDepth: clamp(b.queue.Len()), FailureThreshold: plan.Runtime.FailureThreshold, CRD: plan.CRD.Name,
 		RollsBack: plan.Rollback != nil,
 	}
+	r.Unended = b.overdue.Keys()
 	r.Dependencies, r.Awaits = b.observer.Dependencies(plan.DependsOn)
 	switch {
 	case problem.message != "":
@@ -167,6 +168,14 @@ func (e *Engine) Judge(name string, breaks func(*unstructured.Unstructured) bool
 		}
 	}
 	return total, breaking, true
+}
+
+// patchOf says in words which patch of the resources of all boxes has a field manager; empty: none.
+func (e *Engine) patchOf(manager string) (name string) {
+	for _, b := range e.all() {
+		name = cmp.Or(name, b.cycles.NameOfPatch(manager))
+	}
+	return name
 }
 
 // clamp makes a count an int32, as API types have it.

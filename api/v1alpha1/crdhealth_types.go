@@ -142,6 +142,12 @@ type CRDHealthStatus struct {
 	// +listType=atomic
 	// +optional
 	Failing []FailingResource `json:"failing,omitempty"`
+	// Overdue lists ten of the resources whose reconciles are past their deadline and do not end, sorted by namespace and name. Each keeps a
+	// worker of the box, and nothing else is written of it, until it does or the manager is restarted.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	// +optional
+	Overdue []ResourceReference `json:"overdue,omitempty"`
 	// Resources counts the resources of the CRD by how they fare.
 	// +optional
 	Resources ResourceCounts `json:"resources"`

@@ -275,6 +275,11 @@ func CommonFieldNames() []string {
 	return commonFieldNames(reflect.TypeFor[CommonFields]())
 }
 
+// CommonFieldNamesOfPatches are those of them that a patch takes. All others say how a child is made, and are refused.
+func CommonFieldNamesOfPatches() []string {
+	return []string{"id", "when", "anyOf", "whenFalse", "optional", "forEach"}
+}
+
 func commonFieldNames(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {

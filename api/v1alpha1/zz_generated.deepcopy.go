@@ -379,6 +379,11 @@ func (in *CRDHealthStatus) DeepCopyInto(out *CRDHealthStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Overdue != nil {
+		in, out := &in.Overdue, &out.Overdue
+		*out = make([]ResourceReference, len(*in))
+		copy(*out, *in)
+	}
 	out.Resources = in.Resources
 	if in.LastKnownGood != nil {
 		in, out := &in.LastKnownGood, &out.LastKnownGood

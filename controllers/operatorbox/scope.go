@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -32,14 +33,15 @@ type scope struct {
 	withheld access.Missing         // rights to read that its resources miss while it runs
 	enforced *admission.Enforcement // by the API server; nil: it is not asked to
 
-	phase        health.Phase  // where a box without a sub-controller is
-	reason       string        // why the box is not Ready; empty: nothing that a step knows stands in its way
-	message      string        // goes with the reason
-	notes        []string      // what else the condition Compiled says
-	requeueAfter time.Duration // when to reconcile again without an event
-	silent       bool          // nothing is shown: the box is gone, or another process shows it
-	failed       error         // the error of the reconcile, where the status must be written all the same
-	stuck        bool          // what ran of the box before does not stop
+	phase        health.Phase           // where a box without a sub-controller is
+	reason       string                 // why the box is not Ready; empty: nothing that a step knows stands in its way
+	message      string                 // goes with the reason
+	notes        []string               // what else the condition Compiled says
+	requeueAfter time.Duration          // when to reconcile again without an event
+	silent       bool                   // nothing is shown: the box is gone, or another process shows it
+	failed       error                  // the error of the reconcile, where the status must be written all the same
+	stuck        bool                   // what ran of the box before does not stop
+	unended      []types.NamespacedName // the reconciles that it waits for
 }
 
 // located is the CRD of a box.
@@ -87,7 +89,7 @@ func (s *scope) showStuck(err error) (shown bool) {
 	default:
 		s.notReady(health.Pending, v1alpha1.ReasonStuck, whileStopped+stuck.Waits())
 	}
-	s.stuck, s.silent = true, false
+	s.stuck, s.silent, s.unended = true, false, stuck.Resources
 	return true
 }
 
@@ -104,5 +106,5 @@ func (s *scope) noCRD(phase health.Phase, reason, message string) {
 
 // report is what CRDHealth shows of a box, beside what the engine says of it.
 func (s *scope) report() health.Report {
-	return health.Report{Phase: s.phase, Reason: s.reason, Message: s.message, CRD: s.crdName}
+	return health.Report{Phase: s.phase, Reason: s.reason, Message: s.message, CRD: s.crdName, Unended: s.unended}
 }

@@ -40,13 +40,13 @@ func (p Patcher) take(ctx context.Context, patch Patch, cached *unstructured.Uns
 	dry.dryRun = []string{metav1.DryRunAll}
 	after, _, err := dry.applyAs(ctx, patch.Manager, obj, patch.Force)
 	if err != nil {
-		return Outcome{}, managedByOthers(err)
+		return Outcome{}, patch.refused(err)
 	}
 	lost, err := taken.By(patch.Manager, live, after)
 	if err != nil {
 		return Outcome{}, refusedTaking(err)
 	}
-	if err := mayTake(lost); err != nil {
+	if err := patch.mayTake(lost); err != nil {
 		return Outcome{}, err
 	}
 	noted, err := patch.keep(ctx, live, patch.Taken, taken.Together(slices.Concat(kept, returned), lost))
@@ -55,10 +55,12 @@ func (p Patcher) take(ctx context.Context, patch Patch, cached *unstructured.Uns
 	}
 	answer, _, err := p.client.applyAs(ctx, patch.Manager, obj, patch.Force)
 	if err != nil {
-		return Outcome{}, managedByOthers(err)
+		return Outcome{}, patch.refused(err)
 	}
-	if err := p.giveBack(ctx, patch.Manager, answer, returned, true); err != nil {
-		return Outcome{}, err
+	if len(returned) > 0 {
+		if err := p.giveBack(ctx, patch.Manager, answer, returned, true); err != nil {
+			return Outcome{}, err
+		}
 	}
 	if _, err = patch.keep(ctx, live, noted, taken.Together(kept, lost)); err != nil {
 		return Outcome{}, err
@@ -90,14 +92,15 @@ func givingBack(obj, live *unstructured.Unstructured, fields []taken.Field) (*un
 	return obj, nil
 }
 
-// giveBack gives fields, which have their former values again, to their former managers. No value changes, so nobody takes them by this.
+// giveBack gives fields, which have their former values again, to their former managers. rest says whether the manager goes on managing its other
+// fields; else nobody does. No value changes, so nobody takes them by this.
 func (p Patcher) giveBack(ctx context.Context, manager string, live *unstructured.Unstructured, fields []taken.Field, rest bool) error {
-	if len(fields) == 0 {
-		return nil
-	}
 	entries, err := taken.Return(live, manager, fields, rest)
 	if err != nil {
 		return err
+	}
+	if len(entries) == 0 {
+		entries = []metav1.ManagedFieldsEntry{{}} // an empty list says nothing to the API server
 	}
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
@@ -113,17 +116,17 @@ func (p Patcher) giveBack(ctx context.Context, manager string, live *unstructure
 
 // mayTake refuses what Orkestra itself holds: two patches would take a field from each other without end, and one that was given back in the name of
 // Orkestra would make an object look like a child.
-func mayTake(fields []taken.Field) error {
-	var ours []string
+func (patch Patch) mayTake(fields []taken.Field) error {
+	var ours []taken.Conflict
 	for _, f := range fields {
 		if v1alpha1.IsPatchManager(f.Manager) || v1alpha1.IsFieldManager(f.Manager) {
-			ours = append(ours, fmt.Sprintf("%s manages %s", called(f.Manager), f.Place()))
+			ours = append(ours, taken.Conflict{Manager: f.Manager, Field: f.Place()})
 		}
 	}
 	if len(ours) == 0 {
 		return nil
 	}
-	return conflicting(ours)
+	return patch.conflicting(ours)
 }
 
 // refusedTaking gives the refusal of a patch that would take what could not be given back.

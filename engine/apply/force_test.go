@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -50,7 +51,18 @@ type keeper struct {
 	sent   []string
 	before func(request string) // called before each write
 	clock  int64
-	fills  map[string]any // what the API server puts in where nothing is
+	fills  map[string]any                  // what the API server puts in where nothing is
+	judge  func(obj map[string]any) string // says why the API server refuses an object; nil: it never does
+}
+
+// once has something happen before the first write whose words end so.
+func (k *keeper) once(request string, then func()) {
+	k.before = func(sent string) {
+		if strings.HasSuffix(sent, request) {
+			k.before = func(string) {}
+			then()
+		}
+	}
 }
 
 func keeps(t *testing.T, gvk schema.GroupVersionKind, content string) (*keeper, Patcher) {
@@ -150,8 +162,13 @@ func (k *keeper) applied(manager, content string, force bool) bool {
 
 func (k *keeper) stored(answer runtime.Object) {
 	next, _ := answer.(*unstructured.Unstructured)
+	data, _ := next.Object["data"].(map[string]any) // null where a merge patch has taken the last of it
 	for name, value := range k.fills {
-		if data, ok := next.Object["data"].(map[string]any); ok && data[name] == nil {
+		if data == nil {
+			data = map[string]any{}
+			next.Object["data"] = data
+		}
+		if data[name] == nil {
 			data[name] = value
 		}
 	}
@@ -244,6 +261,9 @@ func (k *keeper) answer(r *http.Request, manager string, force, dry bool) (*unst
 		if err := json.Unmarshal(steps[2].Value, &version); err != nil || version != held.GetResourceVersion() {
 			return nil, apierrors.NewConflict(resource, "x", fmt.Errorf("the object has been modified"))
 		}
+		if len(entries) == 0 { // which the API server takes for an update that says nothing of them
+			entries = held.GetManagedFields()
+		}
 		next := held.DeepCopy()
 		next.SetManagedFields(entries)
 		answer, err = k.fields.Update(held.DeepCopy(), next, manager)
@@ -252,6 +272,10 @@ func (k *keeper) answer(r *http.Request, manager string, force, dry bool) (*unst
 		return nil, err
 	}
 	k.stored(answer)
+	if out := k.live; k.judge != nil && k.judge(out.Object) != "" {
+		k.live = held
+		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "x", field.ErrorList{field.Required(field.NewPath("spec"), k.judge(out.Object))})
+	}
 	out := k.live
 	if dry {
 		k.live = held
@@ -423,18 +447,23 @@ func TestAForcedPatchTakesAndGivesBack(t *testing.T) {
 	}
 }
 
-// A history of two managers and two patches ends as it would have without the patches. What leaves no trace in the object can't count: an update that
+// A history of two managers and two patches ends as it would have without the patches; but where the API server would put a default, the value of a patch
+// may stay while nobody manages the field. What leaves no trace in the object can't count: an update that
 // changes nothing, because the patch has set just that; and an apply that is refused. So the applier of these histories forces, and nobody but the
 // applier writes what a patch has set.
 func TestAPatchUndoneLeavesTheObjectAsItWouldBeWithoutIt(t *testing.T) {
-	for seed := range uint64(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	for run := range uint64(80) {
+		seed, defaults := run/2, run%2 > 0
+		t.Run(fmt.Sprint(seed, defaults), func(t *testing.T) {
 			g := NewWithT(t)
 			random := rand.New(rand.NewPCG(seed, 1))
 			k, p := keeps(t, configMaps, `{data: {a: x, b: x}}`)
 			twin, _ := keeps(t, configMaps, `{data: {a: x, b: x}}`)
 			intent, story := map[string]string{}, ""
 			keys := []string{"a", "b", "c", "d"}
+			if defaults {
+				k.fills, twin.fills = map[string]any{"c": "default"}, map[string]any{"c": "default"}
+			}
 			for round := range 6 {
 				first := forced(k, p, byUs, `{metadata: {labels: {b: p}}, data: {b: p, c: p}}`, random.IntN(4) > 0)
 				second := forced(k, p, byOther, `{data: {b: p, c: q}}`, random.IntN(2) > 0)
@@ -472,9 +501,16 @@ func TestAPatchUndoneLeavesTheObjectAsItWouldBeWithoutIt(t *testing.T) {
 				}
 				set()
 				for _, f := range patches {
-					g.Expect(f.undo(g)).To(BeZero(), story)
+					out := f.undo(g)
+					g.Expect(out.Left).To(Or(BeEmpty(), And(Equal([]string{"data.c"}), HaveEach(Not(BeEmpty())))), story)
+					g.Expect(k.fills).To(Or(HaveLen(1), HaveLen(len(out.Left))), story)
 				}
-				g.Expect(k.texts("data")).To(Equal(twin.texts("data")), story)
+				is, was := k.texts("data"), twin.texts("data")
+				if was["c"] == "default" {
+					g.Expect(is["c"]).To(BeElementOf("p", "q", "default"), story)
+					is["c"] = "default"
+				}
+				g.Expect(is).To(Equal(was), story)
 				g.Expect(k.texts("metadata", "labels")).To(Equal(twin.texts("metadata", "labels")), story)
 				for _, key := range keys {
 					g.Expect(k.owners("data."+key)).To(Equal(twin.owners("data."+key)), story+" "+key)
@@ -494,12 +530,7 @@ func TestAPatchTakesNothingThatItCantGiveBack(t *testing.T) {
 	g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("a", "x"))
 	f.full = nil
 
-	k.before = func(request string) {
-		if request == "apply-patch+yaml force" {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {a: z}}`)
-		}
-	}
+	k.once("apply-patch+yaml force", func() { k.merged("editor", `{data: {a: z}}`) })
 	g.Expect(apierrors.IsConflict(f.try())).To(BeTrue(), "somebody has written between the reading and the taking")
 	g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("a", "z"))
 	f.set(g)
@@ -532,7 +563,12 @@ func TestAPatchTakesNothingOfOrkestra(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
 	first, second := forced(k, p, byUs, `{data: {a: p}}`, true), forced(k, p, byOther, `{data: {a: q}}`, true)
 	first.set(g)
-	g.Expect(second.try()).To(MatchError(ContainSubstring(`"` + byUs + `", another patch, manages data.a`)))
+	const end = "; take the field out of the patch, or have the other manager let go of it"
+	g.Expect(second.try()).To(MatchError(HaveSuffix(`: "` + byUs + `", another patch, manages data.a` + end +
+		`; no resource that this process serves makes the other patch: docs/how-to/patches.md#whose-a-patch-is says how to find it`)))
+	names := map[string]string{byUs: "the patch of x"}
+	second.patch.Named = func(manager string) string { return names[manager] }
+	g.Expect(second.try()).To(MatchError(HaveSuffix(`: the patch of x manages data.a` + end)))
 	g.Expect(second.notes).To(BeZero())
 
 	second.says(`{data: {a: p}}`) // the same value is nobody's loss
@@ -610,12 +646,7 @@ func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, true)
 	f.set(g)
-	k.before = func(request string) {
-		if request == "json-patch+json" {
-			k.merged("editor", `{data: {o: o}}`)
-			k.before = func(string) {}
-		}
-	}
+	k.once("json-patch+json", func() { k.merged("editor", `{data: {o: o}}`) })
 	_, err := p.Withdraw(t.Context(), byUs, f.patch.Object, f.patch.Taken)
 	g.Expect(apierrors.IsConflict(err)).To(BeTrue())
 	g.Expect(f.undo(g)).To(BeZero())
@@ -623,7 +654,7 @@ func TestAnUndoThatFailsInTheMiddleIsEndedByTheNext(t *testing.T) {
 	g.Expect(k.owners("data.a")).To(Equal([]string{"maker Update"}))
 }
 
-// What the API server would answer with a default can't be taken back: it stays, with its manager, and is named.
+// What the API server would answer with a default can't be taken back: it stays, with no manager, and is named. The rest goes.
 func TestAnUndoThatWouldPutInADefaultIsLeft(t *testing.T) {
 	g := NewWithT(t)
 	k, p := keeps(t, configMaps, `{data: {a: x}}`)
@@ -631,9 +662,13 @@ func TestAnUndoThatWouldPutInADefaultIsLeft(t *testing.T) {
 	f.set(g)
 	k.fills = map[string]any{"m": "default"}
 	k.sent = nil
-	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.m"}, Why: "without them the API server would put in values of its own"}))
-	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "p", "m": "p"}))
-	g.Expect(k.owners("data.m")).To(Equal([]string{byUs + " Apply"}))
+	g.Expect(f.undo(g)).To(Equal(Withdrawn{Left: []string{"data.m"}, Why: "otherwise the API server would put in values of its own; no field manager has them any more, so anybody may set or remove them"}))
+	g.Expect(k.live.Object["data"]).To(Equal(map[string]any{"a": "x", "m": "p"}))
+	g.Expect(k.owners("data.a")).To(Equal([]string{"maker Update"}))
+	g.Expect(k.owners("data.m")).To(BeEmpty())
+	g.Expect(k.applied("other", `{data: {m: o}}`, false)).To(BeTrue(), "nobody stands in the way")
+	g.Expect(f.undo(g)).To(BeZero())
+	g.Expect(k.live.Object["data"]).To(HaveKeyWithValue("m", "o"))
 }
 
 // Somebody who sets a field while the patch is undone keeps it: that it is there is no default, and the rest goes.
@@ -642,12 +677,7 @@ func TestAFieldThatIsSetDuringTheUndoIsTheirs(t *testing.T) {
 	k, p := keeps(t, configMaps, `{data: {z: z}}`)
 	f := forced(k, p, byUs, `{data: {a: p, m: p}}`, false)
 	f.set(g)
-	k.before = func(request string) {
-		if strings.HasSuffix(request, " dry") {
-			k.before = func(string) {}
-			k.merged("editor", `{data: {m: theirs}}`)
-		}
-	}
+	k.once(" dry", func() { k.merged("editor", `{data: {m: theirs}}`) })
 	out, err := p.Withdraw(t.Context(), byUs, f.patch.Object, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(BeZero())

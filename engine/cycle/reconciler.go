@@ -27,6 +27,7 @@ import (
 	"github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/provision"
 	"github.com/orkspace/orkestra/engine/release"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -84,6 +85,8 @@ type Config struct {
 	Code client.Client
 	// Patcher sets fields of objects that others own.
 	Patcher apply.Patcher
+	// PatchOf says in words which patch of any box's resources has a field manager; empty: none.
+	PatchOf func(manager string) string
 	// Snapshots of the resources.
 	Snapshots *rollback.Store
 	// Plans of kept revisions.
@@ -202,6 +205,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 // Seen is called with every version of a resource that the informer shows: some things are in one version only, see noteOrphan.
 func (r *Reconciler) Seen(resource *unstructured.Unstructured) { r.states.noteOrphan(resource) }
 
+// NameOfPatch says in words which patch of a resource of the box has a field manager; empty: none.
+func (r *Reconciler) NameOfPatch(manager string) string {
+	for _, key := range r.Resources.Keys() {
+		if obj, there := r.Resources.Get(key); there && r.Plan().Selection.Selects(obj) {
+			if name := patches.Named(obj, r.Box, manager); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // Forget drops what is known of a resource that went while this process does not lead, so that no cycle does it.
 func (r *Reconciler) Forget(key types.NamespacedName) {
 	r.states.forget(key)
@@ -276,6 +291,7 @@ func (c *cycle) act(ctx context.Context) bool {
 	case Retry:
 		return c.retry(ctx)
 	case Reconcile:
+		defer c.Tracker.Begin(c.record.Key)()
 		return c.execute(ctx)
 	}
 	return true

@@ -77,7 +77,7 @@ func (c *cycle) ports(reading *observe.Reading) pipeline.Ports {
 	c.laps = laps{clock: c.Clock, recorder: c.Metrics, box: c.Box, last: now}
 	ports := pipeline.Ports{
 		Inventory: c.Inventory, Applier: c.st.writes.Applier(c.Writer, c.Children, c.stored, now, plan.Runtime.Resync), LoopGuard: &c.st.writes,
-		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), Kinds: c.Kinds, Observer: reading, Access: reading,
+		Marker: c.Writer, Patcher: c.st.writes.Patcher(c.Patcher, c.stored, now, plan.Runtime.Resync), PatchOf: c.PatchOf, Kinds: c.Kinds, Observer: reading, Access: reading,
 		Caller: yieldingCaller{next: c.Caller, slot: c.slot}, Answers: &c.st.answers, Client: c.Code,
 		Providers: yieldingProviders{next: c.Caller, slot: c.slot, memory: &c.st.provided}, Tokens: c.Tokens,
 		Laps: &c.laps,

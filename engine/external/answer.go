@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 )
 
 // answer makes an Answer of the response. What would be a secret (cookies) is left out.
@@ -40,9 +40,13 @@ func (p *prepared) answer(resp *http.Response) (*Answer, error) {
 		a.Body = string(raw)
 		return a, nil
 	}
-	if err := utiljson.Unmarshal(raw, &a.Body); err != nil {
+	twice, err := kjson.UnmarshalStrict(raw, &a.Body)
+	if err != nil {
 		// The decoder's own error quotes the body, which may be secret.
 		return nil, refused("the answer is called JSON, but is not")
+	}
+	if p.Webhook && len(twice) > 0 {
+		return nil, refused("the answer says something twice: %s", clip(twice[0].Error())) // one of the two would delete what the other declares
 	}
 	return a, nil
 }

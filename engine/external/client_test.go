@@ -303,6 +303,23 @@ func TestCallBadHosts(t *testing.T) {
 	}
 }
 
+// The last of two lists of children would win, and all others be deleted. What other services say twice is theirs.
+func TestAWebhookSaysNothingTwice(t *testing.T) {
+	g := NewWithT(t)
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"children": ["secret"], "status": {"a": 1, "a": 2}, "children": []}`) //nolint:errcheck // the client tells
+	})
+	c, _ := newClient(t)
+	r := get(url)
+	r.Webhook = true
+	g.Expect(fails(t, c, r)).To(MatchError(`the answer says something twice: duplicate field "status.a"`))
+	r.Webhook = false
+	answer, err := c.Call(context.Background(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Body).To(Equal(map[string]any{"children": []any{}, "status": map[string]any{"a": int64(2)}}))
+}
+
 func TestCallStatusOnlyReadsNoBody(t *testing.T) {
 	url := raw(t, func(conn net.Conn) {
 		readHead(conn)

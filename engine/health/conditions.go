@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 const maxConditionMessage = 1024 // characters; a compiler's list of mistakes is longer than a resource's error
@@ -89,7 +90,7 @@ func summary(old []metav1.Condition, r Report, next v1alpha1.CRDHealthStatus) ve
 	switch next.State {
 	case v1alpha1.HealthDegraded:
 		if r.Stuck != "" {
-			return verdict{v1alpha1.ReasonStuck, cut(r.Stuck, maxConditionMessage)}
+			return verdict{v1alpha1.ReasonStuck, value.Excerpt(r.Stuck, maxConditionMessage)}
 		}
 		return verdict{v1alpha1.ReasonDegraded, withOverdue(withOne(old, degraded(r), r, next.Failing), r)}
 	case v1alpha1.HealthHealthy:
@@ -113,15 +114,15 @@ func works(old []metav1.Condition, r Report, failing []v1alpha1.FailingResource)
 		return "every resource is healthy"
 	case stalling[r.Reason]: // below
 	case r.Reason == "" && r.Message != "":
-		return cut("the box works; "+r.Message, maxConditionMessage)
+		return value.Excerpt("the box works; "+r.Message, maxConditionMessage)
 	case r.Awaits != "":
-		return cut("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
+		return value.Excerpt("the box works; new resources wait: "+r.Awaits, maxConditionMessage)
 	case r.Snapshot.Resources.Failing > 0:
 		return withOne(old, "the box works, but some resources fail", r, failing)
 	default:
 		return "the box works"
 	}
-	return cut(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
+	return value.Excerpt(fmt.Sprintf("revision %s works; a problem stands beside it: %s", r.Revision, r.Message), maxConditionMessage)
 }
 
 // overdueMark stands before what is said of reconciles that do not end.
@@ -132,7 +133,7 @@ func withOverdue(message string, r Report) string {
 	if r.Overdue == "" {
 		return message
 	}
-	return cut(message+overdueMark+r.Overdue, maxConditionMessage)
+	return value.Excerpt(message+overdueMark+r.Overdue, maxConditionMessage)
 }
 
 // degraded names the threshold, and not the count of failures: a message that changes with every retry would be written each time.
@@ -160,7 +161,7 @@ func withOne(old []metav1.Condition, first string, r Report, failing []v1alpha1.
 	}
 	messages := make([]string, 0, len(failing))
 	for _, f := range failing {
-		m := cut(fmt.Sprintf("%s; %s: %s", first, subject(plural, f.ResourceReference), failure(f)), maxConditionMessage)
+		m := value.Excerpt(fmt.Sprintf("%s; %s: %s", first, subject(plural, f.ResourceReference), failure(f)), maxConditionMessage)
 		if m == said {
 			return m
 		}
@@ -186,7 +187,7 @@ func failure(f v1alpha1.FailingResource) string {
 
 // report gives the reason and the message of the engine's report, or else those of otherwise.
 func report(r Report, otherwise verdict) verdict {
-	return verdict{cmp.Or(r.Reason, otherwise.reason), cut(cmp.Or(r.Message, otherwise.message), maxConditionMessage)}
+	return verdict{cmp.Or(r.Reason, otherwise.reason), value.Excerpt(cmp.Or(r.Message, otherwise.message), maxConditionMessage)}
 }
 
 func pick(first bool, a, b verdict) verdict {

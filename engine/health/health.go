@@ -107,6 +107,8 @@ type Report struct {
 	// Overdue names resources whose reconciles are past their deadline and do not end, while the box goes on with its other workers; empty: there are
 	// none.
 	Overdue string
+	// Unended are the resources whose reconciles are past their deadline and do not end, sorted, also of a box that is stuck or does not stop.
+	Unended []types.NamespacedName
 	// Monitored says that another operator runs the CRD: its resources are checked, and nothing else.
 	Monitored bool
 	// RollsBack says that the box has rollback.

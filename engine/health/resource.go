@@ -1,7 +1,6 @@
 package health
 
 import (
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +93,7 @@ func (t *Tracker) count(o Observation) {
 			Time:     metav1.NewTime(t.lastReconcile),
 			Resource: v1alpha1.ResourceReference{Namespace: o.Resource.Namespace, Name: o.Resource.Name},
 			Step:     o.Step,
-			Message:  cut(o.Message, maxMessage),
+			Message:  value.Excerpt(o.Message, maxMessage),
 		}
 		return
 	}
@@ -110,11 +109,11 @@ func (t *Tracker) count(o Observation) {
 func (r *resource) troubleAfter(o Observation) trouble {
 	switch {
 	case o.Counts && o.Failed:
-		return trouble{failures: r.failures + 1, reason: o.Reason, step: o.Step, message: cut(o.Message, maxMessage)}
+		return trouble{failures: r.failures + 1, reason: o.Reason, step: o.Step, message: value.Excerpt(o.Message, maxMessage)}
 	case !o.Counts && r.failures > 0:
 		return r.trouble
 	case r.failing:
-		return trouble{reason: o.Reason, message: cut(o.Message, maxMessage)}
+		return trouble{reason: o.Reason, message: value.Excerpt(o.Message, maxMessage)}
 	default:
 		return trouble{}
 	}
@@ -171,7 +170,7 @@ func (t *Tracker) remove(name types.NamespacedName) notice {
 
 func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {
 	name := types.NamespacedName{Namespace: f.Namespace, Name: f.Name}
-	is := trouble{failures: max(0, f.ConsecutiveFailures), reason: f.Reason, step: f.Step, message: cut(f.Message, maxMessage)}
+	is := trouble{failures: max(0, f.ConsecutiveFailures), reason: f.Reason, step: f.Step, message: value.Excerpt(f.Message, maxMessage)}
 	if f.Name == "" || is.failures == 0 && is.reason == "" || t.resources[name] != nil { // somebody has edited the status by hand
 		return
 	}
@@ -179,17 +178,4 @@ func (t *Tracker) restoreFailing(f v1alpha1.FailingResource) {
 	r.failing, r.trouble, r.since = true, is, f.Since.Time
 	t.inFailure++
 	t.worst.rank(r)
-}
-
-// cut makes a text readable and shortens it by characters, never inside one. Invalid UTF-8 would come back from the API server changed, and
-// would be written again for ever. The copy does not keep a long original in memory.
-func cut(s string, n int) string {
-	s = value.Readable(s)
-	for i := range s {
-		if n == 0 {
-			return strings.Clone(s[:i])
-		}
-		n--
-	}
-	return s
 }

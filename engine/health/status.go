@@ -27,6 +27,10 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 	if r.Phase == Running || !r.Snapshot.blank() {
 		count(&next, r.Snapshot)
 	}
+	next.Overdue = nil
+	for _, key := range r.Unended[:min(len(r.Unended), maxOverdue)] {
+		next.Overdue = append(next.Overdue, v1alpha1.ResourceReference{Namespace: key.Namespace, Name: key.Name})
+	}
 	if r.Phase == Stopped {
 		next.Resources, next.Failing = r.Snapshot.Resources, nil
 	}
@@ -34,6 +38,9 @@ func Status(old v1alpha1.CRDHealthStatus, generation int64, r Report, now time.T
 	next.Conditions = conditions(old.Conditions, generation, r, next, now)
 	return next
 }
+
+// maxOverdue is how many resources the status lists whose reconciles do not end.
+const maxOverdue = 10
 
 func count(next *v1alpha1.CRDHealthStatus, s Snapshot) {
 	next.Resources = s.Resources

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -220,8 +222,8 @@ func TestDegradedMessage(t *testing.T) {
 	r.Snapshot.Failing[0].Namespace, r.Snapshot.Failing[0].Step, r.CRD = "", "", ""
 	g.Expect(message(Status(first, 1, r, start))).To(Equal("5 reconciles in a row failed; web: replicas of web"))
 
-	r.Phase, r.Message = Pending, strings.Repeat("x", 5000)
-	g.Expect(message(Status(first, 1, r, start))).To(HaveLen(maxConditionMessage))
+	r.Phase, r.Message = Pending, strings.Repeat("x ", 2500)
+	g.Expect(message(Status(first, 1, r, start))).To(Equal(strings.Repeat("x ", 511) + "x…"))
 }
 
 func TestCountsAreCarriedOver(t *testing.T) {
@@ -406,6 +408,14 @@ func TestReconcilesThatDoNotEndAreNamed(t *testing.T) {
 	g.Expect(said).To(And(ContainSubstring("default/a: "), HaveSuffix("; but 1 of 2 workers is in a reconcile")))
 	r.Snapshot.Failing[0], r.Snapshot.Failing[1] = r.Snapshot.Failing[1], r.Snapshot.Failing[0]
 	g.Expect(message(Status(after, 1, r, start))).To(Equal(said), "the order of the list changes with every retry")
+	r.Unended = slices.Repeat([]types.NamespacedName{{Namespace: "default", Name: "a"}}, 11)
+	listed := Status(after, 1, r, start)
+	g.Expect(listed.Overdue).To(HaveLen(10))
+	g.Expect(listed.Overdue[0]).To(Equal(v1alpha1.ResourceReference{Namespace: "default", Name: "a"}))
+	g.Expect(Urgent(after, listed)).To(BeTrue())
+	g.Expect(Wait(after, listed, 0)).To(Equal(ListInterval), "it is a list as that of the failing ones")
+	r.Unended = nil
+	g.Expect(Status(listed, 1, r, start).Overdue).To(BeEmpty())
 	r.Overdue = ""
 	g.Expect(message(Status(after, 1, r, start)) + "; but 1 of 2 workers is in a reconcile").To(Equal(said))
 }

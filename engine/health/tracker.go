@@ -132,6 +132,28 @@ func (t *Tracker) Retain(keep func(types.NamespacedName) bool) {
 	})
 }
 
+// Begin counts a resource whose first reconcile begins, as one that waits. Most have ended within a moment, and tell what came of it; so the change
+// is told where one takes longer than that. The caller calls ended when the reconcile has ended, before Observe or Forget.
+func (t *Tracker) Begin(name types.NamespacedName) (ended func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.get(name)
+	if r.known {
+		return func() { /* it is counted */ }
+	}
+	t.recount(r, func() { r.known, r.waiting = true, true })
+	told := make(chan struct{})
+	timer := time.AfterFunc(ListInterval, func() {
+		defer close(told)
+		t.changed(false)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+		}
+	}
+}
+
 // Observe counts one reconcile. A message is cut to 256 characters.
 func (t *Tracker) Observe(o Observation) {
 	t.change(func() notice {

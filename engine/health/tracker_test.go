@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -214,6 +215,36 @@ func TestResourceCounts(t *testing.T) {
 	}
 }
 
+// A resource whose first reconcile hangs is there, and waits. One whose reconcile ends at once is told of once.
+func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tracker, _, said := newTracker(5)
+		hangs := tracker.Begin(named("hangs"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
+		quick := tracker.Begin(named("quick"))
+		quick()
+		synctest.Wait()
+		g.Expect(said.take()).To(BeEmpty(), "what came of it is told at once")
+		observe(tracker, success("quick"))
+		said.take()
+		time.Sleep(ListInterval)
+		synctest.Wait()
+		g.Expect(said.take()).To(Equal("slow"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		g.Expect(said.take()).To(BeEmpty())
+		tracker.Begin(named("quick"))()
+		hangs()
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Waiting: 1}), "one that is known counts as it did")
+		observe(tracker, success("hangs"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 2}))
+		tracker.Begin(named("gone"))()
+		tracker.Forget(named("gone"))
+		g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(2))
+	})
+}
+
 func TestNoResourcesAreHealthy(t *testing.T) {
 	g := NewWithT(t)
 	tracker, _, l := newTracker(2)
@@ -375,7 +406,8 @@ func TestMessageIsCut(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"short":           {"no", "no"},
 		"at the limit":    {strings.Repeat("é", 256), strings.Repeat("é", 256)},
-		"by characters":   {strings.Repeat("é", 300), strings.Repeat("é", 256)},
+		"by characters":   {strings.Repeat("é", 300), strings.Repeat("é", 255) + "…"},
+		"a long name":     {"reading ConfigMap \"" + strings.Repeat("a", 249) + "\": it is not there", "reading ConfigMap \"" + strings.Repeat("a", 40) + "…" + strings.Repeat("a", 22) + "\": it is not there"},
 		"not valid UTF-8": {"a\xffb", "a\uFFFDb"},
 		"an escape":       {"a\x1b[2Jb", `a\x1b[2Jb`},
 		"empty":           {"", ""},

@@ -38,6 +38,7 @@ func Wait(old, next v1alpha1.CRDHealthStatus, ago time.Duration) time.Duration {
 	if Urgent(old, next) {
 		interval = ListInterval
 		old.Failing, next.Failing = nil, nil
+		old.Overdue, next.Overdue = nil, nil
 		old.Resources, next.Resources = v1alpha1.ResourceCounts{}, v1alpha1.ResourceCounts{}
 		old.Conditions, next.Conditions = withoutMessages(old.Conditions), withoutMessages(next.Conditions)
 		if Urgent(old, next) {

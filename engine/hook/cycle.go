@@ -67,7 +67,7 @@ func (c *Cycle) Apply(obj client.Object, options ...ApplyOption) error {
 func (c *Cycle) Get(ctx context.Context, key client.ObjectKey, into client.Object) error {
 	gvk, err := apiutil.GVKForObject(into, c.scheme)
 	if err != nil {
-		return fmt.Errorf("kind of %T: %w", into, err)
+		return &mistakeError{fmt.Errorf("kind of %T: %w", into, err)}
 	}
 	found, err := c.reader.Get(ctx, gvk, key)
 	if err != nil {
@@ -80,12 +80,12 @@ func (c *Cycle) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 func (c *Cycle) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(into, c.scheme)
 	if err != nil {
-		return fmt.Errorf("kind of %T: %w", into, err)
+		return &mistakeError{fmt.Errorf("kind of %T: %w", into, err)}
 	}
 	gvk.Kind = itemKind(gvk.Kind)
 	selected := (&client.ListOptions{}).ApplyOptions(options)
 	if selected.FieldSelector != nil && !selected.FieldSelector.Empty() {
-		return errors.New("objects of the caches are selected by namespace and labels, not by fields")
+		return &mistakeError{errors.New("objects of the caches are selected by namespace and labels, not by fields")}
 	}
 	found, err := c.reader.List(ctx, gvk, selected)
 	if err != nil {

@@ -22,10 +22,12 @@ var ErrWait = errors.New("waiting")
 // *unstructured.Unstructured. Each function may be nil. They are called by several goroutines at the same time, for different resources.
 //
 // An error ends the cycle of that resource and shows in its status; nothing of what the hook declared is written then, and what it has made
-// before stays. Any error is tried again with growing pauses, but for two kinds: one of the API server counts as it does for templates (a
-// missing right waits for the right), and a reconcile.TerminalError is not tried again until something changes that the hook has read. A
-// panic is an error, too. An error that Apply, SetStatus or SetCondition returns is that of the hook, also where the hook ignores it. Wait, Event and
-// Warn return nothing: a reason that is not one word, or more of them than the limit, fails the hook in the same way.
+// before stays. Any error is tried again with growing pauses, but for three kinds: one of the API server counts as it does for templates (a
+// missing right waits for the right); and a reconcile.TerminalError, and a mistake, are not tried again until something changes that the hook has
+// read. A mistake is what Apply, SetStatus and SetCondition refuse, a kind that is not listed, and a resource or arguments that do not fit their
+// Go types. A panic is an error that is tried again. An error that Apply, SetStatus or SetCondition returns is that of the hook, also where the
+// hook ignores it. Wait, Event and Warn return nothing: a reason that is not one word, or more of them than the limit, fails the hook in the
+// same way.
 //
 // A hook must return when its context ends. One that does not keeps a worker of its box until it does, and the box shows that it is stuck when
 // all of its workers are kept so. Goroutines that a hook starts and leaves behind are nobody's: they are neither ended nor counted.

@@ -94,7 +94,7 @@ func decodeResource(resource map[string]any, into client.Object) error {
 		err = errors.Join(slices.DeleteFunc(strict, func(e error) bool { return strings.HasPrefix(e.Error(), `unknown field "status.`) })...)
 	}
 	if err != nil {
-		return fmt.Errorf("the resource does not fit %T: %s", into, strings.ReplaceAll(err.Error(), "\n", "; "))
+		return &mistakeError{fmt.Errorf("the resource does not fit %T: %s", into, strings.ReplaceAll(err.Error(), "\n", "; "))}
 	}
 	return nil
 }
@@ -140,7 +140,8 @@ type Args struct{ values map[string]any }
 // NewArgs gives arguments.
 func NewArgs(values map[string]any) Args { return Args{values: values} }
 
-// Decode decodes the arguments into a struct. A name that the struct does not have is an error.
+// Decode decodes the arguments into a struct. A name that the struct does not have is an error, and
+// no retry mends it.
 func (a Args) Decode(into any) error {
 	text, err := json.Marshal(a.values)
 	if err != nil {
@@ -149,7 +150,7 @@ func (a Args) Decode(into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("args: %w", err)
+		return &mistakeError{fmt.Errorf("args: %w", err)}
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Outcome is what a hook said while it was called, whether it is Go code or a webhook.
@@ -47,9 +49,18 @@ const (
 // word is a reason: one word, as Kubernetes wants it of conditions.
 var word = regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9_]{0,62}[A-Za-z0-9])?)?$`)
 
+// mistakeError is a mistake of code, or of what the box hands to it. It is a terminal error, without saying so to people: no retry mends it.
+type mistakeError struct{ error }
+
+func (e *mistakeError) Unwrap() error { return e.error }
+
+// Is says that it is one.
+func (*mistakeError) Is(target error) bool { return errors.Is(target, reconcile.TerminalError(nil)) }
+
 // mistake notes something that can't be, so that it counts also where the hook ignores it: a child that is not declared by mistake would be
 // deleted.
 func (o *Outcome) mistake(err error) error {
+	err = &mistakeError{err}
 	if o.wrong == nil {
 		o.wrong = err
 	}

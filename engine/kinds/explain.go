@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -47,7 +48,8 @@ type FieldDoc struct {
 	// Example is the field with a value, in YAML. Empty where there is none.
 	Example string
 
-	of reflect.Type
+	of   reflect.Type
+	less string // the field below it that it does not take; empty: it takes all
 }
 
 // Text says what the kind's declarations make.
@@ -60,11 +62,16 @@ func (k Kind) ShortFields() []FieldDoc {
 	return fieldsOf(k.fields)
 }
 
-// CommonFields are the fields that declarations of every kind have; spec only where the objects of this one have it.
+// CommonFields are those of the fields of all declarations that declarations of this kind take: spec where its objects have it, and of a patch those
+// that do not say how a child is made.
 func (k Kind) CommonFields() []FieldDoc {
 	var out []FieldDoc
 	for _, f := range fieldsOf(reflect.TypeFor[v1alpha1.CommonFields]()) {
 		switch {
+		case k.IsPatch() && !slices.Contains(v1alpha1.CommonFieldNamesOfPatches(), f.Name):
+			continue
+		case k.IsPatch() && f.Name == "forEach":
+			f.less = "rollout"
 		case f.Name != nameSpec:
 		case k.spec != nil:
 			f.of, f.Type = k.spec, shape.Words(k.spec)
@@ -85,7 +92,7 @@ func (f FieldDoc) Required() bool {
 
 // Fields are the fields below this one, also where it is a list or a map of objects; nil where there are none.
 func (f FieldDoc) Fields() []FieldDoc {
-	return fieldsOf(f.of)
+	return slices.DeleteFunc(fieldsOf(f.of), func(below FieldDoc) bool { return below.Name == f.less })
 }
 
 // IsGroup says whether the field holds declarations by their keys: its fields are those of the kinds.

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -13,20 +14,13 @@ import (
 	"github.com/orkspace/orkestra/engine/value"
 )
 
-// namePatch is the short field that holds what a patch sets.
-const namePatch = "patch"
-
-// nameForce is the short field by which a patch takes what others hold.
-const nameForce = "force"
+const (
+	namePatch = "patch" // the short field that holds what a patch sets
+	nameForce = "force" // the one by which it takes what others hold
+)
 
 func patchKinds() []Kind {
-	return []Kind{{
-		Key:    keyPatches,
-		Rank:   rankRest,
-		fields: reflect.TypeFor[v1alpha1.PatchFields](),
-		check:  checkPatch,
-		build:  buildPatch,
-	}}
+	return []Kind{{Key: keyPatches, Rank: rankRest, fields: reflect.TypeFor[v1alpha1.PatchFields](), check: checkPatch, build: buildPatch}}
 }
 
 // IsPatch says whether declarations under the key set fields of objects that others own.
@@ -91,6 +85,10 @@ func checkPatch(c *shape.Checker) {
 		return
 	}
 	gvk := PatchGVK(c.Short)
+	checkForce(c, gvk)
+	for _, e := range reservedInPatch(gvk, patch) {
+		c.Add(e)
+	}
 	if gvk.Empty() {
 		if apiVersion, isText := target[nameAPIVersion].(string); isText && apiVersion != "" && !c.IsTemplate(apiVersion) {
 			if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
@@ -99,14 +97,8 @@ func checkPatch(c *shape.Checker) {
 		}
 		return
 	}
-	checkForce(c, gvk)
-	reserved := reservedInPatch(gvk, patch)
-	for _, e := range reserved {
-		c.Add(e)
-	}
-	if len(reserved) > 0 {
-		return
-	}
+	patch = maps.Clone(patch)
+	delete(patch, nameStatus) // of which no more is to be said
 	s, problem := builtIn(gvk)
 	switch {
 	case problem != nil:
@@ -123,7 +115,7 @@ func checkPatch(c *shape.Checker) {
 // holds would be kept where others can read it.
 func checkForce(c *shape.Checker, gvk schema.GroupVersionKind) {
 	force, isSet := c.Short[nameForce]
-	if text, isText := force.(string); isText {
+	if text, isText := force.(string); isText && c.IsTemplate(text) { // any other is of a wrong type, which is found for all fields
 		c.Add(&shape.FieldError{Path: nameForce, Want: "true or false", Got: value.TypeName(text), Value: shape.Excerpt(text)})
 	}
 	if isSet && force != false && gvk.Group == "" && gvk.Kind == "Secret" {

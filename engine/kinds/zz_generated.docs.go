@@ -128,6 +128,7 @@ var apiDocs = map[string]typeDoc{
 			"lastSuccess":         {text: "The time of the last success.", standard: "", example: ""},
 			"lastFailure":         {text: "The last failure.", standard: "", example: ""},
 			"failing":             {text: "Lists the ten worst of the failing resources: those with the most failed reconciles in a row, then those that have failed the longest.", standard: "", example: ""},
+			"overdue":             {text: "Lists ten of the resources whose reconciles are past their deadline and do not end, sorted by namespace and name. Each keeps a worker of the box, and nothing else is written of it, until it does or the manager is restarted.", standard: "", example: ""},
 			"resources":           {text: "Counts the resources of the CRD by how they fare.", standard: "", example: ""},
 			"workers":             {text: "The number of workers.", standard: "", example: ""},
 			"queueDepth":          {text: "The number of resources that wait for a worker.", standard: "", example: ""},

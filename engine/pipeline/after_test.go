@@ -144,7 +144,7 @@ func TestWhatAfterWaitsFor(t *testing.T) {
 		"it waits by a gate":        {`when: [{field: children.other.data.x, equals: y}]`, "web: after first: it waits itself"},
 		"it waits for a field":      {`data: {x: "{{ .children.other.data.x }}"}`, "web: after first: it waits itself"},
 		"an item that waits":        {`forEach: {field: spec.tags}, data: {x: '{{ if eq .item "b" }}{{ .children.other.data.x }}{{ end }}'}`, "web: after first: it waits itself"},
-		"an item is not current":    {`forEach: {field: spec.tags}, readyWhen: [{field: item, equals: a}]`, `web: after first: ConfigMap "first1": item: wanted equals a, actual string`},
+		"an item is not current":    {`forEach: {field: spec.tags}, readyWhen: [{field: item, equals: a}]`, `web: after first: ConfigMap "first1": item: wanted equals a, actual a string`},
 		"an item that a gate holds": {`forEach: {field: spec.tags}, anyOf: [{field: item, equals: a}, {field: children.other.data.x, equals: y}]`, "web: after first: it waits itself"},
 	} {
 		t.Run(name, func(t *testing.T) {

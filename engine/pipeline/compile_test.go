@@ -264,8 +264,8 @@ onCreate: {jobs: [{id: second, image: a, replace: true}]}
 onDelete: {jobs: [{image: a, replace: true}]}`,
 			[]string{
 				"spec.onCreate.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
-				"spec.onDelete.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
-				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onDelete.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; remove replace",
+				"spec.onReconcile.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; remove once, or remove replace",
 			},
 		},
 		"replace on what holds more than itself": {
@@ -278,7 +278,7 @@ onDelete: {jobs: [{image: a, replace: true}]}`,
 				"spec.onReconcile.namespaces[0].replace: Forbidden: all that is in a Namespace would go with it, so that it is never replaced; remove replace",
 				"spec.onReconcile.pvcs[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
 				"spec.onReconcile.resources[0].replace: Forbidden: a PersistentVolumeClaim holds data and is never replaced; remove replace",
-				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
+				"spec.onReconcile.secrets[0].replace: Forbidden: this Secret is made once and does not follow its declaration; remove once, or remove replace",
 			},
 		},
 		"references by id": {
@@ -395,10 +395,14 @@ onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			`{onReconcile: {deployments: [{id: deployment, name: a, image: x}, {name: b, image: x}], configmaps: [{id: configmap, forEach: {field: spec.tags}, name: "{{ .item }}"}],
 				resources: [{id: pod, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}}]}, onDelete: {resources: [{manifest: {apiVersion: v1, kind: Pod, metadata: {name: b}}}]}}`,
 			[]string{
-				`spec.onReconcile.configmaps[0].id: Invalid value: "configmap": the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>`,
+				`spec.onReconcile.configmaps[0].id: Invalid value: "configmap": the name of a kind can't be the id of a loop: templates would take its children for the only one of that kind; give it another id, or none`,
 				`spec.onReconcile.deployments[0].id: Invalid value: "deployment": templates know children of kind Deployment by this name (spec.onReconcile.deployments[1]); give it another id, or none`,
 				`spec.onReconcile.resources[0].id: Invalid value: "pod": templates know children of kind Pod by this name (spec.onDelete.resources[0]); give it another id, or none`,
 			},
+		},
+		"the id of a loop that is the kind of its manifest": {
+			`onReconcile: {resources: [{id: sub, forEach: {field: spec.tags}, manifest: {apiVersion: example.com/v1, kind: Sub, metadata: {name: "{{ .item }}"}}}]}`,
+			[]string{`spec.onReconcile.resources[0].id: Invalid value: "sub": the name of a kind can't be the id of a loop: templates would take its children for the only one of that kind; give it another id, or none`},
 		},
 		"ids that are kinds of the box's children": {
 			`onReconcile: {configmaps: [{id: pod, name: a}, {id: cat, name: b}], resources: [{id: pods, manifest: {apiVersion: v1, kind: Pod, metadata: {name: a}}},

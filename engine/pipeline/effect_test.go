@@ -40,8 +40,8 @@ onDelete: {configmaps: [{name: f, initialFields: [data.x]}]}`,
 			[]string{
 				"spec.onCreate.configmaps[0].initialFields: " + once + "move it to onReconcile, or set reconcile: true, or remove initialFields",
 				"spec.onDelete.configmaps[0].initialFields: " + once + "remove initialFields",
-				"spec.onReconcile.configmaps[0].initialFields: " + once + "remove once (or reconcile: false), or remove initialFields",
-				"spec.onReconcile.configmaps[1].initialFields: " + once + "remove once (or reconcile: false), or remove initialFields",
+				"spec.onReconcile.configmaps[0].initialFields: " + once + "remove once, or remove initialFields",
+				"spec.onReconcile.configmaps[1].initialFields: " + once + "remove reconcile: false, or remove initialFields",
 			},
 		},
 		"adoption in a clean-up": {

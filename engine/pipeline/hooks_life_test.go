@@ -161,6 +161,53 @@ func TestErrorsOfAHook(t *testing.T) {
 	}
 }
 
+// TestMistakesOfAHookAreNotTriedAgain: no retry mends them, but a change of the resource, of the box, or of the code.
+func TestMistakesOfAHookAreNotTriedAgain(t *testing.T) {
+	apply := func(c *call, name, id string) error {
+		return c.Apply(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, hook.WithID(id))
+	}
+	for name, tc := range map[string]struct {
+		f      func(context.Context, *call) error
+		reason string
+	}{
+		"a child without a name": {func(_ context.Context, c *call) error { return apply(c, "", "a") }, v1alpha1.ReasonHookFailed},
+		"one that it wraps":      {func(_ context.Context, c *call) error { return fmt.Errorf("making it: %w", apply(c, "", "a")) }, v1alpha1.ReasonHookFailed},
+		"one that it ignores":    {func(_ context.Context, c *call) error { _ = apply(c, "", "a"); return nil }, v1alpha1.ReasonHookFailed},
+		"a child twice":          {func(_ context.Context, c *call) error { return errors.Join(apply(c, "a", "a"), apply(c, "b", "a")) }, v1alpha1.ReasonHookFailed},
+		"a child of another kind": {func(_ context.Context, c *call) error {
+			return c.Apply(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		}, v1alpha1.ReasonInvalidChild},
+		"a condition of Orkestra": {func(_ context.Context, c *call) error {
+			return c.SetCondition(metav1.Condition{Type: "Ready", Status: "True"})
+		}, v1alpha1.ReasonHookFailed},
+		"a status field without a path": {func(_ context.Context, c *call) error { return c.SetStatus("", 1) }, v1alpha1.ReasonHookFailed},
+		"one that the schema lacks":     {func(_ context.Context, c *call) error { return c.SetStatus("lacks", 1) }, v1alpha1.ReasonHookFailed},
+		"a reason of two words":         {func(_ context.Context, c *call) error { c.Wait("two words", ""); return nil }, v1alpha1.ReasonHookFailed},
+		"arguments that do not fit":     {func(_ context.Context, c *call) error { return c.Args.Decode(&struct{ Other int }{}) }, v1alpha1.ReasonHookFailed},
+		"a kind that is not listed":     {func(ctx context.Context, c *call) error { return c.List(ctx, &corev1.PodList{}) }, v1alpha1.ReasonHookFailed},
+		"a Secret by Get": {func(ctx context.Context, c *call) error {
+			return c.Get(ctx, client.ObjectKey{Name: "a"}, &corev1.Secret{})
+		}, v1alpha1.ReasonHookFailed},
+		"a list without a namespace": {func(ctx context.Context, c *call) error { return c.List(ctx, &corev1.ConfigMapList{}) }, v1alpha1.ReasonHookFailed},
+		"a list by a field": {func(ctx context.Context, c *call) error {
+			return c.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("team-a"), client.MatchingFields{"a": "b"})
+		}, v1alpha1.ReasonHookFailed},
+		"a type that is not registered": {func(ctx context.Context, c *call) error {
+			return c.Get(ctx, client.ObjectKey{Name: "a"}, &v1alpha1.OperatorBox{})
+		}, v1alpha1.ReasonHookFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			plan := hooked(t, onReconcile(tc.f), `args: {a: b}, `+listed, `workers: 1`)
+			r, err := newPorts().run(plan, website(t, `{image: v1}`))
+			expectStep(g, err, "hook", Permanent, tc.reason)
+			g.Expect(err).NotTo(gomega.MatchError(gomega.ContainSubstring("terminal error")))
+			res, _ := r.Result(t.Context(), err)
+			g.Expect(res.Reconciling.Status).To(gomega.Equal(metav1.ConditionFalse))
+		})
+	}
+}
+
 // TestWhatSecretsHoldIsNotShown, wherever a hook says it; and the class of its error stays.
 func TestWhatSecretsHoldIsNotShown(t *testing.T) {
 	const secret = "hunter22"

@@ -55,7 +55,7 @@ onReconcile:
 	r, err := p.run(plan, website(t, `{tls: false}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.BeEmpty())
-	g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there yet", Of: "reader"}}))
+	g.Expect(r.Waits).To(gomega.Equal([]stage.Wait{{Reason: v1alpha1.ReasonWaitingForGate, Message: "reader: children.source.data.v is not there: source is switched off: spec.image: wanted equals there, actual absent", Of: "reader"}}))
 	_, err = p.run(plan, website(t, `{tls: false, image: there}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(made(p)).To(gomega.Equal([]string{"reader=x reader", "source=x source"}), "the one that is read comes first")

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/apply/taken"
+	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/patches"
 )
 
@@ -27,6 +28,7 @@ type patcher struct {
 	takes    *taken.Fields    // what each patch takes
 	forced   bool             // the last patch was
 	returned *taken.Fields    // by the last that was taken back
+	named    func(manager string) string
 }
 
 func newPatcher(others ...*unstructured.Unstructured) *patcher {
@@ -39,7 +41,7 @@ func (p *patcher) Patch(ctx context.Context, patch apply.Patch, live *unstructur
 	if err := p.refuses[live.GetName()]; err != nil {
 		return apply.Outcome{}, err
 	}
-	p.forced = patch.Force
+	p.forced, p.named = patch.Force, patch.Named
 	if p.takes != nil {
 		if err := patch.Keep(ctx, p.takes); err != nil {
 			return apply.Outcome{}, err
@@ -363,8 +365,8 @@ func TestMistakesOfPatches(t *testing.T) {
 		"target: {apiVersion: v1, kind: Namespace, name: '{{ .spec.host }}'}, patch: {metadata: {labels: {a: b}}}":                          "Namespace is cluster-scoped and the resources are not",
 		"target: {apiVersion: v1, kind: Namespace, name: a}, patch: {metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}}}": "grants rights",
 		"target: {apiVersion: v1, kind: Node, name: a}, patch: {metadata: {labels: {a: b}}}":                                                "Node grants rights",
-		"target: {apiVersion: demo.example.com/v1, kind: Website, name: a}, patch: {spec: {host: b}}":                                       "a box can't patch the kind that it serves",
-		"target: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, name: a}, patch: {spec: {workers: 1}}":                      "nor Orkestra's own",
+		"target: {apiVersion: demo.example.com/v1, kind: Website, name: a}, patch: {spec: {host: b}}":                                       "a box can't patch the kind that it serves, nor Orkestra's own (Website); to set fields of what others own, serve a kind of your own, and read them by cross: docs/how-to/coming-from-metacontroller.md#fields-of-objects-with-an-annotation",
+		"target: {apiVersion: orkestra.orkspace.io/v1alpha1, kind: OperatorBox, name: a}, patch: {spec: {workers: 1}}":                      "nor Orkestra's own (OperatorBox)",
 		"target: {apiVersion: demo.example.com/v1, kind: Region, name: '{{ .metadata.name }}'}, patch: {spec: {a: b}}":                      "Region is cluster-scoped",
 		head + "patch: {data: {a: '{{ .children.secret.data.a }}'}}":                                                                        "what a Secret holds can be read only by",
 	} {
@@ -460,4 +462,92 @@ func TestItemsThatPatchOneObject(t *testing.T) {
 			g.Expect(r.Stored.GetAnnotations()[v1alpha1.AnnotationPatches]).To(gomega.Equal(note))
 		})
 	}
+}
+
+// All that is wrong with a patch is said at once, whatever else is wrong with it.
+func TestMistakesOfAPatchAreSaidInOneRound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patch string
+		want  []string
+	}{
+		"what is not its to set": {
+			`{target: {apiVersion: v1, kind: ConfigMap, name: a}, once: true, force: certainly, patch: {dat: {a: b}, status: {a: b}, metadata: {finalizers: [a/b], labels: 5}}}`,
+			[]string{"force", "once", "patch.dat", "patch.metadata.finalizers", "patch.metadata.labels", "patch.status"},
+		},
+		"no target": {
+			`{patch: {data: {a: "{{ .spec.nope }}"}, status: {}}, when: [{field: spec.no, equals: 1}], adopt: Never, force: "{{ .spec.host }}"}`,
+			[]string{"adopt", "force", "patch.data.a", "patch.status", "target.apiVersion", "target.kind", "target.name", "when[0].field"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, "{onReconcile: {patches: ["+tc.patch+"]}}"), Env{CRD: websites(t), Mapper: stubMapper()})
+			var found []string
+			for _, err := range errs {
+				found = append(found, strings.TrimPrefix(err.Field, "spec.onReconcile.patches[0]."))
+			}
+			slices.Sort(found)
+			g.Expect(found).To(gomega.Equal(tc.want), "%v", errs)
+		})
+	}
+}
+
+// A patch takes just the common fields that are explained for it.
+func TestAPatchTakesTheCommonFieldsThatAreExplained(t *testing.T) {
+	g := gomega.NewWithT(t)
+	kind, _ := kinds.Lookup("patches")
+	var explained []string
+	for _, f := range kind.CommonFields() {
+		explained = append(explained, f.Name)
+		g.Expect(f.Fields()).NotTo(gomega.ContainElement(gomega.HaveField("Name", "rollout")))
+	}
+	const each = `id: own
+name: a
+namespace: team-a
+labels: {a: b}
+annotations: {a: b}
+reconcile: true
+once: true
+when: [{field: spec.host, exists: true}]
+anyOf: [{field: spec.host, exists: true}]
+whenFalse: Keep, when: [{field: spec.host, exists: true}]
+after: [own]
+optional: true
+forEach: {field: spec.tags}
+adopt: Never
+deletionPolicy: Delete
+replace: true
+initialFields: [data]
+readyWhen: [{field: object.data.a, exists: true}]
+spec: {a: b}`
+	samples := map[string]string{}
+	for line := range strings.SplitSeq(each, "\n") {
+		name, sample, _ := strings.Cut(line, ": ")
+		samples[name] = sample
+	}
+	for _, name := range v1alpha1.CommonFieldNames() {
+		g.Expect(samples).To(gomega.HaveKey(name))
+		patch := fmt.Sprintf(`{target: {apiVersion: v1, kind: ConfigMap, name: "a{{ .spec.host }}"}, patch: {data: {a: b}}, %s: %s}`, name, samples[name])
+		_, errs := Compile(boxOf(t, "{onReconcile: {patches: ["+patch+"]}}"), Env{CRD: websites(t), Mapper: stubMapper()})
+		if slices.Contains(explained, name) {
+			g.Expect(errs).To(gomega.BeEmpty(), name)
+		} else {
+			g.Expect(errs).To(gomega.ConsistOf(gomega.HaveField("Field", "spec.onReconcile.patches[0]."+name)), name)
+		}
+	}
+}
+
+// A patch that stands in the way of another is named by the resource that makes it: the resource itself, or another one that this process serves.
+func TestAnotherPatchIsNamed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPatcher(theirConfig("one"))
+	plan := planOf(t, `{onReconcile: {patches: [{id: a, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {a: b}}}, {id: b, target: {apiVersion: v1, kind: ConfigMap, name: one}, patch: {data: {c: d}}}]}}`)
+	in := p.ports.ports()
+	in.Patcher, in.PatchOf = p, func(manager string) string { return "elsewhere " + manager }
+	_ = plan.Execute(t.Context(), plan.NewRun(website(t, `{}`), now, in))
+	g.Expect(p.named(byPatch("b"))).To(gomega.Equal(`the patch "b" of Website "team-a/shop" (box "website")`))
+	g.Expect(p.named("orkestra-0123456789abcdef")).To(gomega.Equal("elsewhere orkestra-0123456789abcdef"))
+	_, err := p.run(plan, website(t, `{}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.named("orkestra-0123456789abcdef")).To(gomega.BeEmpty(), "nobody knows of others")
 }

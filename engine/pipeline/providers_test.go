@@ -50,6 +50,8 @@ type cloud struct {
 	slow          bool     // a deletion takes more than one call
 	keys          []string // of the credentials that were sent
 	passwords     []provider.Secret
+	notes         map[string]string // what Ensure notes
+	ensured       *provider.Request // the last one
 }
 
 func newCloud() *cloud {
@@ -135,6 +137,7 @@ func (c *cloud) Ensure(_ context.Context, r *provider.Request) (*provider.Observ
 	if err != nil {
 		return nil, err
 	}
+	c.ensured = r
 	size, _ := r.Declared["size"].(int64)
 	b, created, changed := c.buckets[name], false, false
 	switch {
@@ -153,7 +156,7 @@ func (c *cloud) Ensure(_ context.Context, r *provider.Request) (*provider.Observ
 		out.Differs = []string{"size"}
 	}
 	if err == nil {
-		out.Created = created
+		out.Created, out.Noted = created, c.notes
 	}
 	return out, err
 }
@@ -429,11 +432,11 @@ func TestWhatIsNotThereIsNotReady(t *testing.T) {
 	slow := &provider.Error{Class: provider.Throttled, Operation: "GetBucket", Message: "slow down"}
 	x.before = func(string, string) error { return slow }
 	x.clock.Step(time.Hour)
-	shows(x, plan, metav1.ConditionTrue, "assets: GetBucket: slow down")
+	shows(x, plan, metav1.ConditionTrue, "assets (name shop-assets, region here): GetBucket: slow down")
 
 	x = newTenant(t, `{replicas: 3}`)
 	x.before = func(string, string) error { return slow }
-	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets: GetBucket: slow down")
+	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets (name shop-assets, region here): GetBucket: slow down")
 }
 
 func TestChildrenWaitForOutputs(t *testing.T) {
@@ -493,7 +496,38 @@ func TestWhatProvidersHaveMadeGoes(t *testing.T) {
 			}
 			_, _ = x.cycle(plan) // one case fails
 			g.Expect(x.made("u1")).To(gomega.Equal(tc.left))
+			x.taken()
+			_, _ = x.cycle(plan)
+			g.Expect(x.taken()).NotTo(gomega.ContainElement(gomega.HavePrefix("delete ")), "what is gone is noted no more")
 		})
+	}
+}
+
+// What a service is to know of former calls goes along with each: what the driver has noted, and that nothing was there when the token was drawn.
+func TestWhatIsNotedGoesAlong(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	box := `{providers: {cloud: [{id: one, bucket: {name: b, region: here, size: 1}}]}}`
+	x.after = func(operation, _ string) error {
+		if operation == "ensure" {
+			return &provider.Error{Class: provider.Transient, Operation: operation, Message: "the answer is lost"}
+		}
+		return nil
+	}
+	_, err := x.cycle(x.plan(t, box))
+	g.Expect(err).To(gomega.HaveOccurred())
+	token := x.buckets["b"].token
+	x.after, x.notes = func(string, string) error { return nil }, map[string]string{"marked": "true"}
+	x.clock.Step(time.Hour)
+	_, err = x.cycle(x.plan(t, box))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect([]any{x.ensured.Token, x.ensured.Absent, x.ensured.Noted}).To(gomega.Equal([]any{token, true, map[string]string(nil)}))
+	for _, change := range []*strings.Replacer{strings.NewReplacer("size: 1", "size: 2"), strings.NewReplacer("here", "there")} {
+		x.clock.Step(time.Hour)
+		box = change.Replace(box)
+		_, err = x.cycle(x.plan(t, box))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect([]any{x.ensured.Token, x.ensured.Noted}).To(gomega.Equal([]any{token, x.notes}), box)
 	}
 }
 
@@ -507,7 +541,7 @@ func TestTheFormerOneStaysUntilTheNewOneIsThere(t *testing.T) {
 	x.stored.Object["spec"] = map[string]any{"image": "y"}
 	_, err = x.cycle(plan)
 	expectStep(g, err, "providers", Refused, v1alpha1.ReasonNotOwned)
-	g.Expect(err).To(gomega.MatchError("providers: one: GetBucket: BucketAlreadyExists: somebody else has it"))
+	g.Expect(err).To(gomega.MatchError("providers: one (name y, region here): GetBucket: BucketAlreadyExists: somebody else has it"))
 	g.Expect(x.made("u1")).To(gomega.Equal([]string{"x"}))
 	x.taken()
 	_, err = x.cycle(plan)
@@ -536,12 +570,18 @@ func TestAnotherAddressOfTheSameIsNoOtherOne(t *testing.T) {
 			was := x.buckets["b"]
 			token := was.token
 			plan := x.plan(t, next)
-			x.before = func(operation, _ string) error {
-				return &provider.Error{Class: provider.Transient, Operation: operation, Message: "away"}
+			for _, why := range []string{"no", errKilled.Error()} { // by an error of the service, after which it is not left alone, and by another one
+				x.before = func(operation, _ string) error {
+					if operation == "observe" {
+						return &provider.Error{Class: provider.Denied, Operation: operation, Message: why}
+					}
+					return nil
+				}
+				x.clock.Step(time.Hour)
+				_, err = x.cycle(plan)
+				g.Expect(err).To(gomega.HaveOccurred())
+				g.Expect(x.taken()).NotTo(gomega.ContainElement("delete b"), "it may be what can't be looked at")
 			}
-			_, err = x.cycle(plan)
-			g.Expect(err).To(gomega.HaveOccurred())
-			g.Expect(x.taken()).NotTo(gomega.ContainElement("delete b"), "it may be what can't be looked at")
 			x.before = func(string, string) error { return nil }
 
 			x.clock.Step(time.Hour)
@@ -568,6 +608,48 @@ func TestAnotherAddressOfTheSameIsNoOtherOne(t *testing.T) {
 	}
 }
 
+// What somebody else has is not the former one, which goes.
+func TestTheFormerOneGoesWhereTheNewOneIsSomebodyElses(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	_, err := x.cycle(x.plan(t, `{providers: {cloud: [{id: one, bucket: {name: x}}]}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	x.buckets["z"] = &bucket{owner: "somebody"}
+	_, err = x.cycle(x.plan(t, `{providers: {cloud: [{id: two, bucket: {name: z}}]}}`))
+	expectStep(g, err, "providers", Refused, v1alpha1.ReasonNotOwned)
+	g.Expect(x.made("u1")).To(gomega.BeEmpty())
+}
+
+// Of two new ones that turn out to be the same, the second has made nothing. When the first goes, it stands for what is there.
+func TestTheSecondOfTwoNewAddressesMayStandForWhatIsThere(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{tags: [here, there]}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: all, forEach: {field: spec.tags}, bucket: {name: b, region: "{{ .item }}"}}]}}`)
+	_, err := x.cycle(plan)
+	expectStep(g, err, "providers", Refused, v1alpha1.ReasonDuplicateChild)
+	was := x.buckets["b"]
+	x.stored.Object["spec"] = website(t, `{tags: [there]}`).Object["spec"]
+	x.clock.Step(time.Hour)
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(x.buckets["b"]).To(gomega.BeIdenticalTo(was))
+}
+
+// A mark that somebody gives another token is no reason to forget what was made.
+func TestWhatHasAnotherTokenStaysNoted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: one, bucket: {name: b}}]}}`)
+	_, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	note := x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]
+	x.buckets["b"].token = "other"
+	x.clock.Step(time.Hour)
+	_, err = x.cycle(plan)
+	expectStep(g, err, "providers", Refused, v1alpha1.ReasonDuplicateChild)
+	g.Expect(x.stored.GetAnnotations()[v1alpha1.AnnotationProviders]).To(gomega.Equal(note))
+}
+
 // Of two declarations of the same under two addresses one stands, and the other says so. Whichever goes, the bucket stays.
 func TestTwoAddressesOfTheSameAreADuplicate(t *testing.T) {
 	const here, there = `{id: one, bucket: {name: b, region: here}}`, `{id: two, bucket: {name: b, region: there}}`
@@ -583,9 +665,12 @@ func TestTwoAddressesOfTheSameAreADuplicate(t *testing.T) {
 				g.Expect(err != nil).To(gomega.Equal(strings.Contains(first, "two") && strings.Contains(first, "one")))
 				was := x.buckets["b"]
 				both := x.plan(t, box(here, there))
-				for range 3 {
+				for n := range 3 {
 					x.clock.Step(time.Hour)
-					_, err = x.cycle(both)
+					r, err := x.cycle(both)
+					if n > 0 { // the one that is declared first stands
+						g.Expect(r.Events).NotTo(gomega.ContainElement(gomega.HaveField("Reason", v1alpha1.ReasonProviderMoved)))
+					}
 					expectStep(g, err, "providers", Refused, v1alpha1.ReasonDuplicateChild)
 					g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("two: Observe: cloud/bucket (name b, region there) is what another declaration of this resource has made")))
 				}
@@ -651,7 +736,7 @@ func TestErrorsOfProviders(t *testing.T) {
 			r, err := x.cycle(plan)
 			if tc.class == "" {
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", "assets: CreateBucket: C: m (request 7)")))
+				g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", "assets (name shop-assets, region here): CreateBucket: C: m (request 7)")))
 			} else {
 				expectStep(g, err, "providers", tc.class, tc.reason)
 			}
@@ -743,7 +828,7 @@ func TestCredentials(t *testing.T) {
 		return &provider.Error{Class: provider.Denied, Operation: "Login", Message: "the key secret-key is wrong"}
 	}
 	_, err = x.cycle(plan)
-	g.Expect(err).To(gomega.MatchError("providers: v: Login: the key [hidden] is wrong"))
+	g.Expect(err).To(gomega.MatchError("providers: v (name v): Login: the key [hidden] is wrong"))
 	g.Expect(x.keys).To(gomega.Equal([]string{"secret-key"}), "without the line break of a file")
 
 	x.after = func(string, string) error { return nil }
@@ -1099,4 +1184,33 @@ providers:
 			}
 		}
 	}
+}
+
+// What a service says is said with what it was asked about, and where.
+func TestErrorsSayWhoWasAsked(t *testing.T) {
+	const where = "name b, region there at https://other.cloud.test"
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: one, endpoint: "https://other.cloud.test", bucket: {name: b, region: there}}]}}`)
+	refuse := func(refused string) {
+		x.clock.Step(time.Hour)
+		x.before = func(operation, _ string) error {
+			if operation == refused {
+				return &provider.Error{Class: provider.Denied, Operation: operation, Message: "no"}
+			}
+			return nil
+		}
+	}
+	refuse("observe")
+	_, err := x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError("providers: one (" + where + "): observe: no"))
+	refuse("delete")
+	_, err = x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, err = x.cycle(x.plan(t, `{providers: {cloud: [{id: two, endpoint: "https://other.cloud.test", bucket: {name: c}}]}}`))
+	g.Expect(err).To(gomega.MatchError("providers: one: cloud/bucket (" + where + "): delete: no"))
+	refuse("delete")
+	x.delete(nil)
+	_, err = x.cycle(plan)
+	g.Expect(err).To(gomega.MatchError(gomega.And(gomega.HavePrefix("deletion: "), gomega.ContainSubstring("two: cloud/bucket (name c, region here at https://other.cloud.test): delete: no"))))
 }

@@ -146,7 +146,7 @@ func TestReadyWhenOfADeclaration(t *testing.T) {
 		},
 		"what it holds is not shown": {
 			`onReconcile: {configmaps: [{data: {a: b}, readyWhen: [{field: object.data.a, equals: c}]}]}`, func(*unstructured.Unstructured) {},
-			`ConfigMap "shop": object.data.a: wanted equals c, actual hidden`,
+			`ConfigMap "shop": object.data.a: wanted equals c, actual a string`,
 		},
 		"instead of kstatus": {
 			box, func(c *unstructured.Unstructured) {

@@ -108,6 +108,7 @@ func TestAJobThatWaitsAndRunsForValues(t *testing.T) {
 func TestRerunOnThatMeansNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ box, why string }{
 		"in onDelete":   {`onDelete: {jobs: [{image: a, rerunOn: [a]}]}`, "spec.onDelete.jobs[0].rerunOn: Forbidden: a Job of onDelete runs once, when the resource goes; remove rerunOn"},
+		"asked once":    {`onReconcile: {jobs: [{image: a, once: true, rerunOn: [a]}]}`, "spec.onReconcile.jobs[0].rerunOn: Forbidden: this Job is made once; remove once, or remove rerunOn"},
 		"made once":     {`onCreate: {jobs: [{image: a, rerunOn: [a]}]}`, "spec.onCreate.jobs[0].rerunOn: Forbidden: this Job is made once; move it to onReconcile, or set reconcile: true, or remove rerunOn"},
 		"with replace":  {`onReconcile: {jobs: [{image: a, rerunOn: [a], replace: true}]}`, "spec.onReconcile.jobs[0].rerunOn: Forbidden: rerunOn and replace contradict each other"},
 		"of a CronJob":  {`onReconcile: {cronjobs: [{image: a, schedule: "0 0 * * *", rerunOn: [a]}]}`, "spec.onReconcile.cronjobs[0].rerunOn: Forbidden: unknown field"},

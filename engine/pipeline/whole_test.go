@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"context"
 	"testing"
 
 	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -23,6 +26,51 @@ func called(all []*unstructured.Unstructured) []string {
 		out = append(out, c.GetKind()+" "+c.GetName())
 	}
 	return out
+}
+
+// TestWhatADeclarationMadeStaysUntilItsSuccessorIsMade, whatever keeps that from being made.
+func TestWhatADeclarationMadeStaysUntilItsSuccessorIsMade(t *testing.T) {
+	const (
+		configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}`
+		service   = `{apiVersion: v1, kind: Service, metadata: {name: own}}`
+	)
+	refused := answer(422, metav1.StatusReasonInvalid, "spec.ports: Required value")
+	for name, tc := range map[string]struct {
+		with    string // of the declaration
+		from    string
+		outcome apply.Action
+		err     error
+	}{
+		"it is refused":                     {from: configMap, err: refused},
+		"one of its name is being deleted":  {from: configMap, outcome: apply.Terminating},
+		"it is deleted to be made again":    {from: configMap, outcome: apply.Replaced, with: ", replace: true"},
+		"its name has changed":              {from: `{apiVersion: v1, kind: Service, metadata: {name: old}}`, outcome: apply.Terminating},
+		"it is an item of a loop":           {from: configMap, outcome: apply.Terminating, with: `, forEach: {field: "{{ list .spec.any }}"}`},
+		"it is an item that is rolled out":  {from: configMap, outcome: apply.Terminating, with: `, forEach: {field: "{{ list .spec.any }}", rollout: {}}`},
+		"it is an item, and another leaves": {from: `{apiVersion: v1, kind: Service, metadata: {name: old}}`, outcome: apply.Terminating, with: `, forEach: {field: "{{ list .spec.any }}", rollout: {}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := planOf(t, `onReconcile: {resources: [{id: it, manifest: "{{ .spec.any }}", kinds: [v1/ConfigMap, v1/Service]`+tc.with+`}]}`)
+			r, err := p.run(plan, website(t, `{any: `+tc.from+`}`))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			p.done()
+			p.apply = func(_ context.Context, _ apply.Owner, child apply.Child) (apply.Outcome, error) {
+				return apply.Outcome{Action: tc.outcome, Object: child.Object}, tc.err
+			}
+			r.Stored = withSpec(t, r.Stored, `{any: `+service+`}`)
+			for range 2 {
+				_, err := p.run(plan, r.Stored)
+				g.Expect(err != nil).To(gomega.Equal(tc.err != nil))
+				g.Expect(p.done()).To(gomega.BeEmpty())
+			}
+			p.apply = p.applyChild
+			_, err = p.run(plan, r.Stored)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(p.done()).To(gomega.HaveExactElements("create Service/own", gomega.HavePrefix("delete ")))
+		})
+	}
 }
 
 func TestAWholeObjectIsKnownByWhatItSays(t *testing.T) {

@@ -66,6 +66,32 @@ func TestWhatIsMadeOnceIsLeftAlone(t *testing.T) {
 	g.Expect(r.Notes).To(gomega.ConsistOf(gomega.And(gomega.HavePrefix(`ConfigMap shared/far: namespace "shared" does not let resources of "team-a" in any more`), gomega.HaveSuffix("; it stays as it is"))))
 }
 
+// In a rollout, an item that is not there and can't be made has what leaves go on serving.
+func TestWhatLeavesServesWhileANamespaceLetsNobodyIn(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	shared := lets("shared", "team-a")
+	p.others = append(p.others, shared)
+	plan := planOf(t, `onReconcile: {configmaps: [{name: "{{ .item }}", forEach: {field: spec.tags, rollout: {}}, namespace: '{{ if eq .item "far" }}shared{{ else }}team-a{{ end }}'}]}`)
+	r, err := p.run(plan, website(t, `{tags: [far, old]}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	shared.SetAnnotations(nil)
+	for _, c := range p.list(configMapKind, "u1") {
+		if c.GetName() == "far" {
+			p.remove("lost", c)
+		}
+	}
+	p.done()
+	next := withSpec(t, r.Stored, `{tags: [far]}`)
+	_, err = p.run(plan, next)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.BeEmpty())
+	shared.SetAnnotations(lets("shared", "team-a").GetAnnotations())
+	_, err = p.run(plan, next)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.done()).To(gomega.Equal([]string{"create ConfigMap/far", "delete ConfigMap/old"}))
+}
+
 // An item that is gone is pruned although another of the same loop has to stop.
 func TestOneItemStopsAlone(t *testing.T) {
 	const loop = `onReconcile: {configmaps: [{name: "x-{{ .item }}", forEach: {field: spec.tags}, namespace: '{{ if eq .item "far" }}shared{{ else }}team-a{{ end }}'}]}`

@@ -32,7 +32,7 @@ func (e *FieldError) Error() string {
 	if !e.shows || e.value == nil {
 		return text
 	}
-	return fmt.Sprintf("%s %q", text, cut(fmt.Sprint(e.value), maxShown))
+	return fmt.Sprintf("%s %q", text, value.Excerpt(fmt.Sprint(e.value), maxShown))
 }
 
 // WithValue gives the same error with the value. It is for values that the readers of the error may see.

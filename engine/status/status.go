@@ -99,16 +99,16 @@ func condition(kind string, s metav1.ConditionStatus, reason, message string) me
 	return metav1.Condition{Type: kind, Status: s, Reason: reason, Message: Truncate(message)}
 }
 
-// Truncate cuts a message to 256 characters; one that was cut ends with an ellipsis. It is value.Readable: with bytes
+// Truncate cuts a message to 256 characters, long names first: see value.Excerpt. It is value.Readable: with bytes
 // that are no UTF-8, it would always differ from what is stored, and be written in each cycle.
-func Truncate(message string) string { return cut(message, maxMessage) }
+func Truncate(message string) string { return value.Excerpt(message, maxMessage) }
 
 // WithAdvice adds to a message what to do. If both are too long, the message is cut, and not the advice.
 func WithAdvice(message, advice string) string { return WithEnd(message, "; "+advice) }
 
 // WithEnd adds an end to a message. If both are too long, the message is cut, and not the end.
 func WithEnd(message, end string) string {
-	return cut(message, max(1, maxMessage-utf8.RuneCountInString(end))) + end
+	return value.Excerpt(message, max(1, maxMessage-utf8.RuneCountInString(end))) + end
 }
 
 // WithOthers adds to the message about one thing how many others there are.
@@ -122,14 +122,6 @@ func WithoutOthers(message string) string {
 		return message[:at]
 	}
 	return message
-}
-
-func cut(message string, most int) string {
-	message = value.Readable(message)
-	if len(message) <= most || utf8.RuneCountInString(message) <= most {
-		return message
-	}
-	return string([]rune(message)[:most-1]) + "…"
 }
 
 func validText(text string) string {

@@ -34,7 +34,7 @@ func TestMarkers(t *testing.T) {
 			g.Expect(tc.got.Message).NotTo(BeEmpty())
 		})
 	}
-	NewWithT(t).Expect(Failed(strings.Repeat("x", 300)).Message).To(HaveLen(255 + len("…")))
+	NewWithT(t).Expect(Failed(strings.Repeat("x ", 150)).Message).To(HaveLen(255 + len("…")))
 }
 
 func TestAdviceStaysWhole(t *testing.T) {
@@ -60,7 +60,8 @@ func TestTruncate(t *testing.T) {
 		"Empty":      {"", ""},
 		"Short":      {"short", "short"},
 		"Exact":      {strings.Repeat("x", 256), strings.Repeat("x", 256)},
-		"OneMore":    {strings.Repeat("x", 257), strings.Repeat("x", 255) + "…"},
+		"OneMore":    {strings.Repeat("x ", 128) + "x", strings.Repeat("x ", 127) + "x…"},
+		"LongName":   {strings.Repeat("x", 249) + ": not found", strings.Repeat("x", 40) + "…" + strings.Repeat("x", 22) + ": not found"},
 		"Runes":      {strings.Repeat("ü", 256), strings.Repeat("ü", 256)},
 		"RunesCut":   {strings.Repeat("世", 300), strings.Repeat("世", 255) + "…"},
 		"BrokenText": {"a\xffb", "a\uFFFDb"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -79,6 +80,53 @@ func Shorten(text string) string {
 		return string(runes)
 	}
 	return string(runes[:maxShortened-1]) + "…"
+}
+
+// longName is a name, or a path of names, that is longer than a label may be.
+var longName = regexp.MustCompile(`[A-Za-z0-9._/-]{64,}`)
+
+// quoted is a value in quotes, on one line.
+var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+
+// The characters that Excerpt leaves of a long name, and of a quoted value, with its quotes, where that is not enough.
+const (
+	nameBegin  = 40
+	nameEnd    = 22
+	valueBegin = 17
+	valueEnd   = 13
+)
+
+// Excerpt gives a text in at most so many characters, and makes it readable. One that is longer loses the middle of its long names, so that what is
+// said of them stays, then that of its quoted values, of which the API server repeats some, and then its end; an ellipsis stands for what is left out.
+func Excerpt(text string, most int) string {
+	text = Readable(text)
+	if !isLonger(text, most) {
+		return text
+	}
+	text = longName.ReplaceAllStringFunc(text, middleless(nameBegin, nameEnd))
+	if !isLonger(text, most) {
+		return text
+	}
+	text = quoted.ReplaceAllStringFunc(text, middleless(valueBegin, valueEnd))
+	if !isLonger(text, most) {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// middleless takes the middle out of a text that is longer than its begin and its end.
+func middleless(begin, end int) func(string) string {
+	return func(text string) string {
+		runes := []rune(text)
+		if len(runes) <= begin+end+1 {
+			return text
+		}
+		return string(runes[:begin]) + "…" + string(runes[len(runes)-end:])
+	}
+}
+
+func isLonger(text string, most int) bool {
+	return len(text) > most && utf8.RuneCountInString(text) > most
 }
 
 // Readable makes a text fit to be shown: control characters, which a terminal would obey, are written as Go does, such as \x1b; line breaks and tabs

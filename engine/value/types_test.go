@@ -153,6 +153,33 @@ func TestShorten(t *testing.T) {
 	g.Expect(value.Shorten("")).To(BeEmpty())
 }
 
+// A long name loses its middle before anything else goes, and only where the text is too long.
+func TestExcerpt(t *testing.T) {
+	name, short := strings.Repeat("a", 100)+"."+strings.Repeat("b", 148), strings.Repeat("a", 40)+"…"+strings.Repeat("b", 22)
+	words, tight := strings.Repeat("word ", 40), strings.Repeat("a", 16)+"…"+strings.Repeat("b", 12)
+	for text, want := range map[string]string{
+		"":                      "",
+		name:                    name,
+		`"` + name + `": why`:   `"` + name + `": why`,
+		name + ": waits for it": short + ": waits for it",
+		`services/` + name + `: Deployment "` + name + `": 0 of 1`: `services/` + strings.Repeat("a", 31) + "…" + strings.Repeat("b", 22) + `: Deployment "` + short + `": 0 of 1`,
+		name + ": " + words + words:                                short + ": " + (words + words)[:190] + "…",
+		// as the API server refuses a name
+		`configmaps: ConfigMap "t/` + name + `": ConfigMap "` + name + `" is invalid: [metadata.name: Invalid value: "` + name + `": must be no more than 253 bytes]`: `configmaps: ConfigMap "t/` + strings.Repeat("a", 14) + "…" + strings.Repeat("b", 12) + `": ConfigMap "` + tight + `" is invalid: [metadata.name: Invalid value: "` + tight + `": must be no more than 253 bytes]`,
+		`a: "` + words + words + `": why`: `a: "word word word w…d word word ": why`,
+		words + words:                     (words + words)[:255] + "…",
+		strings.Repeat("ä", 256):          strings.Repeat("ä", 256),
+		strings.Repeat("ä", 257):          strings.Repeat("ä", 255) + "…",
+		words + words[:56] + "\x1b[2J":    words + words[:55] + "…",
+		"a\xffb":                          "a\uFFFDb",
+	} {
+		g := NewWithT(t)
+		got := value.Excerpt(text, 256)
+		g.Expect(got).To(Equal(want))
+		g.Expect(value.Excerpt(got, 256)).To(Equal(got))
+	}
+}
+
 // What a terminal would obey is seen instead, and stays as it is when it is made readable again.
 func TestReadable(t *testing.T) {
 	for text, want := range map[string]string{

@@ -79,7 +79,7 @@ func othersAnswer(p expr.Path) bool { return waitsFor(p) || p[0] == rootObject }
 // evalCEL evaluates the expression. What is absent of other objects makes it false, since it may not be there yet. An absent field of the
 // resource is an error: has() is the way to say that a field may be absent.
 func (c *Condition) evalCEL(ctx context.Context, d expr.Data) (Verdict, error) {
-	v := Verdict{Field: c.field, Wanted: c.wanted, cel: true}
+	v := Verdict{Field: c.field, Wanted: c.wanted, of: c, cel: true}
 	truth, err := c.cel.predicate.Eval(ctx, d)
 	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && !c.cel.ours && (len(absent.Path) == 0 || !roots.OfResource(absent.Path[0])) {
 		v.Absent, v.Actual = true, c.shown(c.cel.predicate.Seen(ctx, d))

@@ -38,10 +38,10 @@ func TestCEL_verdicts(t *testing.T) {
 		`{cel: "children.web.status.num == 2"}`:                           {waits: true, actual: "children.web.status.num is 1"},
 		`{cel: "children.web.status.no == 2"}`:                            {waits: true, absent: true, actual: "children.web.status.no is absent"},
 		`{cel: "children.web.status.no == 2", negate: true}`:              {waits: true, absent: true, actual: "children.web.status.no is absent"},
-		`{cel: "children.secret.data.token == 'x'"}`:                      {waits: true, actual: "children.secret.data.token is hidden"},
-		`{cel: "cross.db.spec.x == 'y'"}`:                                 {waits: true, actual: "cross.db.spec.x is string"},
+		`{cel: "children.secret.data.token == 'x'"}`:                      {waits: true, actual: "children.secret.data.token is a string"},
+		`{cel: "cross.db.spec.x == 'y'"}`:                                 {waits: true, actual: "cross.db.spec.x is a string"},
 		`{cel: "cross.none.spec.x == 'y'"}`:                               {waits: true, absent: true, actual: "cross.none.spec.x is absent"},
-		`{cel: "item.x == 2"}`:                                            {actual: "item.x is number"},
+		`{cel: "item.x == 2"}`:                                            {actual: "item.x is a number"},
 		`{cel: "1 == 2"}`:                                                 {actual: "false"},
 		`{cel: "self.spec.replicas == 5"}`:                                {truth: true, actual: "self.spec.replicas is 5"},
 		`{cel: "[1,2,3,4,5,6,7].exists(i, self.spec.replicas == i * 10) || self.spec.name == 'a' || self.spec.free.max == 1 || self.spec.free.list == [] || has(self.spec.tls) || self.kind == 'x' || self.apiVersion == 'x'"}`: {

@@ -55,11 +55,15 @@ type Verdict struct {
 	Absent   bool      // whether the field was missing or null
 	Field    string    // the field as written
 	Wanted   string    // what was wanted (`at least 2`), at most 128 runes
-	Actual   string    // what was found (`1`, `absent`), at most 64 runes, of CEL 160; the type alone, or `hidden`, where the value may not be shown
+	Actual   string    // what was found (`1`, `absent`), at most 64 runes, of CEL 160; the type alone (`a string`) where the value may not be shown
 	NextFlip time.Time // when the time will change the answer; zero: never
 
+	of  *Condition
 	cel bool // Field is an expression, and Actual says what it read
 }
+
+// Reads is all that the condition reads, each path once. The caller must not change it.
+func (v Verdict) Reads() []expr.Path { return v.of.paths }
 
 // Broken is the message of a condition that does not hold, on one line. says is the message of its author, or empty.
 func (v Verdict) Broken(says string) string {
@@ -110,7 +114,7 @@ func (c *Condition) Eval(ctx context.Context, d expr.Data, now time.Time) (Verdi
 	if c.cel != nil {
 		return c.evalCEL(ctx, d)
 	}
-	v := Verdict{Field: c.field, Wanted: c.wanted}
+	v := Verdict{Field: c.field, Wanted: c.wanted, of: c}
 	actual, null, err := c.read(ctx, d)
 	if err != nil {
 		return v, err

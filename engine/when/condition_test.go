@@ -347,17 +347,17 @@ func TestWhatAMessageShows(t *testing.T) {
 		`{field: spec.missing, equals: 1}`:                                             {"equals 1", "absent"},
 		`{field: children.deployment.status.readyReplicas, equals: "{{ .spec.num }}"}`: {"equals 1", "1"},
 		`{field: "{{ .children.deployment.status.readyReplicas }}", equals: 3}`:        {"equals 3", "1"},
-		`{field: children.secret.data.password, equals: x}`:                            {"equals x", "hidden"},
-		`{field: children.secret.stringData.password, equals: x}`:                      {"equals x", "hidden"},
-		`{field: "{{ .children.secret.data.password }}", equals: x}`:                   {"equals x", "hidden"},
-		`{field: children.secret.data, typeOf: string}`:                                {"type string", "hidden"},
+		`{field: children.secret.data.password, equals: x}`:                            {"equals x", "a string"},
+		`{field: children.secret.stringData.password, equals: x}`:                      {"equals x", "a string"},
+		`{field: "{{ .children.secret.data.password }}", equals: x}`:                   {"equals x", "a string"},
+		`{field: children.secret.data, typeOf: string}`:                                {"type string", "an object"},
 		`{field: children.secret, typeOf: string}`:                                     {"type string", "object"},
-		`{field: "a {{ toJson .children.secret }}", equals: x}`:                        {"equals x", "string"},
-		`{field: children.configmap.data.k, equals: x}`:                                {"equals x", "hidden"},
-		`{field: external.quota.body, equals: x}`:                                      {"equals x", "string"},
+		`{field: "a {{ toJson .children.secret }}", equals: x}`:                        {"equals x", "a string"},
+		`{field: children.configmap.data.k, equals: x}`:                                {"equals x", "a string"},
+		`{field: external.quota.body, equals: x}`:                                      {"equals x", "a string"},
 		`{field: external.quota.status, equals: 201}`:                                  {"equals 201", "200"},
-		`{field: cross.db.spec.password, equals: x}`:                                   {"equals x", "string"},
-		`{field: item, equals: x}`:                                                     {"equals x", "string"},
+		`{field: cross.db.spec.password, equals: x}`:                                   {"equals x", "a string"},
+		`{field: item, equals: x}`:                                                     {"equals x", "a string"},
 		`{field: spec.s, equals: "{{ .children.secret.data.password }}"}`:              {"equals {{ .children.secret.data.password }}", "a b"},
 		`{field: spec.s, in: ["{{ .external.quota.body }}"]}`:                          {`one of ["{{ .external.quota.body }}"]`, "a b"},
 		`{field: spec.s, equals: "{{ .cross.db.spec.password }}"}`:                     {"equals {{ .cross.db.spec.password }}", "a b"},
@@ -472,16 +472,16 @@ func TestActualOfALongValue(t *testing.T) {
 	g.Expect(showActual([]any{}, viewValue)).To(Equal("empty array"))
 	g.Expect(showActual([]any{map[string]any{}}, viewValue)).To(Equal("array"))
 	g.Expect(showActual(make([]any, maxItems+1), viewValue)).To(Equal("array"))
-	g.Expect(showActual([]any{"secret"}, viewType)).To(Equal("array"))
+	g.Expect(showActual([]any{"secret"}, viewType)).To(Equal("an array"))
 }
 
 // TestActualOfWhatAFunctionMakes: of children true and false are shown, and of what others own nothing is.
 func TestActualOfWhatAFunctionMakes(t *testing.T) {
 	for condition, want := range map[string]string{
 		`{field: "{{ jobSucceeded .children.job }}", equals: true}`:            "{{ jobSucceeded .children.job }}: wanted equals true, actual false",
-		`{field: "{{ readyReplicas .children.deployment }}", gte: 1}`:          "actual number",
-		`{field: "{{ toJson .children.job }}", equals: a}`:                     "actual string",
-		`{field: "{{ hasKey .children.configmap.data \"a\" }}", equals: true}`: "actual hidden",
+		`{field: "{{ readyReplicas .children.deployment }}", gte: 1}`:          "actual a number",
+		`{field: "{{ toJson .children.job }}", equals: a}`:                     "actual a string",
+		`{field: "{{ hasKey .children.configmap.data \"a\" }}", equals: true}`: "actual false",
 	} {
 		t.Run(condition, func(t *testing.T) {
 			g := NewWithT(t)
@@ -495,5 +495,5 @@ func TestActualOfWhatAFunctionMakes(t *testing.T) {
 	g := NewWithT(t)
 	job, cross := expr.Path{"children", "job"}, expr.Path{"cross", "settings"}
 	g.Expect(showActual(true, viewOf([]expr.Path{job}, false))).To(Equal("true"))
-	g.Expect(showActual(true, viewOf([]expr.Path{job, cross}, false))).To(Equal("boolean"))
+	g.Expect(showActual(true, viewOf([]expr.Path{job, cross}, false))).To(Equal("a boolean"))
 }

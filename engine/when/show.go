@@ -27,7 +27,6 @@ const (
 const (
 	maxItems    = 10 // of a list; the type of a longer one is shown
 	shownAbsent = "absent"
-	shownHidden = "hidden"
 )
 
 // These roots are also keys of every Kubernetes object.
@@ -41,10 +40,9 @@ const (
 type view int
 
 const (
-	viewValue  view = iota // the value
-	viewFlag               // true or false, and of all else the type
-	viewType               // its type
-	viewHidden             // nothing
+	viewValue view = iota // the value
+	viewFlag              // true or false, and of all else the type
+	viewType              // its type
 )
 
 // viewOf says how much may be shown of what these paths lead to. single: the value is what stands at the one path, not
@@ -59,7 +57,7 @@ func viewOf(paths []expr.Path, single bool) view {
 
 func viewOfPath(p expr.Path, single bool) view {
 	if len(p) == 0 {
-		return viewHidden
+		return viewType
 	}
 	switch strings.ToLower(p[0]) {
 	case "apiversion", "kind", keyMetadata, keySpec, keyStatus, "name", "namespace", "labels", "annotations", "box", roots.Values: // what a value reads is among the paths
@@ -76,7 +74,7 @@ func viewOfPath(p expr.Path, single bool) view {
 		return viewType
 	}
 	if slices.ContainsFunc(p, secretKey) {
-		return viewHidden
+		return viewFlag
 	}
 	// A template may print all that is below its path (`toJson .children.secret`). So the path has to lead below spec, status or metadata
 	// of the object, where no Secret has its data.
@@ -88,20 +86,19 @@ func viewOfPath(p expr.Path, single bool) view {
 	return viewFlag
 }
 
-// secretKey knows the keys below which an object may hold a Secret's data.
+// secretKey knows the keys below which an object may hold a copy of a Secret's data. What Secrets themselves hold never gets here: conditions
+// read objects by kinds.View.
 func secretKey(key string) bool {
 	return key == "data" || key == "stringData" || key == "binaryData" || key == "kubectl.kubernetes.io/last-applied-configuration"
 }
 
-// showActual writes the field's normalized value. Objects and lists are shown as their type.
+// showActual writes the field's normalized value. Objects and lists are shown as their type, and so is what may not be shown: "a string".
 func showActual(v any, as view) string {
 	switch {
 	case v == nil:
 		return shownAbsent
-	case as == viewHidden:
-		return shownHidden
 	case as == viewType, as == viewFlag && value.TypeName(v) != "boolean":
-		return value.TypeName(v)
+		return withArticle(value.TypeName(v))
 	}
 	if list, ok := v.([]any); ok && len(list) > 0 && len(list) <= maxItems && !slices.ContainsFunc(list, structured) {
 		parts := make([]string, len(list))
@@ -114,6 +111,14 @@ func showActual(v any, as view) string {
 		return emptiness(v) + value.TypeName(v)
 	}
 	return clip(show(v), maxActual)
+}
+
+// withArticle tells a type from a value that is the same word.
+func withArticle(kind string) string {
+	if strings.ContainsAny(kind[:1], "aeiou") {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // structured says whether a value is no scalar: messages say its type alone.

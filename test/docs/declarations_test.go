@@ -31,7 +31,7 @@ func declarationTables(t *testing.T) string {
 			common[f.Name] = f
 		}
 	}
-	b.WriteString("\n## Common fields\n\nWhat every declaration may have, whatever its key.\n\n")
+	b.WriteString("\n## Common fields\n\nWhat every declaration may have, whatever its key. A [patch](../how-to/patches.md) takes those alone that do not say how a child is made: `id`, `when`, `anyOf`, `whenFalse`, `optional` and `forEach`.\n\n")
 	b.WriteString(fieldTable("", inOrder(common, v1alpha1.CommonFieldNames()), false))
 	types := ownTypes(t)
 	for _, heading := range slices.Sorted(maps.Keys(types)) {

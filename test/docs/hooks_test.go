@@ -2,10 +2,6 @@ package docs_test
 
 import (
 	"fmt"
-	"go/ast"
-	"go/doc"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,59 +18,6 @@ const (
 	hooksPage   = "docs/how-to/hooks.md"
 	hookAPIPage = "docs/reference/hook-api.md"
 )
-
-// engineOnly are exported names of the contract that the engine uses, and no hook.
-var engineOnly = []string{
-	"Function", "Outcome", "Child", "StatusField", "Reader", "Phase", "Create", "Update", "Reconcile", "Delete", "NotCompiledIn", "IsUnknown",
-	"NewArgs", "NewChildren", "Say", "Owned", "ApplyOption", "Hooks", "HookNames", "ConstructorNames", "Scheme",
-}
-
-// TestHookAPIIsNamed checks that the page names every function, type and method that a hook may use.
-func TestHookAPIIsNamed(t *testing.T) {
-	files := token.NewFileSet()
-	var parsed []*ast.File
-	entries, err := filepath.Glob(filepath.Join(root, "engine", "hook", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range entries {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed = append(parsed, file)
-	}
-	all, err := doc.NewFromFiles(files, parsed, "github.com/orkspace/orkestra/engine/hook")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	functions := func(list []*doc.Func) {
-		for _, f := range list {
-			names = append(names, f.Name)
-		}
-	}
-	functions(all.Funcs)
-	for _, kind := range all.Types {
-		names = append(names, kind.Name)
-		functions(kind.Funcs)
-		if !slices.Contains(engineOnly, kind.Name) {
-			functions(kind.Methods)
-		}
-	}
-	if len(names) < 30 {
-		t.Fatalf("found only %v", names)
-	}
-	page := read(t, hookAPIPage)
-	for _, name := range names {
-		if !slices.Contains(engineOnly, name) && !strings.Contains(page, "`"+name) {
-			t.Errorf("%s does not name %s", hookAPIPage, name)
-		}
-	}
-}
 
 // saved says of a fence as what it is to be saved.
 var saved = regexp.MustCompile("(?i)\\bthis as `([^`]+)`[^\\n]*\\n\\n(?:<!--[^\\n]*\\n)?```[a-z]+\\n((?s:.*?))```\\n")

@@ -3,11 +3,14 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 )
@@ -72,6 +75,45 @@ onReconcile:
 		w.shows(ctx, "web", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForGate, `annotations.on is no`)
 		w.patch(ctx, w.configMap("web-lever"), `{"metadata":{"annotations":{"on":"yes"}}}`)
 		w.hasData(ctx, "web-gated", map[string]string{"a": "b"})
+	})
+
+	It("walks a map in the order of its keys, so that what is made of one stays as it is", func(ctx context.Context) {
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+values:
+- {name: keys, cel: "self.spec.settings.map(k, k)"}
+- {name: pairs, cel: "self.spec.settings.transformList(k, v, k + '=' + v)"}
+- {name: turned, cel: "self.spec.settings.transformMapEntry(k, v, {v: k}).map(k, k)"}
+onReconcile:
+  configmaps:
+  - {data: {keys: '{{ join "," .values.keys }}', turned: '{{ join "," .values.turned }}'}}
+  - {name: "web-{{ .index }}", forEach: {field: values.keys}, data: {key: "{{ .item }}"}}
+  deployments: [{image: nginx, replicas: 1, args: ['{{ join "," .values.pairs }}']}]
+  jobs: [{id: migrate, image: busybox, rerunOn: ['{{ join "," .values.keys }}']}]
+`))
+		w.website(ctx, "web", `{settings: {l: "0", k: "1", j: "2", i: "3", h: "4", g: "5", f: "6", e: "7", d: "8", c: "9", b: "91", a: "92"}}`)
+		made := []client.Object{w.hasData(ctx, "web", map[string]string{"keys": "a,b,c,d,e,f,g,h,i,j,k,l", "turned": "0,1,2,3,4,5,6,7,8,9,91,92"})}
+		for i, key := range strings.Split("abcdefghijkl", "") {
+			made = append(made, w.hasData(ctx, fmt.Sprint("web-", i), map[string]string{"key": key}))
+		}
+		w.settled(ctx, "web")
+		deployment := &appsv1.Deployment{}
+		w.child(ctx, Default, deployment, "web")
+		Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(Equal([]string{"a=92,b=91,c=9,d=8,e=7,f=6,g=5,h=4,i=3,j=2,k=1,l=0"}))
+		job := w.job(ctx, "web", "busybox")
+
+		By("looking at it again and again")
+		for range 10 {
+			w.lookedAt(ctx, "web")
+		}
+		for _, obj := range made {
+			w.untouched(ctx, obj)
+		}
+		generation := deployment.Generation
+		w.child(ctx, Default, deployment, "web")
+		Expect(deployment.Generation).To(Equal(generation))
+		Expect(w.job(ctx, "web", "busybox").UID).To(Equal(job.UID))
+		nothingSent(ctx, w, "web")
 	})
 
 	It("ends an expression that costs too much, and other resources do not notice", computes, func(ctx context.Context) {

@@ -291,7 +291,7 @@ onReconcile:
 		w.running(ctx, w.box(ctx, gatedBox(`when: [{field: children.lever.data.key, equals: open}]`)))
 		w.website(ctx, "web", `{mode: a}`)
 		w.patch(ctx, w.configMapOf(ctx, "web-lever"), `{"data":{"key":"secret"}}`)
-		waits(ctx, "children.lever.data.key: wanted equals open, actual hidden")
+		waits(ctx, "children.lever.data.key: wanted equals open, actual a string")
 		w.patch(ctx, w.configMap("web-lever"), `{"data":{"key":"open"}}`)
 		w.hasData(ctx, "web-gated", mode("a"))
 	})

@@ -159,6 +159,7 @@ var _ = Describe("Boxes", func() {
 				"the box works; but 1 of 2 workers is in a reconcile past the deadline of 1s without an end: "+stuck.namespace+"/"+names(3)[0]+";")))
 		})
 		stuck.saysEvent(ctx, stuck.namespace, names(3)[0], v1alpha1.ReasonOverdue, "its reconcile is past the deadline of 1s and does not end")
+		stuck.commandsSay(ctx, names(3)[0], v1alpha1.ReasonOverdue)
 		for _, name := range names(3)[1:] {
 			stuck.website(ctx, name, `{}`)
 		}

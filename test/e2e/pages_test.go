@@ -77,6 +77,40 @@ var _ = Describe("The examples of how-to", func() {
 		Expect(policy.Spec.PodSelector.MatchLabels).To(Equal(pods("shop-worker")))
 	})
 
+	It("decorate the Deployments with an annotation, and take it back from one that loses it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, example("coming-from-metacontroller.md", 1)))
+		for _, name := range []string{"api", "plain"} {
+			w.deployment(ctx, name, map[string]string{"shop": "web"})
+		}
+		decorated := func(g Gomega, name string) []string {
+			d := &appsv1.Deployment{}
+			w.child(ctx, g, d, name)
+			out := []string{d.Labels["decorated"]}
+			for _, c := range d.Spec.Template.Spec.Containers {
+				out = append(out, c.Name)
+			}
+			return out
+		}
+		w.website(ctx, "web", `{image: "nginx:1"}`)
+		w.settled(ctx, "web")
+		plain := decorated(Default, "plain")
+		Expect(plain).To(HaveLen(2))
+
+		api := &appsv1.Deployment{}
+		w.child(ctx, Default, api, "api")
+		w.merge(ctx, api, `{"metadata":{"annotations":{"sidecar":"true"}}}`)
+		Eventually(decorated).WithContext(ctx).WithArguments("api").Should(ConsistOf("true", plain[1], "sidecar"))
+		w.hasData(ctx, "api-sidecar", map[string]string{"of": "api"})
+		w.settled(ctx, "web")
+		Expect(decorated(Default, "plain")).To(Equal(plain))
+
+		w.merge(ctx, api, `{"metadata":{"annotations":{"sidecar":null}}}`)
+		Eventually(decorated).WithContext(ctx).WithArguments("api").Should(Equal(plain))
+		w.gone(ctx, &corev1.ConfigMap{}, "api-sidecar")
+		w.settled(ctx, "web")
+	})
+
 	It("give each item's Service the workload of that item", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.running(ctx, w.box(ctx, strings.ReplaceAll(example("several-workloads.md", 1), "spec.hosts", "spec.tags")))

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -184,7 +185,7 @@ onReconcile:
 
 		By("patching the same field for another resource")
 		w.website(ctx, "next", `{mode: x}`)
-		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `, another patch, manages data.url`)
+		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `url: patching ConfigMap "theirs": the patch "url" of Website "`+w.namespace+`/web" (box "`+w.id+`") manages data.url`)
 		w.website(ctx, "web", `{mode: "off"}`)
 		w.hasData(ctx, "theirs", map[string]string{"url": "http://next.x"})
 		w.settled(ctx, "next")
@@ -212,7 +213,7 @@ onReconcile:
 
 		By("patching the same field for another resource")
 		w.website(ctx, "next", `{mode: other}`)
-		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `, another patch, manages data.url`)
+		w.shows(ctx, "next", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonConflict, `the patch "url" of Website "`+w.namespace+`/web" (box "`+w.id+`") manages data.url`)
 		Expect(kube.Delete(ctx, w.ref("next"))).To(Succeed())
 		w.gone(ctx, w.ref("next"), "next")
 
@@ -250,16 +251,7 @@ onReconcile:
   patches:
   - {id: paused, target: {apiVersion: apps/v1, kind: Deployment, name: theirs}, patch: {spec: {paused: true, progressDeadlineSeconds: 33}}}
 `))
-		obj := &unstructured.Unstructured{Object: map[string]any{}}
-		Expect(yaml.Unmarshal([]byte(`
-spec:
-  selector: {matchLabels: {a: b}}
-  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: nginx}]}}
-`), &obj.Object)).To(Succeed())
-		obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-		obj.SetNamespace(w.namespace)
-		obj.SetName("theirs")
-		Expect(kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("somebody"))).To(Succeed()) // whose defaults nobody manages
+		Expect(w.applied(ctx, "somebody", `containers: [{name: main, image: nginx}]`)).To(Succeed()) // whose defaults nobody manages
 		deployment := &appsv1.Deployment{}
 		w.website(ctx, "web", `{}`)
 		Eventually(func(g Gomega) {
@@ -269,14 +261,96 @@ spec:
 		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
 		w.gone(ctx, w.ref("web"), "web")
 		w.child(ctx, Default, deployment, "theirs")
-		Expect(deployment.Spec.Paused).To(BeTrue())
+		Expect(deployment.Spec.Paused).To(BeFalse(), "that one can go")
 		Expect(*deployment.Spec.ProgressDeadlineSeconds).To(BeEquivalentTo(33))
+		Expect(deployment.ManagedFields).NotTo(ContainElement(HaveField("Manager", HavePrefix("orkestra"))))
+		w.told(ctx, "web", v1alpha1.ReasonPatchLeft, `paused: Deployment "`+w.namespace+`/theirs" keeps spec.progressDeadlineSeconds as it was set: `+
+			`otherwise the API server would put in values of its own; no field manager has them any more`)
+	})
+
+	It("stand in nobody's way where they can't be taken back as a whole, and leave no more than has to stay", func(ctx context.Context) {
+		w := newWorld(ctx)
+		const proxy = `
+resync: 24h
+onReconcile:
+  patches:
+  - id: ID
+    target: {apiVersion: apps/v1, kind: Deployment, name: theirs}
+    patch: {spec: {template: {spec: {containers: [{name: proxy, image: "{{ .spec.mode }}", env: [{name: A, value: b}], ports: [{containerPort: 80, name: web}]}]}}}}
+`
+		const image = "spec.template.spec.containers[name=proxy].image"
+		deployment := &appsv1.Deployment{}
+		containers := func(names ...string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				w.child(ctx, g, deployment, "theirs")
+				found := []string{}
+				for _, c := range deployment.Spec.Template.Spec.Containers {
+					found = append(found, c.Name+" "+c.Image)
+				}
+				g.Expect(found).To(ConsistOf(names))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		w.running(ctx, w.box(ctx, strings.ReplaceAll(proxy, "ID", "first")))
+		Expect(w.applied(ctx, "somebody", `containers: [{name: main, image: nginx}]`)).To(Succeed())
+		w.website(ctx, "web", `{mode: one}`)
+		containers("main nginx", "proxy one")
+
+		By("removing the owner's container, and the patch: a Deployment without a container is refused")
+		Expect(w.applied(ctx, "somebody", `terminationGracePeriodSeconds: 30`)).To(Succeed())
+		containers("proxy one")
+		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
+		w.gone(ctx, w.ref("web"), "web")
+		containers("proxy one")
+		Expect(deployment.Spec.Template.Spec.Containers[0].Env).To(BeEmpty())
+		Expect(deployment.Spec.Template.Spec.Containers[0].Ports).To(BeEmpty())
+		Expect(deployment.ManagedFields).NotTo(ContainElement(HaveField("Manager", HavePrefix("orkestra"))))
+		w.told(ctx, "web", v1alpha1.ReasonPatchLeft, `first: Deployment "`+w.namespace+`/theirs" keeps `+image+` as it was set: otherwise the API server would refuse the object: `)
+
+		By("patching the same fields by a new box")
+		Expect(kube.Delete(ctx, getBox(ctx, Default, w.id))).To(Succeed())
+		Eventually(func() error { return kube.Get(ctx, client.ObjectKey{Name: w.id}, &v1alpha1.OperatorBox{}) }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "gone"))
+		w.running(ctx, w.boxNamed(ctx, w.id+"-new", strings.ReplaceAll(proxy, "ID", "second")))
+		w.website(ctx, "next", `{mode: two}`)
+		containers("proxy two")
+		w.settled(ctx, "next")
+		Expect(kube.Delete(ctx, w.ref("next"))).To(Succeed())
+		w.gone(ctx, w.ref("next"), "next")
+		containers("proxy two")
+
+		By("taking what was left over by an apply of somebody else, who then removes it")
+		Expect(w.applied(ctx, "else", `containers: [{name: proxy, image: three}]`)).To(Succeed())
+		containers("proxy three")
+		Expect(w.applied(ctx, "else", `containers: [{name: main, image: nginx}]`)).To(Succeed())
+		containers("main nginx")
+	})
+
+	It("keep the name of a container that they add to, until they go", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, `
+resync: 24h
+onReconcile:
+  patches:
+  - id: env
+    target: {apiVersion: apps/v1, kind: Deployment, name: theirs}
+    when: [{field: spec.mode, notEquals: "off"}]
+    patch: {spec: {template: {spec: {containers: [{name: main, env: [{name: A, value: b}]}]}}}}
+`))
+		Expect(w.applied(ctx, "somebody", `containers: [{name: main, image: nginx}]`)).To(Succeed())
+		w.website(ctx, "web", `{mode: x}`)
+		deployment := &appsv1.Deployment{}
 		Eventually(func(g Gomega) {
-			var events corev1.EventList
-			g.Expect(kube.List(ctx, &events, client.InNamespace(w.namespace))).To(Succeed())
-			g.Expect(events.Items).To(ContainElement(And(HaveField("Reason", v1alpha1.ReasonPatchLeft),
-				HaveField("Message", ContainSubstring("spec.progressDeadlineSeconds")))))
+			w.child(ctx, g, deployment, "theirs")
+			g.Expect(deployment.Spec.Template.Spec.Containers[0].Env).To(HaveLen(1))
 		}).WithContext(ctx).Should(Succeed())
+		const renamed = `containers: [{name: renamed, image: nginx}]`
+		Expect(w.applied(ctx, "somebody", renamed)).To(MatchError(ContainSubstring(`.image: Required value`)))
+
+		By("closing the gate")
+		w.website(ctx, "web", `{mode: "off"}`)
+		Eventually(func(g Gomega) { g.Expect(w.applied(ctx, "somebody", renamed)).To(Succeed()) }).WithContext(ctx).Should(Succeed())
+		w.child(ctx, Default, deployment, "theirs")
+		Expect(deployment.Spec.Template.Spec.Containers).To(ConsistOf(HaveField("Name", "renamed")))
 	})
 
 	It("are refused where the box is applied by what is known of them", func(ctx context.Context) {
@@ -308,4 +382,15 @@ func (w *world) owned(ctx context.Context, name string, data map[string]string) 
 	obj.Data = data
 	Expect(kube.Create(ctx, obj, client.FieldOwner("somebody"))).To(Succeed())
 	return obj
+}
+
+// applied applies a Deployment as somebody else does, with what its Pods are to be; nothing is taken from others.
+func (w *world) applied(ctx context.Context, manager, pod string) error {
+	GinkgoHelper()
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	Expect(yaml.Unmarshal([]byte(`spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {`+pod+`}}}`), &obj.Object)).To(Succeed())
+	obj.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	obj.SetNamespace(w.namespace)
+	obj.SetName("theirs")
+	return kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(manager))
 }

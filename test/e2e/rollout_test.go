@@ -129,6 +129,70 @@ var _ = Describe("forEach.rollout", func() {
 		w.settled(ctx, "web")
 	})
 
+	It("keeps items that leave and are current until those that are declared are, and lets go at once of one that is not", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, fmt.Sprintf(parts, 1, "Ascending")))
+		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
+		w.website(ctx, "web", `{image: "web:1", tags: [w1, w2, w3, bad]}`)
+		for _, item := range []string{"w1", "w2", "w3"} {
+			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			w.comesUp(ctx, item, "web:1")
+		}
+		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make bad"}))
+
+		By("replacing all of them")
+		w.website(ctx, "web", `{image: "web:1", tags: [x1, x2, x3]}`)
+		did := []string{"delete bad", "make x1"}
+		for _, step := range []struct {
+			up, waits string
+			next      []string
+		}{
+			{"x1", `part: 2 items wait for ConfigMap "x1": `, []string{"make x2"}},
+			{"x2", `part: 1 item waits for ConfigMap "x2": `, []string{"make x3"}},
+			{"x3", `part: 3 items wait for ConfigMap "x3": `, []string{"delete w1", "delete w2", "delete w3"}},
+		} {
+			w.rollingOut(ctx, "web", step.waits)
+			Eventually(all.take).WithContext(ctx).Should(Equal(did))
+			w.comesUp(ctx, step.up, "web:1")
+			did = step.next
+		}
+		w.settled(ctx, "web")
+		Eventually(all.take).WithContext(ctx).Should(Equal(did))
+		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
+	})
+
+	It("changes an item at once that is out of service, also where its object gets another name", func(ctx context.Context) {
+		w := newWorld(ctx)
+		renamed := strings.Replace(fmt.Sprintf(parts, 1, "Ascending"), `name: "{{ .item }}"`, `name: "{{ .item }}-{{ .spec.image }}"`, 1)
+		w.running(ctx, w.box(ctx, strings.Replace(renamed, `{field: spec.tags,`, `{field: spec.tags, key: "{{ .item }}",`, 1)))
+		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
+		w.website(ctx, "web", `{image: "1", tags: [a, b, c]}`)
+		for _, item := range []string{"a-1", "b-1", "c-1"} {
+			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			w.comesUp(ctx, item, "1")
+		}
+		w.settled(ctx, "web")
+
+		By("breaking one, and giving all of them another name")
+		w.comesUp(ctx, "b-1", "bad")
+		w.website(ctx, "web", `{image: "2", tags: [a, b, c]}`)
+		did := []string{"make b-2", "delete b-1"}
+		for _, step := range []struct {
+			up   string
+			next []string
+		}{
+			{"b-2", []string{"make a-2"}},
+			{"a-2", []string{"make c-2"}},
+			{"c-2", []string{"delete a-1", "delete c-1"}},
+		} {
+			Eventually(all.take).WithContext(ctx).Should(Equal(did))
+			w.comesUp(ctx, step.up, "2")
+			did = step.next
+		}
+		Eventually(all.take).WithContext(ctx).Should(ConsistOf(did))
+		w.settled(ctx, "web")
+	})
+
 	DescribeTable("never has more items out of service than wanted, whatever becomes of the resource, the items and the manager",
 		func(ctx context.Context, seed uint64, most int, order string) {
 			w := newWorld(ctx)

@@ -107,6 +107,20 @@ func (w *world) hasHanging(ctx context.Context, under *callsUnderWay) {
 	w.isReady(ctx, "other")
 }
 
+// commandsSay waits until the commands say of the first reconcile of a resource that it has not ended, for the reason given.
+func (w *world) commandsSay(ctx context.Context, name, reason string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		out, code := orkestra(ctx, "status", w.crdName()+"/"+name, "-n", w.namespace) // other worlds have this kind, too
+		g.Expect(code).To(Equal(1), out)
+		g.Expect(out).To(HavePrefix("Website " + w.namespace + "/" + name + " is not ready: " + reason + ": "))
+		g.Expect(out).To(ContainSubstring("a manager has taken it up at "+w.get(ctx, g, name).GetAnnotations()[v1alpha1.AnnotationManagedSince]+", "), out)
+		out, code = orkestra(ctx, "tree", w.crdName()+"/"+name, "-n", w.namespace)
+		g.Expect(code).To(Equal(1), out)
+		g.Expect(out).To(And(ContainSubstring(reason), ContainSubstring("Missing: the reconcile that is to make it has not ended, and there is no ")))
+	}).WithContext(ctx).Should(Succeed())
+}
+
 func (w *world) isReady(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -144,6 +158,31 @@ var _ = Describe("A box whose code does not come back", func() {
 		inState(ctx, w.id, v1alpha1.HealthHealthy, v1alpha1.ReasonHealthy)
 		w.made(ctx, "of-shop")
 		Expect(under.mostAtOnce()).To(Equal(1), "the new box has begun after the hook of the old one")
+	})
+
+	It("is told of by the commands, which say of a resource that has no status yet that it was taken up", func(ctx context.Context) {
+		w := newWorld(ctx)
+		let, under := hangs()
+		first := func(spec string) string {
+			return strings.Replace(spec, "function: Sites", "function: Sites, runHooksFirst: true", 1)
+		}
+		const secret = ", onReconcile: {secrets: [{data: {a: b}}]}"
+		w.running(ctx, w.box(ctx, first(withSites(secret))))
+		w.website(ctx, "shop", `{image: hangs}`)
+		Eventually(under.in(w.namespace)).WithContext(ctx).Should(Equal(1))
+		w.commandsSay(ctx, "shop", "FirstReconcile")
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}), "it is there, though nothing has come of it yet")
+		})
+		w.box(ctx, first(w.anew(secret)))
+		w.isStuck(ctx)
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) {
+			g.Expect(s.Overdue).To(Equal([]v1alpha1.ResourceReference{{Namespace: w.namespace, Name: "shop"}}))
+		})
+		w.commandsSay(ctx, "shop", v1alpha1.ReasonOverdue)
+		let()
+		w.isReady(ctx, "shop")
+		healthShows(ctx, w.id, func(g Gomega, s v1alpha1.CRDHealthStatus) { g.Expect(s.Overdue).To(BeEmpty()) })
 	})
 
 	It("says so where it is deleted, also after an edit, and goes when the hook comes back", func(ctx context.Context) {
@@ -232,6 +271,8 @@ var _ = Describe("A box whose code does not come back", func() {
 		Eventually(called).WithContext(ctx).Should(Receive())
 		anew("2")
 		w.isStuck(ctx)
+		out, _ := orkestra(ctx, "status", w.crdName()+"/shop", "-n", w.namespace)
+		Expect(out).To(HavePrefix("Website " + w.namespace + "/shop is not ready: Overdue: a reconcile of it is past its deadline and does not end"))
 		answers()
 		w.running(ctx, w.id)
 		w.made(ctx, "shop-legacy")

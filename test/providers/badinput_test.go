@@ -69,13 +69,13 @@ providers:
 
 	t.Run("wrong credentials", func(t *testing.T) {
 		w.website(t, "wrong", "{mode: wrong}")
-		w.shows(t, "wrong", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "bucket: GetBucketTagging: SignatureDoesNotMatch: The request signature we calculated does not match the signature you provided. Check your key and signing method. (request ")
+		w.shows(t, "wrong", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "bucket (name wrong, region eu-west-1 at "+f.URL+"): GetBucketTagging: SignatureDoesNotMatch: The request signature we calculated does not match the signature you provided. Check your key and signing method. (request ")
 		w.website(t, "wrong", "{image: x}")
 		w.settled(t, "wrong")
 		w.website(t, "wrong", "{mode: wrong}")
 		w.shows(t, "wrong", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied)
 		w.delete(t, "wrong")
-		w.shows(t, "wrong", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "bucket: aws/s3bucket (name wrong, region eu-west-1)")
+		w.shows(t, "wrong", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "bucket: aws/s3bucket (name wrong, region eu-west-1 at "+f.URL+"): ")
 		g.Expect(f.store.buckets(t)).To(gomega.ContainElement("wrong"))
 		w.secret(t, "wrong", map[string]string{"AWS_ACCESS_KEY_ID": rootKey, "AWS_SECRET_ACCESS_KEY": rootSecret})
 		w.vanished(t, "wrong")
@@ -83,7 +83,7 @@ providers:
 	})
 	t.Run("credentials that lack a right", func(t *testing.T) {
 		w.website(t, "lesser", "{mode: lesser}")
-		w.shows(t, "lesser", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "bucket: CreateBucket: AccessDenied: ", "(request ")
+		w.shows(t, "lesser", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "bucket (name lesser, region eu-west-1 at "+f.URL+"): CreateBucket: AccessDenied: ", "(request ")
 		w.delete(t, "lesser")
 		w.vanished(t, "lesser")
 		g.Expect(f.store.buckets(t)).To(gomega.BeEmpty())
@@ -95,7 +95,7 @@ providers:
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		for name, wanted := range map[string]string{"theirs": "the bucket theirs is there already, and has no owner", "marked": "the bucket marked belongs to the resource with the UID another: declare another name"} {
 			w.website(t, name, "{tls: true}")
-			w.shows(t, name, stalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned, "bucket: ", wanted)
+			w.shows(t, name, stalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned, "bucket (name "+name+", ", wanted)
 			w.delete(t, name)
 			w.vanished(t, name)
 			g.Expect(f.store.buckets(t)).To(gomega.ContainElement(name))
@@ -115,7 +115,7 @@ providers:
 	})
 	t.Run("another region", func(t *testing.T) {
 		w.website(t, "region", "{host: us-west-2}")
-		w.shows(t, "region", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderRefused, "AuthorizationHeaderMalformed", "region")
+		w.shows(t, "region", stalled, metav1.ConditionTrue, v1alpha1.ReasonProviderRefused, "bucket (name region, region us-west-2 at "+f.URL+"): ", "AuthorizationHeaderMalformed")
 		w.website(t, "region", "{image: x}")
 		w.settled(t, "region")
 		w.delete(t, "region")
@@ -148,7 +148,7 @@ providers:
 		})
 		defer f.answers(nil)
 		w.website(t, "slow", "{image: x}")
-		shown := w.shows(t, "slow", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForProvider, "bucket: ", "SlowDown: Please reduce your request rate.")
+		shown := w.shows(t, "slow", v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonWaitingForProvider, "bucket (name slow, region eu-west-1 at "+f.URL+"): ", "SlowDown: Please reduce your request rate.")
 		g.Expect(condition(shown, stalled)).To(gomega.HaveField("Status", metav1.ConditionFalse), "it is no failure")
 		w.settled(t, "slow")
 		w.delete(t, "slow")
@@ -277,14 +277,14 @@ providers:
 
 	t.Run("wrong credentials", func(t *testing.T) {
 		w.website(t, "wrong", "{mode: wrong}")
-		w.shows(t, "wrong", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "database: ", "the server refuses the username and the password of the Secret of the credentials")
+		w.shows(t, "wrong", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderDenied, "database (name wrong at "+f.endpoint()+"): ", "the server refuses the username and the password of the Secret of the credentials")
 		w.delete(t, "wrong")
 		w.vanished(t, "wrong")
 	})
 	t.Run("a database of somebody else", func(t *testing.T) {
 		g.Expect(one.Database("theirs").CreateCollection(t.Context(), "orders")).To(gomega.Succeed())
 		w.website(t, "theirs", "{image: x}")
-		w.shows(t, "theirs", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned, "database: ")
+		w.shows(t, "theirs", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonNotOwned, "database (name theirs at "+f.endpoint()+"): ")
 		w.delete(t, "theirs")
 		w.vanished(t, "theirs")
 		g.Expect(collections(t, one, "theirs")).To(gomega.ContainElement("orders"))
@@ -301,7 +301,7 @@ providers:
 	t.Run("a database that is not empty", func(t *testing.T) {
 		g.Expect(one.Database("rotated").CreateCollection(t.Context(), "orders")).To(gomega.Succeed())
 		w.delete(t, "rotated")
-		w.shows(t, "rotated", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "database: mongodb/database (name rotated)", "forceDestroy")
+		w.shows(t, "rotated", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "database: mongodb/database (name rotated at "+f.endpoint()+"): ", "forceDestroy")
 		g.Expect(users(t, one, "rotated")).To(gomega.BeZero(), "the user was made after it, and is gone")
 		g.Expect(one.Database("rotated").Collection("orders").Drop(t.Context())).To(gomega.Succeed())
 		w.vanished(t, "rotated")
@@ -312,7 +312,7 @@ providers:
 		w.settled(t, "down")
 		f.fails(true)
 		w.delete(t, "down")
-		w.shows(t, "down", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "user: mongodb/user (database down, name app)", "the server can't be reached")
+		w.shows(t, "down", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "user: mongodb/user (database down, name app at "+f.endpoint()+"): ", "the server can't be reached")
 		g.Expect(users(t, one, "down")).To(gomega.Equal(1))
 		f.fails(false)
 		w.vanished(t, "down")

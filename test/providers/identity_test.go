@@ -137,7 +137,7 @@ providers:
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.id, Name: "cloud"}}
 	g.Expect(w.kube.Delete(ctx, account)).To(gomega.Succeed())
 	w.delete(t, "web")
-	w.shows(t, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `jobs: aws/sqsqueue (name web-jobs, region eu-west-1): `, `asking for a token of ServiceAccount "cloud"`, "not found")
+	w.shows(t, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "jobs: aws/sqsqueue (name web-jobs, region eu-west-1 at "+f.URL+"): ", `asking for a token of ServiceAccount "cloud"`, "not found")
 	g.Expect(f.cloud.Queues()).To(gomega.HaveLen(1))
 	g.Expect(w.kube.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.id, Name: "cloud"}})).To(gomega.Succeed())
 	w.vanished(t, "web")

@@ -83,8 +83,8 @@ providers:
 	g.Expect(one.Database("web").RunCommand(t.Context(), bson.D{{Key: "dropUser", Value: "app"}}).Err()).To(gomega.Succeed())
 	g.Expect(one.Database("web").Collection("orders").Drop(t.Context())).To(gomega.Succeed())
 	told(
-		"bucket: aws/s3bucket (name web-bucket, region eu-west-1)", "queue: aws/sqsqueue (name web-queue, region eu-west-1)",
-		"orders: mongodb/collection (database web, name orders)", "user: mongodb/user (database web, name app)",
+		"bucket: aws/s3bucket (name web-bucket, region eu-west-1 at "+f.URL+")", "queue: aws/sqsqueue (name web-queue, region eu-west-1 at "+f.URL+")",
+		"orders: mongodb/collection (database web, name orders at "+m.endpoint()+")", "user: mongodb/user (database web, name app at "+m.endpoint()+")",
 	)
 	w.settled(t, "web")
 	g.Expect(f.store.buckets(t)).To(gomega.Equal([]string{"web-bucket"}))

@@ -161,7 +161,7 @@ func TestSampleBucket(t *testing.T) {
 	f.store.put(t, "example-invoices", "one")
 	g.Expect(kube.Delete(t.Context(), resource.DeepCopy())).To(gomega.Succeed())
 	eventually(t, func(g gomega.Gomega) {
-		g.Expect(condition(now(g), v1alpha1.ConditionReady)).To(gomega.HaveField("Message", gomega.And(gomega.ContainSubstring("BucketNotEmpty"), gomega.ContainSubstring("bucket: aws/s3bucket (name example-invoices, region eu-west-1)"))))
+		g.Expect(condition(now(g), v1alpha1.ConditionReady)).To(gomega.HaveField("Message", gomega.And(gomega.ContainSubstring("BucketNotEmpty"), gomega.ContainSubstring("bucket: aws/s3bucket (name example-invoices, region eu-west-1 at "+f.URL+"): "))))
 	})
 	g.Expect(f.cloud.Queues()).To(gomega.BeEmpty())
 	f.store.empty(t, "example-invoices")

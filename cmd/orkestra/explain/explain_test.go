@@ -34,6 +34,9 @@ func TestExplain(t *testing.T) {
 		"a key in another spelling": {[]string{"configMaps"}, []string{"KEY:    configmaps\n"}},
 		"a required field":          {[]string{"rolebindings"}, []string{"\n  roleRef <RoleRef> -required-\n    The role: "}},
 		"the key of any kind":       {[]string{"resources"}, []string{"KEY:    resources\n\nDESCRIPTION:\n", "\n  manifest <object> -required-\n", "\n  spec <object>\n"}},
+		"a key that is no kind": {[]string{"patches"}, []string{
+			"KEY:    patches\n", "\n  target <PatchTarget> -required-\n", "\nFIELDS OF ALL DECLARATIONS:\n  id <string>\n    Names the declaration; it does not depend on its position.\n    Default: the key and the name template.\n\n  when <list of Condition>\n",
+		}},
 		"a field of ours": {[]string{"deployments.probes"}, []string{
 			"KIND:   Deployment (apps/v1)\n\nFIELD:  probes <Probes>\n\nDESCRIPTION:\n    Whether the container lives, is ready, has started.\n    Example: ",
 			"\nFIELDS:\n  liveness <Probe>\n    The container is started again when it fails.\n",
@@ -91,6 +94,7 @@ func TestExplainRefuses(t *testing.T) {
 		"a key below a group":            {[]string{"spec.onReconcile.deploymets.image"}, `error: unknown key "deploymets", did you mean "deployments"?` + "\n"},
 		"a field of a kind":              {[]string{"crdhealth.spek"}, `error: crdhealth has no field "spek", did you mean "spec"?` + "\n"},
 		"a kind of a provider":           {[]string{"providers.aws"}, "error: this orkestra has no providers; "},
+		"what a patch does not take":     {[]string{"patches.adopt"}, `error: patches has no field "adopt"`},
 		"a spec of a kind that has none": {[]string{"secrets.spec"}, `error: secrets has no field "spec"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,6 +37,10 @@ func (s *CRDs) Add(doc Document) {
 	if !doc.IsCRD() {
 		return
 	}
+	if wrong := doc.Keys(); len(wrong) > 0 {
+		s.Refuse(doc, wrong...)
+		return
+	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if errs := Mismatches(doc.Content, reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), nil); len(errs) > 0 {
 		var wrong []Mistake

@@ -80,8 +80,11 @@ func (d Document) IsCRD() bool {
 // Line is that of the file in which the object begins; 0 where it is not known.
 func (d Document) Line() int { return d.places.line(nil) }
 
-// Duplicates gives a mistake for each key that an object of the document has twice.
-func (d Document) Duplicates() []Mistake { return d.places.duplicates() }
+// Keys gives a mistake for each key that an object of the document has twice, or that is read as another name than the one that is written.
+func (d Document) Keys() []Mistake { return d.places.keys() }
+
+// Respelled says of each value that is read as another text than the one that is written what it is read as, such as false for no.
+func (d Document) Respelled() []Mistake { return d.places.values() }
 
 // Mistake is a mistake of one field.
 func (d Document) Mistake(path, message string) Mistake {

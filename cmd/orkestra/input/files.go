@@ -158,6 +158,10 @@ func (c chunk) parse(file string) Document {
 	if err == nil {
 		err = utiljson.Unmarshal(text, &content)
 	}
+	if keys := doc.Keys(); err != nil && len(keys) > 0 {
+		doc.Wrong = &keys[0] // such as null, of which the parser names no line
+		return doc
+	}
 	if err != nil {
 		// The second parser has the better messages.
 		doc.Wrong = c.syntaxError(errors.Join(parseErr, err))

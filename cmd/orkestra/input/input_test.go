@@ -4,10 +4,12 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	yamlv3 "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -91,7 +93,7 @@ spec:
 		})
 	}
 	g.Expect((*places)(nil).line(nil)).To(BeZero())
-	g.Expect((*places)(nil).duplicates()).To(BeEmpty())
+	g.Expect((*places)(nil).keys()).To(BeEmpty())
 }
 
 func TestTypeErrors(t *testing.T) {
@@ -244,4 +246,46 @@ func TestMistakesAreTheSameWhenAskedTwice(t *testing.T) {
 	first := found.Mistakes(doc)
 	g.Expect(first).To(HaveLen(1), "what is missing was only misspelled")
 	g.Expect(found.Mistakes(doc)).To(Equal(first))
+}
+
+// TestKeysAreWhatIsWritten, or there is a mistake: the reader of YAML that counts is asked for each of them.
+func TestKeysAreWhatIsWritten(t *testing.T) {
+	for _, key := range []string{
+		"n", "N", "no", "No", "NO", "y", "Y", "yes", "on", "OFF", "True", "FALSE", "true", "false", "null", "~", "Null", "010", "0o10", "0x1f", "0b1", "1_000", "1.0", "1.50", "1e3",
+		"1e400", ".inf", "12345678901234567890", "-0", "+1", "12:30:45", "2026-01-01", "8080", "a", "a.b/c", "a b", "!!str no", `"no"`, "'n'", "<<x",
+	} {
+		t.Run(key, func(t *testing.T) {
+			g := NewWithT(t)
+			var written yamlv3.Node
+			g.Expect(yamlv3.Unmarshal([]byte(key), &written)).To(Succeed())
+			var read map[string]map[string]any
+			err := yaml.Unmarshal([]byte("a: {"+key+": x}"), &read)
+			docs := Parse("a.yaml", []byte("\na:\n  "+key+": x\n"))
+			g.Expect(docs).To(HaveLen(1))
+			mistakes := docs[0].Keys()
+			if docs[0].Wrong != nil {
+				mistakes = []Mistake{*docs[0].Wrong}
+			}
+			if _, same := read["a"][written.Content[0].Value]; err == nil && same {
+				g.Expect(mistakes).To(BeEmpty())
+				return
+			}
+			g.Expect(mistakes).To(ConsistOf(And(HaveField("Line", 3), HaveField("Message", HaveSuffix("quote it: "+strconv.Quote(key))))))
+		})
+	}
+}
+
+func TestValuesThatAreReadAsAnotherText(t *testing.T) {
+	g := NewWithT(t)
+	docs := Parse("a.yaml", []byte("a: [no, false, 1.10, 1.1, 010, 10, 2026-01-01, ~, \"no\", !!str no, &x on, *x]\nb: {<<: {c: y}}\n"))
+	g.Expect(docs).To(HaveLen(1))
+	var read []string
+	for _, m := range docs[0].Respelled() {
+		read = append(read, m.Path+" "+strings.TrimSuffix(m.Message, " where text is meant"))
+	}
+	g.Expect(read).To(Equal([]string{
+		`a[0] no is read as false, by kubectl, too; write false, or "no"`, `a[2] 1.10 is read as 1.1, by kubectl, too; write 1.1, or "1.10"`,
+		`a[4] 010 is read as 8, by kubectl, too; write 8, or "010"`, `a[10] on is read as true, by kubectl, too; write true, or "on"`,
+		`b[<<].c y is read as true, by kubectl, too; write true, or "y"`,
+	}))
 }

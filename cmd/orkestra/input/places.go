@@ -76,39 +76,62 @@ func resolve(node *yamlv3.Node) *yamlv3.Node {
 	return node
 }
 
-// duplicates gives a mistake for each key that a mapping has twice: of the two values one would silently be lost.
-func (p *places) duplicates() []Mistake {
-	if p == nil {
-		return nil
-	}
-	return p.duplicatesIn(p.node, nil)
-}
-
-func (p *places) duplicatesIn(node *yamlv3.Node, at []step) []Mistake {
+// keys gives a mistake for each key that a mapping has twice, and for each that is read as another name: a value would silently be lost.
+func (p *places) keys() []Mistake {
 	var found []Mistake
-	switch node.Kind {
-	case yamlv3.SequenceNode:
-		for i, item := range node.Content {
-			found = append(found, p.duplicatesIn(item, below(at, step{index: i}))...)
+	p.walk(func(node *yamlv3.Node, at []step) {
+		if node.Kind != yamlv3.MappingNode {
+			return
 		}
-	case yamlv3.MappingNode:
 		lines := map[string]int{}
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key := node.Content[i]
-			here := below(at, step{name: key.Value})
+			here := Mistake{Path: pathString(below(at, step{name: key.Value})), Line: key.Line + p.before}
 			if first, twice := lines[key.Value]; twice {
-				found = append(found, Mistake{
-					Path: pathString(here), Line: key.Line + p.before,
-					Message: "duplicate key, it is also in line " + strconv.Itoa(first),
-				})
-			} else {
-				lines[key.Value] = key.Line + p.before
+				here.Message = "duplicate key, it is also in line " + strconv.Itoa(first)
+				found = append(found, here)
+				continue
 			}
-			found = append(found, p.duplicatesIn(node.Content[i+1], here)...)
+			lines[key.Value] = here.Line
+			if here.Message = otherKey(key); here.Message != "" {
+				found = append(found, here)
+			}
 		}
-	default: // scalars, and aliases, whose mistakes are found where they point to
-	}
+	})
 	return found
+}
+
+// values says of each value that is not read as the text that is written what it is read as.
+func (p *places) values() []Mistake {
+	var found []Mistake
+	p.walk(func(node *yamlv3.Node, at []step) {
+		if message := otherValue(node); message != "" {
+			found = append(found, Mistake{Path: pathString(at), Line: node.Line + p.before, Message: message})
+		}
+	})
+	return found
+}
+
+// walk visits each value of the document. What an alias stands for is visited where it is written.
+func (p *places) walk(visit func(node *yamlv3.Node, at []step)) {
+	if p != nil {
+		walkNode(p.node, nil, visit)
+	}
+}
+
+func walkNode(node *yamlv3.Node, at []step, visit func(node *yamlv3.Node, at []step)) {
+	visit(node, at)
+	switch node.Kind {
+	case yamlv3.SequenceNode:
+		for i, item := range node.Content {
+			walkNode(item, below(at, step{index: i}), visit)
+		}
+	case yamlv3.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			walkNode(node.Content[i+1], below(at, step{name: node.Content[i].Value}), visit)
+		}
+	default: // scalars hold nothing
+	}
 }
 
 func below(at []step, s step) []step { return append(slices.Clip(at), s) }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -66,26 +65,34 @@ func controlled(child *unstructured.Unstructured) Declaration {
 // whether the reconciler is at work at all. Without a condition Ready nobody knows whether the resource is ready: that its reconciler has returned without
 // an error is not written down for each resource, and need not mean it.
 func (i *Inspector) vouch(ctx context.Context, res *Resource) {
-	health := &v1alpha1.CRDHealth{}
-	err := i.cluster.Client.Get(ctx, types.NamespacedName{Name: res.Box}, health)
-	failing := slices.IndexFunc(health.Status.Failing, func(f v1alpha1.FailingResource) bool {
-		return f.Namespace == res.Namespace && f.Name == res.Name
-	})
+	health, err := i.health(ctx, res.Box)
+	failing := failingOf(health, res)
 	unseen, started := res.Reason == reasonUnseen, meta.FindStatusCondition(health.Status.Conditions, v1alpha1.ConditionStarted)
 	switch {
 	case err != nil && unseen:
 		res.unknown(reasonUnseen, "its status has no condition Ready, and the health of the box is not known: "+oneLine(message(err)))
 	case err != nil:
 		res.Notes = append(res.Notes, "Whether its reconciler fails is not known: the health of the box could not be read: "+oneLine(message(err)))
-	case failing >= 0:
-		f := health.Status.Failing[failing]
-		res.Ready, res.Reason, res.Message = false, f.Reason, f.Step+": "+f.Message
+	case failing != nil:
+		res.Ready, res.Reason, res.Message = false, failing.Reason, failing.Step+": "+failing.Message
 	case !unseen && !res.Ready: // its status says why
 	case started == nil || started.Status != metav1.ConditionTrue:
 		res.unknown("NotRunning", "the reconciler of the box is not at work"+saidOf(started)+", and what the status says may be of the time before it")
+	case unseen && health.Status.Resources.Total == 0: // each of which a reconcile has ended counts
+		res.unknown(reasonUnseen, "its status has no condition Ready. The box runs, and no reconcile of any resource has ended yet: its reconciler may be at its first call")
 	case unseen:
 		res.unknown(reasonUnseen, "its reconciler writes no condition Ready. The box runs, and its health does not name it among "+several(health))
 	}
+}
+
+// failingOf is what the health of a box says of a resource that fails; nil: it names it not.
+func failingOf(health *v1alpha1.CRDHealth, res *Resource) *v1alpha1.FailingResource {
+	for n := range health.Status.Failing {
+		if f := &health.Status.Failing[n]; f.Namespace == res.Namespace && f.Name == res.Name {
+			return f
+		}
+	}
+	return nil
 }
 
 // saidOf is what a condition says, behind a colon.

@@ -24,6 +24,8 @@ func (r *Resource) Headline() string {
 		name = r.Namespace + "/" + r.Name
 	}
 	switch {
+	case r.Unselected:
+		return fmt.Sprintf("The box does not select %s %s: %s", r.Kind, name, r.Message)
 	case r.Unknown:
 		return fmt.Sprintf("Whether %s %s is ready is not known: %s", r.Kind, name, r.Said())
 	case !r.Ready:

@@ -53,6 +53,7 @@ type Inspector struct {
 	now       time.Time
 	boxes     []v1alpha1.OperatorBox // those of the cluster
 	boxesErr  error                  // why they could not be listed
+	healths   map[string]boxHealth   // those that were asked for, by the names of their boxes
 }
 
 // New finds the API server, and reads its kinds and boxes.
@@ -76,7 +77,8 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 	cached := memory.NewMemCacheClient(server)
 	i := &Inspector{
 		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
-		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		healths: map[string]boxHealth{},
+		mapper:  restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
 	store := revision.NewStore(nil, c, i.manager)
@@ -140,7 +142,7 @@ func (i *Inspector) Resolve(kind, name string) (Target, error) {
 		found, err = i.mapper.KindFor(short.WithVersion(""))
 	}
 	if meta.IsNoMatchError(err) {
-		return Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, suggest.DidYouMean(strings.ToLower(short.Resource), i.served()))
+		return Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, suggest.DidYouMean(strings.ToLower(short.Resource), served(i.boxes)))
 	}
 	if err != nil {
 		return Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)
@@ -157,11 +159,11 @@ func (i *Inspector) Resolve(kind, name string) (Target, error) {
 }
 
 // served are the names of the kinds that boxes serve.
-func (i *Inspector) served() []string {
+func served(boxes []v1alpha1.OperatorBox) []string {
 	var names []string
-	for n := range i.boxes {
-		crd := i.boxes[n].Status.CRD
-		plural, _, _ := strings.Cut(crds.NameOf(&i.boxes[n]), ".")
+	for n := range boxes {
+		crd := boxes[n].Status.CRD
+		plural, _, _ := strings.Cut(crds.NameOf(&boxes[n]), ".")
 		names = append(names, plural, strings.ToLower(crd.Kind))
 	}
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" })

@@ -107,6 +107,14 @@ func TestManagers(t *testing.T) {
 		}
 	}
 	const holder, renewed, life = "holderIdentity", "renewTime", "leaseDurationSeconds"
+	both := func(all ...func(*shared.APIServer)) func(*shared.APIServer) {
+		return func(s *shared.APIServer) {
+			for _, change := range all {
+				change(s)
+			}
+		}
+	}
+	left := lease(holder, "", renewed, "2026-01-02T03:02:05.000000Z", life, int64(15)) // let go two minutes ago
 	for name, tc := range map[string]struct {
 		change        func(*shared.APIServer)
 		state, wanted string
@@ -117,8 +125,18 @@ func TestManagers(t *testing.T) {
 		"one whose Lease has run out":   {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(15)), ManagerAway, `m has not renewed Lease "orkestra-system/orkestra-leader" for 16s`},
 		"one whose Lease lives longer":  {lease(holder, "m", renewed, "2026-01-02T03:03:49.000000Z", life, int64(60)), ManagerRunning, ""},
 		"one whose clock is ahead":      {lease(holder, "m", renewed, "2026-01-02T03:04:09.000000Z", life, int64(15)), ManagerRunning, ""},
-		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, "has had no holder for 2s"},
-		"one that never renewed":        {lease(holder, "m"), ManagerAway, "was never renewed"},
+		"one that has let go":           {lease(holder, "", renewed, "2026-01-02T03:04:03.000000Z"), ManagerAway, `No manager is at work, or it runs with --leader-elect=false and has had nothing to write: Lease "orkestra-system/orkestra-leader" has had no holder for 2s. What`},
+		"one that never renewed":        {both(lease(holder, "m"), func(s *shared.APIServer) { find(s, "Lease").SetCreationTimestamp(metav1.NewTime(now)) }), ManagerAway, "was never renewed"},
+		"one that has ended its writes": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:02:16Z"})), ManagerAway, "has had no holder for 2m"},
+		"one that elects no leader": {both(left, healthOf(map[string]any{"lastReconcile": "2026-01-02T03:04:00Z"})), ManagerUnknown,
+			`Lease "orkestra-system/orkestra-leader" has had no holder for 2m, and yet a manager was at work 5s ago: CRDHealth "shops" shows a reconcile of then. One that runs with --leader-elect=false, or in another namespace`},
+		"one that a health tells of": {both(left, healthOf(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-02T03:04:00Z"}}})),
+			ManagerUnknown, `a manager was at work 5s ago: the condition Ready of CRDHealth "shops" is of then`},
+		"one that a box tells of": {both(left, func(s *shared.APIServer) {
+			find(s, "OperatorBox").Object["status"].(map[string]any)["conditions"] = []any{map[string]any{"type": "Ready", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-02T03:04:00Z"}}
+		}), ManagerUnknown, `a manager was at work 5s ago: the condition Ready of OperatorBox "shops" is of then`},
+		"one beside the Lease of another that has died": {both(lease(holder, "m", renewed, "2026-01-02T03:00:00.000000Z"), healthOf(map[string]any{"lastReconcile": "2026-01-02T03:04:00Z"})), ManagerUnknown,
+			`m has not renewed Lease "orkestra-system/orkestra-leader" for 4m5s, and yet a manager was at work 5s ago`},
 		"none, ever":                    {func(s *shared.APIServer) { find(s, "Lease").SetName("other") }, ManagerUnknown, `Whether a manager is at work is not known: there is no Lease "orkestra-system/orkestra-leader"`},
 		"one whose Lease is not for me": {func(s *shared.APIServer) { s.Refuse = refuse("/leases/") }, ManagerUnknown, "Whether a manager is at work is not known: no right"},
 	} {

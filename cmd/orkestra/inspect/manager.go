@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -52,15 +53,53 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 		life = time.Duration(*s) * time.Second
 	}
 	renewed := lease.Spec.RenewTime
+	var since string
+	if renewed != nil {
+		since = duration.HumanDuration(i.now.Sub(renewed.Time))
+	}
 	switch {
 	case renewed == nil:
-		m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work: Lease %q was never renewed", at)
+		return i.without(ctx, m, fmt.Sprintf("Lease %q was never renewed", at), lease.CreationTimestamp.Time)
 	case m.Holder == "":
-		m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work: Lease %q has had no holder for %s. What statuses say is as old as that",
-			at, duration.HumanDuration(i.now.Sub(renewed.Time)))
+		return i.without(ctx, m, fmt.Sprintf("Lease %q has had no holder for %s", at, since), renewed.Add(life))
 	case i.now.Sub(renewed.Time) > life:
-		m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work: %s has not renewed Lease %q for %s. What statuses say is as old as that",
-			m.Holder, at, duration.HumanDuration(i.now.Sub(renewed.Time)))
+		return i.without(ctx, m, fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since), renewed.Add(life))
 	}
 	return m
+}
+
+// without says what is known of a manager that does not hold the Lease. One that runs with --leader-elect=false leaves an old Lease as it is: what
+// was written after that was over tells of it. One that has let go may end its last writes until then.
+func (i *Inspector) without(ctx context.Context, m Manager, lease string, over time.Time) Manager {
+	if at, what := i.written(ctx); at.After(over) {
+		m.State, m.Message = ManagerUnknown, fmt.Sprintf("%s, and yet a manager was at work %s ago: %s. One that runs with --leader-elect=false, "+
+			"or in another namespace (name it by --manager-namespace), leaves that Lease as it is", lease, duration.HumanDuration(i.now.Sub(at)), what)
+		return m
+	}
+	m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work, or it runs with --leader-elect=false and has had nothing to write: %s. "+
+		"What statuses say may be as old as that", lease)
+	return m
+}
+
+// written says when a manager last wrote how a box fares, as far as the caller may read that, and what it wrote.
+func (i *Inspector) written(ctx context.Context) (last time.Time, what string) {
+	note := func(at metav1.Time, format string, args ...any) {
+		if at.After(last) {
+			last, what = at.Time, fmt.Sprintf(format, args...)
+		}
+	}
+	for n := range i.boxes {
+		name, status := i.boxes[n].Name, &i.boxes[n].Status
+		for _, c := range status.Conditions {
+			note(c.LastTransitionTime, "the condition %s of OperatorBox %q is of then", c.Type, name)
+		}
+		health, _ := i.health(ctx, name)
+		for _, c := range health.Status.Conditions {
+			note(c.LastTransitionTime, "the condition %s of CRDHealth %q is of then", c.Type, name)
+		}
+		if reconciled := health.Status.LastReconcile; reconciled != nil {
+			note(*reconciled, "CRDHealth %q shows a reconcile of then", name)
+		}
+	}
+	return last, what
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -35,6 +36,8 @@ type Resource struct {
 	Ready bool `json:"ready"`
 	// Unknown says that nobody knows whether it is. Ready is false then.
 	Unknown bool `json:"unknown,omitempty"`
+	// Unselected says that it is an object of others that the box does not select. Ready is false then, and nothing is wrong.
+	Unselected bool `json:"unselected,omitempty"`
 	// Reason and Message say in one line why it is not, or why that is not known.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -101,7 +104,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.inspect(ctx, box, live)
+	return selecting(ctx, i, box, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -171,15 +174,12 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		}
 		res.APIVersion, res.object = live.GetAPIVersion(), live
 	}
-	if !plan.Selection.Selects(live) {
-		selectors := "namespaces and selector"
-		if plan.CRD.OfOthers {
-			selectors = "namespaces, selector and annotationSelector"
-		}
-		res.Notes = append(res.Notes, fmt.Sprintf("The box does not select it: see %s of OperatorBox %q", selectors, box.Name))
+	if !selects(plan, live) {
+		defer res.unselected(plan)
 	}
 	if plan.Constructor != nil {
 		i.constructed(ctx, res, plan.Constructor, live)
+		i.overdue(ctx, res, box)
 		return res, nil
 	}
 	if res.Ready && !plan.CRD.OfOthers && live.GetAnnotations()[v1alpha1.AnnotationManagedBy] != box.Name {
@@ -192,6 +192,11 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
 		res.byDeclarations()
 	}
+	if !plan.CRD.OfOthers {
+		i.begun(ctx, res, box)
+	}
+	i.overdue(ctx, res, box)
+	res.held()
 	res.Notes = append(res.Notes, r.notes...)
 	return res, nil
 }
@@ -245,7 +250,8 @@ func (r *Resource) UID() types.UID { return r.object.GetUID() }
 // Child is the living child; nil: there is none.
 func (d Declaration) Child() *unstructured.Unstructured { return d.child }
 
-// Resources says how the resources of a box stand: those of a namespace, or of all where it is empty.
+// Resources says how the resources of a box stand: those of a namespace, or of all where it is empty. Objects of others that the box does not
+// select are none of them.
 func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, namespace string) ([]*Resource, error) {
 	picked, err := i.crdOf(ctx, box)
 	if err != nil {
@@ -264,7 +270,9 @@ func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, na
 		if err != nil {
 			return out, err
 		}
-		out = append(out, res)
+		if !res.beside() {
+			out = append(out, res)
+		}
 	}
 	return out, nil
 }
@@ -274,7 +282,10 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			return i.inspect(ctx, &i.boxes[n], live)
+			if res, err := selecting(ctx, i, &i.boxes[n], live); err != nil || !res.beside() {
+				return res, err
+			}
+			break
 		}
 	}
 	return nil, nil //nolint:nilnil // no resource is a legal answer
@@ -287,4 +298,35 @@ func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, name
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
+}
+
+// Patched is an object of somebody else that a resource patches.
+type Patched struct {
+	// ID of the patch.
+	ID string
+	// Kind, Namespace and Name of the object.
+	Kind, Namespace, Name string
+	// Stands says whether the object has the patch, by its managed fields. Why says in words why not; Unknown that it could not be read.
+	Stands, Unknown bool
+	Why             string
+}
+
+// Patched says of what a resource has noted that it patches whether it does. It reads each of the objects.
+func (i *Inspector) Patched(ctx context.Context, r *Resource) []Patched {
+	var all []Patched
+	for _, t := range patches.Targets(r.object) {
+		one := Patched{ID: t.ID, Kind: t.Object.GetKind(), Namespace: t.Object.GetNamespace(), Name: t.Object.GetName()}
+		live, err := i.cluster.Get(ctx, t.Object.GroupVersionKind(), one.Namespace, one.Name)
+		switch {
+		case err != nil:
+			one.Unknown, one.Why = true, oneLine(err.Error())
+		case live == nil:
+			one.Why = "it does not exist"
+		default:
+			one.Stands = slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == t.Manager })
+			one.Why = "noted, and not set"
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -48,7 +48,7 @@ type kept struct {
 func (m *memory) converge(ctx context.Context, stored *unstructured.Unstructured, now time.Time) (*pipeline.Run, error) {
 	var run *pipeline.Run
 	var err error
-	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: m.known, StandIn: m.known}
+	ports := pipeline.Ports{Inventory: m, Applier: m, Marker: m, Patcher: m, Kinds: m, Observer: m, Caller: m.known, StandIn: m.known, Given: m.known.provided}
 	if m.Cluster == nil {
 		ports.Unread = "was not read: no cluster is given; give it by --with, or let --cluster read it"
 	}

@@ -28,12 +28,15 @@ The resource is handled as the API server would handle it: the schema of its CRD
 the plan runs until nothing changes any more. Nothing is written anywhere.
 
 What a cluster would add is given by --with: the state of children (their status opens gates), other objects that the box
-reads, and the answers of external calls and of the webhook. Answers stand in a document with nothing but these keys:
+reads, the answers of external calls and of the webhook, and the outputs of providers. Answers stand in a document with
+nothing but these keys:
 
   external:
     quota: {status: 200, body: {limit: 5}}
   webhook:
     children: [{id: plan, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: plan}}}]
+  providers:
+    assets: {url: "https://assets.example.com"}
 
 A webhook is not called. Without its answer, what it would make is not known, and is not printed. apiVersion, kind and uid of
 an answer may be left out.

@@ -71,6 +71,8 @@ func TestRenderGolden(t *testing.T) {
 		"no-answer":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "asks.yaml"},
 		"no-source":        {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml"},
 		"wrong-resource":   {"-f", renders + "shop.yaml", "-r", renders + "wrong.yaml"},
+		"wrong-keys":       {"-f", renders + "shop.yaml", "-r", renders + "keys.yaml"},
+		"with-wrong-keys":  {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "keys.yaml"},
 		"collision":        {"-f", renders + "shop.yaml", "-r", renders + "collides.yaml"},
 		"other-version":    {"-f", renders + "shop.yaml", "-r", renders + "older.yaml"},
 		"not-served":       {"-f", renders + "shop.yaml", "-r", renders + "ready.yaml"},
@@ -81,6 +83,10 @@ func TestRenderGolden(t *testing.T) {
 		"webhook":          {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml"},
 		"webhook-answers":  {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml", "--with", renders + "webhook.yaml", "--status"},
 		"webhook-wrong":    {"-f", subnets + "box.yaml", "--crd", subnets + "crd.yaml", "-r", subnets + "resource.yaml", "--with", renders + "webhook-wrong.yaml"},
+		"providers":        {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml"},
+		"provided":         {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided.yaml"},
+		"provided-some":    {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided-some.yaml"},
+		"provided-wrong":   {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided-wrong.yaml"},
 		"with-no-metadata": {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "nameless.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

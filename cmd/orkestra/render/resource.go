@@ -145,7 +145,7 @@ func admitted(ctx context.Context, plan *pipeline.Plan, doc input.Document) (sto
 		}
 		schema.Admit(ctx, content, found)
 	}
-	for _, m := range found.Mistakes(doc) {
+	for _, m := range slices.Concat(doc.Keys(), found.Mistakes(doc)) {
 		wrong = append(wrong, fmt.Sprintf("%s:%d: %s %q: %s: %s", doc.File, m.Line, doc.Kind(), doc.Name(), m.Path, m.Message))
 	}
 	stored = &unstructured.Unstructured{Object: content}

@@ -26,25 +26,31 @@ type state struct {
 	objects []*unstructured.Unstructured
 	answers map[string]*external.Answer
 	webhook map[string]any // the body of its answer; nil: none is given
+	// provided are the outputs of what providers make, by the ids of declarations.
+	provided map[string]any
 }
 
 // readState reads the documents of --with.
 func readState(docs []input.Document, mapper meta.RESTMapper) (*state, error) {
-	s := &state{answers: map[string]*external.Answer{}}
+	s := &state{answers: map[string]*external.Answer{}, provided: map[string]any{}}
 	for _, doc := range docs {
 		answers, ofCalls := doc.Content["external"].(map[string]any)
 		answer, ofWebhook := doc.Content["webhook"].(map[string]any)
+		provided, ofProviders := doc.Content["providers"].(map[string]any)
+		keys := doc.Keys()
 		switch {
 		case len(doc.Content) == 0:
-		case (ofCalls || ofWebhook) && doc.Kind() == "":
+		case len(keys) > 0:
+			return nil, fmt.Errorf("%s:%d: %s: %s", doc.File, keys[0].Line, keys[0].Path, keys[0].Message)
+		case (ofCalls || ofWebhook || ofProviders) && doc.Kind() == "":
 			if ofWebhook {
 				s.webhook = answer
 			}
-			if err := s.addAnswers(answers); err != nil {
+			if err := errors.Join(s.addAnswers(answers), s.addProvided(provided)); err != nil {
 				return nil, fmt.Errorf("%s: %w", doc.File, err)
 			}
 		case doc.Kind() == "" || doc.APIVersion() == "" || doc.Name() == "":
-			return nil, fmt.Errorf("%s: wanted objects with apiVersion, kind and metadata.name, or a document with nothing but `external` and `webhook`", doc.File)
+			return nil, fmt.Errorf("%s: wanted objects with apiVersion, kind and metadata.name, or a document with nothing but `external`, `webhook` and `providers`", doc.File)
 		default:
 			s.objects = append(s.objects, asStored(&unstructured.Unstructured{Object: doc.Content}, mapper))
 		}
@@ -95,6 +101,16 @@ func (s *state) addAnswers(answers map[string]any) error {
 			answer.Headers = headers
 		}
 		s.answers[name] = answer
+	}
+	return nil
+}
+
+func (s *state) addProvided(provided map[string]any) error {
+	for _, id := range slices.Sorted(maps.Keys(provided)) {
+		if _, ok := provided[id].(map[string]any); !ok {
+			return fmt.Errorf("providers.%s: wanted an object with its outputs, or with forEach, one of them for each key of an item", id)
+		}
+		s.provided[id] = provided[id]
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ made. Waiting: something else must happen first. Off: the resource has not asked
 Undeclared: no declaration, or no item of its loop, stands for the child any more.
 
 The exit code is 0 when the resource is ready, 1 when it is not, or when nobody knows whether it is, and 2 for wrong use. Nobody
-knows it of a resource of a constructor whose status has no condition Ready.`
+knows it of a resource of a constructor whose status has no condition Ready. Of an object of others that no box selects it is 0.`
 
 const example = `  # What has become of a resource
   orkestra status website/hello -n team-a
@@ -93,7 +93,7 @@ func (f *flags) run(ctx context.Context, arg string, out io.Writer) error {
 	if err := write(out, a, now); err != nil {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
-	if !a.Ready {
+	if !a.Ready && !a.Unselected {
 		return exit.ErrNo
 	}
 	return nil

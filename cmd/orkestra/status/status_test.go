@@ -61,6 +61,23 @@ func (w *world) remove(kind string) {
 	w.Objects = left
 }
 
+// decorate makes the box one over Deployments, with a selector.
+func (w *world) decorate(spec map[string]any) {
+	spec["crd"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}
+	spec["onReconcile"] = map[string]any{"configmaps": []any{map[string]any{"id": "page", "data": map[string]any{"a": "b"}}}}
+	w.object("OperatorBox", "shops").Object["spec"] = spec
+	w.set("OperatorBox", "shops", map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}, "status", "crd")
+	w.remove("ConfigMap")
+}
+
+// addPage makes the child that such a box declares.
+func (w *world) addPage() {
+	w.add("ConfigMap", "flowers")
+	child := w.object("ConfigMap", "flowers")
+	child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "web", v1alpha1.LabelBox: "shops"})
+	child.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "page"})
+}
+
 // forbid refuses to answer for paths that hold one of these.
 func (w *world) forbid(parts ...string) {
 	w.Refuse = func(path string) int {
@@ -124,6 +141,34 @@ func TestStatusGolden(t *testing.T) {
 			ready(w)
 			w.set("OperatorBox", "shops", map[string]any{"matchLabels": map[string]any{"a": "b"}}, "spec", "selector")
 		}},
+		"of-others-not-selected-by-labels": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-not-selected-by-annotations": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"annotationSelector": map[string]any{"matchAnnotations": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-not-selected-json": {args: []string{"deployment/flowers", "-o", "json"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"of-others-left": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			w.addPage()
+		}},
+		"of-others-deleting": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			w.addPage()
+			w.set("Deployment", "flowers", "2026-01-02T03:04:00Z", "metadata", "deletionTimestamp")
+			w.object("Deployment", "flowers").SetFinalizers([]string{v1alpha1.Finalizer})
+		}, code: exit.No},
+		"of-others-of-a-second-box": {args: []string{"deployment/flowers"}, change: func(w *world) {
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			second := w.object("OperatorBox", "shops").DeepCopy()
+			second.SetName("third")
+			second.SetUID("third")
+			w.Objects = append(w.Objects, second)
+			w.set("OperatorBox", "third", map[string]any{"matchLabels": map[string]any{"expose": "no"}}, "spec", "selector")
+			w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "no"})
+		}, code: exit.No},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, w := NewWithT(t), newWorld(t)
@@ -207,6 +252,14 @@ func TestStatusOfAConstructor(t *testing.T) {
 		return map[string]any{"conditions": []any{map[string]any{"type": "Started", "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"}}}
 	}
 	running := started("True", "Running", "")
+	running["resources"] = map[string]any{"total": int64(1)}
+	says := func(message string) map[string]any {
+		s := started("True", "Running", "")
+		s["conditions"] = append(s["conditions"].([]any), map[string]any{"type": "Ready", "status": "True", "reason": "Healthy", "message": message, "lastTransitionTime": "2026-01-01T03:04:05Z"})
+		return s
+	}
+	overdue := says("the box works; but 1 of 2 workers is in a reconcile")
+	overdue["overdue"] = []any{map[string]any{"namespace": "default", "name": "flowers"}}
 	failing := started("True", "Running", "")
 	failing["failing"] = []any{map[string]any{"namespace": "default", "name": "flowers", "reason": "ReconcileError", "step": "constructor", "message": "no key", "consecutiveFailures": int64(3)}}
 	others := started("True", "Running", "")
@@ -218,12 +271,15 @@ func TestStatusOfAConstructor(t *testing.T) {
 		want           string
 		code           int
 	}{
-		"nothing is said":            {health: running, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "those that fail\n", code: exit.No},
-		"not all failures are named": {health: others, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "the 1 that it lists of 12 that fail\n", code: exit.No},
-		"it fails":                   {health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
-		"it fails, and was ready":    {status: ready(map[string]any{"observedGeneration": int64(2)}), health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
-		"it is ready":                {status: ready(map[string]any{"observedGeneration": int64(2)}), health: running, want: "Shop default/flowers is ready\n"},
-		"of an older generation":     {status: ready(map[string]any{"observedGeneration": int64(1)}), health: running, want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
+		"nothing is said":             {health: running, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "those that fail\n", code: exit.No},
+		"it may be at its first call": {health: says("the box works"), want: "Whether Shop default/flowers is ready is not known: Unseen: its status has no condition Ready. The box runs, and no reconcile of any resource has ended yet: ", code: exit.No},
+		"its first call does not end": {health: overdue, want: "Shop default/flowers is not ready: Overdue: a reconcile of it is past its deadline and does not end: what runs in it does not heed its context\n", code: exit.No},
+		"a later call does not end":   {status: ready(map[string]any{"observedGeneration": int64(2)}), health: overdue, want: "Shop default/flowers is ready\nBox: "},
+		"not all failures are named":  {health: others, want: "Whether Shop default/flowers is ready is not known: Unseen: " + alone + "the 1 that it lists of 12 that fail\n", code: exit.No},
+		"it fails":                    {health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it fails, and was ready":     {status: ready(map[string]any{"observedGeneration": int64(2)}), health: failing, want: "Shop default/flowers is not ready: ReconcileError: constructor: no key\n", code: exit.No},
+		"it is ready":                 {status: ready(map[string]any{"observedGeneration": int64(2)}), health: running, want: "Shop default/flowers is ready\n"},
+		"of an older generation":      {status: ready(map[string]any{"observedGeneration": int64(1)}), health: running, want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
 		"the status is older": {status: func() map[string]any { s := ready(nil); s["observedGeneration"] = int64(1); return s }(), health: running,
 			want: "Shop default/flowers is not ready: Outdated: its status is that of generation 1, and generation 2 is there\n", code: exit.No},
 		"of no generation": {status: ready(nil), health: running, want: "Shop default/flowers is ready\n"},
@@ -268,19 +324,10 @@ func TestStatusOfAnObjectOfOthers(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			g, w := NewWithT(t), newWorld(t)
-			w.object("OperatorBox", "shops").Object["spec"] = map[string]any{
-				"crd":         map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"},
-				"selector":    map[string]any{"matchLabels": map[string]any{"expose": "yes"}},
-				"onReconcile": map[string]any{"configmaps": []any{map[string]any{"id": "page", "data": map[string]any{"a": "b"}}}},
-			}
-			w.set("OperatorBox", "shops", map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}, "status", "crd")
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
 			w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "yes"})
-			w.remove("ConfigMap")
 			if there {
-				w.add("ConfigMap", "flowers")
-				child := w.object("ConfigMap", "flowers")
-				child.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "web", v1alpha1.LabelBox: "shops"})
-				child.SetAnnotations(map[string]string{v1alpha1.AnnotationDeclaration: "page"})
+				w.addPage()
 			}
 			stdout, stderr, code := w.status(t, "deployment/flowers")
 			g.Expect(stdout).To(HavePrefix(want), stderr)

@@ -41,9 +41,9 @@ type node struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Declaration that the object is a child of, or that has no child.
+	// Declaration that the object is a child of, that patches it, or that has no child.
 	Declaration string `json:"declaration,omitempty"`
-	// Ready is True, False or Unknown; "-" where there is nothing to be ready: no declaration asks for the object, or it is an EndpointSlice.
+	// Ready is True, False or Unknown; "-" where there is nothing to be ready: no declaration asks for the object, no box selects it, or it is an EndpointSlice.
 	Ready string `json:"ready"`
 	// Status says in a few words how it is: the state of a declaration, or what the object's own status says.
 	Status string `json:"status"`
@@ -110,6 +110,8 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	switch {
 	case r.Ready:
 		n.Ready = yes
+	case r.Unselected:
+		n.Ready = none
 	case r.Unknown:
 		n.Ready = unknown
 	}
@@ -117,9 +119,26 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	for _, d := range r.Declarations {
 		n.Children = append(n.Children, g.declaration(ctx, d))
 	}
+	for _, p := range g.Patched(ctx, r) {
+		n.Children = append(n.Children, patchNode(p))
+	}
 	for _, made := range r.Provided {
 		id, what, _ := strings.Cut(made, ": ")
 		n.Children = append(n.Children, &node{Kind: "provider", Name: what, Declaration: id, Ready: none, Status: "noted on the resource"})
+	}
+	return n
+}
+
+// patchNode shows an object that a resource patches. What belongs to the object is its owner's, and is not shown.
+func patchNode(p inspect.Patched) *node {
+	n := &node{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, Declaration: p.ID, Ready: no, Status: "patched by " + p.ID}
+	switch {
+	case p.Stands:
+		n.Ready = yes
+	case p.Unknown:
+		n.Ready, n.Status = unknown, "patch "+p.ID+": "+p.Why
+	default:
+		n.Status = "patch " + p.ID + ": " + p.Why
 	}
 	return n
 }

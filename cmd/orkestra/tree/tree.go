@@ -22,7 +22,7 @@ Without an argument all boxes are shown, with the resources of all namespaces, o
 rights of the kubeconfig's user. It works without a manager, and says when none is at work. Nothing is written.
 
 What belongs to a child is found by owner references: ReplicaSets, Pods, Jobs and EndpointSlices; a child that is itself a resource
-of a box is shown with its own children.
+of a box is shown with its own children. An object that a resource patches is shown, too: True where the patch stands.
 
 The exit code is 0 when every resource is ready, 1 when one is not, or nobody knows whether it is, and 2 for wrong use.`
 
@@ -90,7 +90,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 		return exit.Failure(fmt.Errorf("writing the answer: %w", err))
 	}
 	if a.incomplete || slices.ContainsFunc(a.Items, func(box *node) bool {
-		return slices.ContainsFunc(box.Children, func(resource *node) bool { return resource.Ready != yes })
+		return slices.ContainsFunc(box.Children, func(resource *node) bool { return resource.Ready != yes && resource.Ready != none })
 	}) {
 		return exit.ErrNo
 	}

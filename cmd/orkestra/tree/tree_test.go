@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -33,6 +34,17 @@ func forbid(parts ...string) func(string) int {
 	}
 }
 
+// decorate adds a box over Deployments, with a selector.
+func decorate(s *shared.APIServer, spec map[string]any) {
+	spec["crd"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}
+	spec["onReconcile"] = map[string]any{"configmaps": []any{map[string]any{"id": "page", "name": "{{ .metadata.name }}-dec"}}}
+	crd := map[string]any{"name": "deployments.apps", "version": "v1", "kind": "Deployment", "established": true}
+	s.Objects = append(s.Objects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "OperatorBox", "metadata": map[string]any{"name": "decorator", "uid": "decorator"},
+		"spec": spec, "status": map[string]any{"crd": crd},
+	}})
+}
+
 // TestTreeGolden compares what is printed with the golden files; UPDATE_GOLDEN=true writes them.
 func TestTreeGolden(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -48,7 +60,16 @@ func TestTreeGolden(t *testing.T) {
 			s.Refuse = forbid("/pods", "/leases/orkestra-leader", "/secrets")
 		}},
 		"no-right-to-resources": {code: exit.No, change: func(s *shared.APIServer) { s.Refuse = forbid("/shops") }},
-		"no-resources":          {args: []string{"-n", "team-a"}},
+		"not-selected-by-labels": {args: []string{"shop/flowers"}, code: exit.No, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"not-selected-by-annotations": {code: exit.No, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"annotationSelector": map[string]any{"matchAnnotations": map[string]any{"expose": "yes"}}})
+		}},
+		"not-selected-itself": {args: []string{"deployment/flowers"}, change: func(s *shared.APIServer) {
+			decorate(s, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+		}},
+		"no-resources": {args: []string{"-n", "team-a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -119,6 +140,32 @@ func TestTreeGoesIntoResourcesOfOtherBoxes(t *testing.T) {
 	g.Expect(code).To(Equal(exit.No))
 	g.Expect(stderr).To(BeEmpty())
 	g.Expect(stdout).To(MatchRegexp(`(?s)OperatorBox/malls .*\n└─Mall/default/north .*\n  └─Shop/flowers .*\n    ├─page \(ConfigMap\) .*\n    │ └─ReplicaSet/flowers-7f47 `))
+}
+
+// What a resource patches is shown by what it has noted, with whether the patch stands there.
+func TestTreeShowsPatches(t *testing.T) {
+	g := NewWithT(t)
+	objects := shared.Objects(t, cluster)
+	for _, obj := range objects {
+		switch {
+		case obj.GetKind() == "Shop":
+			obj.SetAnnotations(map[string]string{v1alpha1.AnnotationManagedBy: "shops", v1alpha1.AnnotationPatches: `[
+				{"id":"a","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
+				{"id":"b","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
+				{"id":"c","apiVersion":"apps/v1","kind":"Deployment","namespace":"default","name":"gone"},
+				{"id":"d","apiVersion":"v1","kind":"Secret","namespace":"default","name":"flowers-token"}]`})
+		case obj.GetName() == "flowers-old":
+			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v1alpha1.PatchManager("flowers", "a"), Operation: metav1.ManagedFieldsOperationApply}})
+		}
+	}
+	server := &shared.APIServer{Objects: objects, Refuse: forbid("/secrets/flowers-token")}
+	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "shop/flowers", "--kubeconfig", server.Start(t))
+	g.Expect(code).To(Equal(exit.No), stderr)
+	g.Expect(strings.Join(strings.Fields(stdout), " ")).To(And(
+		ContainSubstring("ConfigMap/default/flowers-old True - patched by a "),
+		ContainSubstring("ConfigMap/default/flowers-old False - patch b: noted, and not set "),
+		ContainSubstring("Deployment/default/gone False - patch c: it does not exist "),
+		ContainSubstring("Secret/default/flowers-token Unknown - patch d: ")))
 }
 
 func TestTreeOfABoxWhoseDefinitionCannotBeRead(t *testing.T) {

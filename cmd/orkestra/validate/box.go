@@ -135,8 +135,9 @@ func (v *Validator) check(ctx context.Context, doc input.Document) (*Result, err
 		}
 	}
 	r.add(withForms(found.Mistakes(doc))...)
-	r.add(doc.Duplicates()...)
+	r.add(doc.Keys()...)
 	r.add(v.known.add(doc)...)
+	r.respelled(doc)
 	if !r.Valid {
 		r.Revision = ""
 	}

@@ -43,6 +43,16 @@ func (r *Result) add(mistakes ...input.Mistake) {
 	r.Valid = len(r.Errors) == 0
 }
 
+// respelled notes the values that are read as another text than the one that is written: where text is wanted, as in data, they become it
+// silently. Those that are wrong in their place are told as mistakes already.
+func (r *Result) respelled(doc input.Document) {
+	for _, value := range doc.Respelled() {
+		if !slices.ContainsFunc(r.Errors, func(m input.Mistake) bool { return m.Path == value.Path }) {
+			r.Notes = append(r.Notes, fmt.Sprintf("line %d: %s: %s", value.Line, value.Path, value.Message))
+		}
+	}
+}
+
 // printer writes all results in one format.
 type printer func(io.Writer, []Result) error
 

@@ -65,6 +65,7 @@ func TestValidateGolden(t *testing.T) {
 		"unknown-path":     withCRD("unknown-path.yaml"),
 		"wrong-type":       withCRD("wrong-type.yaml"),
 		"yaml-booleans":    withCRD("yaml-booleans.yaml"),
+		"yaml-keys":        {"-f", fixtures + "yaml-keys.yaml"},
 		"wrong-value":      withCRD("wrong-value.yaml"),
 		"misplaced":        withCRD("misplaced.yaml"),
 		"refused":          withCRD("refused.yaml"),

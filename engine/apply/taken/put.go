@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -61,4 +62,13 @@ func put(in any, path fieldpath.Path, value any) any {
 		fresh = keys
 	}
 	return append(list, put(fresh, path[1:], value))
+}
+
+// Stay puts the value of a field that an object has into another one, as an apply that sets it names it.
+func Stay(obj, live *unstructured.Unstructured, path fieldpath.Path) {
+	value, found := drift.ValueAt(live.Object, path)
+	if !found {
+		return
+	}
+	obj.Object, _ = put(obj.Object, path, runtime.DeepCopyJSONValue(value)).(map[string]any)
 }

@@ -1,5 +1,5 @@
-// Package taken knows what a forced patch has taken from other field managers: which fields, what they were, and how they are given back. It reads
-// objects and their managed fields, and sends nothing.
+// Package taken knows whose the fields of an object are: what a patch manages, what stands in its way, what a forced one has taken from other field
+// managers and how that is given back, and what has to stay. It reads objects and their managed fields, and sends nothing.
 package taken
 
 import (

@@ -28,7 +28,8 @@ func newCosts() map[string]cost {
 		operators.In: inCost, operators.OldIn: inCost, "in": inCost,
 		"indexOf": indexOfCost, "lastIndexOf": indexOfCost, "replace": replaceCost, "split": splitCost, "join": joinCost, "format": formatCost,
 		fnMatches: searchCost, fnFind: searchCost, fnFindAll: searchAllCost,
-		"lists.range": rangeCost, "cel.@mapInsert": mapInsertCost, "quantity": quantityCost, "isQuantity": quantityCost,
+		"lists.range": rangeCost, fnMapInsert: mapInsertCost, "quantity": quantityCost, "isQuantity": quantityCost,
+		fnOrdered:  orderCost,
 		"validate": func(args []ref.Val, _ int) int { return budget.Times(longPattern, textCost(args)) },
 	}
 	for _, name := range []string{"sort", "@sortByAssociatedKeys"} {
@@ -80,9 +81,11 @@ func pairsCost(args []ref.Val, limit int) int {
 	return budget.Times(max(sizeOf(a), sizeOf(b)), min(limit, weight(a, limit, 0)+weight(b, limit, 0)))
 }
 
-// equalCost is the weight of the smaller one: that ends the comparison.
+// equalCost is the weight of the smaller one: that ends the comparison. How far weight goes beyond its limit depends on the order in which it
+// walks a map, and counts for nothing.
 func equalCost(args []ref.Val, limit int) int {
-	return weight(args[1], weight(args[0], limit, 0), 0)
+	first := weight(args[0], limit, 0)
+	return min(first, weight(args[1], first, 0))
 }
 
 func addCost(args []ref.Val, _ int) int {
@@ -151,7 +154,7 @@ func rangeCost(args []ref.Val, _ int) int {
 }
 
 func mapInsertCost(args []ref.Val, limit int) int {
-	cost := textCost(args[1:2]) + depthCost(args[1:2], limit)
+	cost := textCost(args[1:2]) + depthCost(args[1:2], limit) + orderCost(args[1:2], limit)
 	if _, grows := args[0].(traits.MutableMapper); !grows {
 		cost += budget.Times(elementCost, sizeOf(args[0]))
 	}

@@ -1,10 +1,13 @@
 package cel
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	. "github.com/onsi/gomega"
@@ -51,6 +54,7 @@ func TestCostOf(t *testing.T) {
 	over := budget.MaxCost + 1
 	number := types.Int(5)
 	object := types.DefaultTypeAdapter.NativeToValue(map[string]string{"a": strings.Repeat("b", 100)})
+	settings := types.DefaultTypeAdapter.NativeToValue(map[string]string{"a": "", "b": "", "c": strings.Repeat("b", 100), strings.Repeat("d", 100): "", "e": ""})
 	for name, tc := range map[string]struct {
 		function string
 		args     []ref.Val
@@ -94,6 +98,10 @@ func TestCostOf(t *testing.T) {
 		"reverse":                            {"reverse", []ref.Val{listOfTexts(8, 1)}, 9},
 		"distinct compares with every other": {"distinct", []ref.Val{listOfTexts(10, 1)}, 220},
 		"sets":                               {"sets.contains", []ref.Val{listOfTexts(10, 1), listOfTexts(2, 1)}, 140},
+		"a map in order":                     {fnOrdered, []ref.Val{settings}, 48},
+		"a list, which is in order":          {fnOrdered, []ref.Val{listOfTexts(10, 20)}, 1},
+		"a map that is put into another":     {fnMapInsert, []ref.Val{object, settings}, 82},
+		"an entry of a map that is made":     {fnMapInsert, []ref.Val{object, text(10), text(10)}, 7},
 		"a format of Kubernetes":             {"validate", []ref.Val{text(10)}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,4 +121,45 @@ func TestWeightStops(t *testing.T) {
 	g.Expect(weight(listOfTexts(10, 100), 1000, 0)).To(Equal(111))
 	g.Expect(weight(types.OptionalOf(types.Int(1)), 10, 0)).To(Equal(2))
 	g.Expect(weight(types.OptionalNone, 10, 0)).To(Equal(1))
+}
+
+// A comparison of maps costs what the smaller one weighs, in whichever order the larger one is walked.
+func TestAComparisonOfMapsHasOneCost(t *testing.T) {
+	g := NewWithT(t)
+	texts := map[string]string{}
+	for i := range 40 {
+		texts[fmt.Sprint(i)] = strings.Repeat("a", 100*i)
+	}
+	small, large := types.DefaultTypeAdapter.NativeToValue(map[string]string{"a": strings.Repeat("b", 100)}), types.DefaultTypeAdapter.NativeToValue(texts)
+	for range 50 {
+		g.Expect(costOf("_==_", []ref.Val{small, large})).To(Equal(13))
+		g.Expect(costOf("_!=_", []ref.Val{large, small})).To(Equal(13))
+	}
+}
+
+// Loops over what is known to be a list are left as they are, and cost what they did.
+func TestLoopsThatArePutInOrder(t *testing.T) {
+	g := NewWithT(t)
+	base, err := newBase()
+	g.Expect(err).NotTo(HaveOccurred())
+	env, err := base.mixed.Extend(cel.Variable("list", cel.ListType(cel.StringType)), cel.Variable("labels", cel.MapType(cel.StringType, cel.StringType)),
+		cel.Variable("any", cel.DynType))
+	g.Expect(err).NotTo(HaveOccurred())
+	for text, want := range map[string]int{
+		"list.map(k, k)": 0, "list.all(i, v, v != '')": 0, "[1, 2].filter(k, k > 1)": 0, "list.map(k, k).map(k, k)": 0, "lists.range(3).exists(i, i > 1)": 0,
+		"list.sortBy(k, k)": 0, "optional.of(labels).optMap(m, m.size())": 0,
+		"labels.map(k, k)": 1, "labels.map(k, k).map(k, k)": 1, "{'a': 1}.transformList(k, v, v)": 1, "any.map(k, k)": 1, "any.map(k, labels.map(v, v))": 2,
+		"optional.of(labels.map(k, k)).optMap(m, m.size())": 2, // which writes its target twice
+	} {
+		checked, issues := env.Compile(text)
+		g.Expect(issues.Err()).NotTo(HaveOccurred(), text)
+		orderLoops(checked.NativeRep())
+		calls := 0
+		ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+			if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == fnOrdered {
+				calls++
+			}
+		}))
+		g.Expect(calls).To(Equal(want), text)
+	}
 }

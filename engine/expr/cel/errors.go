@@ -113,7 +113,7 @@ func (p *Expression) problem(ctx context.Context, d map[string]any, err error) e
 				return absent
 			}
 		}
-		// Macros of two variables take no values that know their place. Of what the expression reads of others, anything may be missing.
+		// Macros of two variables take no lists that know their place. Of what the expression reads of others, anything may be missing.
 		for _, read := range p.reads {
 			if !roots.OfResource(read.Path[0]) && read.Path[0] != roots.Box {
 				return &roots.AbsentError{Path: read.Path, Hint: "use has() or an optional field (.?)"}

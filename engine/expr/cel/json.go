@@ -143,8 +143,8 @@ func (w writer) list(list traits.Lister, depth int) (any, error) {
 }
 
 func (w writer) object(m traits.Mapper, depth int) (any, error) {
-	out := map[string]any{}
-	for keys := m.Iterator(); keys.HasNext() == types.True; {
+	out := map[string]any{} // in order, so that of several faults it is always the same that is told
+	for keys := (orderedMap{m}).Iterator(); keys.HasNext() == types.True; {
 		key := keys.Next()
 		name, ok := key.(types.String)
 		if !ok {

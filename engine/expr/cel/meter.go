@@ -110,16 +110,28 @@ func (l *functions) runner(call interpreter.InterpretableCall) func(args []ref.V
 	if search := constantSearch(call); search != nil {
 		return search
 	}
-	if call.Function() != operators.Add {
-		return run
-	}
-	return func(args []ref.Val) ref.Val {
-		if sum := concatenated(args[0], args[1]); sum != nil {
-			return sum
+	switch call.Function() {
+	case operators.Add:
+		return func(args []ref.Val) ref.Val {
+			if sum := concatenated(args[0], args[1]); sum != nil {
+				return sum
+			}
+			return run(args)
 		}
-		return run(args)
+	case fnMapInsert:
+		if len(call.Args()) == entriesInserted {
+			return func(args []ref.Val) ref.Val { return run([]ref.Val{args[0], ordered(args[1])}) }
+		}
 	}
+	return run
 }
+
+// fnMapInsert is what transformMap and transformMapEntry call. With entriesInserted arguments, it adds a map to another, and fails where both have
+// a key: which one it names must not depend on chance.
+const (
+	fnMapInsert     = "cel.@mapInsert"
+	entriesInserted = 2
+)
 
 // constantSearch is a search for a pattern that is a constant: it is compiled once.
 func constantSearch(call interpreter.InterpretableCall) func(args []ref.Val) ref.Val {

@@ -38,6 +38,7 @@ func TestWhatIsAbsentIsKnownByWhereItIsMissing(t *testing.T) {
 		`self.spec.all.all(s, children.part[s.name].status.id == '1')`:                                "children.part.b",
 		`children.part[self.spec.one].status.id`:                                                      "children.part.b",
 		`children.part.map(k, children.part[k].status.no)`:                                            "children.part.a.status.no",
+		`children.part.transformList(k, v, v.status.no)`:                                              "children.part.a.status.no",
 		`children.part.a.status.list.map(l, l.x)`:                                                     "children.part.a.status.list[1].x",
 		`children.part.a.status.list[5].x`:                                                            "children.part.a.status.list[5]",
 		`children.part.a.status.list.filter(l, true).map(l, l.x)`:                                     "children.part.a.status.list[1].x",

@@ -100,18 +100,18 @@ func (e *Env) compile(text string, mixed bool) (*Expression, error) {
 	if cost, err := env.EstimateCost(ast, &library.CostEstimator{}); err == nil && cost.Min > budget.MaxCost {
 		return nil, budget.Over(budget.Cost)
 	}
-	p := &Expression{text: text, env: e, output: ast.OutputType()}
+	p := &Expression{text: text, env: e, output: ast.OutputType(), names: namesIn(ast.NativeRep().Expr())}
+	r := newReader(e.roots)
+	r.visit(ast.NativeRep().Expr())
+	p.reads, p.vars, p.needs = r.reads, slices.Sorted(maps.Keys(r.used)), r.needs(ast.NativeRep().Expr())
+	p.own = !slices.ContainsFunc(p.vars, func(root string) bool { return root != rootSelf && root != roots.Box })
+	orderLoops(ast.NativeRep())
 	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize),
 		cel.CustomDecoratorV2(e.base.functions.decorator(ast.NativeRep().Expr())), cel.InterruptCheckFrequency(celconfig.CheckFrequency))
 	if err != nil {
 		return nil, errors.New(typeText(err.Error()))
 	}
 	p.program = program
-	r := newReader(e.roots)
-	r.visit(ast.NativeRep().Expr())
-	p.reads, p.vars, p.needs = r.reads, slices.Sorted(maps.Keys(r.used)), r.needs(ast.NativeRep().Expr())
-	p.names = namesIn(ast.NativeRep().Expr())
-	p.own = !slices.ContainsFunc(p.vars, func(root string) bool { return root != rootSelf && root != roots.Box })
 	return p, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
@@ -36,7 +37,10 @@ func decode(body, into any, strict bool) error {
 	if err != nil {
 		return fmt.Errorf("the answer does not fit the protocol: %s", clip(err.Error()))
 	}
-	if strict && len(unknown) > 0 {
+	if !strict { // what is there twice is refused all the same: one of the two would delete what the other declares
+		unknown = slices.DeleteFunc(unknown, func(e error) bool { return !strings.HasPrefix(e.Error(), "duplicate field") })
+	}
+	if len(unknown) > 0 {
 		return fmt.Errorf("the answer does not fit the protocol: %s", clip(errors.Join(unknown...).Error()))
 	}
 	return nil

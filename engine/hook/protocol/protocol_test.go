@@ -147,6 +147,17 @@ func TestCompositeAnswersThatCantBeUsed(t *testing.T) {
 	}
 }
 
+// Some servers do not say that they send JSON, so that their answers come as texts.
+func TestAnAnswerSaysNothingTwice(t *testing.T) {
+	g := NewWithT(t)
+	_, err := Read(`{`+head+`, "children": [{"object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}}], "children": []}`, "1")
+	g.Expect(err).To(MatchError(ContainSubstring(`duplicate field "children"`)))
+	_, err = ReadComposite(`{"children": [{"kind": "Pod"}], "children": [], "unknown": 1}`, "1")
+	g.Expect(err).To(MatchError(ContainSubstring(`duplicate field "children"`)))
+	_, err = ReadComposite(`{"children": [], "unknown": 1}`, "1")
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
 // TestChildrenAreKeyedAsMetacontrollerDoes: by kind and apiVersion, then by name, or with the namespace where it is another one.
 func TestChildrenAreKeyedAsMetacontrollerDoes(t *testing.T) {
 	g := NewWithT(t)

@@ -124,6 +124,7 @@ func (p predecessors) mayAct(ctx context.Context, in Instance) (why string, wait
 // comesLater does what it asks for that an instance comes after what is not current yet: its children stay as they are.
 func comesLater(ctx context.Context, c *Cycle, in Instance, why string) {
 	c.applied.hold(in)
+	c.rolling.cannotBeMade(in)
 	c.Jobs.postpone(ctx, in)
 	if !in.Optional {
 		waits(ctx, c, in, why, c.Living.Find(in))

@@ -19,6 +19,7 @@ type appliedSet struct {
 	places   map[childKey]string // and what messages call it
 	held     map[string]bool     // ids that did not render this time, and whose children stay
 	objects  map[string]childKey // what each id rendered
+	unmade   map[string]bool     // ids whose object is made when what has its name is gone; what they have made before stays until then
 	// heldDeclarations are held as held ids are, with all of their instances: it is not known of which instance a child is.
 	heldDeclarations map[*declare.Declaration]bool
 	expanded         map[*declare.Declaration]bool // declarations whose instances are known this time
@@ -37,7 +38,7 @@ func (s appliedSet) superseded(child *unstructured.Unstructured) bool {
 func newAppliedSet() appliedSet {
 	return appliedSet{
 		rendered: map[childKey]string{}, places: map[childKey]string{}, objects: map[string]childKey{},
-		held: map[string]bool{}, heldDeclarations: map[*declare.Declaration]bool{},
+		held: map[string]bool{}, unmade: map[string]bool{}, heldDeclarations: map[*declare.Declaration]bool{},
 		expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{}, shut: map[string]bool{},
 	}
 }
@@ -54,6 +55,19 @@ func (s appliedSet) add(obj *unstructured.Unstructured, in Instance) error {
 	}
 	s.rendered[key], s.places[key], s.objects[in.ID] = in.ID, in.Place(), key
 	return nil
+}
+
+// refuseMadeOnce refuses to write an instance over what lives as what another declaration has made once. What was drawn for that would be lost
+// before it has its turn, and the mistake is seen. live is what has the name of the instance; nil: nothing has.
+func (s appliedSet) refuseMadeOnce(live *unstructured.Unstructured, in Instance, declared *declare.Set) error {
+	if live == nil || IDOf(live) == in.ID || s.superseded(live) {
+		return nil
+	}
+	if d := declared.Of(IDOf(live)); d == nil || d == in.Declaration || !d.Once {
+		return nil
+	}
+	return stage.NewPermanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf("%q renders %s %q, which %q has made once; give one of them another name",
+		in.Place(), live.GetKind(), live.GetName(), IDOf(live)))
 }
 
 // setInstances notes which instances a declaration has. Marks of Jobs whose item is gone are dropped by that.
@@ -76,7 +90,7 @@ func (s appliedSet) hold(in Instance) {
 // covers says whether a declaration stands for a living child.
 func (c *Cycle) covers(child *unstructured.Unstructured) bool {
 	id := IDOf(child)
-	return c.applied.held[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.heldDeclarations[c.Declared.Of(id)]
+	return c.applied.held[id] || c.applied.unmade[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.heldDeclarations[c.Declared.Of(id)]
 }
 
 // namespaces are those into which declarations lead.

@@ -192,6 +192,9 @@ func (c *Cycle) prepare(ctx context.Context, in Instance, behind string) (*pendi
 	if err != nil {
 		return nil, err
 	}
+	if err := c.applied.refuseMadeOnce(c.Living.at(keyOf(obj)), in, c.Declared); err != nil {
+		return nil, err
+	}
 	if in.IsJob() {
 		return c.Jobs.prepare(ctx, in, obj)
 	}

@@ -1,14 +1,17 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/expr"
 	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
@@ -23,14 +26,15 @@ func (in Instance) awaits(ctx context.Context, c *Cycle, err error) bool {
 	if c.Probing && meta.IsNoMatchError(err) {
 		return true // an earlier child of this cycle may install the kind
 	}
-	reason, what, lacks := Lacks(err)
+	reason, why, lacks := Lacks(ctx, c, err)
 	if !lacks {
 		return false
 	}
 	c.applied.hold(in)
+	c.rolling.cannotBeMade(in)
 	c.Jobs.postpone(ctx, in)
 	if !in.Optional {
-		c.Wait(in.ID, reason, fmt.Sprintf("%s: %s is not there yet", in.Label(ctx, c), what))
+		c.Wait(in.ID, reason, in.Label(ctx, c)+": "+why)
 		c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 	}
 	return true
@@ -44,6 +48,7 @@ func (in Instance) isShutOut(ctx context.Context, c *Cycle, err error) bool {
 		return false
 	}
 	c.applied.hold(in)
+	c.rolling.cannotBeMade(in)
 	c.applied.shut[refusal.Namespace] = true
 	c.Wait(in.ID, v1alpha1.ReasonNamespaceWithdrawn, fmt.Sprintf("%s: %s; what is there stays as it is", in.Label(ctx, c), refusal))
 	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
@@ -92,10 +97,11 @@ func (in Instance) closed(ctx context.Context, c *Cycle, res when.Result) {
 	if res.Choice || in.Optional {
 		return
 	}
+	c.rolling.cannotBeMade(in)
 	if !keep {
 		existing = nil
 	}
-	waits(ctx, c, in, res.Message(), existing)
+	waits(ctx, c, in, WhyClosed(ctx, c, res), existing)
 }
 
 // waits shows what an instance waits for, and which child is left as it is, if any.
@@ -125,20 +131,65 @@ func (in Instance) Unmet(ctx context.Context, c *Cycle, child *unstructured.Unst
 	return res.Message(), nil
 }
 
-// Lacks says whether an error means that a child, an object of cross, or a field of one, is not there yet: what reads it waits. reason is that of
-// the wait, and what names it.
-func Lacks(err error) (reason, what string, lacks bool) {
+// Lacks says whether an error means that a child, an object of cross, or a field of one, is not there: what reads it waits. reason is that of the
+// wait, and why says what is not there.
+func Lacks(ctx context.Context, c *Cycle, err error) (reason, why string, lacks bool) {
 	absent, ok := errors.AsType[*roots.AbsentError](err)
 	switch {
-	case !ok:
-		return "", "", false
-	case absent.Below(compile.RootChildren):
-		return v1alpha1.ReasonWaitingForGate, absent.Place(), true
-	case absent.Below(compile.RootProviders):
-		return v1alpha1.ReasonWaitingForProvider, absent.Place(), true
-	case absent.Below(compile.RootCross):
-		return v1alpha1.ReasonWaitingForCross, absent.Place(), true
+	case ok && absent.Below(compile.RootChildren):
+		reason = v1alpha1.ReasonWaitingForGate
+	case ok && absent.Below(compile.RootProviders):
+		reason = v1alpha1.ReasonWaitingForProvider
+	case ok && absent.Below(compile.RootCross):
+		reason = v1alpha1.ReasonWaitingForCross
 	default:
 		return "", "", false
 	}
+	why = absent.Place() + " is not there yet"
+	if off := switchedOff(ctx, c, []expr.Path{absent.Path}); off != "" {
+		why = absent.Place() + " is not there: " + off
+	}
+	return reason, why, true
+}
+
+// WhyClosed says why a gate is closed. If it waits for a child whose declaration is switched off, it says that as well.
+func WhyClosed(ctx context.Context, c *Cycle, res when.Result) string {
+	if len(res.Unmet) > 0 && res.Unmet[0].Absent {
+		if off := switchedOff(ctx, c, res.Unmet[0].Reads()); off != "" {
+			return res.Message() + "; " + off
+		}
+	}
+	return res.Message()
+}
+
+// switchedOff says which declaration is switched off, so that a child is not made that one of the paths leads to; "" where they are all there, or
+// may be. An item with a gate of its own is not looked for: each reader would go over all of them.
+func switchedOff(ctx context.Context, c *Cycle, paths []expr.Path) string {
+	for _, path := range paths {
+		if len(path) > 1 && path[0] == compile.RootChildren {
+			if off := notMade(ctx, c, path[1]); off != "" {
+				return off
+			}
+		}
+	}
+	return ""
+}
+
+// notMade is switchedOff for what templates know by a name.
+func notMade(ctx context.Context, c *Cycle, name string) (off string) {
+	for _, d := range c.Declared.Live {
+		if d.ID != name && !slices.Contains(d.Kinds.ChildNames(), name) {
+			continue
+		}
+		in := InstanceOf(d)
+		if d.GateReadsItem || len(c.Living.Find(in)) > 0 {
+			return ""
+		}
+		res, err := in.Ask(ctx, c)
+		if err != nil || !res.Choice {
+			return ""
+		}
+		off = cmp.Or(off, fmt.Sprintf("%s is switched off: %s", in.Label(ctx, c), res.Message()))
+	}
+	return off
 }

@@ -19,6 +19,7 @@ import (
 
 // awaitsReplaced notes that a child was deleted to be made again.
 func (in Instance) awaitsReplaced(c *Cycle, kind, name string) {
+	c.applied.unmade[in.ID] = true
 	c.Wait(in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
 	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 }

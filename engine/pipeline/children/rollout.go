@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,55 +19,68 @@ import (
 type rollouts struct {
 	cycle  *Cycle
 	wanted map[*declare.Declaration]int // how many items act in this cycle
-	going  map[types.UID]bool           // children that this cycle has deleted, which the cache may not show yet
+	behind map[*declare.Declaration]int // how many items this cycle has not made or changed, though they are declared: they come before those that leave
+	// again is how many items this cycle has deleted, to make them again. They stay out of service when they are gone.
+	again map[*declare.Declaration]int
+	going map[types.UID]bool // children that this cycle has deleted, which the cache may not show yet
 }
 
 func newRollouts(c *Cycle) rollouts {
-	return rollouts{cycle: c, wanted: map[*declare.Declaration]int{}, going: map[types.UID]bool{}}
+	none := func() map[*declare.Declaration]int { return map[*declare.Declaration]int{} }
+	return rollouts{cycle: c, wanted: none(), behind: none(), again: none(), going: map[types.UID]bool{}}
 }
 
 // asked is a child that is to be made, changed or deleted.
 type asked struct {
+	id     string                     // of the item that it is made for; "" where it is not known
 	live   *unstructured.Unstructured // nil: it is to be made
 	change bool
 }
 
-// turns decides which of the children of a loop have their turn, and gives what the others wait for.
-func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked) (may []int, behind rollout.InTheWay, err error) {
+// turns decides which of the children of a loop have their turn, and gives what the others wait for. first is how many items come before them.
+func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked, first int) (may []int, behind rollout.InTheWay, err error) {
 	c := r.cycle
-	n := max(r.wanted[d], len(all))
-	r.wanted[d] = n
-	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), n); err != nil {
+	if behind.Most, err = rollout.Most(ctx, d, c.Data(d.UsesChildren), r.wanted[d]); err != nil {
 		return nil, behind, err
 	}
-	items, busy, at := make([]rollout.Item, len(all)), 0, map[types.UID]int{}
+	items, busy, at := make([]rollout.Item, len(all)), first+r.again[d], map[string]int{}
 	for i, a := range all {
-		items[i].Change = a.change
-		if a.live != nil {
-			at[a.live.GetUID()] = i
+		if items[i].Change = a.change; a.live != nil {
+			at[string(a.live.GetUID())] = i
+		} else if a.id != "" {
+			at[a.id] = i // while its name or kind changes, its former object stands for it
 		}
 	}
 	byID := map[*declare.Declaration]map[string]Instance{}
 	for _, child := range c.Living.Find(InstanceOf(d)) {
-		i, isAsked := at[child.GetUID()]
+		i, isAsked := at[string(child.GetUID())]
+		if !isAsked {
+			i, isAsked = at[IDOf(child)]
+		}
 		_, why, err := c.Living.StateOf(ctx, d, child, byID)
 		switch {
 		case err != nil:
 			return nil, behind, fmt.Errorf("%s %q: %w", child.GetKind(), c.ChildName(child), err)
 		case child.GetDeletionTimestamp() != nil || r.going[child.GetUID()]:
 			why = "it is being deleted" + settle.HeldBy(child)
-		case isAsked && all[i].change && d.ReadyWhen.ReadsMore():
-			_, why = settle.Why(d, child) // what is declared now is asked of it when it has that
+		case !isAsked && c.Plan.Rollback != nil && !c.Succeeded && r.leaves(d, child):
+			why = "" // it stays while others wait (mayGoBack), so they can't wait for it to go
+		case d.ReadyWhen.ReadsMore() && (isAsked && all[i].change || r.leaves(d, child)):
+			_, why = settle.Why(d, child) // what is declared now is asked of it when it has that, and of what leaves never
 		default:
 		}
 		if isAsked {
-			items[i].There, items[i].Current = true, why == ""
+			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several former objects, each counts
+			items[i].There = true
 		} else if why != "" {
 			busy++
 		}
 		if why != "" && behind.ID == "" {
 			behind.ID, behind.What, behind.Why = IDOf(child), fmt.Sprintf("%s %q", child.GetKind(), c.ChildName(child)), why
 		}
+	}
+	if behind.ID == "" {
+		behind.What = "those that are made and changed before them"
 	}
 	return rollout.Next(items, busy, behind.Most, d.Rollout.Descending), behind, nil
 }
@@ -93,9 +107,10 @@ func (r rollouts) inTurn(ctx context.Context, writes []*pending) (now, later []*
 		all := make([]asked, 0, len(loops[d]))
 		for _, w := range loops[d] {
 			live := c.Living.at(keyOf(w.child.Object))
-			all = append(all, asked{live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
+			all = append(all, asked{id: w.in.ID, live: live, change: live == nil || !c.Owner.Wrote(w.child, live)})
 		}
-		may, behind, err := r.turns(ctx, d, all)
+		r.wanted[d] = max(r.wanted[d], len(all))
+		may, behind, err := r.turns(ctx, d, all, 0)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
 		}
@@ -115,6 +130,7 @@ func (r rollouts) awaitTurn(ctx context.Context, later []*pending) {
 	c, waiting := r.cycle, map[*declare.Declaration]int{}
 	for _, w := range later {
 		c.applied.hold(w.in)
+		r.behind[w.in.Declaration]++ // one that is not current has its turn at once
 		waiting[w.in.Declaration]++
 	}
 	for _, w := range later {
@@ -125,6 +141,18 @@ func (r rollouts) awaitTurn(ctx context.Context, later []*pending) {
 		}
 		delete(waiting, d)
 	}
+}
+
+// cannotBeMade notes an item that something else holds back. What leaves serves in its place.
+func (r rollouts) cannotBeMade(in Instance) {
+	if in.Rollout != nil && !in.Optional && len(r.cycle.Living.Find(in)) == 0 {
+		r.behind[in.Declaration]++
+	}
+}
+
+// leaves says whether no item of a loop stands for a child any more.
+func (r rollouts) leaves(d *declare.Declaration, child *unstructured.Unstructured) bool {
+	return r.cycle.applied.expanded[d] && !r.cycle.covers(child)
 }
 
 // goInTurn gives those of the children that are to be deleted whose turn it is, in the order of their loops.
@@ -145,7 +173,8 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 		if len(all) == 0 {
 			continue
 		}
-		may, behind, err := r.turns(ctx, d, all)
+		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], len(all)) // a percentage is of what leaves where nothing is declared
+		may, behind, err := r.turns(ctx, d, all, r.behind[d])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
 		}
@@ -172,7 +201,7 @@ func (l *Living) Behind(ctx context.Context, d *declare.Declaration, wanted int)
 	}
 	r := l.cycle.rolling
 	r.wanted[d] = wanted
-	may, behind, err := r.turns(ctx, d, []asked{{change: true}})
+	may, behind, err := r.turns(ctx, d, []asked{{change: true}}, 0)
 	if err != nil || len(may) > 0 {
 		return "", err
 	}

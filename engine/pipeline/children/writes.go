@@ -159,8 +159,11 @@ func (c *Cycle) record(writes []*pending) error {
 		switch w.outcome.Action {
 		case apply.Replaced:
 			c.rolling.going[w.outcome.Object.GetUID()] = true
+			c.rolling.again[w.in.Declaration]++
 			w.in.awaitsReplaced(c, w.child.Object.GetKind(), w.child.Object.GetName())
 		case apply.Terminating:
+			c.applied.unmade[w.in.ID] = true
+			c.rolling.cannotBeMade(w.in)
 			c.Wait(w.in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is being deleted; it is made again when it is gone%s",
 				w.child.Object.GetKind(), w.child.Object.GetName(), settle.HeldBy(w.outcome.Object)))
 			if w.outcome.Object.GetLabels()[v1alpha1.LabelOwnerUID] != string(c.Stored.GetUID()) {

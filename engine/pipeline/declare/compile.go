@@ -143,6 +143,10 @@ func (c *compiler) idsOfKinds(all []*Declaration) {
 			return slices.Contains(other.Kinds.ChildNames(), d.ID) && (other != d || !own)
 		}
 		if at := slices.IndexFunc(all, same); at >= 0 {
+			if all[at] == d && d.Loop != nil {
+				c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID, noKindAsIDOfLoop))
+				continue
+			}
 			c.Fail(field.Invalid(field.NewPath(d.Where).Child("id"), d.ID,
 				fmt.Sprintf("templates know children of kind %s by this name (%s); give it another id, or none", all[at].Kinds, all[at].Where)))
 		}

@@ -157,12 +157,19 @@ func (e *entry) written(part, own string) (string, *field.Path) {
 // noKindAsID is why an id is a mistake that is the name of a kind, and what to do.
 const noKindAsID = "the name of a kind can't be an id: templates would mistake one for the other; give it another, or none, and read .children.<kind>"
 
+// noKindAsIDOfLoop is why the id of a loop is a mistake that is the name of a kind, and what to do.
+const noKindAsIDOfLoop = "the name of a kind can't be the id of a loop: templates would take its children for the only one of that kind; give it another id, or none"
+
 // identify gives the declaration its id, which does not depend on its position.
 func (e *entry) identify() {
 	if e.ID != "" {
 		e.d.ID, e.d.Explicit = e.ID, true
 		if kinds.IsName(e.ID) && (e.d.Loop != nil || !e.d.Kinds.Calls(e.ID)) {
-			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, noKindAsID))
+			why := noKindAsID
+			if e.d.Loop != nil && e.d.Kinds.Calls(e.ID) {
+				why = noKindAsIDOfLoop
+			}
+			e.c.Fail(field.Invalid(e.at.Child("id"), e.ID, why))
 		}
 		return
 	}

@@ -15,7 +15,7 @@ import (
 func (e *entry) initial() {
 	d, at := e.d, e.at.Child("initialFields")
 	if d.Once && len(e.InitialFields) > 0 {
-		e.c.Fail(field.Forbidden(at, d.whyOnce()))
+		e.c.Fail(field.Forbidden(at, "this object is made once, and all its fields are left alone afterwards; "+mendOnce(d.Phase, e.Once, "initialFields")))
 		return
 	}
 	for i, text := range e.InitialFields {
@@ -35,16 +35,20 @@ func (e *entry) initial() {
 	}
 }
 
-// whyOnce says why initial fields mean nothing to a declaration that acts once.
-func (d *Declaration) whyOnce() string {
-	const once = "this object is made once, and all its fields are left alone afterwards; "
-	switch d.Phase {
-	case OnDelete:
-		return once + "remove initialFields"
-	case OnCreate:
-		return once + "move it to onReconcile, or set reconcile: true, or remove initialFields"
+// mendOnce says what to do about a field that means nothing to an object that is made once. asked says that the field once asks for that.
+func mendOnce(phase Phase, asked bool, name string) string {
+	remove := "remove " + name
+	switch {
+	case phase == OnDelete:
+		return remove
+	case phase == OnCreate && asked:
+		return "set reconcile: true in place of once, or " + remove
+	case phase == OnCreate:
+		return "move it to onReconcile, or set reconcile: true, or " + remove
+	case asked:
+		return "remove once, or " + remove
 	default:
-		return once + "remove once (or reconcile: false), or remove initialFields"
+		return "remove reconcile: false, or " + remove
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // modes reads how the object is written, and what becomes of it.
 func (e *entry) modes() {
 	e.once()
-	if why := e.d.unfitForRollout(e.d.Phase, e.d.IsJob()); why != "" {
+	if why := e.d.unfitForRollout(e.d.Phase, e.d.IsJob(), e.Once); why != "" {
 		e.c.Fail(field.Forbidden(e.at.Child("forEach", "rollout"), why))
 	}
 	e.replace()
@@ -54,7 +54,7 @@ func (e *entry) whenFalse() {
 	case d.Phase == OnDelete && policy != "":
 		e.c.Fail(field.Forbidden(at, "a gate of onDelete says whether its object is made, and deletes none; remove it"))
 	case d.Phase == OnCreate && d.Once && policy == v1alpha1.GateDelete:
-		e.c.Fail(field.Forbidden(at, "this object is made once, and no gate deletes it; move it to onReconcile, or set reconcile: true, or remove whenFalse"))
+		e.c.Fail(field.Forbidden(at, "this object is made once, and no gate deletes it; "+mendOnce(e.d.Phase, e.Once, "whenFalse")))
 	case policy != "" && !slices.ContainsFunc(gates, func(g v1alpha1.Gate) bool { return len(g.When)+len(g.AnyOf) > 0 }):
 		e.c.Fail(field.Forbidden(at, "there is no gate that could be false; write when or anyOf, or remove whenFalse"))
 	default:
@@ -94,7 +94,7 @@ func (c *compiler) rerun(e *entry) {
 	case d.Phase == OnDelete:
 		c.Fail(field.Forbidden(at, "a Job of onDelete runs once, when the resource goes; remove rerunOn"))
 	case d.Once:
-		c.Fail(field.Forbidden(at, "this Job is made once; move it to onReconcile, or set reconcile: true, or remove rerunOn"))
+		c.Fail(field.Forbidden(at, "this Job is made once; "+mendOnce(e.d.Phase, e.Once, kinds.RerunOn)))
 	case e.Replace:
 		c.Fail(field.Forbidden(at, "rerunOn and replace contradict each other: with replace, the Job runs again for each change; remove one of them"))
 	default:
@@ -151,7 +151,7 @@ func (e *entry) replace() {
 	case !e.Replace:
 	case e.d.Once:
 		e.c.Fail(field.Forbidden(at, fmt.Sprintf(
-			"this %s is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace", e.d.Kinds)))
+			"this %s is made once and does not follow its declaration; %s", e.d.Kinds, mendOnce(e.d.Phase, e.Once, "replace"))))
 	case why != "":
 		e.c.Fail(field.Forbidden(at, why+"; remove replace"))
 	default:

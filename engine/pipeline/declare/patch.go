@@ -36,18 +36,19 @@ func (c *compiler) patch(kind kinds.Kind, in *v1alpha1.Declaration, at *field.Pa
 	e.onlyOfChildren()
 	d.Force, _ = e.short["force"].(bool)
 	gvk := kinds.PatchGVK(e.short)
-	if gvk.Empty() {
-		c.Fail(kind.Check(e.short, nil, compile.YieldOf, at)...)
-		return nil
-	}
 	d.Kinds = kinds.Set{gvk}
 	target, _ := e.short["target"].(map[string]any)
 	e.name, _ = target["name"].(string)
 	e.namespace, _ = target["namespace"].(string)
-	c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
+	if !gvk.Empty() {
+		c.Fail(unknownKind(at.Child("target", "kind"), c.Box, gvk, gvk.Kind)...)
+	}
 	e.templates()
 	c.Fail(kind.Check(e.short, nil, compile.Yields(e.scope, &c.Spec), at)...)
 	e.whenFalse()
+	if gvk.Empty() {
+		return nil
+	}
 	e.target()
 	e.granted()
 	return d
@@ -128,8 +129,9 @@ func (e patchEntry) target() {
 // rendered.
 func (e patchEntry) granted() {
 	d, c, crd := e.d, e.c, e.c.Env.CRD
-	if d.Kinds.Only().GroupKind() == crd.Kind.GroupKind() && crd.Name != "" || d.Kinds.Only().Group == v1alpha1.GroupName {
-		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s)", d.Kinds.Only().Kind)))
+	if kind := d.Kinds.Only(); kind.Group == v1alpha1.GroupName || kind.GroupKind() == crd.Kind.GroupKind() && crd.Name != "" {
+		c.Fail(field.Forbidden(e.at.Child("target"), fmt.Sprintf("a box can't patch the kind that it serves, nor Orkestra's own (%s); to set fields of what others own, serve a kind of your own, and read them by cross: "+
+			"docs/how-to/coming-from-metacontroller.md#fields-of-objects-with-an-annotation", kind.Kind)))
 		return
 	}
 	body, _ := e.short["patch"].(map[string]any)

@@ -23,8 +23,8 @@ type Rollout struct {
 	Descending bool
 }
 
-// wantedOfRollout is what maxUnavailable may be.
-const wantedOfRollout = "wanted a whole number from 1, or a percentage of the items from 1% to 100%"
+// WantedOfRollout is what maxUnavailable may be.
+const WantedOfRollout = "wanted a whole number from 1, or a percentage of the items from 1% to 100%"
 
 // compileRollout compiles how the items of a loop are changed. base is the scope outside of the loop: the number is that of all items.
 func compileRollout(base *expr.Scope, e *entry) {
@@ -43,7 +43,7 @@ func compileRollout(base *expr.Scope, e *entry) {
 	case most.Type == intstr.String && expr.IsTemplate(most.StrVal):
 		r.Template = e.c.Template(base, most.StrVal, at.Child("maxUnavailable"))
 	case !MayRollOutBy(*most):
-		e.c.Fail(field.Invalid(at.Child("maxUnavailable"), most.String(), wantedOfRollout+"; with less, nothing would ever be changed"))
+		e.c.Fail(field.Invalid(at.Child("maxUnavailable"), most.String(), WantedOfRollout+"; with less, nothing would ever be changed"))
 	default:
 		r.Most = *most
 	}
@@ -59,11 +59,8 @@ func MayRollOutBy(most intstr.IntOrString) bool {
 	return isPercent && err == nil && n >= 1 && n <= 100 && percent == strconv.Itoa(n)
 }
 
-// WantedOfRollout says what maxUnavailable may be.
-func WantedOfRollout() string { return wantedOfRollout }
-
 // unfitForRollout says why what a declaration makes can't be changed in turn; "" where it can.
-func (m *Mode) unfitForRollout(phase Phase, isJob bool) string {
+func (m *Mode) unfitForRollout(phase Phase, isJob, askedOnce bool) string {
 	switch {
 	case m.Rollout == nil:
 		return ""
@@ -74,7 +71,7 @@ func (m *Mode) unfitForRollout(phase Phase, isJob bool) string {
 	case isJob:
 		return "a Job runs to its end and is not changed meanwhile; remove rollout; what must come first is said by after"
 	case m.Once:
-		return "these objects are made once and never changed; move them to onReconcile, or set reconcile: true, or remove rollout"
+		return "this object is made once and never changed, so that there is no change to roll out; " + mendOnce(phase, askedOnce, "rollout")
 	default:
 		return ""
 	}

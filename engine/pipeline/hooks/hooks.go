@@ -53,7 +53,7 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 	made := children.Code{Declaration: h.declared, Cycle: c}
 	if why := h.unavailable(c); why != "" {
 		made.Hold()
-		c.Wait(declare.HookID, v1alpha1.ReasonWaitingForHook, why)
+		c.Waits = append(c.Waits, notCalled(why))
 		return stage.Next, nil
 	}
 	open, keeps, err := made.Open(ctx)
@@ -99,10 +99,15 @@ func (s stageOf) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, err
 	return stage.Next, made.Write(ctx, said.children)
 }
 
+// notCalled is the wait of a resource of which it is not known what the code would make. Whether it would be Ready is not known either.
+func notCalled(why string) stage.Wait {
+	return stage.Wait{Reason: v1alpha1.ReasonWaitingForHook, Message: "hook: " + why, Of: declare.HookID, Unready: true}
+}
+
 // unavailable says why the code can't be called here; empty: it can.
 func (h *Code) unavailable(c *children.Cycle) string {
 	if h.runner == nil {
-		return "the hook is compiled into the manager, and can't be called here"
+		return "it is compiled into the manager, and can't be called here, so that what it makes is not known"
 	}
 	return h.runner.absent(c)
 }
@@ -157,8 +162,8 @@ func edition(c *children.Cycle) string {
 // argsOf evaluates the arguments. They are not known where they read what is not there yet, which the resource then waits for.
 func (h *Code) argsOf(ctx context.Context, c *children.Cycle) (args map[string]any, known bool, err error) {
 	args, err = stage.Tree(ctx, "args", h.args, c.Data(true))
-	if reason, what, lacks := children.Lacks(err); lacks {
-		c.Wait(declare.HookID, reason, "hook: "+what+" is not there yet")
+	if reason, why, lacks := children.Lacks(ctx, c, err); lacks {
+		c.Wait(declare.HookID, reason, "hook: "+why)
 		c.Incomplete = true
 		return nil, false, nil
 	}

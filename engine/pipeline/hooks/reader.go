@@ -52,7 +52,7 @@ func (r *reader) List(ctx context.Context, gvk schema.GroupVersionKind, options 
 func (r *reader) Secret(ctx context.Context, name, key string) (string, error) {
 	namespace := r.c.Home()
 	if namespace == "" {
-		return "", fmt.Errorf("Secret %q: a cluster-scoped resource has no namespace to read it from", name)
+		return "", mistake("Secret %q: a cluster-scoped resource has no namespace to read it from", name)
 	}
 	if err := r.watch(ctx, compile.SecretKind, namespace, name); err != nil {
 		return "", err
@@ -72,17 +72,22 @@ func (r *reader) Secret(ctx context.Context, name, key string) (string, error) {
 	return string(value), nil
 }
 
+// mistake says what is wrong with the code, so that no retry mends it.
+func mistake(format string, args ...any) error {
+	return stage.NewPermanent(v1alpha1.ReasonHookFailed, fmt.Errorf(format, args...))
+}
+
 // observe asks whether objects may be read, and has their kind watched.
 func (r *reader) observe(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
 	switch {
 	case gvk.GroupKind() == compile.SecretKind.GroupKind():
-		return fmt.Errorf("Secrets are read by Secret(name, key), so that what they hold is not shown") //nolint:staticcheck // a kind is a name
+		return mistake("Secrets are read by Secret(name, key), so that what they hold is not shown")
 	case !slices.Contains(r.kinds, gvk):
-		return fmt.Errorf("%s %s is not among spec.reconciler.hooks.resources: list it there", gvk.GroupVersion(), gvk.Kind)
+		return mistake("%s %s is not among spec.reconciler.hooks.resources: list it there", gvk.GroupVersion(), gvk.Kind)
 	}
 	namespaced, err := r.c.Ports.Kinds.Namespaced(gvk)
 	if err == nil && namespaced && namespace == "" && r.c.Home() != "" {
-		err = fmt.Errorf("reading %s: say in which namespace; a resource reads in its own, and in those that let it in", gvk.Kind)
+		err = mistake("reading %s: say in which namespace; a resource reads in its own, and in those that let it in", gvk.Kind)
 	}
 	if err != nil {
 		return err //nolint:wrapcheck // it names the kind

@@ -38,7 +38,11 @@ func (s *said) add(out *hook.Outcome, err error) error {
 	}
 	s.stays = s.stays || out.StatusStays
 	waits := out.Waits
+	unanswered, isUnanswered := errors.AsType[*unansweredError](err)
 	switch {
+	case isUnanswered:
+		s.waits = true
+		s.c.Waits = append(s.c.Waits, notCalled(unanswered.Error()))
 	case errors.Is(err, hook.ErrWait):
 		waits = append(waits, hook.Wait{Message: waitMessage(err)})
 	case errors.Is(err, reconcile.TerminalError(nil)):

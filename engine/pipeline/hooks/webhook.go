@@ -76,7 +76,7 @@ func (w *webhook) sweeps() bool { return w.protocol == v1alpha1.ProtocolMetacont
 // absent implements runner.
 func (*webhook) absent(c *children.Cycle) string {
 	if c.Ports.Caller == nil && c.Ports.StandIn == nil {
-		return "the hook is a webhook, and is not called here"
+		return "it is a webhook, and is not called here, so that what it makes is not known"
 	}
 	return ""
 }
@@ -132,10 +132,13 @@ func (w *webhook) imagine(k *call, stand stage.StandIn, out *hook.Outcome) error
 	}
 	body, err := stand.Answer(m.body)
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, hook.ErrWait)
+		return &unansweredError{err}
 	}
 	return w.take(k, m, body, out)
 }
+
+// unansweredError says why nothing stands in for the answer of a webhook that is not called.
+type unansweredError struct{ error }
 
 // askAgain has the webhook asked again when its answer says so, although the request is the same: after the time that it names, and where it waits
 // for something, at the next resync at the latest.

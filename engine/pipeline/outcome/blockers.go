@@ -20,10 +20,7 @@ type Children interface {
 
 // Blockers gives what is left to do after a cycle without error. A resource that is being deleted waits for nothing but its clean-up.
 func (p *Plan) Blockers(ctx context.Context, c *stage.Cycle, children Children) ([]stage.Blocker, error) {
-	left := make([]stage.Blocker, 0, len(c.Waits))
-	for _, w := range c.Waits {
-		left = append(left, children.Blocker(w, stage.Waiting))
-	}
+	left := waitsOf(c, children)
 	if c.Deleting {
 		return left, nil
 	}
@@ -48,12 +45,17 @@ func (p *Plan) Blockers(ctx context.Context, c *stage.Cycle, children Children) 
 
 // Awaited says what the cycle waits for.
 func Awaited(c *stage.Cycle, children Children) string {
+	_, message := summarize(waitsOf(c, children))
+	return message
+}
+
+// waitsOf gives what the cycle waits for.
+func waitsOf(c *stage.Cycle, children Children) []stage.Blocker {
 	left := make([]stage.Blocker, 0, len(c.Waits))
 	for _, w := range c.Waits {
 		left = append(left, children.Blocker(w, stage.Waiting))
 	}
-	_, message := summarize(left)
-	return message
+	return left
 }
 
 // rootOf picks the blocker that a condition names, and says how many others there are; there must be one. The smallest weight is named:

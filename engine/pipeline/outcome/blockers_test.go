@@ -50,8 +50,16 @@ func TestRootOf(t *testing.T) {
 
 func TestALongMessageKeepsItsCount(t *testing.T) {
 	g := gomega.NewWithT(t)
-	long := blocking(stage.Waiting, strings.Repeat("x", 300))
+	long := blocking(stage.Waiting, strings.Repeat("x ", 150))
 	_, message := summarize([]stage.Blocker{long, blocking(stage.Waiting, "b")})
 	g.Expect(message).To(gomega.HaveLen(256 + len("…") - 1))
-	g.Expect(message).To(gomega.HaveSuffix("x… (and 1 more)"))
+	g.Expect(message).To(gomega.HaveSuffix(" … (and 1 more)"))
+}
+
+func TestALongNameKeepsItsReason(t *testing.T) {
+	g := gomega.NewWithT(t)
+	long := blocking(stage.Waiting, "configmaps/"+strings.Repeat("x", 249)+": children.deployment.status.readyReplicas: wanted more than 0, actual 0")
+	_, message := summarize([]stage.Blocker{long, blocking(stage.Waiting, "b")})
+	g.Expect(message).To(gomega.HavePrefix("configmaps/xxx"))
+	g.Expect(message).To(gomega.HaveSuffix("xxx: children.deployment.status.readyReplicas: wanted more than 0, actual 0 (and 1 more)"))
 }

@@ -25,11 +25,14 @@ func (p *Plan) Result(ctx context.Context, c *stage.Cycle, children Children, er
 			err = stage.Classify(stage.StepStatus, unknown)
 		}
 	}
+	if err != nil {
+		left = waitsOf(c, children)
+	}
 	p.conditions(c, &res, err, left)
 	fields, conditions, fieldsErr := p.evaluate(ctx, c, shown(failureOf(err), &res))
 	if succeeded && fieldsErr != nil {
 		err = stage.Classify(stage.StepStatus, fieldsErr)
-		p.conditions(c, &res, err, nil)
+		p.conditions(c, &res, err, left)
 	}
 	res.Fields, res.Conditions = fields, conditions
 	stage.ShowMisread(&res.Ready, c.Stored.GetAnnotations())
@@ -57,6 +60,10 @@ func (p *Plan) conditions(c *stage.Cycle, res *status.Result, err error, left []
 		res.Reconciling = status.Progressing(v1alpha1.ReasonRetrying, step.Error())
 		if step.Stalls() {
 			res.Reconciling = status.Settled()
+			if len(left) > 0 {
+				root, message := summarize(left)
+				res.Reconciling = status.NotProgressing(root.Reason, message) // tools take what is both Reconciling and Stalled for either
+			}
 			res.Stalled = status.StalledBy(step.Reason, step.Error())
 		}
 	case c.Deleting:

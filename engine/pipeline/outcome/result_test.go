@@ -43,8 +43,12 @@ func TestConditionsOfErrors(t *testing.T) {
 				g.Expect(result.Reconciling).To(gomega.Equal(status.Progressing(v1alpha1.ReasonRetrying, message)))
 				g.Expect(result.Stalled).To(gomega.Equal(status.NotStalled()))
 			} else {
-				g.Expect(result.Reconciling).To(gomega.Equal(status.Settled()))
+				g.Expect(result.Reconciling).To(gomega.Equal(status.NotProgressing(v1alpha1.ReasonWaitingForGate, "a wait hides no error")),
+					"what waits is not settled")
 				g.Expect(result.Stalled).To(gomega.Equal(status.StalledBy(tc.reason, message)))
+				c.Waits = nil
+				result, _ = planOf(t, `{}`).Result(t.Context(), c, living{}, step)
+				g.Expect(result.Reconciling).To(gomega.Equal(status.Settled()))
 			}
 		})
 	}

@@ -5,7 +5,6 @@ package overview
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/orkspace/orkestra/engine/expr/roots"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
@@ -39,6 +37,9 @@ const (
 	StateUnknown     State = "Unknown"     // it depends on what can't be read here
 	StateUndeclared  State = "Undeclared"  // no declaration stands for the child any more
 )
+
+// Unhindered begins the reason of a child that the next reconcile makes.
+const Unhindered = "nothing keeps it from being made"
 
 // Status is how a declaration stands for one resource, or what it stands for with one item of its forEach. A declaration whose
 // name has changed may have two children, and gives two.
@@ -243,7 +244,7 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 		if !in.KeepsOn(res) {
 			fate = "it is to be deleted"
 		}
-		o.add(ctx, in, closedBy(res), state, res.Message(), fate)
+		o.add(ctx, in, closedBy(res), state, children.WhyClosed(ctx, o.c, res), fate)
 	}
 	return err == nil && res.Open
 }
@@ -259,8 +260,8 @@ func closedBy(res when.Result) Gate {
 
 // unevaluated adds an instance whose conditions, items or name can't be evaluated.
 func (o *overview) unevaluated(ctx context.Context, in children.Instance, err error) {
-	if absent, ok := errors.AsType[*roots.AbsentError](err); ok && (absent.Below(compile.RootChildren) || absent.Below(compile.RootCross)) {
-		o.children(ctx, in, Gate{}, StateWaiting, absent.Place()+" is not there yet")
+	if _, why, lacks := children.Lacks(ctx, o.c, err); lacks {
+		o.children(ctx, in, Gate{}, StateWaiting, why)
 		return
 	}
 	o.children(ctx, in, Gate{}, StateError, stage.OneLine(err.Error()))
@@ -290,8 +291,8 @@ func (o *overview) wanted(ctx context.Context, in children.Instance) {
 	case o.unreadable(in.Declaration) != "":
 		o.children(ctx, in, gate, StateUnknown, o.unreadable(in.Declaration))
 	case len(o.c.Living.Find(in)) == 0 && !in.ShowsName():
-		o.children(ctx, in, gate, StateMissing, "nothing keeps it from being made, and there is none")
+		o.children(ctx, in, gate, StateMissing, Unhindered+", and there is none")
 	default:
-		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("nothing keeps it from being made, and there is no %s %q", in.GVK.Kind, o.c.ChildName(same)))
+		o.children(ctx, in, gate, StateMissing, fmt.Sprintf("%s, and there is no %s %q", Unhindered, in.GVK.Kind, o.c.ChildName(same)))
 	}
 }

@@ -78,6 +78,33 @@ func read(resource *unstructured.Unstructured) []noted {
 	return slices.DeleteFunc(all, func(n noted) bool { return n.Kind == "" || n.Name == "" || n.APIVersion == "" })
 }
 
+// Named says in words which patch of a resource has a field manager; empty: none.
+func Named(resource *unstructured.Unstructured, box, manager string) string {
+	for _, n := range read(resource) {
+		if v1alpha1.PatchManager(resource.GetUID(), n.ID) == manager {
+			return fmt.Sprintf("the patch %q of %s (box %q)", n.ID, stage.Describe(resource.GroupVersionKind(), resource.GetNamespace(), resource.GetName()), box)
+		}
+	}
+	return ""
+}
+
+// Target is an object that a resource patches, as it is noted on the resource.
+type Target struct {
+	// ID of the patch, and its field Manager.
+	ID, Manager string
+	// Object has nothing but what names it.
+	Object *unstructured.Unstructured
+}
+
+// Targets lists what a resource patches.
+func Targets(resource *unstructured.Unstructured) []Target {
+	var all []Target
+	for _, n := range read(resource) {
+		all = append(all, Target{ID: n.ID, Manager: v1alpha1.PatchManager(resource.GetUID(), n.ID), Object: n.target()})
+	}
+	return all
+}
+
 // owner is the resource that has taken fields; empty where none are taken.
 func owner(resource *unstructured.Unstructured, fields *taken.Fields) types.UID {
 	if fields == nil {

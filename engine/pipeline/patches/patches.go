@@ -139,13 +139,13 @@ func toldApart(instances []children.Instance) error {
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
 func (r *round) cannot(ctx context.Context, in children.Instance, err error) {
-	reason, what, lacks := children.Lacks(err)
+	reason, why, lacks := children.Lacks(ctx, r.c, err)
 	if !lacks {
 		r.fail(ctx, in, err)
 		return
 	}
 	r.held[in.Declaration.ID] = true
-	r.wait(ctx, in, reason, what+" is not there yet")
+	r.wait(ctx, in, reason, why)
 }
 
 // open asks the gate of an instance. While a false one keeps, what is set stays; otherwise it is taken back.
@@ -162,7 +162,7 @@ func (r *round) open(ctx context.Context, in children.Instance) bool {
 		r.held[in.Declaration.ID] = true
 	}
 	if !res.Choice {
-		r.wait(ctx, in, v1alpha1.ReasonWaitingForGate, res.Message())
+		r.wait(ctx, in, v1alpha1.ReasonWaitingForGate, children.WhyClosed(ctx, r.c, res))
 	}
 	return false
 }
@@ -278,8 +278,16 @@ func (r *round) set(ctx context.Context, w wanted) (apply.Outcome, error) {
 	}
 	return r.c.Ports.Patcher.Patch(ctx, apply.Patch{
 		Manager: v1alpha1.PatchManager(r.c.Stored.GetUID(), w.in.ID), Object: w.obj, Force: w.in.Force, Taken: former.Taken,
-		Keep: func(ctx context.Context, fields *taken.Fields) error { return keep(ctx, r.c, at, fields) },
+		Named: r.named, Keep: func(ctx context.Context, fields *taken.Fields) error { return keep(ctx, r.c, at, fields) },
 	}, w.live)
+}
+
+// named says in words which patch has a field manager: one of the resource itself, or of another that this process serves.
+func (r *round) named(manager string) string {
+	if own := Named(r.c.Stored, r.c.Plan.Box, manager); own != "" || r.c.Ports.PatchOf == nil {
+		return own
+	}
+	return r.c.Ports.PatchOf(manager)
 }
 
 // takeBack takes back what is noted and nobody wants any more.

@@ -61,9 +61,9 @@ func (n *noted) keep(known *noted) {
 	n.Token, n.Noted, n.Absent, n.Made = known.Token, known.Noted, known.Absent, known.Made
 }
 
-// moved says that another note is of the same thing, under another address.
-func (n *noted) moved(other *noted) bool {
-	return n.Provider == other.Provider && n.Kind == other.Kind && n.Token == other.Token && n.key() != other.key()
+// same says that another note is of the same thing, under whatever address.
+func (n *noted) same(other *noted) bool {
+	return n.Provider == other.Provider && n.Kind == other.Kind && n.Token == other.Token
 }
 
 // address is where it is, for people.
@@ -76,7 +76,7 @@ func (n *noted) address() string {
 
 // called is what messages call it.
 func (n *noted) called() string {
-	return fmt.Sprintf("%s: %s (%s)", n.ID, typeOf(n.Provider, n.Kind), shown(n.Identity))
+	return fmt.Sprintf("%s: %s (%s)", n.ID, typeOf(n.Provider, n.Kind), n.address())
 }
 
 // read gives what a resource has made. A mark that can't be read was not written by Orkestra, and lists nothing.
@@ -124,9 +124,9 @@ func (l *notes) find(key string) *noted {
 	return &l.all[at]
 }
 
-// former gives the note of the same thing under another address; nil: there is none.
+// former gives the note of something that is noted under another address, if at all; nil: it is not.
 func (l *notes) former(n *noted) *noted {
-	at := slices.IndexFunc(l.all, func(other noted) bool { return n.moved(&other) })
+	at := slices.IndexFunc(l.all, func(other noted) bool { return n.same(&other) })
 	if at < 0 {
 		return nil
 	}

@@ -25,8 +25,10 @@ func outputsOf(c *children.Cycle) outputs {
 // give gives the outputs of an instance.
 func (o outputs) give(e *entry, in children.Instance, seen *provider.Observed) {
 	public := maps.Clone(seen.Outputs)
-	for _, name := range e.of.SecretOutputs {
-		delete(public, name)
+	if e.of != nil { // which outputs are secret is not known otherwise, and nothing is called
+		for _, name := range e.of.SecretOutputs {
+			delete(public, name)
+		}
 	}
 	out := &o.c.Outside
 	out.Provided = with(out.Provided, e, in, public)
@@ -105,6 +107,7 @@ func (recalling) Name() string { return stage.StepOutputs }
 func (p recalling) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, error) {
 	seen := outputsOf(c)
 	if c.Ports.Providers == nil {
+		p.recallGiven(ctx, c, seen)
 		return stage.Next, nil
 	}
 	noted := &notes{c: c, all: read(c.Stored)}

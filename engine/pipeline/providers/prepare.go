@@ -88,6 +88,9 @@ func (e *entry) render(ctx context.Context, c *children.Cycle, in children.Insta
 	if !ok && all[e.kind] != nil {
 		return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: wanted an object", e.kind))
 	}
+	if e.shape == nil {
+		return tree, nil // what the kind takes is not known here
+	}
 	fitted, errs := e.shape.fit(tree)
 	if len(errs) == 0 {
 		return fitted, nil
@@ -172,9 +175,9 @@ func withIdentity(ctx context.Context, c *children.Cycle, r *provider.Request, o
 
 // isWait says whether an error means that something else has to be there first, or is withheld: what was made stays as it is until then. Without
 // a Secret nothing can be made or looked after, so that the resource is not Ready.
-func isWait(err error) (w stage.Wait, waits bool) {
-	if reason, what, lacks := children.Lacks(err); lacks {
-		return stage.Wait{Reason: reason, Message: what + " is not there yet"}, true
+func isWait(ctx context.Context, c *children.Cycle, err error) (w stage.Wait, waits bool) {
+	if reason, why, lacks := children.Lacks(ctx, c, err); lacks {
+		return stage.Wait{Reason: reason, Message: why}, true
 	}
 	if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
 		return stage.Wait{Reason: v1alpha1.ReasonForbidden, Message: withheld.Error()}, true

@@ -51,10 +51,7 @@ func (p providing) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 		return stage.Next, nil
 	}
 	if c.Ports.Providers == nil {
-		for _, e := range p.entries {
-			c.Wait(e.source().ID(), v1alpha1.ReasonWaitingForProvider, e.ID+": no providers are called here")
-		}
-		return stage.Next, nil
+		return p.imagine(ctx, c)
 	}
 	r := &round{Plan: p.Plan, c: c, notes: &notes{c: c, all: former}, kept: map[string]bool{}, stand: map[string]bool{}, dark: map[string]bool{}, held: map[string]bool{}, seen: outputsOf(c)}
 	before := c.Outside.ProvidedWithSecrets
@@ -199,12 +196,13 @@ func (r *round) bring(ctx context.Context, e *entry, w *wanted) error {
 
 // outcome notes what a record says of a resource: what it waits for, or why it fails.
 func (r *round) outcome(ctx context.Context, e *entry, w *wanted, record *provision.Record) {
+	name := fmt.Sprintf("%s (%s)", w.in.Label(ctx, r.c), w.note.address())
 	switch {
 	case provider.IsClass(record.Err, provider.Throttled):
 		r.held[e.ID] = true
-		r.wait(ctx, e, w.in, stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: r.said(e, record.Err).Error(), Unready: record.Observed == nil})
+		r.waitAs(e, name, stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider, Message: r.said(e, record.Err).Error(), Unready: record.Observed == nil})
 	case record.Err != nil:
-		r.fail(ctx, e, w.in, r.said(e, record.Err))
+		r.failAs(e, name, r.said(e, record.Err))
 		if provider.IsClass(record.Err, provider.Duplicate) && !w.note.Made {
 			r.notes.drop(w.note.key()) // nothing was made by its token, and it may become what is there
 		}
@@ -252,7 +250,7 @@ func (r *round) wanted(ctx context.Context, e *entry) (all []*wanted, known bool
 				continue
 			}
 		}
-		w, err := e.prepare(ctx, r.c, in)
+		w, err := r.prepare(ctx, e, in)
 		if err != nil {
 			r.cannot(ctx, e, in, err)
 			known = false
@@ -279,14 +277,14 @@ func (r *round) open(ctx context.Context, e *entry, in children.Instance) (open,
 		r.held[e.ID] = true
 	}
 	if !res.Choice {
-		r.wait(ctx, e, in, stage.Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: res.Message()})
+		r.wait(ctx, e, in, stage.Wait{Reason: v1alpha1.ReasonWaitingForGate, Message: children.WhyClosed(ctx, r.c, res)})
 	}
 	return false, !keeps
 }
 
 // cannot notes why an instance can't be evaluated: it waits for what it reads, or fails.
 func (r *round) cannot(ctx context.Context, e *entry, in children.Instance, err error) {
-	wait, waits := isWait(err)
+	wait, waits := isWait(ctx, r.c, err)
 	if !waits {
 		r.fail(ctx, e, in, err)
 		return
@@ -297,14 +295,24 @@ func (r *round) cannot(ctx context.Context, e *entry, in children.Instance, err 
 
 // fail notes an error of a declaration, whose former resources stay.
 func (r *round) fail(ctx context.Context, e *entry, in children.Instance, err error) {
+	r.failAs(e, in.Label(ctx, r.c), err)
+}
+
+// failAs notes an error of what messages call by a name.
+func (r *round) failAs(e *entry, name string, err error) {
 	r.held[e.ID] = true
-	r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", in.Label(ctx, r.c), err))
+	r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", name, err))
 }
 
 // wait notes what a resource waits for.
 func (r *round) wait(ctx context.Context, e *entry, in children.Instance, w stage.Wait) {
+	r.waitAs(e, in.Label(ctx, r.c), w)
+}
+
+// waitAs notes what is waited for of what messages call by a name.
+func (r *round) waitAs(e *entry, name string, w stage.Wait) {
 	if !e.Optional {
-		w.Of, w.Message = e.source().ID(), in.Label(ctx, r.c)+": "+w.Message
+		w.Of, w.Message = e.source().ID(), name+": "+w.Message
 		r.c.Waits = append(r.c.Waits, w)
 	}
 }
@@ -318,7 +326,7 @@ func (r *round) takeBack(ctx context.Context) {
 		}
 		gone, err := r.remove(ctx, r.c, &n)
 		if err != nil {
-			r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", n.ID, err))
+			r.first = cmp.Or(r.first, fmt.Errorf("%s: %w", n.called(), err))
 		}
 		if gone {
 			r.notes.drop(n.key())

@@ -28,8 +28,8 @@ type Item struct {
 }
 
 // Next gives the places of the items that may be changed now, in the order in which they are. busy are other objects of the loop that are not
-// current. Changing what is not current puts nothing out of service, and is how a stuck item is mended: it is not held. What
-// is missing comes next, from the first; then what is current, in the order of the rollout.
+// current, and items that come before these. Changing what is not current puts nothing out of service, and is how a stuck item is mended: it is
+// not held. What is missing comes next, from the first; then what is current, in the order of the rollout.
 func Next(items []Item, busy, most int, descending bool) []int {
 	var now, missing, current []int
 	for i, it := range items {
@@ -67,7 +67,7 @@ func Most(ctx context.Context, d *declare.Declaration, data expr.Data, n int) (i
 			if d.MayShow(t.Paths()) {
 				got = fmt.Sprintf(", got %q", text)
 			}
-			return 0, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: %s%s", what, declare.WantedOfRollout(), got))
+			return 0, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: %s%s", what, declare.WantedOfRollout, got))
 		}
 	}
 	scaled, err := intstr.GetScaledValueFromIntOrPercent(&most, n, false)
@@ -79,7 +79,8 @@ func Most(ctx context.Context, d *declare.Declaration, data expr.Data, n int) (i
 
 // InTheWay is what the items of a loop wait for.
 type InTheWay struct {
-	// ID is the id of the child, What names it, and Why says why it is not current.
+	// ID is the id of the child, What names it, and Why says why it is not current. Where nothing is out of service, What names items that
+	// have not had their turn, without ID and Why.
 	ID, What, Why string
 	// Most is how many items may be out of service at a time.
 	Most int
@@ -91,7 +92,11 @@ func (w InTheWay) Reason() string {
 	if w.Most == 1 {
 		are = "is"
 	}
-	return fmt.Sprintf("%s: %s (%d %s changed at a time)", w.What, w.Why, w.Most, are)
+	what := w.What
+	if w.Why != "" {
+		what += ": " + w.Why
+	}
+	return fmt.Sprintf("%s (%d %s changed at a time)", what, w.Most, are)
 }
 
 // Message says how many items wait, and what for.

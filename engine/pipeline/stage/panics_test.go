@@ -1,20 +1,26 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/orkspace/orkestra/engine/hook"
 )
 
 // TestCodeThatDoesNotReturn is an error that says where it was: in code of the user, and not in what that calls.
 func TestCodeThatDoesNotReturn(t *testing.T) {
 	var none *struct{ field int }
+	wrapped := map[string]interface{ V(level int) logr.Logger }{"a": (*logr.Logger)(nil)}
 	for what, tc := range map[string]struct {
 		code func() error
 		want string
@@ -24,6 +30,8 @@ func TestCodeThatDoesNotReturn(t *testing.T) {
 		"of the runtime": {func() error { none.field++; return nil }, "runtime error: invalid memory address or nil pointer dereference"},
 		"in a library":   {func() error { return errors.New(strings.Repeat("x", -1)) }, "strings: negative Repeat count"},
 		"in Kubernetes":  {func() error { resource.MustParse("many"); return nil }, "cannot parse 'many': " + resource.ErrFormatWrong.Error()},
+		"in ours":        {func() error { new(hook.Cycle).Client(); return nil }, "runtime error: invalid memory address or nil pointer dereference"},
+		"in a wrapper":   {func() error { wrapped["a"].V(1); return nil }, "value method github.com/go-logr/logr.Logger.V called using nil *Logger pointer"},
 		"in a callback":  {func() error { slices.SortFunc([]int{2, 1}, func(int, int) int { panic("a bug") }); return nil }, "a bug"},
 		"an exit":        {func() error { runtime.Goexit(); return nil }, errExited.Error()},
 		"an exit in a loop": {func() error {
@@ -43,6 +51,25 @@ func TestCodeThatDoesNotReturn(t *testing.T) {
 			g.Expect(string(caught.Stack)).To(gomega.ContainSubstring("panics_test.go"))
 		})
 	}
+}
+
+// TestTheInnermostFrameOfAUser is named: where the bug is, and not where that was called.
+func TestTheInnermostFrameOfAUser(t *testing.T) {
+	line := 0
+	bug := func(int, int) int { _, _, line, _ = runtime.Caller(0); panic("a bug") }
+	err := Contain(func() error {
+		slices.SortFunc([]int{2, 1}, bug)
+		return nil
+	})
+	gomega.NewWithT(t).Expect(err).To(gomega.MatchError(fmt.Sprintf("panic: panics_test.go:%d: a bug", line)))
+}
+
+// TestCodeWithoutAFrameOfAUser was in the outermost function that is not ours: a package of a module may have a name as those of the standard library.
+func TestCodeWithoutAFrameOfAUser(t *testing.T) {
+	var none *bytes.Buffer
+	g := gomega.NewWithT(t)
+	g.Expect(Contain(none.UnreadByte)).To(gomega.MatchError(gomega.MatchRegexp(`^panic: buffer\.go:\d+: runtime error: `)))
+	g.Expect(Contain(nil)).To(gomega.MatchError(gomega.HavePrefix("panic: runtime error: ")), "there is none at all")
 }
 
 // TestCodeThatReturns gives what it returns, also where it has recovered from a panic of its own.

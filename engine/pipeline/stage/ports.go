@@ -152,8 +152,10 @@ type Ports struct {
 	LoopGuard LoopGuard
 	Marker    Marker
 	Patcher   Patcher
-	Kinds     Kinds
-	Observer  Observer
+	// PatchOf says in words which patch of any resource of this process has a field manager; empty: it is none of these. nil: nobody knows.
+	PatchOf  func(manager string) string
+	Kinds    Kinds
+	Observer Observer
 	// Access says what the box may read of what the Observer gives; nil: all.
 	Access Access
 	// Unread ends the sentence that says why what the Observer does not give may be there all the same, such as "was not read"; empty: then
@@ -168,6 +170,8 @@ type Ports struct {
 	Client client.Client
 	// Providers makes what is not in the cluster; nil: nothing is made.
 	Providers Providers
+	// Given are outputs of what providers make, by the ids of their declarations, where nothing is called; with forEach, they are by the keys of the items.
+	Given map[string]any
 	// Tokens are sent to providers.
 	Tokens Tokens
 	// FormerFinalizers gives the finalizers that the kept revisions of the box name; nil: none are kept.

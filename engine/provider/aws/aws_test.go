@@ -200,6 +200,12 @@ func TestTheTokenTellsDeclarationsOfOneResource(t *testing.T) {
 			t.Errorf("%s: it is %v, want %v", name, got, c.want)
 		}
 	}
+	asks := &provider.Request{Owner: provider.Owner{UID: "u"}, Token: "mine"}
+	for class, tags := range map[provider.Class]map[string]string{provider.Duplicate: marked("u", "other"), provider.NotOwned: marked("v", "other")} {
+		if err := refusal(asks, "GetBucket", "the bucket b", untag, tags); !provider.IsClass(err, class) {
+			t.Errorf("it is refused with %v, want %s", err, class)
+		}
+	}
 	if got := retag(marked("u", ""), nil, &provider.Request{Owner: provider.Owner{UID: "u"}, Token: "mine"}); !got.changed || got.all[markToken] != "mine" {
 		t.Errorf("a mark of a former version gets no token: %+v", got)
 	}

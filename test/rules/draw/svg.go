@@ -27,8 +27,11 @@ type svg struct {
 	strings.Builder
 }
 
+// draw adds an element.
+func (s *svg) draw(format string, args ...any) { fmt.Fprintf(&s.Builder, format, args...) }
+
 func (s *svg) text(x, y float64, style, text string) {
-	fmt.Fprintf(s, "<text x=\"%.0f\" y=\"%.0f\" %s>%s</text>\n", x, y, style, html.EscapeString(text))
+	s.draw("<text x=\"%.0f\" y=\"%.0f\" %s>%s</text>\n", x, y, style, html.EscapeString(text))
 }
 
 // SVG draws a board for the time about which it has asked.
@@ -38,8 +41,8 @@ func (b *Board) SVG(from, to time.Time) string {
 		height = max(height, p.GridPos.Y+p.GridPos.H)
 	}
 	height = height*line + gap
-	fmt.Fprintf(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\" fill=\"#333\">\n", 24*column, height)
-	fmt.Fprintf(s, "<title>%s</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#f2f3f5\"/>\n", html.EscapeString(b.Title), 24*column, height)
+	s.draw("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\" fill=\"#333\">\n", 24*column, height)
+	s.draw("<title>%s</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#f2f3f5\"/>\n", html.EscapeString(b.Title), 24*column, height)
 	for i := range b.Panels {
 		b.Panels[i].draw(s, from, to)
 	}
@@ -54,7 +57,7 @@ func (p *Panel) draw(s *svg, from, to time.Time) {
 		s.text(x+gap, y+20, `font-size="14" font-weight="bold"`, p.Title)
 		return
 	}
-	fmt.Fprintf(s, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"3\" fill=\"#fff\" stroke=\"#d8dade\"/>\n", x+gap/2, y+gap/2, w, h)
+	s.draw("<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"3\" fill=\"#fff\" stroke=\"#d8dade\"/>\n", x+gap/2, y+gap/2, w, h)
 	s.text(x+12, y+20, `font-weight="bold"`, p.Title)
 	switch {
 	case len(p.Found) == 0:
@@ -148,7 +151,7 @@ func (p *Panel) lines(s *svg, x, y, w, h float64, from, to time.Time) {
 	left, right, high, low := x+axis, x+w-10, y+above, y+h-below
 	for _, part := range []float64{0, .5, 1} {
 		at := low - part*(low-high)
-		fmt.Fprintf(s, "<path d=\"M%.0f %.0fH%.0f\" stroke=\"#e4e5e8\"/>\n", left, at, right)
+		s.draw("<path d=\"M%.0f %.0fH%.0f\" stroke=\"#e4e5e8\"/>\n", left, at, right)
 		s.text(left-5, at+4, `text-anchor="end" font-size="10" fill="#777"`, format(part*top, p.Config.Defaults.Unit))
 	}
 	s.text(left, low+13, `font-size="10" fill="#777"`, "0 s")
@@ -172,16 +175,16 @@ func (p *Panel) lines(s *svg, x, y, w, h float64, from, to time.Time) {
 		if path.Len() == 0 {
 			continue
 		}
-		fmt.Fprintf(s, "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\"/>\n", path.String(), color)
+		s.draw("<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\"/>\n", path.String(), color)
 		if width := float64(len(one.Name)*letter + 20); name+width < right+20 {
-			fmt.Fprintf(s, "<rect x=\"%.0f\" y=\"%.0f\" width=\"10\" height=\"3\" fill=\"%s\"/>\n", name, low+24, color)
+			s.draw("<rect x=\"%.0f\" y=\"%.0f\" width=\"10\" height=\"3\" fill=\"%s\"/>\n", name, low+24, color)
 			s.text(name+13, low+28, `font-size="10"`, one.Name)
 			name += width
 		}
 	}
 }
 
-// round gives the next of 1, 2, 5, 10, 20, …
+// round gives the next of 1, 2, 5, 10, 20, 50 and so on.
 func round(value float64) float64 {
 	if value <= 0 {
 		return 1

@@ -22,13 +22,20 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // listener remembers what a tracker reports.
 type listener struct {
-	reports []bool
+	mu      sync.Mutex
+	reports []bool // guarded by mu
 }
 
-func (l *listener) changed(urgent bool) { l.reports = append(l.reports, urgent) }
+func (l *listener) changed(urgent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reports = append(l.reports, urgent)
+}
 
 // take gives what was reported since the last take: "", "slow" or "urgent", by the most pressing one.
 func (l *listener) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	said := ""
 	for _, urgent := range l.reports {
 		if urgent {

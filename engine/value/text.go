@@ -85,8 +85,8 @@ func Shorten(text string) string {
 // longName is a name, or a path of names, that is longer than a label may be.
 var longName = regexp.MustCompile(`[A-Za-z0-9._/-]{64,}`)
 
-// quoted is a name in quotes, or a path of names, of which the middle may be gone.
-var quoted = regexp.MustCompile(`"[A-Za-z0-9._/…-]*"`)
+// quoted is a long name in quotes, or a path with one, of which the middle is gone.
+var quoted = regexp.MustCompile(`"[A-Za-z0-9._/-]*…[A-Za-z0-9._/-]*"`)
 
 // The characters that Excerpt leaves of a long name, and of a quoted one, with its quotes, where that is not enough.
 const (

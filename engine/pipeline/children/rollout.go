@@ -47,8 +47,9 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 	for i, a := range all {
 		if items[i].Change = a.change; a.live != nil {
 			at[string(a.live.GetUID())] = i
-		} else if a.id != "" {
-			at[a.id] = i // while its name or kind changes, its former object stands for it
+		}
+		if a.id != "" {
+			at[a.id] = i // what its name or kind changes from counts as the item, too
 		}
 	}
 	byID := map[*declare.Declaration]map[string]Instance{}
@@ -70,7 +71,7 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 		default:
 		}
 		if isAsked {
-			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several former objects, each counts
+			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several objects, each counts
 			items[i].There = true
 		} else if why != "" {
 			busy++

@@ -255,6 +255,20 @@ func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
 	})
 }
 
+// A resource that is gone while its first reconcile runs is counted by nobody.
+func TestAFirstReconcileOfWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tracker, _, _ := newTracker(5)
+		ended := tracker.Begin(named("gone"))
+		tracker.Retain(func(types.NamespacedName) bool { return false })
+		time.Sleep(ListInterval)
+		synctest.Wait()
+		g.Expect(tracker.Snapshot().Resources).To(BeZero())
+		ended()
+	})
+}
+
 func TestNoResourcesAreHealthy(t *testing.T) {
 	g := NewWithT(t)
 	tracker, _, l := newTracker(2)

@@ -82,6 +82,24 @@ func TestItemsAreMadeAndChangedOneAfterAnother(t *testing.T) {
 	step("", "delete ConfigMap/b")
 }
 
+// TestAPercentageOfWhatLeavesIsOfItemsNotOfObjects: while its name changes, an item has two objects, and is one item nevertheless.
+func TestAPercentageOfWhatLeavesIsOfItemsNotOfObjects(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.delete = p.holdChild
+	plan := planOf(t, strings.Replace(rolled(`{maxUnavailable: 50%}`),
+		`name: "{{ .item }}", forEach: {`, `name: "{{ .item }}-{{ .spec.image }}", forEach: {key: "{{ .item }}", `, 1))
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b, c, d]}`))
+	p.up("a-v1", "b-v1")
+	r, _ = shownBy(g, p, plan, r.Stored)
+	p.up("c-v1", "d-v1")
+	r, _ = shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: [a, b, c, d]}`))
+	p.up("a-v2", "b-v2")
+	p.done()
+	shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: []}`))
+	g.Expect(p.done()).To(gomega.HaveLen(2), "half of four items, though they have six objects")
+}
+
 // TestAStuckItemHoldsTheOthersAndIsChangedFirst: a change back to something good mends it, wherever it stands.
 func TestAStuckItemHoldsTheOthersAndIsChangedFirst(t *testing.T) {
 	for _, order := range []string{"Ascending", "Descending"} {

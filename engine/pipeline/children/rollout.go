@@ -174,7 +174,7 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 		if len(all) == 0 {
 			continue
 		}
-		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], len(all)) // a percentage is of what leaves where nothing is declared
+		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], itemsOf(all)) // a percentage is of what leaves where nothing is declared
 		may, behind, err := r.turns(ctx, d, all, r.behind[d])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
@@ -193,6 +193,15 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 		}
 	}
 	return now, nil
+}
+
+// itemsOf is how many items the children are of: while its name changes, one has several.
+func itemsOf(all []asked) int {
+	ids := map[string]bool{}
+	for _, a := range all {
+		ids[IDOf(a.live)] = true
+	}
+	return len(ids)
 }
 
 // Behind says what the items of a loop that are not there yet wait for; "" where one may be made.

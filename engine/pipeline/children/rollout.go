@@ -170,11 +170,13 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 	}
 	for _, d := range c.Declared.Live {
 		all := loops[d]
-		slices.SortStableFunc(all, func(a, b asked) int { return rollout.ByKey(IDOf(a.live), IDOf(b.live)) })
+		byID := func(a, b asked) int { return rollout.ByKey(IDOf(a.live), IDOf(b.live)) }
+		slices.SortStableFunc(all, byID)
+		items := slices.CompactFunc(slices.Clone(all), func(a, b asked) bool { return byID(a, b) == 0 }) // while its name changes, one has several objects
 		if len(all) == 0 {
 			continue
 		}
-		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], itemsOf(all)) // a percentage is of what leaves where nothing is declared
+		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], len(items)) // a percentage is of what leaves where nothing is declared
 		may, behind, err := r.turns(ctx, d, all, r.behind[d])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)
@@ -193,15 +195,6 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 		}
 	}
 	return now, nil
-}
-
-// itemsOf is how many items the children are of: while its name changes, one has several.
-func itemsOf(all []asked) int {
-	ids := map[string]bool{}
-	for _, a := range all {
-		ids[IDOf(a.live)] = true
-	}
-	return len(ids)
 }
 
 // Behind says what the items of a loop that are not there yet wait for; "" where one may be made.

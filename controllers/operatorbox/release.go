@@ -61,6 +61,7 @@ func (r *releaser) finalize(ctx context.Context, s *scope) (stop bool, err error
 	if _, err := r.status.misread(ctx, s); err != nil {
 		return false, err
 	}
+	r.status.warn(s.box)
 	if err := r.admission.lift(ctx, s); err != nil {
 		return false, err
 	}

@@ -60,22 +60,29 @@ func (r *recorder) write(ctx context.Context, s *scope) error {
 		return fmt.Errorf("writing the status of OperatorBox %q: %w", s.box.Name, err)
 	}
 	r.announce(ctx, s.box, next)
+	if !s.deleted {
+		r.warn(s.box)
+	}
 	return nil
 }
 
-// misread says that the value of the box's annotation for clean-up is not understood: in the status, and by an event when that is new.
-func (r *recorder) misread(_ context.Context, s *scope) (stop bool, err error) {
-	text := pipeline.Misread(s.box.Annotations, v1alpha1.AnnotationCleanup)
-	if text == "" {
-		return false, nil
+// misread says in the status that the value of the box's annotation for clean-up is not understood.
+func (*recorder) misread(_ context.Context, s *scope) (stop bool, err error) {
+	if text := pipeline.Misread(s.box.Annotations, v1alpha1.AnnotationCleanup); text != "" {
+		s.note(text)
 	}
-	s.note(text)
-	c := meta.FindStatusCondition(s.box.Status.Conditions, v1alpha1.ConditionCompiled)
-	if !r.Engine.Leading() || r.Events == nil || c != nil && strings.Contains(c.Message, text) {
-		return false, nil
-	}
-	r.Events.Eventf(s.box, nil, corev1.EventTypeWarning, v1alpha1.ReasonAnnotationIgnored, "Reconcile", "%s", words.Cut(text, words.MaxNote))
 	return false, nil
+}
+
+// warn says it by an event, unless the status has said it before. A box is told of only when its status is written, or it goes: one that the cache has
+// not seen yet would be told of twice.
+func (r *recorder) warn(box *v1alpha1.OperatorBox) {
+	text := pipeline.Misread(box.Annotations, v1alpha1.AnnotationCleanup)
+	c := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionCompiled)
+	if text == "" || r.Events == nil || c != nil && strings.Contains(c.Message, text) {
+		return
+	}
+	r.Events.Eventf(box, nil, corev1.EventTypeWarning, v1alpha1.ReasonAnnotationIgnored, "Reconcile", "%s", words.Cut(text, words.MaxNote))
 }
 
 // restarts says whether a box ran with this spec, and is only starting again.

@@ -132,8 +132,8 @@ func (t *Tracker) Retain(keep func(types.NamespacedName) bool) {
 	})
 }
 
-// Begin counts a resource whose first reconcile begins, as one that waits. Most have ended within a moment, and tell what came of it; so the change
-// is told where one takes longer than that. The caller calls ended when the reconcile has ended, before Observe or Forget.
+// Begin has a resource counted, as one that waits, when its first reconcile takes longer than a moment: most have ended by then, and tell what came of
+// it. The caller calls ended when the reconcile has ended, before Observe or Forget.
 func (t *Tracker) Begin(name types.NamespacedName) (ended func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,10 +141,14 @@ func (t *Tracker) Begin(name types.NamespacedName) (ended func()) {
 	if r.known {
 		return func() { /* it is counted */ }
 	}
-	t.recount(r, func() { r.known, r.waiting = true, true })
 	told := make(chan struct{})
 	timer := time.AfterFunc(ListInterval, func() {
 		defer close(told)
+		t.mu.Lock()
+		if t.resources[name] == r { // else it is forgotten by now
+			t.recount(r, func() { r.known, r.waiting = true, true })
+		}
+		t.mu.Unlock()
 		t.changed(false)
 	})
 	return func() {

@@ -22,13 +22,20 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // listener remembers what a tracker reports.
 type listener struct {
-	reports []bool
+	mu      sync.Mutex
+	reports []bool // guarded by mu
 }
 
-func (l *listener) changed(urgent bool) { l.reports = append(l.reports, urgent) }
+func (l *listener) changed(urgent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reports = append(l.reports, urgent)
+}
 
 // take gives what was reported since the last take: "", "slow" or "urgent", by the most pressing one.
 func (l *listener) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	said := ""
 	for _, urgent := range l.reports {
 		if urgent {
@@ -221,16 +228,19 @@ func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
 		g := NewWithT(t)
 		tracker, _, said := newTracker(5)
 		hangs := tracker.Begin(named("hangs"))
-		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
 		quick := tracker.Begin(named("quick"))
 		quick()
 		synctest.Wait()
 		g.Expect(said.take()).To(BeEmpty(), "what came of it is told at once")
-		observe(tracker, success("quick"))
-		said.take()
+		observe(tracker, Observation{Resource: named("quick"), Waiting: true})
+		g.Expect(said.take()).To(Equal("slow"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
 		time.Sleep(ListInterval)
 		synctest.Wait()
 		g.Expect(said.take()).To(Equal("slow"))
+		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Waiting: 2}))
+		observe(tracker, success("quick"))
+		said.take()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		g.Expect(said.take()).To(BeEmpty())
@@ -242,6 +252,20 @@ func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
 		tracker.Begin(named("gone"))()
 		tracker.Forget(named("gone"))
 		g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(2))
+	})
+}
+
+// A resource that is gone while its first reconcile runs is counted by nobody.
+func TestAFirstReconcileOfWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		tracker, _, _ := newTracker(5)
+		ended := tracker.Begin(named("gone"))
+		tracker.Retain(func(types.NamespacedName) bool { return false })
+		time.Sleep(ListInterval)
+		synctest.Wait()
+		g.Expect(tracker.Snapshot().Resources).To(BeZero())
+		ended()
 	})
 }
 

@@ -82,6 +82,24 @@ func TestItemsAreMadeAndChangedOneAfterAnother(t *testing.T) {
 	step("", "delete ConfigMap/b")
 }
 
+// TestAPercentageOfWhatLeavesIsOfItemsNotOfObjects: while its name changes, an item has two objects, and is one item nevertheless.
+func TestAPercentageOfWhatLeavesIsOfItemsNotOfObjects(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	p.delete = p.holdChild
+	plan := planOf(t, strings.Replace(rolled(`{maxUnavailable: 50%}`),
+		`name: "{{ .item }}", forEach: {`, `name: "{{ .item }}-{{ .spec.image }}", forEach: {key: "{{ .item }}", `, 1))
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b, c, d]}`))
+	p.up("a-v1", "b-v1")
+	r, _ = shownBy(g, p, plan, r.Stored)
+	p.up("c-v1", "d-v1")
+	r, _ = shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: [a, b, c, d]}`))
+	p.up("a-v2", "b-v2")
+	p.done()
+	shownBy(g, p, plan, withSpec(t, r.Stored, `{image: v2, tags: []}`))
+	g.Expect(p.done()).To(gomega.HaveLen(2), "half of four items, though they have six objects")
+}
+
 // TestAStuckItemHoldsTheOthersAndIsChangedFirst: a change back to something good mends it, wherever it stands.
 func TestAStuckItemHoldsTheOthersAndIsChangedFirst(t *testing.T) {
 	for _, order := range []string{"Ascending", "Descending"} {
@@ -335,6 +353,39 @@ func TestAnItemThatIsOutOfServiceIsRenamedAtOnce(t *testing.T) {
 			g.Expect(p.list(configMapKind, "u1")).To(gomega.HaveLen(3))
 		})
 	}
+}
+
+// An error in between has kept the former object of an item. It goes when the item has had its turn, and does not stand in its way.
+func TestAFormerObjectIsNotWaitedFor(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, `onReconcile: {configmaps: [
+  {id: first, name: first, readyWhen: [{field: object.metadata.name, exists: true}]}, {id: other, name: "{{ .spec.host }}", after: [first]},
+  {id: part, name: "{{ .item }}{{ .spec.image }}", forEach: {key: "{{ .item }}", field: spec.tags, rollout: {}}, data: {host: "{{ .spec.host }}"},
+   readyWhen: [{field: object.metadata.annotations.phase, equals: up}]}]}`)
+	r, _ := shownBy(g, p, plan, website(t, `{image: "1", host: x, tags: [a, b]}`))
+	for _, name := range []string{"a1", "b1"} {
+		p.up(name)
+		r, _ = shownBy(g, p, plan, r.Stored)
+	}
+	r.Stored = withSpec(t, r.Stored, `{image: "2", host: a2, tags: [a, b]}`)
+	_, err := p.run(plan, r.Stored) // makes a2, and prunes nothing
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("both render")))
+	g.Expect(made(p)).To(gomega.ContainElements(gomega.HavePrefix("a1="), gomega.HavePrefix("a2=")))
+	p.done()
+
+	r.Stored = withSpec(t, r.Stored, `{image: "1", host: z, tags: [a, b]}`)
+	r, _ = shownBy(g, p, plan, r.Stored)
+	g.Expect(p.done()).To(gomega.ContainElement("change ConfigMap/a1"))
+	for range 3 {
+		for _, name := range []string{"a1", "b1"} {
+			p.up(name)
+		}
+		r, _ = shownBy(g, p, plan, r.Stored)
+	}
+	_, res := shownBy(g, p, plan, r.Stored)
+	g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue), res.Ready.Message)
+	g.Expect(made(p)).To(gomega.ConsistOf(gomega.HavePrefix("first="), gomega.HavePrefix("z="), gomega.HavePrefix("a1="), gomega.HavePrefix("b1=")))
 }
 
 // TestConditionsThatReadMoreThanTheObject say nothing of an item that has not been changed yet.

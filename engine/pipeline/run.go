@@ -73,7 +73,7 @@ func (r *Run) Result(ctx context.Context, err error) (status.Result, error) {
 
 // Unstorable gives the result of a cycle whose declared fields the API server refuses to store.
 func (r *Run) Unstorable(res status.Result, err, refused error) (status.Result, error) {
-	return r.Plan.outcome.Unstorable(r.Cycle.Cycle, res, err, refused)
+	return r.Plan.outcome.Unstorable(r.Cycle.Cycle, r.Living, res, err, refused)
 }
 
 // ResultBack says what a resource shows that is rolled back. err is the error of the rollback; nil: it is complete.

@@ -85,19 +85,19 @@ func Shorten(text string) string {
 // longName is a name, or a path of names, that is longer than a label may be.
 var longName = regexp.MustCompile(`[A-Za-z0-9._/-]{64,}`)
 
-// quoted is a value in quotes, on one line.
-var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+// quoted is a long name in quotes, or a path with one, of which the middle is gone.
+var quoted = regexp.MustCompile(`"[A-Za-z0-9._/-]*…[A-Za-z0-9._/-]*"`)
 
-// The characters that Excerpt leaves of a long name, and of a quoted value, with its quotes, where that is not enough.
+// The characters that Excerpt leaves of a long name, and of a quoted one, with its quotes, where that is not enough.
 const (
-	nameBegin  = 40
-	nameEnd    = 22
-	valueBegin = 17
-	valueEnd   = 13
+	nameBegin   = 40
+	nameEnd     = 22
+	quotedBegin = 17
+	quotedEnd   = 13
 )
 
 // Excerpt gives a text in at most so many characters, and makes it readable. One that is longer loses the middle of its long names, so that what is
-// said of them stays, then that of its quoted values, of which the API server repeats some, and then its end; an ellipsis stands for what is left out.
+// said of them stays, then more of its quoted names, of which the API server repeats some, and then its end; an ellipsis stands for what is left out.
 func Excerpt(text string, most int) string {
 	text = Readable(text)
 	if !isLonger(text, most) {
@@ -107,7 +107,7 @@ func Excerpt(text string, most int) string {
 	if !isLonger(text, most) {
 		return text
 	}
-	text = quoted.ReplaceAllStringFunc(text, middleless(valueBegin, valueEnd))
+	text = quoted.ReplaceAllStringFunc(text, middleless(quotedBegin, quotedEnd))
 	if !isLonger(text, most) {
 		return text
 	}

@@ -166,12 +166,12 @@ func TestExcerpt(t *testing.T) {
 		name + ": " + words + words:                                short + ": " + (words + words)[:190] + "…",
 		// as the API server refuses a name
 		`configmaps: ConfigMap "t/` + name + `": ConfigMap "` + name + `" is invalid: [metadata.name: Invalid value: "` + name + `": must be no more than 253 bytes]`: `configmaps: ConfigMap "t/` + strings.Repeat("a", 14) + "…" + strings.Repeat("b", 12) + `": ConfigMap "` + tight + `" is invalid: [metadata.name: Invalid value: "` + tight + `": must be no more than 253 bytes]`,
-		`a: "` + words + words + `": why`: `a: "word word word w…d word word ": why`,
-		words + words:                     (words + words)[:255] + "…",
-		strings.Repeat("ä", 256):          strings.Repeat("ä", 256),
-		strings.Repeat("ä", 257):          strings.Repeat("ä", 255) + "…",
-		words + words[:56] + "\x1b[2J":    words + words[:55] + "…",
-		"a\xffb":                          "a\uFFFDb",
+		`cel "` + words + words + `": why`: (`cel "` + words + words)[:255] + "…", // an expression says more than its ends
+		words + words:                      (words + words)[:255] + "…",
+		strings.Repeat("ä", 256):           strings.Repeat("ä", 256),
+		strings.Repeat("ä", 257):           strings.Repeat("ä", 255) + "…",
+		words + words[:56] + "\x1b[2J":     words + words[:55] + "…",
+		"a\xffb":                           "a\uFFFDb",
 	} {
 		g := NewWithT(t)
 		got := value.Excerpt(text, 256)

@@ -53,7 +53,7 @@ onReconcile:
 		Expect(s.has()).To(Equal([]string{"web-x"}))
 		Expect(fmt.Sprint(shown.Object)).NotTo(ContainSubstring("sesame"))
 		Expect(shown.GetAnnotations()[v1alpha1.AnnotationProviders]).To(ContainSubstring(`"identity":{"name":"web-x"}`))
-		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderMade, "main: library/book (name web-x) is made")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderMade, "main: library/book (name web-x at "+s.URL+") is made")
 		s.asked()
 
 		By("changing what has nothing to do with it")
@@ -88,7 +88,7 @@ onReconcile:
 		By("deleting the resource while the service is down")
 		s.change(func() { s.down = true })
 		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
-		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "main: library/book (name web-z): DELETEBook: 503 Service Unavailable")
+		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "main: library/book (name web-z at "+s.URL+"): DELETEBook: 503 Service Unavailable")
 		s.change(func() { s.down = false })
 		w.vanished(ctx, "web")
 		Expect(s.has()).To(BeEmpty())
@@ -114,10 +114,10 @@ providers:
 		Eventually(func() (pages int64) { s.change(func() { pages = s.books["b"].Pages }); return pages }).WithContext(ctx).Should(Equal(int64(3)))
 		s.change(func() { delete(s.books, "b") })
 		Eventually(s.has).WithContext(ctx).Should(Equal([]string{"a", "b", "c"}))
-		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderLost, "library/book (name b) was gone, and not by Orkestra")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderLost, "library/book (name b at "+s.URL+") was gone, and not by Orkestra")
 		w.website(ctx, "web", `{tags: [c, a]}`)
 		Eventually(s.has).WithContext(ctx).Should(Equal([]string{"a", "c"}))
-		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderGone, "library/book (name b) is gone")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderGone, "library/book (name b at "+s.URL+") is gone")
 
 		By("taking the declaration out of the box")
 		w.running(ctx, w.box(ctx, `{resync: 1s, onReconcile: {configmaps: [{data: {a: b}}]}}`))
@@ -136,11 +136,11 @@ providers:
 		Expect(kube.Delete(ctx, key)).To(Succeed())
 		Expect(kube.Delete(ctx, w.ref("web"))).To(Succeed())
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError,
-			`main: library/book (name web-x): it can't be deleted: credentials.secretRef: Secret "`+w.namespace+`/library" does not exist; when the resource is deleted, the annotation orkestra.orkspace.io/skip-cleanup: "true" leaves it where it is`)
+			`main: library/book (name web-x at `+s.URL+`): it can't be deleted: credentials.secretRef: Secret "`+w.namespace+`/library" does not exist; when the resource is deleted, the annotation orkestra.orkspace.io/skip-cleanup: "true" leaves it`)
 		w.merge(ctx, w.ref("web"), `{"metadata":{"annotations":{"`+v1alpha1.AnnotationSkipCleanup+`":"true"}}}`)
 		w.vanished(ctx, "web")
 		Expect(s.has()).To(Equal([]string{"web-x"}))
-		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderLeft, "main: library/book (name web-x) is left where it is")
+		w.saysEvent(ctx, w.namespace, "web", v1alpha1.ReasonProviderLeft, "main: library/book (name web-x at "+s.URL+") is left where it is")
 	})
 
 	It("delete what a box has made that is deleted with its children", func(ctx context.Context) {

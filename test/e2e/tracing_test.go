@@ -133,16 +133,18 @@ status: {fields: [{path: phase, value: "{{ .spec.image }}"}]}
 		Expect(made().find("external call", "orkestra.name=quota")).To(ContainElements("http.request.method=GET", "http.response.status_code=200"))
 
 		By("telling the webhook, and nobody else, to which trace a call belongs")
-		calls, parents := made(), []string{}
-		for _, s := range calls.SpanStubs {
-			if s.Name == "webhook call" {
-				parents = append(parents, fmt.Sprintf("00-%s-%s-01", s.SpanContext.TraceID(), s.SpanContext.SpanID()))
+		parents := func() (all []string) {
+			for _, s := range made().SpanStubs {
+				if s.Name == "webhook call" {
+					all = append(all, fmt.Sprintf("00-%s-%s-01", s.SpanContext.TraceID(), s.SpanContext.SpanID()))
+				}
 			}
+			return all
 		}
 		heard := hook.heard()
 		Expect(heard).NotTo(BeEmpty())
-		for _, request := range heard {
-			Expect(parents).To(ContainElement(request.Header.Get("Traceparent")))
+		for _, request := range heard { // a span is exported when its call has ended
+			Eventually(parents).WithContext(ctx).Should(ContainElement(request.Header.Get("Traceparent")))
 		}
 		Expect(asked.values("Traceparent")).To(HaveEach(""))
 		Expect(asked.values("Authorization")).To(HaveEach(ContainSubstring(canary)), "it was this service that was asked")

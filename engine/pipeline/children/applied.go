@@ -63,6 +63,9 @@ func (s appliedSet) refuseMadeOnce(live *unstructured.Unstructured, in Instance,
 	if live == nil || IDOf(live) == in.ID || s.superseded(live) {
 		return nil
 	}
+	if _, taken := s.places[keyOf(live)]; taken {
+		return nil // add says so
+	}
 	if d := declared.Of(IDOf(live)); d == nil || d == in.Declaration || !d.Once {
 		return nil
 	}

@@ -47,8 +47,9 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 	for i, a := range all {
 		if items[i].Change = a.change; a.live != nil {
 			at[string(a.live.GetUID())] = i
-		} else if a.id != "" {
-			at[a.id] = i // while its name or kind changes, its former object stands for it
+		}
+		if a.id != "" {
+			at[a.id] = i // what its name or kind changes from counts as the item, too
 		}
 	}
 	byID := map[*declare.Declaration]map[string]Instance{}
@@ -70,7 +71,7 @@ func (r rollouts) turns(ctx context.Context, d *declare.Declaration, all []asked
 		default:
 		}
 		if isAsked {
-			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several former objects, each counts
+			items[i].Current = why == "" && (items[i].Current || !items[i].There) // of several objects, each counts
 			items[i].There = true
 		} else if why != "" {
 			busy++
@@ -169,11 +170,13 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 	}
 	for _, d := range c.Declared.Live {
 		all := loops[d]
-		slices.SortStableFunc(all, func(a, b asked) int { return rollout.ByKey(IDOf(a.live), IDOf(b.live)) })
+		byID := func(a, b asked) int { return rollout.ByKey(IDOf(a.live), IDOf(b.live)) }
+		slices.SortStableFunc(all, byID)
+		items := slices.CompactFunc(slices.Clone(all), func(a, b asked) bool { return byID(a, b) == 0 }) // while its name changes, one has several objects
 		if len(all) == 0 {
 			continue
 		}
-		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], len(all)) // a percentage is of what leaves where nothing is declared
+		r.wanted[d] = cmp.Or(r.wanted[d], r.behind[d], len(items)) // a percentage is of what leaves where nothing is declared
 		may, behind, err := r.turns(ctx, d, all, r.behind[d])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, c), err)

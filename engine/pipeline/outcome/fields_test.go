@@ -49,8 +49,10 @@ func TestAnOwnConditionOfAnotherShapeIsAnError(t *testing.T) {
 	g.Expect(err).To(gomega.MatchError("status: fields: status.conditions[A].reason: wanted one word in CamelCase, such as PodsReady, got another text"))
 	g.Expect(res.Conditions).To(gomega.HaveLen(1), "the others are still shown")
 	g.Expect(res.Fields).To(gomega.HaveLen(1))
-	res, _ = plan.Unstorable(c, res, nil, err)
+	c.Wait("", v1alpha1.ReasonWaitingForGate, "the gate is closed")
+	res, _ = plan.Unstorable(c, living{}, res, nil, err)
 	g.Expect(res.Conditions).To(gomega.BeEmpty())
+	g.Expect(res.Reconciling.Reason).To(gomega.Equal(v1alpha1.ReasonWaitingForGate), "an error hides no wait")
 }
 
 func TestStatusFieldMistakes(t *testing.T) {

@@ -42,11 +42,11 @@ func (p *Plan) Result(ctx context.Context, c *stage.Cycle, children Children, er
 
 // Unstorable gives the result of a cycle whose declared fields the API server refuses to store: all else, and the refusal
 // where err is nil. The CRD's schema says more than Compile can check, such as enums and patterns.
-func (p *Plan) Unstorable(c *stage.Cycle, res status.Result, err, refused error) (status.Result, error) {
+func (p *Plan) Unstorable(c *stage.Cycle, children Children, res status.Result, err, refused error) (status.Result, error) {
 	res.Fields, res.Conditions = nil, nil
 	if err == nil {
 		err = stage.Classify(stage.StepStatus, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("fields: %w", refused)))
-		p.conditions(c, &res, err, nil)
+		p.conditions(c, &res, err, waitsOf(c, children))
 	}
 	return res, err
 }

@@ -54,6 +54,17 @@ func TestConditionsOfErrors(t *testing.T) {
 	}
 }
 
+// A status field that can't be made is an error, too, and hides no wait.
+func TestAnErrorOfAStatusFieldHidesNoWait(t *testing.T) {
+	g := gomega.NewWithT(t)
+	c := cycleOf(website(t, `{host: many}`))
+	c.Wait("", v1alpha1.ReasonWaitingForGate, "the gate is closed")
+	result, err := planOf(t, `{status: {fields: [{path: replicas, value: "{{ .spec.host }}"}]}}`).Result(t.Context(), c, living{}, nil)
+	g.Expect(err).To(gomega.HaveOccurred())
+	g.Expect(result.Stalled.Status).To(gomega.Equal(metav1.ConditionTrue))
+	g.Expect(result.Reconciling).To(gomega.Equal(status.NotProgressing(v1alpha1.ReasonWaitingForGate, "the gate is closed")))
+}
+
 // TestReadyAndReconcilingByWhatIsLeftToDo: what is Ready, and what is under way, by the ready policy and by what is left to do.
 func TestReadyAndReconcilingByWhatIsLeftToDo(t *testing.T) {
 	late := stage.Blocker{Weight: stage.ChildOnItsWay, Wait: stage.Wait{Reason: v1alpha1.ReasonChildrenNotCurrent, Message: "late", Of: "a"}}

@@ -110,6 +110,7 @@ func (w InTheWay) Message(label string, waiting int) string {
 
 // ByKey compares the ids of two items whose places in a loop are not known any more: as people sort, web-9 before web-10.
 func ByKey(a, b string) int {
+	spelt := cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) // web-1 before web-01
 	for a != "" && b != "" {
 		na, nb := digits(a), digits(b)
 		if na > 0 && nb > 0 {
@@ -125,7 +126,7 @@ func ByKey(a, b string) int {
 		}
 		a, b = a[1:], b[1:]
 	}
-	return cmp.Compare(len(a), len(b))
+	return cmp.Or(cmp.Compare(len(a), len(b)), spelt)
 }
 
 // digits is how many digits a text begins with.

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -102,29 +103,29 @@ func (w *Websites) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if site.Spec.Replicas == nil {
 		site.Spec.Replicas = new(int32(2))
 	}
-	replicas, err := w.children(ctx, resource, site)
+	deployment, err := w.children(ctx, resource, site)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, w.tell(ctx, resource, site, replicas)
+	return ctrl.Result{}, w.tell(ctx, resource, site, deployment)
 }
 
-// children applies what differs, and gives the ready replicas.
-func (w *Websites) children(ctx context.Context, owner *unstructured.Unstructured, site *website) (int32, error) {
+// children applies what differs, and gives the Deployment as it was before.
+func (w *Websites) children(ctx context.Context, owner *unstructured.Unstructured, site *website) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
 	if err := ensure(ctx, w.Client, owner, deployment, deploymentOf(owner, site), appsv1ac.ExtractDeployment); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := ensure(ctx, w.Client, owner, &corev1.Service{}, serviceOf(owner), corev1ac.ExtractService); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := ensure(ctx, w.Client, owner, &networkingv1.Ingress{}, ingressOf(owner, site), networkingv1ac.ExtractIngress); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := ensure(ctx, w.Client, owner, &policyv1.PodDisruptionBudget{}, budgetOf(owner), policyv1ac.ExtractPodDisruptionBudget); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return deployment.Status.ReadyReplicas, w.autoscaler(ctx, owner, site)
+	return deployment, w.autoscaler(ctx, owner, site)
 }
 
 // autoscaler applies the autoscaler, or removes the one that is there and not wanted.
@@ -167,15 +168,19 @@ func ensure[L client.Object, W runtime.ApplyConfiguration](ctx context.Context, 
 	return nil
 }
 
-// tell writes the status, unless it says so already.
-func (w *Websites) tell(ctx context.Context, resource *unstructured.Unstructured, site *website, replicas int32) error {
-	url := "http://" + site.Spec.Host + "/"
-	if s := site.Status; s.ObservedGeneration == resource.GetGeneration() && s.Replicas == replicas && s.URL == url {
+// tell writes the status, unless it says so already. A Website is Ready when its Deployment is available, as it is with Orkestra.
+func (w *Websites) tell(ctx context.Context, resource *unstructured.Unstructured, site *website, deployment *appsv1.Deployment) error {
+	url, replicas := "http://"+site.Spec.Host+"/", deployment.Status.ReadyReplicas
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Progressing", LastTransitionTime: metav1.Now()}
+	if isAvailable(deployment, *site.Spec.Replicas) {
+		ready.Status, ready.Reason = metav1.ConditionTrue, "Available"
+	}
+	if s := site.Status; s.ObservedGeneration == resource.GetGeneration() && s.Replicas == replicas && s.URL == url &&
+		apimeta.IsStatusConditionPresentAndEqual(s.Conditions, ready.Type, ready.Status) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"status": websiteStatus{
-		ObservedGeneration: resource.GetGeneration(), Replicas: replicas, URL: url,
-		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Applied", LastTransitionTime: metav1.Now()}},
+		ObservedGeneration: resource.GetGeneration(), Replicas: replicas, URL: url, Conditions: []metav1.Condition{ready},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the status of %q: %w", resource.GetName(), err)
@@ -185,4 +190,10 @@ func (w *Websites) tell(ctx context.Context, resource *unstructured.Unstructured
 		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), err)
 	}
 	return nil
+}
+
+// isAvailable says whether a Deployment is what was last asked of it.
+func isAvailable(d *appsv1.Deployment, replicas int32) bool {
+	s := d.Status
+	return d.Generation > 0 && s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas && s.Replicas == replicas
 }

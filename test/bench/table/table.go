@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -85,8 +86,6 @@ func (t *Table) missing(r *Row) string {
 	switch {
 	case r.By == "":
 		return r.Missing
-	case !t.ran[r.By]:
-		return "this run left the benchmark " + r.By + " out"
 	case r.Ratio != nil:
 		return "the two were not measured in the same turns"
 	default:
@@ -102,8 +101,16 @@ func (t *Table) Markdown(head string) string {
 		out.WriteString(" " + c + " | |")
 	}
 	out.WriteString("\n|---|---|---|" + strings.Repeat("---|---|", len(t.contestants)) + "\n")
+	left := map[string]bool{}
 	for i := range t.rows {
-		t.line(&out, &t.rows[i])
+		if r := &t.rows[i]; r.By == "" || t.ran[r.By] {
+			t.line(&out, r)
+		} else {
+			left[r.By] = true
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&out, "\nThis run left out: %s.\n", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	if len(t.notes) > 0 {
 		out.WriteString("\n- " + strings.Join(t.notes, "\n- ") + "\n")

@@ -68,9 +68,10 @@ head
 | 'b.time' | time | ≤ 10 ms | 11 ± 2.48 ms | undecided | 10 ± 0 ms | pass |
 | 'b.ratio' | time, of that by hand | ≤ 1.25 × | 1.1 ± 0.248 × | undecided | – | |
 | 'c.time' | chain | – | not measured: never \| within 20 s | | – | |
-| 'd.time' | fight | – | not measured: this run left the benchmark fight out | | – | |
 | 'e.time' | churn | – | not measured: nothing churns | | – | |
 | 'f.time' | end | – | not measured: the benchmark sides ended before | | – | |
+
+This run left out: fight.
 
 - counted 3
 `, "'", "`"), "\n")))

@@ -54,6 +54,8 @@ const (
 	Upper
 	// Lower is for figures that are to be at least the limit.
 	Lower
+	// Flat is for slopes that are to be at most the limit, as far as can be told: the whole 95 % interval above it is too much.
+	Flat
 )
 
 // AtMost is a budget that figures must not exceed.
@@ -61,6 +63,9 @@ func AtMost(limit float64) Bound { return Bound{limit, Upper} }
 
 // AtLeast is a budget that figures must reach.
 func AtLeast(limit float64) Bound { return Bound{limit, Lower} }
+
+// NotAbove is a budget that slopes exceed only where all of their 95 % interval does.
+func NotAbove(limit float64) Bound { return Bound{limit, Flat} }
 
 // holds says whether a figure keeps the budget.
 func (b Bound) holds(figure float64) bool {
@@ -80,6 +85,8 @@ func (b Bound) text(unit string) string {
 		return "≤ " + number(b.Limit) + suffix(unit)
 	case Lower:
 		return "≥ " + number(b.Limit) + suffix(unit)
+	case Flat:
+		return "≤ " + number(b.Limit) + suffix(unit) + ", within the error"
 	default:
 		return "–"
 	}

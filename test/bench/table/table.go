@@ -12,6 +12,7 @@ type Table struct {
 	rows        []Row
 	contestants []string
 	figures     map[cell][]float64
+	trends      map[cell]Trend
 	reasons     map[cell]string
 	ran         map[string]bool
 	notes       []string
@@ -21,7 +22,7 @@ type cell struct{ row, contestant string }
 
 // New makes a table without figures. The first contestant is the one that budgets are for.
 func New(rows []Row, contestants ...string) *Table {
-	return &Table{rows: rows, contestants: contestants, figures: map[cell][]float64{}, reasons: map[cell]string{}, ran: map[string]bool{}}
+	return &Table{rows: rows, contestants: contestants, figures: map[cell][]float64{}, trends: map[cell]Trend{}, reasons: map[cell]string{}, ran: map[string]bool{}}
 }
 
 // Began notes that a benchmark runs, so that a row of it without a figure is told from one that nobody asked for.
@@ -34,6 +35,12 @@ func (t *Table) Add(row, contestant string, figure float64) {
 	t.figures[at] = append(t.figures[at], figure)
 }
 
+// AddTrend gives a slope with the interval that it has by itself, from many samples of one run.
+func (t *Table) AddTrend(row, contestant string, trend Trend) {
+	t.must(row, contestant)
+	t.trends[cell{row, contestant}] = trend
+}
+
 // Miss says why a contestant has no figure in a row. What was measured in other turns stays.
 func (t *Table) Miss(row, contestant, why string) {
 	t.must(row, contestant)
@@ -42,9 +49,12 @@ func (t *Table) Miss(row, contestant, why string) {
 
 // MissStep does so for all rows of a step that have no figure of the contestant.
 func (t *Table) MissStep(benchmark, step, contestant, why string) {
-	for _, r := range t.rows {
-		if r.By == benchmark && r.Ratio == nil && strings.HasPrefix(r.ID, step+".") && len(t.figures[cell{r.ID, contestant}]) == 0 {
-			t.Miss(r.ID, contestant, why)
+	for i := range t.rows {
+		r := &t.rows[i]
+		if r.By == benchmark && r.Ratio == nil && strings.HasPrefix(r.ID, step+".") {
+			if _, _, there := t.result(r, contestant); !there {
+				t.Miss(r.ID, contestant, why)
+			}
 		}
 	}
 }
@@ -120,14 +130,15 @@ func (t *Table) Markdown(head string) string {
 
 func (t *Table) line(out *strings.Builder, r *Row) {
 	fmt.Fprintf(out, "| `%s` | %s | %s |", r.ID, r.Name, r.Bound.text(r.Unit))
-	measured := slices.ContainsFunc(t.contestants, func(c string) bool { return len(t.of(r, c)) > 0 })
+	measured := slices.ContainsFunc(t.contestants, func(c string) bool { _, _, there := t.result(r, c); return there })
 	for i, c := range t.contestants {
-		figures, why := t.of(r, c), t.reasons[cell{r.ID, c}]
+		figure, verdict, there := t.result(r, c)
+		why := t.reasons[cell{r.ID, c}]
 		switch {
-		case len(figures) > 0 && why != "":
-			fmt.Fprintf(out, " %s; then: %s | %s |", r.figure(figures), plain(why), r.verdict(figures))
-		case len(figures) > 0:
-			fmt.Fprintf(out, " %s | %s |", r.figure(figures), r.verdict(figures))
+		case there && why != "":
+			fmt.Fprintf(out, " %s; then: %s | %s |", figure, plain(why), verdict)
+		case there:
+			fmt.Fprintf(out, " %s | %s |", figure, verdict)
 		case why != "":
 			fmt.Fprintf(out, " not measured: %s | |", plain(why))
 		case i == 0 && !measured:
@@ -137,6 +148,18 @@ func (t *Table) line(out *strings.Builder, r *Row) {
 		}
 	}
 	out.WriteString("\n")
+}
+
+// result is what a contestant came to in a row; there is false where it has no figure.
+func (t *Table) result(r *Row, contestant string) (figure string, verdict Verdict, there bool) {
+	if trend, found := t.trends[cell{r.ID, contestant}]; found {
+		return r.trend(trend), r.judge(trend.Slope, trend.Half), true
+	}
+	figures := t.of(r, contestant)
+	if len(figures) == 0 {
+		return "", None, false
+	}
+	return r.figure(figures), r.verdict(figures), true
 }
 
 // plain makes a text fit into a cell.

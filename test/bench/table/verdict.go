@@ -41,9 +41,11 @@ func interval(figures []float64) (mean, half float64) {
 	for _, f := range figures {
 		squares += (f - mean) * (f - mean)
 	}
-	factor := student[min(n-fewest, len(student)-1)]
-	return mean, factor * math.Sqrt(squares/float64(n-1)/float64(n))
+	return mean, studentOf(n-1) * math.Sqrt(squares/float64(n-1)/float64(n))
 }
+
+// studentOf is the factor of the 95 % interval with at least two degrees of freedom.
+func studentOf(free int) float64 { return student[min(free-2, len(student)-1)] }
 
 // verdict judges the figures of a row, one for each turn. Times pass if their whole 95 % interval keeps the budget, and are short if none of
 // it does.
@@ -57,7 +59,24 @@ func (r *Row) verdict(figures []float64) Verdict {
 		}
 		return Short
 	}
-	mean, half := interval(figures)
+	return r.judge(interval(figures))
+}
+
+// judge says what a figure whose 95 % interval is known says of the budget.
+func (r *Row) judge(mean, half float64) Verdict {
+	if r.Bound.Kind == Unbound {
+		return None
+	}
+	if r.Bound.Kind == Flat {
+		switch {
+		case math.IsInf(half, 1):
+			return Undecided
+		case mean-half <= r.Bound.Limit:
+			return Pass
+		default:
+			return Short
+		}
+	}
 	switch low, high := r.Bound.holds(mean-half), r.Bound.holds(mean+half); {
 	case low && high:
 		return Pass
@@ -82,4 +101,12 @@ func (r *Row) figure(figures []float64) string {
 		return fmt.Sprintf("%s%s (%d of at least %d turns)", number(mean), suffix(r.Unit), len(figures), fewest)
 	}
 	return number(mean) + " ± " + number(half) + suffix(r.Unit)
+}
+
+// trend prints a figure that has an interval of its own.
+func (r *Row) trend(t Trend) string {
+	if math.IsInf(t.Half, 1) {
+		return number(t.Slope) + suffix(r.Unit) + " (too few samples)"
+	}
+	return number(t.Slope) + " ± " + number(t.Half) + suffix(r.Unit)
 }

@@ -204,7 +204,7 @@ BENCH ?= .
 .PHONY: bench
 bench: export BENCH_REPORT := $(CURDIR)/$(REPORTS)/bench.md
 bench: $(BIN)/orkestra-cluster $(BIN)/orkestra $(BIN)/baseline ## Run the benchmarks and print one table of all budgets, which goes to .reports/bench.md, too.
-	$(GO) test -run '^$$' -bench 'Table/$(BENCH)' -benchtime 1x -timeout 120m $(TEST_FLAGS) ./test/bench
+	$(GO) test -run '^$$' -bench 'Table/$(BENCH)' -benchtime 1x -timeout 180m $(TEST_FLAGS) ./test/bench
 
 # The operators that are written by hand, beside which Orkestra is measured.
 $(BIN)/baseline: go.mod go.sum $(call gofiles,test/bench/baseline)

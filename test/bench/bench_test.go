@@ -43,22 +43,30 @@ spec:
     configmaps: [{data: {host: "{{ .spec.host }}"}}]
 `
 
-// plane is a cluster with the CRDs of Orkestra and of Website, whose API server keeps an audit log.
+// plane is a cluster with the CRDs of Orkestra and of Website.
 type plane struct {
 	cluster  *localcluster.Cluster
 	kube     client.Client
 	watching client.WithWatch
-	audit    *audit
+	audit    *audit // nil: the API server keeps no log
 }
 
-// newPlane starts a cluster, which ends with the benchmark.
+// newPlane starts a cluster with an audit log, which ends with the benchmark.
 func newPlane(b *testing.B) *plane {
 	b.Helper()
-	log.SetLogger(logr.Discard())
 	file := filepath.Join(b.TempDir(), "audit.log")
-	cluster, err := localcluster.Start(b.Context(), localcluster.Options{AuditLog: file})
+	p := startPlane(b, localcluster.Options{AuditLog: file})
+	p.audit = newAudit(file)
+	return p
+}
+
+// startPlane starts a cluster, which ends with the benchmark.
+func startPlane(b *testing.B, options localcluster.Options) *plane {
+	b.Helper()
+	log.SetLogger(logr.Discard())
+	cluster, err := localcluster.Start(b.Context(), options)
 	must(b, err)
-	p := &plane{cluster: cluster, audit: newAudit(file)}
+	p := &plane{cluster: cluster}
 	b.Cleanup(func() { must(b, cluster.Stop()) })
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {

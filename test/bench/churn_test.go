@@ -15,8 +15,8 @@ import (
 const (
 	// churnRate is how many resources are created, edited and deleted in a second.
 	churnRate = 50
-	// age is how many others are made before a resource is edited, and again before it is deleted.
-	age = 2 * churnRate
+	// age is how many seconds others are made before a resource is edited, and again before it is deleted.
+	age = 2
 )
 
 // measureChurn has resources come, change and go all the time, in turns of the binaries.
@@ -65,7 +65,7 @@ func (u *turn) churn() error {
 	}
 	defer func() { follower.stop() }()
 	names, born, ended := namesOf(u.kind, u.name+"-churn", int(churnRate*u.t.churned.Seconds())), &births{all: map[string]time.Time{}}, make(chan error, 1)
-	go func() { ended <- u.goRound(names, born) }()
+	go func() { ended <- u.goRound(names, churnRate, born.add) }()
 	var took times
 	unready := 0
 	err = follower.until("all that churn has made Ready or gone", func(event watch.Event, now *unstructured.Unstructured) bool {
@@ -94,11 +94,13 @@ func (u *turn) churn() error {
 	return nil
 }
 
-// goRound makes one resource after the other, and edits and deletes older ones beside that. It ends when the last requests have.
-func (u *turn) goRound(names []string, born *births) error {
-	tick := time.NewTicker(time.Second / churnRate)
+// goRound makes one resource after the other, some in a second, and edits and deletes older ones beside that. It ends when the last requests have, or
+// with the first one that fails.
+func (u *turn) goRound(names []string, rate int, born func(name string)) error {
+	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	var asking sync.WaitGroup
+	defer asking.Wait()
 	failed := make(chan error, 3*len(names))
 	ask := func(what func() error) {
 		asking.Go(func() {
@@ -108,15 +110,19 @@ func (u *turn) goRound(names []string, born *births) error {
 		})
 	}
 	for i, name := range names {
-		<-tick.C
-		born.add(name)
-		ask(func() error { return u.kube.Create(u.b.Context(), noiseOf(u.kind, name)) })
-		if i >= age {
-			edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"host":"edited"}}`))
-			ask(func() error { return u.kube.Patch(u.b.Context(), noiseOf(u.kind, names[i-age]), edit) })
+		select {
+		case err := <-failed:
+			return err
+		case <-tick.C:
 		}
-		if i >= 2*age {
-			ask(func() error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, names[i-2*age])) })
+		born(name)
+		ask(func() error { return u.kube.Create(u.b.Context(), noiseOf(u.kind, name)) })
+		if i >= age*rate {
+			edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"host":"edited"}}`))
+			ask(func() error { return u.kube.Patch(u.b.Context(), noiseOf(u.kind, names[i-age*rate]), edit) })
+		}
+		if i >= 2*age*rate {
+			ask(func() error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, names[i-2*age*rate])) })
 		}
 	}
 	asking.Wait()

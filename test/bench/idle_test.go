@@ -12,8 +12,11 @@ import (
 func measureIdle(b *testing.B, t *sheet) {
 	b.Helper()
 	w := newWorld(b)
+	watches, err := w.watches()
+	must(b, err)
 	for turn := range t.turns {
 		heap, goroutines := w.held(b, t.idle)
+		before := watches.read(b)
 		names := plainNames("idle", string(rune('a'+turn)), t.many)
 		boxes, err := w.follow(b.Context(), boxKind, client.InNamespace(""))
 		must(b, err)
@@ -23,8 +26,21 @@ func measureIdle(b *testing.B, t *sheet) {
 		heapWith, goroutinesWith := w.held(b, t.idle)
 		t.Add("idle.heap", ours, (heapWith-heap)/1024/float64(t.many))
 		t.Add("idle.goroutines", ours, float64(goroutinesWith-goroutines)/float64(t.many))
+		t.Add("idle.watches", ours, (watches.read(b)-before)/float64(t.many))
 		must(b, w.noBoxes(b))
 	}
+}
+
+// read gives the value at this moment.
+func (g *gauge) read(b *testing.B) float64 {
+	b.Helper()
+	page, err := pageOf(b.Context(), g.client, g.url)
+	must(b, err)
+	value, found := valueOf(page, g.series, g.label)
+	if !found {
+		b.Fatalf("%s has no %s", g.url, g.series)
+	}
+	return value / g.unit
 }
 
 // held gives the heap that is in use, and the goroutines, once nothing is under way.

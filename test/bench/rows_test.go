@@ -12,6 +12,7 @@ const (
 // The benchmarks, as -bench selects them: BenchmarkTable/sides.
 const (
 	inMicro     = "micro"
+	inSweep     = "sweep"
 	inSides     = "sides"
 	inWebsites  = "website"
 	inBoxes     = "boxes"
@@ -27,6 +28,7 @@ const (
 	inStarts    = "starts"
 	inOutage    = "outage"
 	inChurn     = "churn"
+	inSoak      = "soak"
 )
 
 // rows are all lines of the table, in its order: what a resource costs, what a box costs, what others may do to it. A row that nothing
@@ -51,7 +53,10 @@ func rows() []table.Row {
 		{ID: "decide.time", Name: "decide, nothing has changed", Unit: "µs", By: inMicro},
 		{ID: "decide.allocs", Name: "the same: allocations", Exact: true, By: inMicro},
 
-		{ID: "sweep.rate", Name: "sweep of 1,000 settled resources, also with 50 unrelated writes/s", Unit: "/s", Bound: atLeast(5000), Missing: "no benchmark sees when a sweep ends"},
+		{ID: "sweep.rate", Name: "1,000 settled resources due at once", Unit: "/s", Bound: atLeast(5000), By: inSweep},
+		{ID: "sweep.beside", Name: "the same beside 50 unrelated writes a second", Unit: "/s", Bound: atLeast(5000), By: inSweep},
+		{ID: "sweep.requests", Name: "the same: requests in both", Bound: atMost(0), Exact: true, By: inSweep},
+		{ID: "sweep.evaluated", Name: "1,000 settled resources evaluated anew after an edit of the box", Unit: "/s", By: inSweep},
 		{ID: "new.p50", Name: "new resource with 3 children to Ready, p50", Unit: "ms", Bound: atMost(15), By: inSides},
 		{ID: "new.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(30), By: inSides},
 		{ID: "new.requests", Name: "the same: requests", Bound: atMost(8), Exact: true, By: inSides},
@@ -95,6 +100,7 @@ func rows() []table.Row {
 		{ID: "many.requests", Name: "the same: requests a minute", Exact: true, By: inBoxes},
 		{ID: "idle.heap", Name: "idle box: heap", Unit: "KiB", Bound: atMost(250), By: inIdle},
 		{ID: "idle.goroutines", Name: "idle box: goroutines", Bound: atMost(24), Exact: true, By: inIdle},
+		{ID: "idle.watches", Name: "idle box: watches", Bound: atMost(1), Exact: true, By: inIdle},
 		{ID: "settled.heap", Name: "many settled resources with 3 children: heap, of their JSON", Unit: "×", Bound: atMost(2), By: inSettled},
 		{ID: "starts.goroutines", Name: "boxes started and stopped: goroutines more than before", Bound: atMost(0), Exact: true, By: inStarts},
 		{ID: "starts.heap", Name: "the same: heap more than before, for each", Unit: "KiB", By: inStarts},
@@ -127,6 +133,8 @@ func rows() []table.Row {
 		{ID: "churn.p99", Name: "the same, p99", Unit: "ms", Bound: atMost(250), By: inChurn},
 		{ID: "churn.unready", Name: "the same: deleted before they were Ready", By: inChurn},
 		{ID: "churn.rss", Name: "the same: RSS more than before", Unit: "MB", By: inChurn},
-		{ID: "soak.slope", Name: "30 minutes of churn at half the rate: slopes of heap and goroutines", Bound: atMost(0), Missing: "BENCH_CHURN=30m gives the RSS; a slope with its error is not computed yet"},
+		{ID: "soak.heap", Name: "churn at half the rate: slope of the live heap", Unit: "KiB/h", Bound: table.NotAbove(0), By: inSoak},
+		{ID: "soak.goroutines", Name: "the same: slope of the goroutines", Unit: "/h", Bound: table.NotAbove(0), By: inSoak},
+		{ID: "soak.watches", Name: "the same: slope of the watches", Unit: "/h", Bound: table.NotAbove(0), By: inSoak},
 	}
 }

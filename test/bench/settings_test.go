@@ -27,6 +27,8 @@ type settings struct {
 	starts int
 	// churned is how long resources come, change and go: BENCH_CHURN.
 	churned time.Duration
+	// soaked is how long they do at half the rate, while slopes are measured: BENCH_SOAK.
+	soaked time.Duration
 	// idle is how long a process is looked at that has nothing to do: BENCH_IDLE.
 	idle time.Duration
 	// report is the file that the table goes to: BENCH_REPORT; empty: none.
@@ -39,7 +41,7 @@ func readSettings(b *testing.B) settings {
 		binary: os.Getenv("BENCH_BINARY"), report: os.Getenv("BENCH_REPORT"),
 		turns: number(b, "BENCH_TURNS", 3), burst: number(b, "BENCH_BURST", 300), samples: number(b, "BENCH_SAMPLES", 20), many: number(b, "BENCH_BOXES", 60),
 		growth: number(b, "BENCH_GROWTH", 1000), settled: number(b, "BENCH_SETTLED", 10000), starts: number(b, "BENCH_STARTS", 1000),
-		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute),
+		idle: span(b, "BENCH_IDLE", 20*time.Second), churned: span(b, "BENCH_CHURN", time.Minute), soaked: span(b, "BENCH_SOAK", 30*time.Minute),
 	}
 }
 

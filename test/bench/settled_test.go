@@ -20,12 +20,14 @@ func measureSettled(b *testing.B, t *sheet) {
 	_, err = w.made(b, "Applied", "warm", 1)
 	must(b, err)
 	for turn := range t.turns {
-		heap, _ := w.held(b, t.idle)
+		heap, goroutines := w.held(b, t.idle)
 		_, err = w.made(b, "Applied", fmt.Sprint("settled", turn), t.settled)
 		must(b, err)
-		with, _ := w.held(b, t.idle)
+		with, goroutinesWith := w.held(b, t.idle)
 		bytes := w.bytesOf(b, noiseKind("AppliedList")) + w.bytesOf(b, configMaps.GroupVersion().WithKind("ConfigMapList"))
 		t.Add("settled.heap", ours, (with-heap)*float64(turn+1)/float64(bytes)) // the resources of earlier turns are still there
+		t.Note("%d settled resources: %.4g KiB of heap each, JSON %.4g KiB each with their children; goroutines more than before: %d.",
+			t.settled, (with-heap)/1024/float64(t.settled), float64(bytes)/1024/float64((turn+1)*t.settled+1), goroutinesWith-goroutines)
 	}
 }
 

@@ -31,9 +31,9 @@ func BenchmarkTable(b *testing.B) {
 		name string
 		run  func(b *testing.B, t *sheet)
 	}{
-		{inMicro, measureMicro}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
+		{inMicro, measureMicro}, {inSweep, measureSweep}, {inSides, measureSides}, {inWebsites, measureWebsites}, {inBoxes, measureBoxes}, {inIdle, measureIdle},
 		{inBurst, measureBurst}, {inRestart, measureRestart}, {inFight, measureFight}, {inNoisy, measureNoisy}, {inHangs, measureHangs}, {inAutoscale, measureAutoscale},
-		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn},
+		{inGrowth, measureGrowth}, {inSettled, measureSettled}, {inStarts, measureStarts}, {inOutage, measureOutage}, {inChurn, measureChurn}, {inSoak, measureSoak},
 	} {
 		b.Run(m.name, func(b *testing.B) {
 			t.Began(m.name)
@@ -51,9 +51,9 @@ func BenchmarkTable(b *testing.B) {
 
 // head says what was run, where, and how busy the machine was: a table of times means little without that.
 func head(s settings, before string) string {
-	return fmt.Sprintf("Benchmarks of %s UTC on %d cores (%s/%s, %s), load %s before and %s after. Turns: %d; resources in a burst: %d, growing from %d, settled: %d; samples: %d; boxes: %d, starts of boxes: %d; churn for %s, idle for %s.",
+	return fmt.Sprintf("Benchmarks of %s UTC on %d cores (%s/%s, %s), load %s before and %s after. Turns: %d; resources in a burst: %d, growing from %d, settled: %d; samples: %d; boxes: %d, starts of boxes: %d; churn for %s, soak for %s, idle for %s.",
 		time.Now().UTC().Format(time.DateTime), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), before, load(),
-		s.turns, s.burst, s.growth, s.settled, s.samples, s.many, s.starts, s.churned, s.idle)
+		s.turns, s.burst, s.growth, s.settled, s.samples, s.many, s.starts, s.churned, s.soaked, s.idle)
 }
 
 // load is the load of the machine in the last minute, where it is known.

@@ -188,7 +188,7 @@ func ofCaches() []Series {
 		},
 		{
 			Name: "orkestra_cache_bytes", Type: Gauge, Labels: []string{labelKind}, Unit: unitBytes,
-			Help: "What these objects would take as JSON; in memory they take about twice as much",
+			Help: "What these objects would take as JSON; in memory small ones take about four times as much",
 		},
 	}
 }

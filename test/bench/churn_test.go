@@ -15,8 +15,8 @@ import (
 const (
 	// churnRate is how many resources are created, edited and deleted in a second.
 	churnRate = 50
-	// age is how many seconds others are made before a resource is edited, and again before it is deleted.
-	age = 2
+	// age is how long after its creation a resource is edited, and how long after that it is deleted.
+	age = 2 * time.Second
 )
 
 // measureChurn has resources come, change and go all the time, in turns of the binaries.
@@ -94,38 +94,42 @@ func (u *turn) churn() error {
 	return nil
 }
 
-// goRound makes one resource after the other, some in a second, and edits and deletes older ones beside that. It ends when the last requests have, or
-// with the first one that fails.
+// goRound makes one resource after the other, some in a second, and edits and deletes each later. It ends when the last one is deleted, or with the
+// first request that fails.
 func (u *turn) goRound(names []string, rate int, born func(name string)) error {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	failed := make(chan error, 3*len(names))
-	ask := func(what func() error) {
-		asking.Go(func() {
-			if err := what(); err != nil {
-				failed <- err
-			}
-		})
-	}
-	for i, name := range names {
+	var living sync.WaitGroup
+	defer living.Wait()
+	failed := make(chan error, len(names))
+	for _, name := range names {
 		select {
 		case err := <-failed:
 			return err
 		case <-tick.C:
 		}
 		born(name)
-		ask(func() error { return u.kube.Create(u.b.Context(), noiseOf(u.kind, name)) })
-		if i >= age*rate {
-			edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"host":"edited"}}`))
-			ask(func() error { return u.kube.Patch(u.b.Context(), noiseOf(u.kind, names[i-age*rate]), edit) })
-		}
-		if i >= 2*age*rate {
-			ask(func() error { return u.kube.Delete(u.b.Context(), noiseOf(u.kind, names[i-2*age*rate])) })
-		}
+		living.Go(func() {
+			if err := u.live(name); err != nil {
+				failed <- err
+			}
+		})
 	}
-	asking.Wait()
+	living.Wait()
 	close(failed)
 	return <-failed
+}
+
+// live is the life of one resource. On a busy machine its creation takes long, and what comes after it waits for that.
+func (u *turn) live(name string) error {
+	if err := u.kube.Create(u.b.Context(), noiseOf(u.kind, name)); err != nil {
+		return err
+	}
+	time.Sleep(age)
+	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"host":"edited"}}`))
+	if err := u.kube.Patch(u.b.Context(), noiseOf(u.kind, name), edit); err != nil {
+		return err
+	}
+	time.Sleep(age)
+	return u.kube.Delete(u.b.Context(), noiseOf(u.kind, name))
 }

@@ -21,10 +21,15 @@ import (
 const (
 	// soakRate is how many resources are created, edited and deleted in a second.
 	soakRate = churnRate / 2
-	// soakPace is the time between two looks at the process, and soakGroups how many groups of them a line is laid through.
-	soakPace, soakGroups = 5 * time.Second, 20
-	// soakWarm is the share of the time that is not looked at: what has a bound, such as the memory of events that were sent, fills up first.
-	soakWarm = 5
+	// soakPace is the time between two looks at the process.
+	soakPace = 5 * time.Second
+	// soakPeriod is the time after which client-go forgets events that were sent: every six minutes, those that are older than that. So the
+	// heap goes up and down with it, and is level after two of them.
+	soakPeriod = 6 * time.Minute
+	// soakWarm is how long the process is not looked at, or as long as it is looked at then, where that is shorter.
+	soakWarm = 2*soakPeriod + time.Minute
+	// soakGroups is the number of groups of looks that a line is laid through, where whole periods are too few.
+	soakGroups = 20
 )
 
 // measureSoak has resources come, change and go for a long time, and looks at whether the process grows, one binary after another. There is no
@@ -98,11 +103,12 @@ func (u *turn) soak(metrics string) error {
 		watches,
 		{row: "", client: own, url: metrics, series: "process_resident_memory_bytes", unit: 1e6},
 	}
-	names, ended := namesOf(u.kind, u.name, int(soakRate*u.t.soaked.Seconds())), make(chan error, 1)
+	warm := min(soakWarm, u.t.soaked)
+	names, ended := namesOf(u.kind, u.name, int(soakRate*(warm+u.t.soaked).Seconds())), make(chan error, 1)
 	ctx, cancel := context.WithCancel(u.b.Context())
 	defer cancel()
 	looked := make(chan error, 1)
-	go func() { looked <- u.look(ctx, gauges) }()
+	go func() { looked <- u.look(ctx, warm, gauges) }()
 	go func() { ended <- u.goRound(names, soakRate, func(string) {}) }()
 	select {
 	case err = <-ended:
@@ -124,8 +130,13 @@ func (u *turn) soak(metrics string) error {
 	return nil
 }
 
-// look reads the gauges again and again, until ctx ends.
-func (u *turn) look(ctx context.Context, gauges []*gauge) error {
+// look reads the gauges again and again, from when the process is warm until ctx ends.
+func (u *turn) look(ctx context.Context, warm time.Duration, gauges []*gauge) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(warm):
+	}
 	began := time.Now()
 	tick := time.NewTicker(min(soakPace, u.t.soaked/(2*soakGroups)))
 	defer tick.Stop()
@@ -158,8 +169,11 @@ func (u *turn) look(ctx context.Context, gauges []*gauge) error {
 
 // soaked gives the row of a gauge, and says from where to where it went.
 func (u *turn) soaked(g *gauge) {
-	points := g.points[len(g.points)/soakWarm:]
-	groups := table.Means(points, soakGroups)
+	points, number := g.points, soakGroups
+	if periods := int(u.t.soaked / soakPeriod); periods >= 4 {
+		number = periods
+	}
+	groups := table.Means(points, number)
 	trend := table.NewTrend(groups)
 	if g.row != "" {
 		u.t.AddTrend(g.row, u.column, trend)

@@ -65,7 +65,10 @@ func (u *turn) churn() error {
 	}
 	defer func() { follower.stop() }()
 	names, born, ended := namesOf(u.kind, u.name+"-churn", int(churnRate*u.t.churned.Seconds())), &births{all: map[string]time.Time{}}, make(chan error, 1)
-	go func() { ended <- u.goRound(names, churnRate, born.add) }()
+	go func() {
+		_, err := u.goRound(names, churnRate, born.add, nil)
+		ended <- err
+	}()
 	var took times
 	unready := 0
 	err = follower.until("all that churn has made Ready or gone", func(event watch.Event, now *unstructured.Unstructured) bool {
@@ -94,21 +97,25 @@ func (u *turn) churn() error {
 	return nil
 }
 
-// goRound makes one resource after the other, some in a second, and edits and deletes each later. It ends when the last one is deleted, or with the
-// first request that fails.
-func (u *turn) goRound(names []string, rate int, born func(name string)) error {
+// goRound makes one resource after the other, some in a second, and edits and deletes each later. It ends when the last one is deleted, earlier when over
+// is closed (nil: never), or with the first request that fails, and gives how many it has made.
+func (u *turn) goRound(names []string, rate int, born func(name string), over <-chan struct{}) (made int, err error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	var living sync.WaitGroup
 	defer living.Wait()
 	failed := make(chan error, len(names))
+making:
 	for _, name := range names {
 		select {
 		case err := <-failed:
-			return err
+			return made, err
+		case <-over:
+			break making
 		case <-tick.C:
 		}
 		born(name)
+		made++
 		living.Go(func() {
 			if err := u.live(name); err != nil {
 				failed <- err
@@ -117,7 +124,7 @@ func (u *turn) goRound(names []string, rate int, born func(name string)) error {
 	}
 	living.Wait()
 	close(failed)
-	return <-failed
+	return made, <-failed
 }
 
 // live is the life of one resource. On a busy machine its creation takes long, and what comes after it waits for that.

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -104,26 +105,21 @@ func (u *turn) soak(metrics string) error {
 		{row: "", client: own, url: metrics, series: "process_resident_memory_bytes", unit: 1e6},
 	}
 	warm := min(soakWarm, u.t.soaked)
-	names, ended := namesOf(u.kind, u.name, int(soakRate*(warm+u.t.soaked).Seconds())), make(chan error, 1)
-	ctx, cancel := context.WithCancel(u.b.Context())
+	names := namesOf(u.kind, u.name, int(soakRate*(warm+u.t.soaked).Seconds()))
+	ctx, cancel := context.WithTimeout(u.b.Context(), warm+u.t.soaked) // a busy machine misses ticks, and would take longer for all names
 	defer cancel()
 	looked := make(chan error, 1)
-	go func() { looked <- u.look(ctx, warm, gauges) }()
-	go func() { ended <- u.goRound(names, soakRate, func(string) {}) }()
-	select {
-	case err = <-ended:
-		cancel()
-		if again := <-looked; err == nil {
-			err = again
-		}
-	case err = <-looked:
-		if again := <-ended; err == nil {
-			err = again
-		}
-	}
-	if err != nil {
+	go func() {
+		defer cancel() // without figures, the rest of the time is of no use
+		looked <- u.look(ctx, warm, gauges)
+	}()
+	began := time.Now()
+	made, err := u.goRound(names, soakRate, func(string) {}, ctx.Done())
+	cancel()
+	if err := errors.Join(err, <-looked); err != nil {
 		return err
 	}
+	u.t.Note("The soak of %s made %d resources, %.3g a second.", u.column, made, float64(made)/time.Since(began).Seconds())
 	for _, g := range gauges {
 		u.soaked(g)
 	}

@@ -51,44 +51,62 @@ onReconcile:
 	g.Expect(p.data("kept")).To(gomega.HaveKeyWithValue("password", "fixed"))
 }
 
-// Whatever names a resource gives its children, and in whichever order their declarations come: what was drawn stays for as long as a declaration
-// that makes it once renders an object of that name.
+// Whatever names a resource gives its children, in whichever order their declarations come, and whichever gates are closed: what was drawn stays,
+// and stays that of its declaration, for as long as this makes an object of that name once, or keeps it.
 func TestWhatWasDrawnStaysUnderAnyNames(t *testing.T) {
 	drawn := func(id, name, more string) string {
 		return fmt.Sprintf(`{id: %s, name: "{{ .spec.%s }}", once: true%s, data: {password: "{{ randAlpha 16 }}"}}`, id, name, more)
 	}
-	names, held := strings.Split("stuvwxyz", ""), 0
+	names, held := strings.Split("klmnopqrstuvwxyz", ""), map[string]int{}
 	for seed := range uint64(40) {
 		g, random := gomega.NewWithT(t), rand.New(rand.NewPCG(seed, 9))
 		declared := []string{
 			`{id: first, name: first}`, drawn("early", "host", ""), drawn("late", "image", ", after: [first]"),
+			drawn("kept", "any.kept", ", whenFalse: Keep, when: [{field: spec.tls, equals: true}]"),
+			drawn("dropped", "any.dropped", ", when: [{field: spec.tls, equals: false}]"),
 			`{id: other, name: "{{ .spec.database.name }}", data: {password: fixed}}`, `{id: last, name: "{{ index .spec.tags 0 }}", after: [first], data: {password: fixed}}`,
 		}
 		random.Shuffle(len(declared), func(i, j int) { declared[i], declared[j] = declared[j], declared[i] })
-		plan, p := planOf(t, "onReconcile: {configmaps: ["+strings.Join(declared, ", ")+"]}"), newPorts()
-		pick := func() string { return names[random.IntN(len(names))] }
-		host, image := pick(), pick()
+		plan := planOf(t, "onCreate: {configmaps: ["+drawn("made", "any.made", "")+"]}\nonReconcile: {configmaps: ["+strings.Join(declared, ", ")+"]}")
+		p, marks, now, tls := newPorts(), map[string]string{}, map[string]string{}, false
 		for range 30 {
-			if random.IntN(4) == 0 {
-				host = pick()
-			}
-			if random.IntN(4) == 0 {
-				image = pick()
-			}
-			before := map[string]string{}
-			for _, c := range p.list(configMapKind, "u1") {
-				if id := children.IDOf(c); c.GetName() == host && id == "early" || c.GetName() == image && id == "late" {
-					before[c.GetName()] = p.data(c.GetName())["password"]
+			for _, id := range []string{"early", "late", "kept", "dropped", "made"} {
+				if now[id] == "" || random.IntN(4) == 0 {
+					now[id] = names[random.IntN(len(names))]
 				}
 			}
-			_, _ = p.run(plan, website(t, fmt.Sprintf(`{host: %q, image: %q, database: {name: %q}, tags: [%q]}`, host, image, pick(), pick()))) // most have an error
-			held += len(before)
-			for name, password := range before {
-				g.Expect(p.data(name)).To(gomega.HaveKeyWithValue("password", password), "seed %d: %s", seed, declared)
+			if random.IntN(3) == 0 {
+				tls = !tls
 			}
+			before := map[string][2]string{}
+			for _, c := range p.list(configMapKind, "u1") {
+				id, name := children.IDOf(c), c.GetName()
+				stays := now[id] == name && (id != "dropped" || !tls) || id == "kept" && !tls || id == "made" && marks[v1alpha1.AnnotationActiveSince] != ""
+				if stays {
+					before[name] = [2]string{id, p.data(name)["password"]}
+				}
+				if stays && now[id] != name {
+					held[id]++
+				}
+			}
+			resource := website(t, fmt.Sprintf(`{host: %q, image: %q, tls: %t, any: {kept: %q, dropped: %q, made: %q}, database: {name: %q}, tags: [%q]}`,
+				now["early"], now["late"], tls, now["kept"], now["dropped"], now["made"], names[random.IntN(len(names))], names[random.IntN(len(names))]))
+			resource.SetAnnotations(marks)
+			r, _ := p.run(plan, resource) // many have an error
+			marks = r.Stored.GetAnnotations()
+			held["all"] += len(before)
+			for _, c := range p.list(configMapKind, "u1") {
+				if was, stays := before[c.GetName()]; stays {
+					g.Expect([2]string{children.IDOf(c), p.data(c.GetName())["password"]}).To(gomega.Equal(was), "seed %d: %s of %s", seed, c.GetName(), declared)
+					delete(before, c.GetName())
+				}
+			}
+			g.Expect(before).To(gomega.BeEmpty(), "seed %d: deleted of %s", seed, declared)
 		}
 	}
-	gomega.NewWithT(t).Expect(held).To(gomega.BeNumerically(">", 100), "names come back often enough")
+	gomega.NewWithT(t).Expect(held).To(gomega.SatisfyAll(
+		gomega.HaveKeyWithValue("all", gomega.BeNumerically(">", 1000)), gomega.HaveKeyWithValue("made", gomega.BeNumerically(">", 100)),
+		gomega.HaveKeyWithValue("kept", gomega.BeNumerically(">", 20))), "names come back often enough, and enough is kept under a former one")
 }
 
 func TestSingularsOfPlannedKindsAreNoIDs(t *testing.T) {

@@ -188,8 +188,12 @@ func (p *ports) Apply(ctx context.Context, owner apply.Owner, child apply.Child)
 	return p.apply(ctx, owner, child)
 }
 
-func (p *ports) Keep(_ context.Context, _ apply.Owner, _ apply.Child, live *unstructured.Unstructured) (apply.Outcome, error) {
-	return apply.Outcome{Action: apply.None, Object: live}, nil
+// Keep says whose a child is that is made once, and leaves everything else of it alone.
+func (p *ports) Keep(_ context.Context, _ apply.Owner, child apply.Child, live *unstructured.Unstructured) (apply.Outcome, error) {
+	if children.IDOf(live) == child.ID {
+		return apply.Outcome{Action: apply.None, Object: live}, nil
+	}
+	return apply.Outcome{Action: apply.Changed, Object: p.reassign(live, child.ID)}, nil
 }
 
 func (p *ports) Expire(_ context.Context, job *unstructured.Unstructured, seconds int64) (apply.Outcome, error) {
@@ -408,6 +412,24 @@ func (w *world) finishResource(_ context.Context, resource *unstructured.Unstruc
 	defer w.mu.Unlock()
 	w.wrote = append(w.wrote, fmt.Sprintf("finish %s %v", resource.GetName(), finalizers))
 	return nil
+}
+
+// reassign has a child say that another declaration made it.
+func (w *world) reassign(live *unstructured.Unstructured, id string) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	obj := live.DeepCopy()
+	annotations := obj.GetAnnotations()
+	annotations[v1alpha1.AnnotationDeclaration] = id
+	obj.SetAnnotations(annotations)
+	obj.SetResourceVersion(w.next())
+	for i, c := range w.children {
+		if c.GetUID() == live.GetUID() {
+			w.children[i] = obj
+		}
+	}
+	w.log("reassign", obj)
+	return obj
 }
 
 // done gives what was done since it was last asked.

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,6 +167,28 @@ var _ = Describe("What is made once", func() {
 		w.lookedAt(ctx, "a")
 		w.lookedAt(ctx, "b")
 		same(ctx, s)
+	})
+
+	It("is taken by no other declaration, also where onCreate keeps it under a former name", func(ctx context.Context) {
+		const drawn = `once: true, data: {password: "{{ randAlphaNum 24 }}"}`
+		w.running(ctx, w.box(ctx, `{onCreate: {secrets: [{id: cr, name: "{{ .spec.host }}-password", `+drawn+`}]},
+			onReconcile: {secrets: [{id: rec, name: "{{ .spec.mode }}-password", `+drawn+`, after: [cr]}]}}`))
+		w.website(ctx, "web", `{host: keep, mode: o}`)
+		w.settled(ctx, "web")
+		secret := w.password(ctx, "keep")
+		for _, spec := range []string{`{host: keep, mode: keep}`, `{host: elsewhere, mode: keep}`} {
+			w.website(ctx, "web", spec)
+			w.observed(ctx, "web")
+			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonDuplicateChild,
+				`"rec" renders Secret "keep-password", which "cr" has made once and keeps; give "rec" another name`)
+			same(ctx, secret)
+			Expect(w.password(ctx, "keep").Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDeclaration, "cr"))
+		}
+		w.website(ctx, "web", `{host: keep, mode: o}`)
+		w.settled(ctx, "web")
+		w.lookedAt(ctx, "web")
+		same(ctx, secret)
+		nothingSent(ctx, w, "web")
 	})
 
 	It("is not evaluated again: what its templates read may be gone", func(ctx context.Context) {

@@ -57,22 +57,6 @@ func (s appliedSet) add(obj *unstructured.Unstructured, in Instance) error {
 	return nil
 }
 
-// refuseMadeOnce refuses to write an instance over what lives as what another declaration has made once. What was drawn for that would be lost
-// before it has its turn, and the mistake is seen. live is what has the name of the instance; nil: nothing has.
-func (s appliedSet) refuseMadeOnce(live *unstructured.Unstructured, in Instance, declared *declare.Set) error {
-	if live == nil || IDOf(live) == in.ID || s.superseded(live) {
-		return nil
-	}
-	if _, taken := s.places[keyOf(live)]; taken {
-		return nil // add says so
-	}
-	if d := declared.Of(IDOf(live)); d == nil || d == in.Declaration || !d.Once {
-		return nil
-	}
-	return stage.NewPermanent(v1alpha1.ReasonDuplicateChild, fmt.Errorf("%q renders %s %q, which %q has made once; give one of them another name",
-		in.Place(), live.GetKind(), live.GetName(), IDOf(live)))
-}
-
 // setInstances notes which instances a declaration has. Marks of Jobs whose item is gone are dropped by that.
 func (s appliedSet) setInstances(d *declare.Declaration, instances []Instance) {
 	s.expanded[d] = true

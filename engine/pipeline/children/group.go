@@ -192,7 +192,7 @@ func (c *Cycle) prepare(ctx context.Context, in Instance, behind string) (*pendi
 	if err != nil {
 		return nil, err
 	}
-	if err := c.applied.refuseMadeOnce(c.Living.at(keyOf(obj)), in, c.Declared); err != nil {
+	if err := c.applied.refuseMadeOnce(ctx, c, in, c.Living.at(keyOf(obj))); err != nil {
 		return nil, err
 	}
 	if in.IsJob() {

@@ -79,7 +79,7 @@ func (in Instance) build(ctx context.Context, c *Cycle) (*unstructured.Unstructu
 	if in.Phase == declare.OnDelete && in.IsJob() {
 		rememberLifeTime(obj, takeLifeTime(obj))
 	}
-	if err := in.convertCustom(c, obj); err != nil {
+	if err := whole.FitSchema(in.Declaration, obj, c.Ports.Kinds.Schema); err != nil {
 		return nil, err
 	}
 	namespaced, err := in.Namespaced(c)

@@ -1,4 +1,5 @@
-// Package whole evaluates the manifest that one template gives: an object whose kind, name and namespace are known only then.
+// Package whole evaluates the manifest that one template gives: an object whose kind, name and namespace are known only then. What any manifest
+// gives for a custom kind is fitted to the schema of that kind here, too.
 package whole
 
 import (

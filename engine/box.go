@@ -309,6 +309,7 @@ func (b *box) events() watch.ResourceEvents {
 	return watch.ResourceEvents{
 		Add: func(obj *unstructured.Unstructured, initial bool) {
 			b.cycles.Seen(obj)
+			b.expect(obj)
 			if initial {
 				b.queue.EnqueueLow(0, client.ObjectKeyFromObject(obj))
 				return
@@ -317,6 +318,7 @@ func (b *box) events() watch.ResourceEvents {
 		},
 		Update: func(_, obj *unstructured.Unstructured) {
 			b.cycles.Seen(obj)
+			b.expect(obj)
 			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		},
 		Delete: func(obj *unstructured.Unstructured) {
@@ -324,6 +326,18 @@ func (b *box) events() watch.ResourceEvents {
 			b.missed(obj)
 		},
 		Missed: b.missed, Troubled: func() { b.engine.config.Notifier.BoxChanged(b.name) },
+	}
+}
+
+// expect counts a resource from when it is queued, if the workers run.
+func (b *box) expect(obj *unstructured.Unstructured) {
+	plan := b.plan.Load()
+	switch {
+	case !b.queue.IsOpen(), plan.CleanupOnly:
+	case !plan.Selection.Selects(obj):
+		b.tracker.Left(client.ObjectKeyFromObject(obj))
+	case obj.GetDeletionTimestamp() == nil: // else there may be nothing to do
+		b.tracker.Expect(client.ObjectKeyFromObject(obj))
 	}
 }
 
@@ -340,6 +354,7 @@ func (b *box) missed(obj *unstructured.Unstructured) {
 		return
 	}
 	b.owners.Deleted(obj)
+	b.tracker.Left(client.ObjectKeyFromObject(obj))
 	b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 }
 

@@ -69,6 +69,9 @@ func (t tuning) Panicked(value any, stack []byte) { t.panicked(value, stack) }
 // sweep queues every resource, behind fresh events: there may be thousands, and somebody waits for what was just edited.
 func (b *box) sweep() {
 	for _, key := range b.resources.Keys() {
+		if obj, there := b.resources.Get(key); there {
+			b.expect(obj)
+		}
 		b.queue.EnqueueLow(0, key)
 	}
 }

@@ -70,9 +70,9 @@ type Reconciler struct {
 	// Metrics is told the state of each box. nil: nothing is recorded.
 	Metrics *metrics.Recorder
 
-	mu         sync.Mutex                          // guards all below
-	written    map[string]write                    // by name
-	lastEvents map[string]v1alpha1.CRDHealthStatus // by name, what the last event was about: state, failures in a row and their threshold
+	mu       sync.Mutex          // guards all below
+	written  map[string]write    // by name
+	tellings map[string]*telling // by name
 }
 
 // write is what this process last wrote for a box.
@@ -213,7 +213,7 @@ func (r *Reconciler) writeStatus(
 		later.RequeueAfter = health.SlowInterval
 	}
 	if equality.Semantic.DeepEqual(current.Status, next.Status) {
-		return later, nil
+		return sooner(later, r.announce(ctx, box, &current.Status, next)), nil
 	}
 	if wait := health.Wait(current.Status, next.Status, r.sinceWrite(current.Name)); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
@@ -224,8 +224,15 @@ func (r *Reconciler) writeStatus(
 		return ctrl.Result{}, fmt.Errorf("writing status of CRDHealth %q: %w", current.Name, err)
 	}
 	r.remember(base, next, true)
-	r.announce(ctx, box, &current.Status, next)
-	return later, nil
+	return sooner(later, r.announce(ctx, box, &current.Status, next)), nil
+}
+
+// sooner has a reconcile come again after a time at the latest; zero: nothing asks for it.
+func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
+	if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
+		result.RequeueAfter = after
+	}
+	return result
 }
 
 // read gives the object, or nil. While the cache has not seen our last write, it gives the answer to that: the next status is

@@ -285,6 +285,41 @@ func TestChangesOfStateAreTold(t *testing.T) {
 	g.Expect(s.told()).To(ConsistOf("Normal Recovered a reconcile succeeded again"))
 }
 
+// TestAStateThatComesAndGoesIsToldOnceInAWhile, with how often it came; and what it stays is told, though that is a while later.
+func TestAStateThatComesAndGoesIsToldOnceInAWhile(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, websiteBox())
+	becomes := func(failures int64) ctrl.Result {
+		s.engine.reports["website"] = runs(failures, 1)
+		s.passes(time.Second)
+		_, result := s.keeps(t, "website")
+		return result
+	}
+	becomes(0)
+	for range 20 {
+		becomes(3)
+		g.Expect(s.health(t, "website").Status.State).To(Equal(v1alpha1.HealthDegraded), "the object shows it at once")
+		becomes(0)
+	}
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed"), HavePrefix("Normal Recovered")))
+	result := becomes(3)
+	g.Expect(s.told()).To(BeEmpty())
+	g.Expect(result.RequeueAfter).To(Equal(eventInterval - 40*time.Second))
+	s.passes(result.RequeueAfter - time.Millisecond)
+	_, result = s.keeps(t, "website")
+	g.Expect(s.told()).To(BeEmpty())
+	g.Expect(result.RequeueAfter).To(Equal(time.Millisecond))
+	s.passes(result.RequeueAfter)
+	_, result = s.keeps(t, "website")
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded Degraded 19 more times since the last event; 3 reconciles in a row failed")))
+	g.Expect(result.RequeueAfter).To(BeZero())
+	becomes(0)
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Normal Recovered")))
+	s.passes(eventInterval)
+	becomes(3)
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")), "it is counted anew")
+}
+
 func TestTheCRDHealthOfABoxThatIsNotThere(t *testing.T) {
 	g := NewWithT(t)
 	left := &v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: "left"}}

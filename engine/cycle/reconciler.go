@@ -231,6 +231,9 @@ func (r *Reconciler) TakeOver(resource *unstructured.Unstructured) {
 	if r.Plan().CRD.OfOthers || r.Plan().Constructor != nil {
 		return // its status does not say how it fared; its first cycle does
 	}
+	if conditionOf(resource, v1alpha1.ConditionReady).Status == "" {
+		return // nobody has looked at it
+	}
 	ready, waiting, failing := healthShownBy(resource)
 	r.Tracker.Seed(client.ObjectKeyFromObject(resource), ready, waiting, failing)
 	r.Tracker.SetRolledBack(client.ObjectKeyFromObject(resource), rollback.MarkOf(resource).Why())
@@ -291,7 +294,6 @@ func (c *cycle) act(ctx context.Context) bool {
 	case Retry:
 		return c.retry(ctx)
 	case Reconcile:
-		defer c.Tracker.Begin(c.record.Key)()
 		return c.execute(ctx)
 	}
 	return true

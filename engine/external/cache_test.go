@@ -64,7 +64,7 @@ func TestAnswersAreKeptForTheSameRequestOnly(t *testing.T) {
 		r.CacheFor = time.Hour
 		r.Query = map[string]string{"a": "1"}
 		r.Headers = map[string]string{"X-A": "1"}
-		r.Credential = &Credential{"Authorization", "Bearer one"}
+		r.Credential = &Credential{Header: "Authorization", Value: "Bearer one"}
 		return r
 	}
 	for name, change := range map[string]func(r *Request){
@@ -74,7 +74,7 @@ func TestAnswersAreKeptForTheSameRequestOnly(t *testing.T) {
 		"URL":               func(r *Request) { r.URL += "/x" },
 		"query":             func(r *Request) { r.Query["a"] = "2" },
 		"header":            func(r *Request) { r.Headers["X-A"] = "2" },
-		"credential":        func(r *Request) { r.Credential = &Credential{"Authorization", "Bearer two"} },
+		"credential":        func(r *Request) { r.Credential = &Credential{Header: "Authorization", Value: "Bearer two"} },
 		"none":              func(r *Request) { r.Credential = nil },
 		"expected":          func(r *Request) { r.Expected = []int{200, 201} },
 		"where a name ends": func(r *Request) { r.Box, r.Name = "shopq", "uota" },

@@ -505,7 +505,7 @@ func TestRequestsThatAreNotSent(t *testing.T) {
 		"a header's name":     {func(r *Request) { r.Headers = map[string]string{"a b": "c"} }, `header "a b": not the name of a header`},
 		"a header's value":    {func(r *Request) { r.Headers = map[string]string{"a": "secret\r\nb: c"} }, `header "a": its value holds characters that no header may have, such as a line break`},
 		"a header of ours":    {func(r *Request) { r.Headers = map[string]string{"hOST": "x"} }, `header "hOST": this header can't be set: it is taken from the URL`},
-		"a broken credential": {func(r *Request) { r.Credential = &Credential{"Authorization", "secret\n"} }, "the credential holds characters that no header may have, such as a line break"},
+		"a broken credential": {func(r *Request) { r.Credential = &Credential{Header: "Authorization", Value: "secret\n"} }, "the credential holds characters that no header may have, such as a line break"},
 		"a method":            {func(r *Request) { r.Method = "G ET" }, "no request can be made of this method, URL and body"},
 	} {
 		t.Run(name, func(t *testing.T) {

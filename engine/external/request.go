@@ -63,6 +63,8 @@ type Credential struct {
 	Header string
 	// Value of the header.
 	Value string
+	// Secrets are what the value was made of: the token, or of a user and a password the password and the two together. An answer may repeat them.
+	Secrets []string
 }
 
 // Answer is what a host said. It is shared: read only.

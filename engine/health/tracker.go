@@ -132,30 +132,27 @@ func (t *Tracker) Retain(keep func(types.NamespacedName) bool) {
 	})
 }
 
-// Begin has a resource counted, as one that waits, when its first reconcile takes longer than a moment: most have ended by then, and tell what came of
-// it. The caller calls ended when the reconcile has ended, before Observe or Forget.
-func (t *Tracker) Begin(name types.NamespacedName) (ended func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.get(name)
-	if r.known {
-		return func() { /* it is counted */ }
-	}
-	told := make(chan struct{})
-	timer := time.AfterFunc(ListInterval, func() {
-		defer close(told)
-		t.mu.Lock()
-		if t.resources[name] == r { // else it is forgotten by now
-			t.recount(r, func() { r.known, r.waiting = true, true })
+// Expect counts a resource that is queued for its first reconcile, as one that waits: until that has ended, nothing else is known of it, and that may
+// take as long as the others before it. It does nothing for one that is counted. What came of a quick first reconcile is told with it.
+func (t *Tracker) Expect(name types.NamespacedName) {
+	t.change(func() notice {
+		r := t.get(name)
+		if r.known {
+			return quiet
 		}
-		t.mu.Unlock()
-		t.changed(false)
+		return t.recount(r, func() { r.known, r.waiting = true, true })
 	})
-	return func() {
-		if !timer.Stop() {
-			<-told
+}
+
+// Left stops counting a resource that is gone, or not selected any more, before its first reconcile in this process has ended. Of others the
+// reconcile that finds it out says so.
+func (t *Tracker) Left(name types.NamespacedName) {
+	t.change(func() notice {
+		if r := t.resources[name]; r == nil || r.observed {
+			return quiet
 		}
-	}
+		return t.remove(name)
+	})
 }
 
 // Observe counts one reconcile. A message is cut to 256 characters.

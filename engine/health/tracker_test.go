@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -222,51 +221,39 @@ func TestResourceCounts(t *testing.T) {
 	}
 }
 
-// A resource whose first reconcile hangs is there, and waits. One whose reconcile ends at once is told of once.
-func TestAFirstReconcileThatHasNotEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		tracker, _, said := newTracker(5)
-		hangs := tracker.Begin(named("hangs"))
-		quick := tracker.Begin(named("quick"))
-		quick()
-		synctest.Wait()
-		g.Expect(said.take()).To(BeEmpty(), "what came of it is told at once")
-		observe(tracker, Observation{Resource: named("quick"), Waiting: true})
-		g.Expect(said.take()).To(Equal("slow"))
-		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
-		time.Sleep(ListInterval)
-		synctest.Wait()
-		g.Expect(said.take()).To(Equal("slow"))
-		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Waiting: 2}))
-		observe(tracker, success("quick"))
-		said.take()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		g.Expect(said.take()).To(BeEmpty())
-		tracker.Begin(named("quick"))()
-		hangs()
-		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Waiting: 1}), "one that is known counts as it did")
-		observe(tracker, success("hangs"))
-		g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 2}))
-		tracker.Begin(named("gone"))()
-		tracker.Forget(named("gone"))
-		g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(2))
-	})
+// A resource is counted from when it is queued: before its first reconcile it waits, behind others that take long, or in one that hangs.
+func TestAResourceThatIsQueuedIsCounted(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, said := newTracker(5)
+	tracker.Expect(named("first"))
+	tracker.Expect(named("second"))
+	g.Expect(said.take()).To(Equal("slow"))
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Waiting: 2}))
+	observe(tracker, success("first"))
+	said.take()
+	tracker.Expect(named("first"))
+	tracker.Expect(named("second"))
+	g.Expect(said.take()).To(BeEmpty(), "one that is counted counts as it did")
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Ready: 1, Waiting: 1}))
+	tracker.Left(named("first"))
+	g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(2), "its next reconcile finds out")
+	tracker.Left(named("second"))
+	g.Expect(said.take()).To(Equal("slow"))
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Ready: 1}))
+	tracker.Left(named("second"))
+	g.Expect(said.take()).To(BeEmpty())
 }
 
-// A resource that is gone while its first reconcile runs is counted by nobody.
-func TestAFirstReconcileOfWhatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		tracker, _, _ := newTracker(5)
-		ended := tracker.Begin(named("gone"))
-		tracker.Retain(func(types.NamespacedName) bool { return false })
-		time.Sleep(ListInterval)
-		synctest.Wait()
-		g.Expect(tracker.Snapshot().Resources).To(BeZero())
-		ended()
-	})
+// What a former process has counted is shown until the caches have synced, whatever is queued meanwhile.
+func TestWhatIsQueuedBeforeTheCachesHaveSynced(t *testing.T) {
+	g := NewWithT(t)
+	tracker, _, said := newTracker(5)
+	tracker.Restore(v1alpha1.CRDHealthStatus{Resources: v1alpha1.ResourceCounts{Total: 7, Ready: 7}})
+	tracker.Expect(named("new"))
+	g.Expect(said.take()).To(BeEmpty())
+	g.Expect(tracker.Snapshot().Resources.Total).To(BeEquivalentTo(7))
+	tracker.Retain(func(types.NamespacedName) bool { return true })
+	g.Expect(tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 1, Waiting: 1}))
 }
 
 func TestNoResourcesAreHealthy(t *testing.T) {

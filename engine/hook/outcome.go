@@ -29,6 +29,8 @@ type Outcome struct {
 	Events []Event
 	// Secrets are the values that it read. They are not shown.
 	Secrets []string
+	// Credentials are the values of Secrets by which a webhook was asked. They are not shown either.
+	Credentials []string
 
 	ids        map[string]bool // of the children
 	statusSize int             // of the fields, in bytes

@@ -354,7 +354,7 @@ func TestTheStatusOfMetacontroller(t *testing.T) {
 	composed(t, a, func(q *protocol.CompositeRequest) map[string]any {
 		g.Expect(q.Controller.Spec.ParentResource).To(gomega.Equal(protocol.ResourceRule{APIVersion: "demo.example.com/v1", Resource: "websites"}))
 		g.Expect(q.Children).To(gomega.Equal(protocol.Objects{"ConfigMap.v1": {}}))
-		return map[string]any{"unknown": true, "resyncAfterSeconds": 1.5, "status": map[string]any{
+		return map[string]any{"unknown": true, "children": nil, "resyncAfterSeconds": 1.5, "status": map[string]any{
 			"phase": "made", "observedGeneration": 7, "conditions": []any{map[string]any{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
 		}}
 	})
@@ -383,7 +383,7 @@ func TestAnErrorIsNoAnswerOfMetacontroller(t *testing.T) {
 	})
 	_, err := a.at(webhooked(t, `url: "https://hooks.example.com", protocol: Metacontroller`, ""), website(t, `{image: v1}`), 0)
 	expectStep(g, err, "hook", Permanent, v1alpha1.ReasonWebhookFailed)
-	g.Expect(err.Error()).To(gomega.ContainSubstring("the answer has neither children nor status"))
+	g.Expect(err.Error()).To(gomega.ContainSubstring(`the answer has no children, for want of which all would be deleted, but "error"`))
 }
 
 // TestAFinalizeHookTakesChildrenDownInItsOrder, and shows its status meanwhile.

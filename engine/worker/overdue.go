@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Overdue are the resources of a box whose reconcile is past its deadline and does not end: something in it ignores its context. A
+// overdueGrace is how long a reconcile may take to end once its deadline has passed. What heeds its context ends at once, or nearly so.
+const overdueGrace = 2 * time.Second
+
+// Overdue are the resources of a box whose reconcile is past its deadline, and a moment later, and does not end: something in it ignores its context. A
 // goroutine can't be killed, so each of them keeps its worker and its key; its requests fail, since their context has ended. But its
 // slot is given back, so that other boxes go on. When all workers of a box are in such reconciles, the box is stuck. It is safe for
 // concurrent use.
@@ -29,27 +33,47 @@ func NewOverdue(changed func()) *Overdue {
 	return &Overdue{changed: changed, all: map[types.NamespacedName]bool{}}
 }
 
-// Watch takes the slot from a reconcile when ctx, which has its deadline, ends before the reconcile does. The caller calls ended when
-// the reconcile has ended.
+// Watch takes the slot from a reconcile when ctx, which has its deadline, ends before the reconcile does. One that has not ended a moment after its
+// deadline is overdue; one that is canceled is at once, since who cancels gives it that moment. The caller calls ended when the reconcile has ended.
 func (o *Overdue) Watch(ctx context.Context, key types.NamespacedName, slot *Slot) (ended func()) {
-	lapsed := make(chan struct{})
+	lapsed, over := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(lapsed)
 		slot.lapse()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && closes(over, overdueGrace) {
+			return
+		}
 		o.set(key, true)
 	})
 	return func() {
 		if stop() {
 			return // in time: the function above will not run
 		}
+		close(over)
 		<-lapsed // it has begun to run; what it does must not come after what is done here
 		slot.resume()
 		o.set(key, false)
 	}
 }
 
+// closes says whether a channel is closed within a time.
+func closes(over <-chan struct{}, within time.Duration) bool {
+	grace := time.NewTimer(within)
+	defer grace.Stop()
+	select {
+	case <-over:
+		return true
+	case <-grace.C:
+		return false
+	}
+}
+
 func (o *Overdue) set(key types.NamespacedName, is bool) {
 	o.mu.Lock()
+	if o.all[key] == is {
+		o.mu.Unlock()
+		return
+	}
 	if is {
 		o.all[key] = true
 	} else {

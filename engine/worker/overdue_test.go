@@ -43,7 +43,10 @@ func TestABoxWhoseReconcilesDoNotEndIsStuck(t *testing.T) {
 		g.Expect(o.Stuck(4, time.Minute)).To(BeEmpty(), "they are in time")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		g.Expect(shared).To(BeEmpty())
+		g.Expect(shared).To(BeEmpty(), "other boxes go on at once")
+		g.Expect(o.Stuck(4, time.Minute)).To(BeEmpty(), "what heeds its context needs a moment")
+		time.Sleep(overdueGrace)
+		synctest.Wait()
 		g.Expect(changes.Load()).To(BeEquivalentTo(4))
 		g.Expect(o.Stuck(5, time.Minute)).To(BeEmpty(), "one worker is left")
 		g.Expect(o.Some(5, time.Minute)).To(Equal("4 of 5 workers are in reconciles past the deadline of 1m0s without an end: a/0, a/1, a/2, and 1 more; " +
@@ -58,6 +61,42 @@ func TestABoxWhoseReconcilesDoNotEndIsStuck(t *testing.T) {
 		g.Expect(o.Count()).To(BeZero())
 		g.Expect(changes.Load()).To(BeEquivalentTo(8))
 		g.Expect(shared).To(BeEmpty())
+	})
+}
+
+// A reconcile that heeds its context ends a moment after its deadline, while others look at what is overdue. That is not said of it.
+func TestAReconcileThatEndsAtItsDeadlineIsNotOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		o := NewOverdue(func() { t.Error("nothing has changed") })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		slot := NewSlot(NewPlaces(make(chan struct{}, 1)))
+		g.Expect(slot.Take(ctx)).To(BeTrue())
+		ended := o.Watch(ctx, types.NamespacedName{Name: "web"}, slot)
+		<-ctx.Done()
+		synctest.Wait() // what its end sets off has run
+		g.Expect(o.Stuck(1, time.Minute)).To(BeEmpty())
+		time.Sleep(overdueGrace - time.Millisecond)
+		synctest.Wait()
+		g.Expect(o.Stuck(1, time.Minute)).To(BeEmpty())
+		ended()
+		g.Expect(o.Count()).To(BeZero())
+	})
+}
+
+// Who cancels a reconcile waits a moment for it, and then asks what does not end.
+func TestAReconcileThatIsCanceledIsOverdueAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		o := NewOverdue(func() {})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ended := o.Watch(ctx, types.NamespacedName{Name: "web"}, NewSlot(NewPlaces(make(chan struct{}, 1))))
+		cancel()
+		synctest.Wait()
+		g.Expect(o.Count()).To(Equal(1))
+		ended()
+		g.Expect(o.Count()).To(BeZero())
 	})
 }
 

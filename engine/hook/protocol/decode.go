@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,6 +35,9 @@ func decode(body, into any, strict bool) error {
 		return errors.New("the answer is no JSON object") // it is not quoted: it may say what was sent
 	}
 	unknown, err := kjson.UnmarshalStrict(text, into)
+	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && misfit.Field != "" {
+		return fmt.Errorf("the answer does not fit the protocol: %s: wanted %s, got %s", clip(misfit.Field), wanted(misfit.Type), clip(misfit.Value))
+	}
 	if err != nil {
 		return fmt.Errorf("the answer does not fit the protocol: %s", clip(err.Error()))
 	}
@@ -44,6 +48,22 @@ func decode(body, into any, strict bool) error {
 		return fmt.Errorf("the answer does not fit the protocol: %s", clip(errors.Join(unknown...).Error()))
 	}
 	return nil
+}
+
+// wanted is what a Go type wants of JSON.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	default:
+		return "number"
+	}
 }
 
 // maxShown is how many characters of an answer a message shows.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,6 +73,8 @@ type CompositeResponse struct {
 	Finalized bool `json:"finalized,omitempty"`
 	// Parent is not part of the protocol. A hook that sends it back must send the one that it was asked about.
 	Parent map[string]any `json:"parent,omitempty"`
+
+	unknown []string // fields of an answer without children, which may have been meant to be these
 }
 
 // finalizing is what is waited for until the hook says that the parent may go.
@@ -83,11 +86,28 @@ const (
 	statusObserved   = "observedGeneration"
 )
 
+// fieldChildren is where an answer says its children.
+const fieldChildren = "children"
+
+// compositeFields are those that Metacontroller reads of an answer, be it without a meaning here.
+var compositeFields = []string{fieldChildren, "status", "resyncAfterSeconds", "finalized", "labels", "annotations", "parent"}
+
 // ReadComposite reads an answer to the request for a parent. As in Metacontroller, fields that are unknown are left out.
 func ReadComposite(body any, uid string) (*CompositeResponse, error) {
 	r := &CompositeResponse{}
 	if err := decode(body, r, loose); err != nil {
 		return nil, err
+	}
+	all := map[string]any{}
+	if err := decode(body, &all, loose); err != nil {
+		return nil, err
+	}
+	if _, said := all[fieldChildren]; !said {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !slices.Contains(compositeFields, name) {
+				r.unknown = append(r.unknown, name)
+			}
+		}
 	}
 	if r.Parent != nil {
 		found, _, _ := unstructured.NestedString(r.Parent, "metadata", "uid") // another type is another uid
@@ -96,6 +116,23 @@ func ReadComposite(body any, uid string) (*CompositeResponse, error) {
 		}
 	}
 	return r, nil
+}
+
+// Check finds an answer that would delete all children and was not meant to: one that is none, or where a field that Metacontroller does not know
+// stands in place of the children. Where the parent may go, its children go with it.
+func (r *CompositeResponse) Check(q *CompositeRequest) error {
+	switch {
+	case len(r.unknown) > 0 && !r.Finalized:
+		name, meant := clip(r.unknown[0]), ""
+		if strings.HasPrefix(strings.ToLower(name), "child") || name == "attachments" { // the latter is how a DecoratorController calls them
+			meant = fmt.Sprintf(", did you mean %q?", fieldChildren)
+		}
+		return fmt.Errorf("the answer has no children, for want of which all would be deleted, but %q, which the protocol does not have%s: say children: [] where there are to be none", name, meant)
+	case !q.Finalizing && r.Children == nil && r.Status == nil:
+		return errors.New("the answer has neither children nor status, so that it is none: for want of children all would be deleted")
+	default:
+		return nil
+	}
 }
 
 // Say says what the answer to a request says. keeps are the fields of the status that are not the hook's, although it does not give them.

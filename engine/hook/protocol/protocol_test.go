@@ -66,11 +66,13 @@ func TestAnswersThatCantBeUsed(t *testing.T) {
 		`"<html>"`:                       "the answer is no JSON object",
 		`"{"`:                            "the answer does not fit the protocol",
 		`{` + head + `, "childs": []}`:   `unknown field "childs"`,
-		`{` + head + `, "children": {}}`: "the answer does not fit the protocol",
+		`{` + head + `, "children": {}}`: "the answer does not fit the protocol: children: wanted array, got object",
+		`{` + head + `, "children": [{"id": 1}]}`:                                                    "the answer does not fit the protocol: children.id: wanted string, got number",
+		`{` + head + `, "children": [{"object": []}]}`:                                               "the answer does not fit the protocol: children.object: wanted object, got array",
 		`{` + head + `, "children": [{"object": {"kind": "ConfigMap", "metadata": {"name": "a"}}}]}`: "children[0]: an object has no apiVersion",
 		`{` + head + `, "children": [{"object": {"apiVersion": "v1", "metadata": {"name": "a"}}}]}`:  "children[0]: an object has no kind",
 		`{` + head + `, "children": [{"object": {"apiVersion": "v1", "kind": "ConfigMap"}}]}`:        "children[0]: an object has no metadata.name",
-		`{` + head + `, "children": [{}]}`: "children[0]: an object has no apiVersion",
+		`{` + head + `, "children": [{}]}`:                                                           "children[0]: an object has no apiVersion",
 		`{` + head + `, "children": [{"id": "a", "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}}, {"id": "a", "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}}]}`: `children[1]: child "a" is declared twice`,
 		`{` + head + `, "conditions": [{"type": "Ready", "status": "True"}]}`: `condition "Ready" is set by Orkestra`,
 		`{` + head + `, "requeueAfter": "soon"}`:                              `requeueAfter: "soon" is no duration above zero`,
@@ -102,6 +104,42 @@ func composed(tb testing.TB, text string, q *CompositeRequest) (*hook.Outcome, e
 	}
 	out := &hook.Outcome{}
 	return out, hook.Say(out, func(c *hook.Cycle) error { return r.Say(c, q, map[string]bool{"own": true}) })
+}
+
+// TestACompositeAnswerInWhichSomethingElseStandsForTheChildren is refused: all of them would be deleted.
+func TestACompositeAnswerInWhichSomethingElseStandsForTheChildren(t *testing.T) {
+	const all = "the answer has no children, for want of which all would be deleted, but "
+	for text, want := range map[string]string{
+		`{"childs": [], "status": {"count": 2}}`:                             all + `"childs", which the protocol does not have, did you mean "children"?: say children: [] where there are to be none`,
+		`{"Children": [], "status": {}}`:                                     all + `"Children", which the protocol does not have, did you mean "children"?`,
+		`{"status": {}, "error": "x"}`:                                       all + `"error", which the protocol does not have: say children: []`,
+		`{"status": {}, "attachments": []}`:                                  all + `"attachments"`, // of a DecoratorController
+		`{"error": "x"}`:                                                     all + `"error"`,
+		`{"resyncAfterSeconds": 1}`:                                          "the answer has neither children nor status",
+		`{"children": null, "status": {}}`:                                   "",
+		`{"children": [], "error": "x"}`:                                     "",
+		`{"children": null, "anything": 1, "status": {}}`:                    "",
+		`{"status": {"count": 2}, "resyncAfterSeconds": 1}`:                  "",
+		`{"status": {}, "labels": {}, "annotations": {}}`:                    "",
+		`{"finalized": true, "anything": 1, "status": null, "children": []}`: "",
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			r, err := ReadComposite(parsed(t, text), "1")
+			g.Expect(err).NotTo(HaveOccurred())
+			if err := r.Check(&CompositeRequest{}); want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(want)))
+			}
+		})
+	}
+	g := NewWithT(t)
+	for text, refused := range map[string]bool{`{"finalized": true, "anything": 1}`: false, `{"finalized": false, "childs": []}`: true, `{"finalized": false}`: false} {
+		r, err := ReadComposite(parsed(t, text), "1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Check(&CompositeRequest{Finalizing: true}) != nil).To(Equal(refused), text)
+	}
 }
 
 func TestWhatACompositeAnswerSays(t *testing.T) {

@@ -75,6 +75,9 @@ func (in Instance) Data(c *Cycle) expr.Data {
 // AllData is Data with what Secrets hold. It is for the content of a child alone: nothing that people read may be made of it.
 func (in Instance) AllData(c *Cycle) expr.Data {
 	data := in.Data(c)
+	if c.Outside.ExternalWithSecrets != nil {
+		data[compile.RootExternal] = c.Outside.ExternalWithSecrets
+	}
 	if !in.UsesSecrets {
 		return data
 	}

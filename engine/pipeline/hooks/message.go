@@ -119,8 +119,8 @@ func (w *webhook) composite(k *call, secrets []sentValue) (*message, error) {
 		if err != nil {
 			return answered{}, err //nolint:wrapcheck // it is put into words by who asked
 		}
-		if !q.Finalizing && answer.Children == nil && answer.Status == nil {
-			return answered{}, errors.New("the answer has neither children nor status, so that it is none: for want of children all would be deleted")
+		if err := answer.Check(q); err != nil {
+			return answered{}, err //nolint:wrapcheck // it is put into words by who asked
 		}
 		say := func(c *hook.Cycle) error { return answer.Say(c, q, w.ownFields) }
 		return answered{say: say, statusStays: answer.Status == nil}, nil

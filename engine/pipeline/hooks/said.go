@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/outside"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/value"
 )
@@ -32,9 +33,9 @@ type said struct {
 // add takes over what the code said in one phase that ended with an error, or without one. Where it failed, only its events count: they tell
 // what has happened.
 func (s *said) add(out *hook.Outcome, err error) error {
-	hidden := mask(out.Secrets)
+	hidden := maskOf(out)
 	for _, e := range out.Events {
-		s.c.Events = append(s.c.Events, stage.Event{Warning: e.Warning, Reason: cmp.Or(e.Reason, v1alpha1.ReasonHookEvent), Message: hidden.text(e.Message)})
+		s.c.Events = append(s.c.Events, stage.Event{Warning: e.Warning, Reason: reasonOf(e.Reason, hidden, v1alpha1.ReasonHookEvent), Message: hidden.Text(e.Message)})
 	}
 	s.stays = s.stays || out.StatusStays
 	waits := out.Waits
@@ -46,24 +47,37 @@ func (s *said) add(out *hook.Outcome, err error) error {
 	case errors.Is(err, hook.ErrWait):
 		waits = append(waits, hook.Wait{Message: waitMessage(err)})
 	case errors.Is(err, reconcile.TerminalError(nil)):
-		return stage.NewPermanent(v1alpha1.ReasonHookFailed, hidden.err(err))
+		return stage.NewPermanent(v1alpha1.ReasonHookFailed, hidden.Err(err))
 	case err != nil:
-		return hidden.err(err)
+		return hidden.Err(err)
 	}
 	for _, w := range waits {
 		s.waits = true
-		s.c.Wait(declare.HookID, cmp.Or(w.Reason, v1alpha1.ReasonWaitingForHook), "hook: "+hidden.text(w.Message))
+		s.c.Wait(declare.HookID, reasonOf(w.Reason, hidden, v1alpha1.ReasonWaitingForHook), "hook: "+hidden.Text(w.Message))
 	}
 	if out.RequeueAfter > 0 {
 		s.c.ReconcileAt(s.c.Now.Add(out.RequeueAfter))
 	}
 	for _, child := range out.Children {
-		if hidden.in(child.ID) || hidden.in(child.Object.Object["metadata"]) {
+		if hidden.In(child.ID) || hidden.In(child.Object.Object["metadata"]) {
 			return stage.NewPermanent(v1alpha1.ReasonInvalidChild, errors.New(strings.TrimPrefix(child.At+": the metadata of a child holds what a Secret holds, and people read it", ": "))) // its id may be a Secret
 		}
-		s.declare(child, len(out.Secrets) > 0)
+		s.declare(child, len(out.Secrets) > 0 || hidden.In(child.Object.Object))
 	}
 	return s.note(out, hidden)
+}
+
+// maskOf finds what may not be shown of what the code said.
+func maskOf(out *hook.Outcome) outside.Masked {
+	return outside.Mask(slices.Concat(out.Secrets, out.Credentials)...)
+}
+
+// reasonOf is the reason that the code gives. One that holds a secret counts as none: a mask is no word.
+func reasonOf(given string, hidden outside.Masked, otherwise string) string {
+	if hidden.In(given) {
+		return otherwise
+	}
+	return cmp.Or(given, otherwise)
 }
 
 // waitMessage is what code waits for, in its own words.
@@ -93,7 +107,7 @@ func placeOf(child hook.Child) string {
 }
 
 // note takes over the fields and conditions that the code set. The status of an object of others is its operator's.
-func (s *said) note(out *hook.Outcome, hidden masked) error {
+func (s *said) note(out *hook.Outcome, hidden outside.Masked) error {
 	if s.c.Plan.CRD.OfOthers && len(out.Status)+len(out.Conditions) > 0 {
 		what := "a condition"
 		if len(out.Status) > 0 {
@@ -102,13 +116,16 @@ func (s *said) note(out *hook.Outcome, hidden masked) error {
 		return stage.NewPermanent(v1alpha1.ReasonHookFailed, fmt.Errorf("it sets %s, and the status of a %s is not the box's: declare single fields in spec.status.fields, of what the hook makes", what, s.c.Stored.GetKind()))
 	}
 	for _, f := range out.Status {
-		if hidden.in(f.Value) {
-			return s.code.blames(fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", f.Path))
+		if hidden.In(f.Path) || hidden.In(f.Value) {
+			return s.code.blames(fmt.Errorf("status.%s: it holds what a Secret holds, and people read a status", hidden.Text(f.Path)))
 		}
 		s.shown.Fields = append(s.shown.Fields, stage.ShownField{Path: f.Path, Value: f.Value})
 	}
 	for _, condition := range out.Conditions {
-		condition.Message = hidden.text(condition.Message)
+		if hidden.In(condition.Type) || hidden.In(condition.Reason) {
+			return s.code.blames(fmt.Errorf("conditions: the type or the reason of %s holds what a Secret holds, and people read a status", hidden.Text(condition.Type)))
+		}
+		condition.Message = hidden.Text(condition.Message)
 		s.shown.Conditions = append(s.shown.Conditions, condition)
 	}
 	return nil

@@ -92,15 +92,15 @@ func (w *webhook) run(ctx context.Context, k *call, out *hook.Outcome) error {
 		out.Secrets = append(out.Secrets, one.value)
 	}
 	if err != nil {
-		return w.failed(k, err)
+		return w.failed(k, maskOf(out), err)
 	}
 	m, err := w.message(k, sent)
 	if err != nil {
 		return err
 	}
-	body, err := w.ask(ctx, k, data, m)
+	body, err := w.ask(ctx, k, data, m, out)
 	if err != nil {
-		return w.failed(k, err)
+		return w.failed(k, maskOf(out), err)
 	}
 	if err := w.take(k, m, body, out); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (w *webhook) take(k *call, m *message, body any, out *hook.Outcome) error {
 		}
 	}
 	if err != nil {
-		return w.failed(k, &answerError{errors.New(mask(out.Secrets).text(err.Error()))})
+		return w.failed(k, maskOf(out), &answerError{err})
 	}
 	return nil
 }
@@ -155,9 +155,9 @@ func (k *call) askAgain(out *hook.Outcome) {
 // answerError is an answer that can't be used.
 type answerError struct{ error }
 
-// failed gives the error of a call that came to nothing. What mends it can't be watched, so that it is called again at the next resync at the
+// failed gives the error of a call that came to nothing, without what is hidden: a host is quoted in it, too. What mends it can't be watched, so that it is called again at the next resync at the
 // latest.
-func (w *webhook) failed(k *call, err error) error {
+func (w *webhook) failed(k *call, hidden outside.Masked, err error) error {
 	k.ReconcileAt(k.NextRead())
 	var (
 		host   *external.Error
@@ -169,16 +169,13 @@ func (w *webhook) failed(k *call, err error) error {
 	case errors.As(err, &host) && !host.Refused:
 		return fmt.Errorf("webhook %s: %w", outside.Origin(w.url), err)
 	case errors.As(err, &host), errors.As(err, &answer), errors.As(err, &at):
-		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook %s: %w", outside.Origin(w.url), plain(err)))
+		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook %s: %w", outside.Origin(w.url), errors.New(hidden.Text(err.Error())))) // in its words alone, so that its class is the one that it is given here
 	case errors.As(err, &secret):
 		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook: %w", secret))
 	default:
 		return err
 	}
 }
-
-// plain is an error in its words alone, so that its class is the one that it is given here.
-func plain(err error) error { return errors.New(err.Error()) }
 
 // answers is what is kept of the answers for the resource.
 func (k *call) answers() *protocol.Memory {
@@ -188,8 +185,9 @@ func (k *call) answers() *protocol.Memory {
 	return k.Ports.Answers
 }
 
-// ask gives the answer to a request: the one that is kept, where it is the same request, or the webhook says that it still holds.
-func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message) (body any, err error) {
+// ask gives the answer to a request: the one that is kept, where it is the same request, or the webhook says that it still holds. What it is
+// authenticated by is noted, since an answer may repeat it.
+func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message, out *hook.Outcome) (body any, err error) {
 	q := &external.Request{
 		Box: k.Plan.Box, Account: k.Account.Key(), Name: "hook", Webhook: true, Method: http.MethodPost, URL: w.url + w.pathIn(k.phase),
 		Body: m.body, ContentType: external.TypeJSON, Timeout: w.timeout, Retries: w.retries, Expected: []int{http.StatusOK},
@@ -202,6 +200,9 @@ func (w *webhook) ask(ctx context.Context, k *call, data expr.Data, m *message) 
 	}
 	if err := w.credentials.AddTo(ctx, k.Cycle.Cycle, data, q); err != nil {
 		return nil, err //nolint:wrapcheck // it says which Secret
+	}
+	if q.Credential != nil {
+		out.Credentials = q.Credential.Secrets
 	}
 	of, memory := w.identity(q), k.answers()
 	last, same := memory.Last(string(k.phase), of, k.Now)

@@ -58,14 +58,14 @@ func (*externals) Name() string { return stage.StepExternal }
 
 // Run implements Stage.
 func (s *externals) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, error) {
-	c.Outside.External = map[string]any{}
+	c.Outside.External, c.Outside.ExternalWithSecrets = map[string]any{}, map[string]any{}
 	var again []time.Time
 	for _, call := range s.calls {
 		if c.Outside.Lacks(call.outside) {
 			c.Outside.Lack(call.source())
 			continue
 		}
-		result, at, err := call.run(ctx, c)
+		result, hidden, at, err := call.run(ctx, c)
 		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
 			// Its credentials may not be read, so that the call is not made. What reads its answer waits, and stays as it is.
 			c.Outside.Know(call.source())
@@ -85,7 +85,7 @@ func (s *externals) Run(ctx context.Context, c *stage.Cycle) (stage.Outcome, err
 			// Its class says when all of them are made again.
 			return stage.Hold, fmt.Errorf("%s: %w", call.name, err)
 		}
-		c.Outside.External[call.name] = result
+		c.Outside.External[call.name], c.Outside.ExternalWithSecrets[call.name] = hidden.Value(result), result
 		c.Outside.Know(call.source())
 		again = append(again, at)
 	}
@@ -104,39 +104,42 @@ func (e *externalCall) readOnly() bool {
 }
 
 // run makes the call, unless its gate is closed or it was made before, and gives what templates see of it. again is when it must
-// be made again; zero: when an input changes.
-func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[string]any, again time.Time, err error) {
+// be made again; zero: when an input changes. What the call is authenticated by is hidden.
+func (e *externalCall) run(ctx context.Context, c *stage.Cycle) (result map[string]any, hidden Masked, again time.Time, err error) {
 	if !e.readOnly() && c.Restoring { // what it changed can't be taken back, and is not done again for an older spec
 		_, called := calledMarks(c)[e.name]
-		return map[string]any{callCalled: called, callError: ""}, again, nil
+		return map[string]any{callCalled: called, callError: ""}, hidden, again, nil
 	}
 	if !e.readOnly() && calledMarks(c)[e.name] == stage.Edition(c.Stored) { // once for each generation, also after a restart
-		return map[string]any{callCalled: true, callError: ""}, again, nil
+		return map[string]any{callCalled: true, callError: ""}, hidden, again, nil
 	}
 	c.Children.Foresee(ctx, e.paths()) // the gate and the templates may read a Job that runs again in this cycle
 	data := c.Data(e.usesChildren)
 	open, err := c.IsOpen(ctx, e.gate, data)
 	if err != nil {
-		return nil, again, err
+		return nil, hidden, again, err
 	}
 	if !open {
-		return map[string]any{callCalled: false}, again, nil
+		return map[string]any{callCalled: false}, hidden, again, nil
 	}
 	request, err := e.request(ctx, c, data)
 	if err != nil {
-		return nil, again, err
+		return nil, hidden, again, err
 	}
 	answer, err := e.send(ctx, c, request)
+	if request.Credential != nil {
+		hidden = Mask(request.Credential.Secrets...)
+	}
 	switch {
 	case err != nil:
 		result, err = e.afterFailure(request, err)
-		return result, c.NextRead(), err // nobody tells when the host is well again
+		return result, hidden, c.NextRead(), err // nobody tells when the host is well again
 	case !e.readOnly():
-		return map[string]any{callCalled: true, callError: ""}, again, e.markCalled(ctx, c)
+		return map[string]any{callCalled: true, callError: ""}, hidden, again, e.markCalled(ctx, c)
 	case answer.Until.IsZero():
-		return answerView(answer), c.NextRead(), nil
+		return answerView(answer), hidden, c.NextRead(), nil
 	default:
-		return answerView(answer), answer.Until, nil
+		return answerView(answer), hidden, answer.Until, nil
 	}
 }
 

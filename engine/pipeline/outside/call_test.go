@@ -64,7 +64,7 @@ external:
 		Box: "website", Name: "quota", Method: "PUT", URL: "https://quota.example.com/v1/team-a",
 		Query: map[string]string{"image": "a b", "fixed": "a", "empty": ""}, Headers: map[string]string{"X-Team": "team-a"},
 		Body: []byte(`{"html":"<&>","list":[["x"]],"replicas":3}`), ContentType: "application/json",
-		Credential: &external.Credential{Header: "Authorization", Value: "Bearer t0ken"}, CABundle: []byte("PEM"),
+		Credential: &external.Credential{Header: "Authorization", Value: "Bearer t0ken", Secrets: []string{"t0ken"}}, CABundle: []byte("PEM"),
 		Key: "u1-1-quota", Timeout: 5 * time.Second, Retries: 3, Expected: []int{200, 204}, StatusOnly: true,
 	}))))
 }
@@ -138,7 +138,7 @@ func TestExternalCredentials(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			g.Expect(c.asked[0].Credential).To(gomega.Equal(&external.Credential{Header: tc.header, Value: tc.want}))
+			g.Expect(c.asked[0].Credential).To(gomega.HaveValue(gomega.And(gomega.HaveField("Header", tc.header), gomega.HaveField("Value", tc.want), gomega.HaveField("Secrets", gomega.Not(gomega.BeEmpty())))))
 			// Rotation is seen.
 			g.Expect(r.Inputs.Unchanged(&plan.Plan, stored, c, now)).To(gomega.BeTrue())
 			c.others[0].SetResourceVersion("rotated")

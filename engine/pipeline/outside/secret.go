@@ -111,16 +111,19 @@ func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr
 	value := strings.TrimSpace(values[0])
 	switch a.kind {
 	case authHeader:
-		return &external.Credential{Header: a.header, Value: value}, nil
+		return &external.Credential{Header: a.header, Value: value, Secrets: []string{value}}, nil
 	case authBasic:
 		if len(values) > 1 {
 			value += ":" + strings.TrimSpace(values[1])
 		} else if !strings.Contains(value, ":") {
 			return nil, &SecretError{fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.What, a.secret.key)}
 		}
-		return &external.Credential{Header: external.HeaderAuthorization, Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(value))}, nil
+		_, password, _ := strings.Cut(value, ":") // the name of a user is none, and stands in many an answer
+		return &external.Credential{
+			Header: external.HeaderAuthorization, Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(value)), Secrets: []string{password, value},
+		}, nil
 	default:
-		return &external.Credential{Header: external.HeaderAuthorization, Value: "Bearer " + value}, nil
+		return &external.Credential{Header: external.HeaderAuthorization, Value: "Bearer " + value, Secrets: []string{value}}, nil
 	}
 }
 

@@ -19,6 +19,8 @@ type Outside struct {
 	CrossWithSecrets map[string]any
 	// External holds what calls gave, by their names; nil until the cycle has come to them.
 	External map[string]any
+	// ExternalWithSecrets is External with what the calls were authenticated by, where an answer repeats it; for content alone.
+	ExternalWithSecrets map[string]any
 
 	// Provided holds the outputs of what providers have made, by id; nil until the cycle has come to them.
 	Provided map[string]any

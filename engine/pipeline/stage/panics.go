@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -35,6 +36,7 @@ var errExited = errors.New("runtime.Goexit was called, as t.FailNow does; return
 
 // Contain runs code of users, and waits until it has ended, however long that takes. Code that panics, or calls runtime.Goexit, is a *PanicError.
 //
+// An error that it returns is asked for its words here, where a panic of them is one of the code: most of all that of an error that is a nil pointer.
 // The code has a goroutine of its own, since Goexit ends the one that calls it, with all that was to come after the call.
 func Contain(code func() error) (err error) {
 	var running sync.WaitGroup
@@ -48,13 +50,26 @@ func Contain(code func() error) (err error) {
 			if value == nil { // neither a return nor a panic: panic(nil) has a value, too
 				value = errExited
 			}
+			if err != nil {
+				value = wordless(err, value)
+			}
 			err = &PanicError{Value: value, Place: place(), Stack: debug.Stack()}
 		}()
-		err = code()
+		if err = code(); err != nil {
+			_ = err.Error()
+		}
 		returned = true
 	})
 	running.Wait()
 	return err
+}
+
+// wordless says that an error that was returned can't say what it is.
+func wordless(err error, value any) string {
+	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Sprintf("the error that was returned is a %T that is nil: return nil where there is none (%v)", err, value)
+	}
+	return fmt.Sprintf("the method Error of the %T that was returned: %v", err, value)
 }
 
 // The packages whose frames are not where a user has to look first.

@@ -17,6 +17,11 @@ import (
 	"github.com/orkspace/orkestra/engine/hook"
 )
 
+// brittleError is an error whose words panic.
+type brittleError struct{ words []string }
+
+func (e *brittleError) Error() string { return e.words[0] }
+
 // TestCodeThatDoesNotReturn is an error that says where it was: in code of the user, and not in what that calls.
 func TestCodeThatDoesNotReturn(t *testing.T) {
 	var none *struct{ field int }
@@ -33,7 +38,13 @@ func TestCodeThatDoesNotReturn(t *testing.T) {
 		"in ours":        {func() error { new(hook.Cycle).Client(); return nil }, "runtime error: invalid memory address or nil pointer dereference"},
 		"in a wrapper":   {func() error { wrapped["a"].V(1); return nil }, "value method github.com/go-logr/logr.Logger.V called using nil *Logger pointer"},
 		"in a callback":  {func() error { slices.SortFunc([]int{2, 1}, func(int, int) int { panic("a bug") }); return nil }, "a bug"},
-		"an exit":        {func() error { runtime.Goexit(); return nil }, errExited.Error()},
+		"a nil error": {func() error {
+			var e *brittleError
+			return e
+		}, "the error that was returned is a *stage.brittleError that is nil: return nil where there is none (runtime error: invalid memory address or nil pointer dereference)"},
+		"an error without words": {func() error { return errors.Join(&brittleError{}) },
+			"the method Error of the *errors.joinError that was returned: runtime error: index out of range [0] with length 0"},
+		"an exit": {func() error { runtime.Goexit(); return nil }, errExited.Error()},
 		"an exit in a loop": {func() error {
 			slices.SortFunc([]int{2, 1}, func(int, int) int { runtime.Goexit(); return 0 })
 			return nil

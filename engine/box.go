@@ -193,7 +193,7 @@ func (b *box) swap(plan *pipeline.Plan, options Options) {
 
 // lives says whether the resource with a UID is there.
 func (b *box) lives(uid types.UID) bool {
-	_, lives := b.resources.ByUID(uid)
+	_, lives := b.resources.Key(uid)
 	return lives
 }
 
@@ -316,7 +316,7 @@ func (b *box) events() watch.ResourceEvents {
 			}
 			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		},
-		Update: func(_, obj *unstructured.Unstructured) {
+		Update: func(obj *unstructured.Unstructured) {
 			b.cycles.Seen(obj)
 			b.expect(obj)
 			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))

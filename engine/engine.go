@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/access"
@@ -375,8 +374,8 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 		others = []*box{b}
 	}
 	for _, other := range others {
-		if obj, ok := other.resources.ByUID(owner); ok {
-			other.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
+		if key, ok := other.resources.Key(owner); ok {
+			other.queue.Enqueue(0, key)
 		} else if key, left := other.owners.ByUID(owner); left {
 			other.queue.Enqueue(0, key) // it is let go when what onDelete has made is done, and its children are gone
 		}

@@ -113,7 +113,7 @@ func (o *Owners) FindForgotten(kind schema.GroupVersionKind, snapshots []rollbac
 func (o *Owners) FindBacklog(crd pipeline.CRD, namespaces []string, lives func(types.UID) bool) {
 	seen := map[types.UID]bool{}
 	for _, kind := range o.Inventory.Kinds() {
-		for _, child := range o.Inventory.Made(kind) {
+		for child := range o.Inventory.Made(kind) {
 			ref := metav1.GetControllerOfNoCopy(child)
 			if ref == nil || seen[ref.UID] || ref.Kind != crd.Kind.Kind || groupOf(ref) != crd.Kind.Group {
 				continue

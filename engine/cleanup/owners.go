@@ -11,6 +11,7 @@ package cleanup
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -46,8 +47,8 @@ type Inventory interface {
 	Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured
 	// WrittenFor gives all objects that are labeled as children of a resource and were applied by Orkestra, in any namespace.
 	WrittenFor(kind schema.GroupVersionKind, resource types.UID) []*unstructured.Unstructured
-	// Made gives the children of a kind that the box has.
-	Made(kind schema.GroupVersionKind) []*unstructured.Unstructured
+	// Made goes over the children of a kind that the box has.
+	Made(kind schema.GroupVersionKind) iter.Seq[*unstructured.Unstructured]
 }
 
 // Reader reads resources from the API server, past every cache.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"testing"
@@ -92,7 +93,9 @@ func (c *cluster) Forget(_ context.Context, resource types.UID) error {
 	return c.err
 }
 
-func (c *cluster) Made(schema.GroupVersionKind) []*unstructured.Unstructured { return c.children }
+func (c *cluster) Made(schema.GroupVersionKind) iter.Seq[*unstructured.Unstructured] {
+	return slices.Values(c.children)
+}
 
 func (c *cluster) remove(gone *unstructured.Unstructured) {
 	var left []*unstructured.Unstructured

@@ -5,6 +5,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -100,8 +101,8 @@ func (i *Inventory) WrittenFor(kind schema.GroupVersionKind, resource types.UID)
 	})
 }
 
-// Made gives the children of a kind that the box has, in no order.
-func (i *Inventory) Made(kind schema.GroupVersionKind) []*unstructured.Unstructured {
+// Made goes over the children of a kind that the box has, in no order.
+func (i *Inventory) Made(kind schema.GroupVersionKind) iter.Seq[*unstructured.Unstructured] {
 	return i.children.MadeBy(kind, i.box)
 }
 

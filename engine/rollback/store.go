@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -251,9 +252,9 @@ type Of struct {
 }
 
 // Taken says of which resources there are snapshots among objects, those in the manager's namespace; each once, in no order.
-func Taken(objects []*unstructured.Unstructured, namespace string) []Of {
+func Taken(objects iter.Seq[*unstructured.Unstructured], namespace string) []Of {
 	all := map[Of]bool{}
-	for _, obj := range objects {
+	for obj := range objects {
 		if !Is(obj) || obj.GetNamespace() != namespace {
 			continue
 		}

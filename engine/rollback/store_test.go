@@ -168,7 +168,7 @@ func TestAllAreInTheNamespaceOfTheManager(t *testing.T) {
 	cluster.SetUID("5678")
 	g.Expect(s.Save(context.Background(), cluster, take(cluster))).To(Succeed())
 	g.Expect(s.Newest(cluster).Object.GetNamespace()).To(Equal("orkestra-system"))
-	g.Expect(Taken(slices.Collect(maps.Values(w.objects)), "orkestra-system")).To(ConsistOf(
+	g.Expect(Taken(maps.Values(w.objects), "orkestra-system")).To(ConsistOf(
 		Of{Key: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "1234"}, Of{Key: types.NamespacedName{Name: "web"}, UID: "5678"}))
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // ErrStopped is the error of waiting for an informer that is stopped meanwhile, or was before.
@@ -94,18 +94,18 @@ func NewChildren(config Config, notify func(owner types.UID, box string, child s
 func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVersionResource) *overlay {
 	var k *overlay
 	k = newOverlay(newInformer(c.config, informerOptions{
-		name:      gvk.String(),
-		resource:  resource,
-		selector:  v1alpha1.LabelOwnerUID,
-		indexers:  cache.Indexers{ownerIndex: byLabel(v1alpha1.LabelOwnerUID), boxIndex: byLabel(v1alpha1.LabelBox)},
-		transform: transform(trimChild),
+		name:     gvk.String(),
+		resource: resource,
+		selector: v1alpha1.LabelOwnerUID,
+		indexers: cache.Indexers{ownerIndex: byLabel(v1alpha1.LabelOwnerUID), boxIndex: byLabel(v1alpha1.LabelBox)},
+		trim:     trimChild,
 		handler: handler{
-			add:    func(obj *unstructured.Unstructured, _ bool) { c.changed(k, gvk, nil, obj) },
-			update: func(old, obj *unstructured.Unstructured) { c.changed(k, gvk, old, obj) },
-			remove: func(obj *unstructured.Unstructured) { c.changed(k, gvk, obj, nil) },
+			add:    func(obj *packed.Object, _ bool) { c.changed(k, gvk, nil, obj) },
+			update: func(old, obj *packed.Object) { c.changed(k, gvk, old, obj) },
+			remove: func(obj *packed.Object) { c.changed(k, gvk, obj, nil) },
 		},
 		beside: func(ctx context.Context) {
-			k.sweep(ctx, func(lost *unstructured.Unstructured) { c.changed(k, gvk, lost, nil) })
+			k.sweep(ctx, func(lost *packed.Object) { c.changed(k, gvk, lost, nil) })
 		},
 	}))
 	return k
@@ -113,15 +113,15 @@ func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 
 // changed calls notify for the owner of a child that has changed, and for its former owner if that is another one. old is nil for a new
 // child, obj for one that is gone.
-func (c *Children) changed(k *overlay, gvk schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
+func (c *Children) changed(k *overlay, gvk schema.GroupVersionKind, old, obj *packed.Object) {
 	var last, next [2]string // owner and box
 	if old != nil {
-		k.entry(keyOf(old)) // forgets it if it is superseded
-		last = [2]string{labelOf(old, v1alpha1.LabelOwnerUID), labelOf(old, v1alpha1.LabelBox)}
+		k.entry(old.Key()) // forgets it if it is superseded
+		last = [2]string{old.Label(v1alpha1.LabelOwnerUID), old.Label(v1alpha1.LabelBox)}
 	}
 	if obj != nil {
-		k.entry(keyOf(obj))
-		next = [2]string{labelOf(obj, v1alpha1.LabelOwnerUID), labelOf(obj, v1alpha1.LabelBox)}
+		k.entry(obj.Key())
+		next = [2]string{obj.Label(v1alpha1.LabelOwnerUID), obj.Label(v1alpha1.LabelBox)}
 	}
 	if next[0] != "" {
 		c.notify(types.UID(next[0]), next[1], gvk)

@@ -19,8 +19,10 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 var (
@@ -123,6 +125,16 @@ func running(t *testing.T, client *dynamicfake.FakeDynamicClient) (children *Chi
 		cancel()
 		group.Wait()
 	}
+}
+
+// keyOf gives the key under which a store holds an object.
+func keyOf(obj *unstructured.Unstructured) string { return cache.MetaObjectToName(obj).String() }
+
+func unpacked(all []*packed.Object) (objects []*unstructured.Unstructured) {
+	for _, obj := range all {
+		objects = append(objects, obj.Unpack())
+	}
+	return objects
 }
 
 func names(objects []*unstructured.Unstructured) []string {

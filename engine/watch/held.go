@@ -4,9 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/orkspace/orkestra/engine/value"
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // Gauges are told of every watch, so that it is known how long each has told nothing, and how much its cache holds.
@@ -26,14 +24,14 @@ func (noGauges) Watch(string, func() (time.Duration, int64, int64)) func() { ret
 type held struct{ objects, bytes atomic.Int64 }
 
 // change takes that an object has become another one; nil: there was none, or there is none any more.
-func (h *held) change(old, obj *unstructured.Unstructured) {
+func (h *held) change(old, obj *packed.Object) {
 	if old != nil {
 		h.objects.Add(-1)
-		h.bytes.Add(-value.Size(old.Object))
+		h.bytes.Add(-old.Size())
 	}
 	if obj != nil {
 		h.objects.Add(1)
-		h.bytes.Add(value.Size(obj.Object))
+		h.bytes.Add(obj.Size())
 	}
 }
 

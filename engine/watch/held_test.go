@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/orkspace/orkestra/engine/packed"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -25,7 +25,7 @@ func cacheIsCounted(t *testing.T, g *WithT) {
 	tracked := &ages{all: map[string]func() (time.Duration, int64, int64){}}
 	client := newClient(child("a", "one", "1", "u1"), child("a", "two", "1", "u1"))
 	i := newInformer(Config{Client: client, Log: logr.Discard(), Gauges: tracked}, informerOptions{
-		resource: cups, handler: (&ResourceEvents{}).handler(), transform: transform(trimResource),
+		resource: cups, handler: (&ResourceEvents{}).handler(), trim: trimResource,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -36,7 +36,7 @@ func cacheIsCounted(t *testing.T, g *WithT) {
 		stored := i.shared.GetStore().List()
 		var bytes int64
 		for _, item := range stored {
-			bytes += value.Size(item.(*unstructured.Unstructured).Object)
+			bytes += value.Size(item.(*packed.Object).Unpack().Object)
 		}
 		objects, counted := tracked.held(cups.GroupResource().String())
 		g.Expect(stored).To(HaveLen(n))

@@ -15,6 +15,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // noObject selects no object, since "-" is no valid name. A list with it costs the API server next to nothing; a limit of 1 would not
@@ -62,7 +64,7 @@ type informerOptions struct {
 	selector  string
 	fields    string
 	indexers  cache.Indexers
-	transform cache.TransformFunc
+	trim      func(*unstructured.Unstructured) // drops what nobody reads; it can be done twice
 	handler   cache.ResourceEventHandler
 	beside    func(context.Context) // runs while the informer does; nil: nothing
 	// annotated says by their annotations which objects are known, and of those only the heads are. nil: all are, and whole.
@@ -100,10 +102,10 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		ObjectDescription: options.resource.String(),
 	})
 	if cfg.Writable {
-		options.transform = transform(trimWritable)
+		options.trim = trimWritable
 	}
 	// All three fail only on an informer that was started already, which this one was not.
-	_ = i.shared.SetTransform(i.guardedTransform(options.transform))
+	_ = i.shared.SetTransform(i.guardedTransform(packing(options.trim)))
 	_ = i.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { i.failed(err) })
 	registration, _ := i.shared.AddEventHandlerWithOptions(guarded{informer: i, next: options.handler}, cache.HandlerOptions{Logger: &i.log})
 	i.synced = registration.HasSyncedChecker().Done()
@@ -215,7 +217,7 @@ func (i *informer) seen() string {
 	return i.shared.LastSyncResourceVersion() // client-go's feature AtomicFIFO is off, so that the store knows no version
 }
 
-func (i *informer) get(key string) *unstructured.Unstructured {
+func (i *informer) get(key string) *packed.Object {
 	item, found, err := i.shared.GetIndexer().GetByKey(key)
 	if err != nil || !found {
 		return nil
@@ -223,12 +225,16 @@ func (i *informer) get(key string) *unstructured.Unstructured {
 	return objectOf(item)
 }
 
-func (i *informer) byIndex(index, value string) []*unstructured.Unstructured {
+func (i *informer) byIndex(index, value string) []*packed.Object {
 	items, err := i.shared.GetIndexer().ByIndex(index, value)
 	if err != nil {
 		return nil // there is no such index
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(items))
+	return objectsOf(items)
+}
+
+func objectsOf(items []any) []*packed.Object {
+	objects := make([]*packed.Object, 0, len(items))
 	for _, item := range items {
 		if obj := objectOf(item); obj != nil {
 			objects = append(objects, obj)

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // Owned gives the children of a kind that an owner has, by namespace and name. There are none of a kind that nobody has
@@ -21,7 +23,10 @@ func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstru
 	if !ok {
 		return nil
 	}
-	objects := k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner))
+	var objects []*unstructured.Unstructured
+	for _, obj := range k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner)) {
+		objects = append(objects, obj.Unpack())
+	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
@@ -36,23 +41,34 @@ func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*un
 		return nil, false
 	}
 	obj := k.get(cache.NewObjectName(namespace, name).String())
-	if obj == nil || labelOf(obj, v1alpha1.LabelOwnerUID) == "" {
+	if obj.Label(v1alpha1.LabelOwnerUID) == "" {
 		return nil, false // a write of ours has taken the label off, and the watch has not removed the object yet
 	}
-	return obj, true
+	return obj.Unpack(), true
 }
 
-// MadeBy gives the children of a kind that a box has, in no order. They must not be changed.
-func (c *Children) MadeBy(gvk schema.GroupVersionKind, box string) []*unstructured.Unstructured {
+// MadeBy goes over the children of a kind that a box has, in no order. They must not be changed. There may be many: each is unpacked when its
+// turn comes.
+func (c *Children) MadeBy(gvk schema.GroupVersionKind, box string) iter.Seq[*unstructured.Unstructured] {
+	return func(yield func(*unstructured.Unstructured) bool) {
+		for _, obj := range c.ofBox(gvk, box) {
+			if !yield(obj.Unpack()) {
+				return
+			}
+		}
+	}
+}
+
+// OfBox gives the number of children of a kind that a box has.
+func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int { return len(c.ofBox(gvk, box)) }
+
+func (c *Children) ofBox(gvk schema.GroupVersionKind, box string) []*packed.Object {
 	k, ok := c.kind(gvk)
 	if !ok {
 		return nil
 	}
 	return k.selected(boxIndex, v1alpha1.LabelBox, box)
 }
-
-// OfBox gives the number of children of a kind that a box has.
-func (c *Children) OfBox(gvk schema.GroupVersionKind, box string) int { return len(c.MadeBy(gvk, box)) }
 
 // Wrote takes the answer of the API server to a write of ours, so that reads show it before the watch does. It is forgotten when the
 // watch has caught up. The object is copied.

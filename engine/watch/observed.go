@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // noReleases leaves out the Secrets in which Helm keeps its releases: they are many and large, and no credentials.
@@ -38,14 +40,14 @@ func NewObserved(config Config, notify func(kind schema.GroupVersionKind, old, o
 
 func (o *Observed) newKind(gvk schema.GroupVersionKind, resource schema.GroupVersionResource) *store {
 	options := informerOptions{
-		name:      gvk.String(),
-		resource:  resource,
-		indexers:  cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		transform: transform(trimObserved),
+		name:     gvk.String(),
+		resource: resource,
+		indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		trim:     trimObserved,
 		handler: handler{
-			add:    func(obj *unstructured.Unstructured, _ bool) { o.notify(gvk, nil, obj) },
-			update: func(old, obj *unstructured.Unstructured) { o.notify(gvk, old, obj) },
-			remove: func(obj *unstructured.Unstructured) { o.notify(gvk, obj, nil) },
+			add:    func(obj *packed.Object, _ bool) { o.notify(gvk, nil, obj.Unpack()) },
+			update: func(old, obj *packed.Object) { o.notify(gvk, old.Unpack(), obj.Unpack()) },
+			remove: func(obj *packed.Object) { o.notify(gvk, obj.Unpack(), nil) },
 		},
 	}
 	if !o.config.Writable && gvk.GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind() {
@@ -61,7 +63,7 @@ func (o *Observed) Get(gvk schema.GroupVersionKind, namespace, name string) *uns
 	if !ok {
 		return nil
 	}
-	return k.source.get(cache.NewObjectName(namespace, name).String())
+	return k.source.get(cache.NewObjectName(namespace, name).String()).Unpack()
 }
 
 // Select gives the objects of a namespace, or of all if it is empty, that have the labels, by namespace and name.
@@ -70,8 +72,12 @@ func (o *Observed) Select(gvk schema.GroupVersionKind, namespace string, selecto
 	if !ok {
 		return nil
 	}
-	objects := k.in(namespace)
-	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return !selector.Matches(labels.Set(obj.GetLabels())) })
+	var objects []*unstructured.Unstructured
+	for _, obj := range k.in(namespace) {
+		if selector.Matches(obj.Labels()) {
+			objects = append(objects, obj.Unpack())
+		}
+	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
@@ -79,16 +85,9 @@ func (o *Observed) Select(gvk schema.GroupVersionKind, namespace string, selecto
 }
 
 // in gives the objects of a namespace, or all of them.
-func (s *store) in(namespace string) []*unstructured.Unstructured {
+func (s *store) in(namespace string) []*packed.Object {
 	if namespace != "" {
 		return s.source.byIndex(cache.NamespaceIndex, namespace)
 	}
-	items := s.source.shared.GetIndexer().List()
-	objects := make([]*unstructured.Unstructured, 0, len(items))
-	for _, item := range items {
-		if obj := objectOf(item); obj != nil {
-			objects = append(objects, obj)
-		}
-	}
-	return objects
+	return objectsOf(s.source.shared.GetIndexer().List())
 }

@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // overlay holds the answers to our own writes, over a store whose watch does not show them yet: without it, the next cycle would read
@@ -20,12 +21,12 @@ type overlay struct {
 
 	// lost are objects that we created and that were deleted before the store had seen them, because the watch was dropped in between
 	// and the relist shows neither. The store has no event for them, so sweep reports them. Guarded by mu.
-	lost []*unstructured.Unstructured
+	lost []*packed.Object
 }
 
 // entry is the answer to a write.
 type entry struct {
-	obj     *unstructured.Unstructured
+	obj     *packed.Object
 	version string
 	gone    bool // the object was deleted; version is then the newest that is known of it
 }
@@ -37,26 +38,26 @@ func newOverlay(store *informer) *overlay {
 func (o *overlay) informer() *informer { return o.store }
 
 // wrote keeps the answer to a write. It takes the object over.
-func (o *overlay) wrote(obj *unstructured.Unstructured) {
+func (o *overlay) wrote(obj *packed.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := keyOf(obj)
-	next := entry{obj: obj, version: obj.GetResourceVersion()}
+	key := obj.Key()
+	next := entry{obj: obj, version: obj.Version()}
 	last, found := o.entries[key]
-	if found && (!newer(next.version, last.version) || last.gone && last.obj.GetUID() == obj.GetUID()) {
+	if found && (!newer(next.version, last.version) || last.gone && last.obj.UID() == obj.UID()) {
 		return // an older answer that came late, or one to a write before the object was deleted
 	}
 	o.putLocked(key, next)
 }
 
 // gone keeps that an object was deleted. It takes the object over.
-func (o *overlay) gone(obj *unstructured.Unstructured) {
+func (o *overlay) gone(obj *packed.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := keyOf(obj)
-	next := entry{obj: obj, version: obj.GetResourceVersion(), gone: true}
+	key := obj.Key()
+	next := entry{obj: obj, version: obj.Version(), gone: true}
 	if last, found := o.entries[key]; found && newer(last.version, next.version) {
-		if last.obj.GetUID() != obj.GetUID() {
+		if last.obj.UID() != obj.UID() {
 			return // another object has the name by now
 		}
 		next.version = last.version
@@ -74,7 +75,7 @@ func (o *overlay) putLocked(key string, e entry) {
 }
 
 // get gives the newest that is known of an object; nil if there is none.
-func (o *overlay) get(key string) *unstructured.Unstructured {
+func (o *overlay) get(key string) *packed.Object {
 	e, found := o.entry(key)
 	stored := o.store.get(key)
 	if !found {
@@ -85,7 +86,7 @@ func (o *overlay) get(key string) *unstructured.Unstructured {
 
 // selected gives the objects that have the value in an index of the store, in no order. The label is the one that the
 // index is made from.
-func (o *overlay) selected(index, label, value string) []*unstructured.Unstructured {
+func (o *overlay) selected(index, label, value string) []*packed.Object {
 	if value == "" {
 		return nil
 	}
@@ -94,10 +95,10 @@ func (o *overlay) selected(index, label, value string) []*unstructured.Unstructu
 	if len(entries) == 0 {
 		return objects
 	}
-	stored := make(map[string]*unstructured.Unstructured, len(entries))
+	stored := make(map[string]*packed.Object, len(entries))
 	kept := objects[:0]
 	for _, obj := range objects {
-		key := keyOf(obj)
+		key := obj.Key()
 		if _, found := entries[key]; found {
 			stored[key] = obj
 			continue
@@ -105,7 +106,7 @@ func (o *overlay) selected(index, label, value string) []*unstructured.Unstructu
 		kept = append(kept, obj)
 	}
 	for key, e := range entries {
-		if obj := e.over(stored[key]); obj != nil && labelOf(obj, label) == value {
+		if obj := e.over(stored[key]); obj != nil && obj.Label(label) == value {
 			kept = append(kept, obj)
 		}
 	}
@@ -145,7 +146,7 @@ func (o *overlay) all() map[string]entry {
 // forgetLocked drops an entry that is superseded.
 func (o *overlay) forgetLocked(key string, e entry) {
 	delete(o.entries, key)
-	if stored := o.store.get(key); !e.gone && (stored == nil || stored.GetUID() != e.obj.GetUID()) {
+	if stored := o.store.get(key); !e.gone && (stored == nil || stored.UID() != e.obj.UID()) {
 		o.lost = append(o.lost, e.obj)
 	}
 }
@@ -160,14 +161,14 @@ func (o *overlay) superseded(key string, e entry) bool {
 		return true
 	}
 	stored := o.store.get(key)
-	return stored == nil || newer(stored.GetResourceVersion(), e.version)
+	return stored == nil || newer(stored.Version(), e.version)
 }
 
 // over gives the newer of the entry and a stored object, which may be nil. UIDs do not matter: the resourceVersions of all objects of a
 // kind have one order.
-func (e entry) over(stored *unstructured.Unstructured) *unstructured.Unstructured {
+func (e entry) over(stored *packed.Object) *packed.Object {
 	switch {
-	case stored != nil && newer(stored.GetResourceVersion(), e.version):
+	case stored != nil && newer(stored.Version(), e.version):
 		return stored
 	case e.gone:
 		return nil
@@ -191,7 +192,7 @@ const sweepInterval = time.Second
 
 // sweep forgets superseded entries also where nobody reads them and no event comes, until the context ends. It calls tell for each lost
 // object, in place of the delete event that does not come.
-func (o *overlay) sweep(ctx context.Context, tell func(lost *unstructured.Unstructured)) {
+func (o *overlay) sweep(ctx context.Context, tell func(lost *packed.Object)) {
 	ticker := o.store.watchdog.clock.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
@@ -207,7 +208,7 @@ func (o *overlay) sweep(ctx context.Context, tell func(lost *unstructured.Unstru
 	}
 }
 
-func (o *overlay) takeLost() []*unstructured.Unstructured {
+func (o *overlay) takeLost() []*packed.Object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lost := o.lost

@@ -8,8 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 const (
@@ -61,7 +62,7 @@ func (w *wholes) readOne(ctx context.Context, key string) {
 }
 
 // unread gives the head of an object that is to be read; nil: it is not.
-func (w *wholes) unread(key string) *unstructured.Unstructured {
+func (w *wholes) unread(key string) *packed.Object {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if one := w.all[key]; one != nil && !one.caughtUp() {
@@ -71,38 +72,38 @@ func (w *wholes) unread(key string) *unstructured.Unstructured {
 }
 
 // request reads an object at the version of its head, or a newer one: so the API server may answer from its cache.
-func (w *wholes) request(ctx context.Context, head *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (w *wholes) request(ctx context.Context, head *packed.Object) (*packed.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, longestRead)
 	defer cancel()
-	objects := w.config.Client.Resource(w.resource).Namespace(head.GetNamespace())
-	obj, err := objects.Get(ctx, head.GetName(), metav1.GetOptions{ResourceVersion: head.GetResourceVersion()})
+	objects := w.config.Client.Resource(w.resource).Namespace(head.Namespace())
+	obj, err := objects.Get(ctx, head.Name(), metav1.GetOptions{ResourceVersion: head.Version()})
 	if err != nil {
 		return nil, err
 	}
 	trimResource(obj)
-	return obj, nil
+	return w.words.Pack(obj), nil
 }
 
 // errBehind is the error of an answer that is older than what is known.
 var errBehind = errors.New("the API server answers with an older version than it has told of")
 
 // answered takes the answer to a read that was sent for a head.
-func (w *wholes) answered(key string, head, obj *unstructured.Unstructured, err error) {
+func (w *wholes) answered(key string, head, obj *packed.Object, err error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	var tell func()
 	w.change(func() {
 		one := w.all[key]
-		if one == nil || one.head.GetUID() != head.GetUID() {
+		if one == nil || one.head.UID() != head.UID() {
 			return // it is gone, or was made again, and the queue has that
 		}
 		w.answeredLocked(one)
 		switch {
-		case saysGone(err, head), err == nil && obj.GetUID() != head.GetUID():
+		case saysGone(err, head), err == nil && obj.UID() != head.UID():
 			tell = w.endLocked(key, one)
 		case err != nil:
 			w.againLocked(key, one, err)
-		case !upTo(obj.GetResourceVersion(), head.GetResourceVersion()):
+		case !upTo(obj.Version(), head.Version()):
 			w.againLocked(key, one, errBehind)
 		default:
 			tell = w.showLocked(key, one, obj)
@@ -114,28 +115,28 @@ func (w *wholes) answered(key string, head, obj *unstructured.Unstructured, err 
 }
 
 // showLocked shows an object as it was read, or ends it if it is not selected any more, and gives what is to be told.
-func (w *wholes) showLocked(key string, one *whole, obj *unstructured.Unstructured) (tell func()) {
+func (w *wholes) showLocked(key string, one *whole, obj *packed.Object) (tell func()) {
 	last := one.obj
 	w.problems.end(key)
-	one.failures, one.known, one.obj = 0, obj.GetResourceVersion(), obj
+	one.failures, one.known, one.obj = 0, obj.Version(), obj
 	w.held.change(last, obj)
 	switch {
-	case !w.selection.selects(obj):
+	case !w.selection.selects(obj.Unpack()):
 		open := one.open
 		w.held.change(obj, nil)
 		one.obj, one.open = nil, false // the watch tells so, too, or that it is selected again
 		if !open {
 			return nil
 		}
-		return func() { w.events.Delete(obj) }
+		return func() { w.events.Delete(obj.Unpack()) }
 	case last == nil:
 		initial := one.initial
 		one.initial, one.open = false, true
-		return func() { w.events.Add(obj, initial) }
-	case last.GetResourceVersion() == obj.GetResourceVersion():
+		return func() { w.events.Add(obj.Unpack(), initial) }
+	case last.Version() == obj.Version():
 		return nil
 	default:
-		return func() { w.events.Update(last, obj) }
+		return func() { w.events.Update(obj.Unpack()) }
 	}
 }
 
@@ -176,9 +177,9 @@ func readPause(failures int) time.Duration {
 }
 
 // saysGone says that an error means that an object does not exist. A 404 that does not name it is about its kind.
-func saysGone(err error, head *unstructured.Unstructured) bool {
+func saysGone(err error, head *packed.Object) bool {
 	var answer apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil && answer.Status().Details.Name == head.GetName()
+	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil && answer.Status().Details.Name == head.Name()
 }
 
 // problems are the objects that can't be read, in the order in which they began to be named.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 const uidIndex = "uid"
@@ -22,7 +24,7 @@ type ResourceEvents struct {
 	// Add is called for a resource that appears; initial says that it was there when the informer started.
 	Add func(obj *unstructured.Unstructured, initial bool)
 	// Update is called for a resource that has another resourceVersion than before.
-	Update func(old, obj *unstructured.Unstructured)
+	Update func(obj *unstructured.Unstructured)
 	// Delete is called, with its last state, for a resource that is gone. One that was never read has its metadata alone, and no kind.
 	Delete func(obj *unstructured.Unstructured)
 	// Missed is called, with the newest state that is known, for a resource that was deleted while the watch was broken: anything may
@@ -63,7 +65,7 @@ func NewResources(config Config, resource schema.GroupVersionResource, namespace
 			selector:  selection.labels(),
 			annotated: selection.Annotations,
 			indexers:  cache.Indexers{uidIndex: byUID},
-			transform: transform(trimResource),
+			trim:      trimResource,
 			handler:   handler,
 		})
 	}
@@ -141,22 +143,26 @@ func (r *Resources) Get(key types.NamespacedName) (*unstructured.Unstructured, b
 	if r.wholes != nil {
 		get = r.wholes.get
 	}
-	obj := get(cache.NewObjectName(key.Namespace, key.Name).String())
+	obj := get(cache.NewObjectName(key.Namespace, key.Name).String()).Unpack()
 	return obj, obj != nil
 }
 
-// ByUID gives the resource with a UID. One that was not read yet has its metadata alone.
-func (r *Resources) ByUID(uid types.UID) (*unstructured.Unstructured, bool) {
+// Key gives the key of the resource with a UID, also of one that was not read yet.
+func (r *Resources) Key(uid types.UID) (key types.NamespacedName, found bool) {
+	obj := r.withUID(uid)
+	return types.NamespacedName{Namespace: obj.Namespace(), Name: obj.Name()}, obj != nil
+}
+
+func (r *Resources) withUID(uid types.UID) *packed.Object {
 	if r.wholes != nil {
-		obj := r.wholes.withUID(uid)
-		return obj, obj != nil
+		return r.wholes.withUID(uid)
 	}
 	for _, i := range r.informers {
 		if objects := i.byIndex(uidIndex, string(uid)); len(objects) > 0 {
-			return objects[0], true
+			return objects[0]
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // Keys gives the keys of all resources, by namespace and name.
@@ -181,7 +187,7 @@ func (r *Resources) Unread() (heads []*unstructured.Unstructured) {
 		defer w.mu.RUnlock()
 		for _, one := range w.all {
 			if one.obj == nil && one.open {
-				heads = append(heads, one.head)
+				heads = append(heads, one.head.Unpack())
 			}
 		}
 	}
@@ -225,7 +231,7 @@ func (e ResourceEvents) complete() ResourceEvents {
 		e.Add = func(*unstructured.Unstructured, bool) {}
 	}
 	if e.Update == nil {
-		e.Update = func(_, _ *unstructured.Unstructured) {}
+		e.Update = func(*unstructured.Unstructured) {}
 	}
 	if e.Delete == nil {
 		e.Delete = func(*unstructured.Unstructured) {}
@@ -242,25 +248,21 @@ func (e ResourceEvents) complete() ResourceEvents {
 func (e ResourceEvents) handler() handler {
 	e = e.complete()
 	return handler{
-		add: e.Add,
-		update: func(old, obj *unstructured.Unstructured) {
+		add: func(obj *packed.Object, initial bool) { e.Add(obj.Unpack(), initial) },
+		update: func(old, obj *packed.Object) {
 			// A relist shows a resource that was deleted and created again as an update.
-			if old.GetUID() == obj.GetUID() {
-				e.Update(old, obj)
+			if old.UID() == obj.UID() {
+				e.Update(obj.Unpack())
 				return
 			}
-			e.Missed(old)
-			e.Add(obj, false)
+			e.Missed(old.Unpack())
+			e.Add(obj.Unpack(), false)
 		},
-		remove: e.Delete,
-		missed: e.Missed,
+		remove: func(obj *packed.Object) { e.Delete(obj.Unpack()) },
+		missed: func(obj *packed.Object) { e.Missed(obj.Unpack()) },
 	}
 }
 
 func byUID(item any) ([]string, error) {
-	obj := objectOf(item)
-	if obj == nil {
-		return nil, nil
-	}
-	return []string{string(obj.GetUID())}, nil
+	return []string{string(objectOf(item).UID())}, nil
 }

@@ -39,7 +39,7 @@ func (r *record) events() ResourceEvents {
 			}
 			note("add", obj)
 		},
-		Update: func(_, obj *unstructured.Unstructured) { note("update", obj) },
+		Update: func(obj *unstructured.Unstructured) { note("update", obj) },
 		Delete: func(obj *unstructured.Unstructured) { note("delete", obj) },
 	}
 }
@@ -129,10 +129,10 @@ func TestResourceReads(t *testing.T) {
 		g.Expect(got.GetAnnotations()).To(BeEmpty())
 		_, found = r.Get(key("ns", "z"))
 		g.Expect(found).To(BeFalse())
-		got, found = r.ByUID("uid-of-z")
+		of, found := r.Key("uid-of-z")
 		g.Expect(found).To(BeTrue())
-		g.Expect(got.GetNamespace()).To(Equal("apart"))
-		_, found = r.ByUID("nobody")
+		g.Expect(of).To(Equal(key("apart", "z")))
+		_, found = r.Key("nobody")
 		g.Expect(found).To(BeFalse())
 
 		create(t, client, child("ns", "d", "9", ""))
@@ -158,7 +158,7 @@ func TestResourcesOfSomeNamespaces(t *testing.T) {
 		g.Expect(r.Keys()).To(Equal([]types.NamespacedName{key("one", "a"), key("two", "b")}))
 		_, found := r.Get(key("three", "c"))
 		g.Expect(found).To(BeFalse())
-		_, found = r.ByUID("uid-of-b")
+		_, found = r.Key("uid-of-b")
 		g.Expect(found).To(BeTrue())
 		create(t, client, child("one", "d", "7", ""))
 		synctest.Wait()

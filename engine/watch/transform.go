@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 const (
@@ -15,7 +16,6 @@ const (
 	fieldManagedFields = "managedFields"
 	fieldManager       = "manager"
 	fieldAnnotations   = "annotations"
-	fieldLabels        = "labels"
 )
 
 // OursByFields says that Orkestra has applied the object: a field of it is managed by v1alpha1.FieldManager. It can be asked
@@ -117,18 +117,21 @@ func trim(metadata map[string]any) {
 	}
 }
 
-// transform makes an informer trim objects before it stores them.
-func transform(trim func(*unstructured.Unstructured)) cache.TransformFunc {
+// packing makes an informer trim and pack objects before it stores them. What is packed comes again, and stays as it is.
+func packing(trim func(*unstructured.Unstructured)) cache.TransformFunc {
+	words := packed.NewWords()
 	return func(item any) (any, error) {
-		if obj := objectOf(item); obj != nil {
-			trim(obj)
+		obj, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return item, nil
 		}
-		return item, nil
+		trim(obj)
+		return words.Pack(obj), nil
 	}
 }
 
 // copyOfChild gives a trimmed copy of an object that belongs to somebody else. It does not copy what is trimmed away.
-func copyOfChild(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func copyOfChild(obj *unstructured.Unstructured) *packed.Object {
 	shallow := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
 	if metadata, ok := shallow.Object[fieldMetadata].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
@@ -138,29 +141,15 @@ func copyOfChild(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		shallow.Object[fieldMetadata] = metadata
 	}
 	trimChild(shallow)
-	return shallow.DeepCopy()
-}
-
-// labelOf gives a label's value, or nothing. Unlike GetLabels it copies nothing.
-func labelOf(obj *unstructured.Unstructured, name string) string {
-	metadata, _ := obj.Object[fieldMetadata].(map[string]any)
-	labels, _ := metadata[fieldLabels].(map[string]any)
-	value, _ := labels[name].(string)
-	return value
-}
-
-// keyOf gives the key under which a store holds an object.
-func keyOf(obj *unstructured.Unstructured) string {
-	return cache.MetaObjectToName(obj).String()
+	return packed.Whole(shallow.DeepCopy())
 }
 
 // byLabel indexes objects by the value of a label.
 func byLabel(name string) cache.IndexFunc {
 	return func(item any) ([]string, error) {
-		obj := objectOf(item)
-		if obj == nil || labelOf(obj, name) == "" {
-			return nil, nil
+		if value := objectOf(item).Label(name); value != "" {
+			return []string{value}, nil
 		}
-		return []string{labelOf(obj, name)}, nil
+		return nil, nil
 	}
 }

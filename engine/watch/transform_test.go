@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 func managed(managers ...string) *unstructured.Unstructured {
@@ -49,8 +51,9 @@ func TestTrimChild(t *testing.T) {
 				want.Object["metadata"].(map[string]any)["managedFields"] = kept
 			}
 			for range 2 {
-				_, err := transform(trimChild)(obj)
+				item, err := packing(trimChild)(obj)
 				g.Expect(err).NotTo(HaveOccurred())
+				obj = item.(*packed.Object).Unpack()
 				g.Expect(cmp.Diff(want, obj)).To(BeEmpty())
 				g.Expect(OursByFields(obj)).To(Equal(tc.ours), "after")
 			}
@@ -81,7 +84,7 @@ func TestTransformOfWhatIsNoObject(t *testing.T) {
 	g := NewWithT(t)
 	for _, item := range []any{nil, "text", cache.DeletedFinalStateUnknown{Key: "a"}, &unstructured.Unstructured{}} {
 		for _, trim := range []func(*unstructured.Unstructured){trimChild, trimResource} {
-			_, err := transform(trim)(item)
+			_, err := packing(trim)(item)
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 	}
@@ -93,7 +96,7 @@ func TestTransformOfWhatIsNoObject(t *testing.T) {
 func TestCopyOfChildLeavesTheOriginal(t *testing.T) {
 	g := NewWithT(t)
 	original := managed("orkestra")
-	obj := copyOfChild(original)
+	obj := copyOfChild(original).Unpack()
 	g.Expect(cmp.Diff(managed("orkestra"), original)).To(BeEmpty())
 	obj.Object["data"].(map[string]any)["key"] = "changed"
 	obj.SetLabels(nil)

@@ -96,7 +96,7 @@ func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, 
 	tracked = &ages{all: map[string]func() (time.Duration, int64, int64){}}
 	fake := newClient(child("a", "one", "1", "u1"))
 	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Gauges: tracked},
-		informerOptions{resource: cups, handler: events.handler(), transform: transform(trimResource)})
+		informerOptions{resource: cups, handler: events.handler(), trim: trimResource})
 	client = &stuck{requester: i.requests}
 	i.requests = client
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func TestAQuietWatchIsListedAgain(t *testing.T) {
 func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		i := newInformer(Config{Client: newClient(), Log: logr.Discard(), Quiet: time.Minute}, informerOptions{resource: cups, handler: ResourceEvents{}.handler(), transform: transform(trimResource)})
+		i := newInformer(Config{Client: newClient(), Log: logr.Discard(), Quiet: time.Minute}, informerOptions{resource: cups, handler: ResourceEvents{}.handler(), trim: trimResource})
 		i.requests = hanging{i.requests}
 		began := time.Now()
 		_, err := i.open(t.Context(), metav1.ListOptions{})
@@ -184,7 +184,7 @@ func TestPanicsAreCaught(t *testing.T) {
 		}
 		i, client, _, stop := watching(t, ResourceEvents{
 			Add:    func(obj *unstructured.Unstructured, _ bool) { note("add " + obj.GetName()) },
-			Update: func(_, obj *unstructured.Unstructured) { note("update " + obj.GetName()) },
+			Update: func(obj *unstructured.Unstructured) { note("update " + obj.GetName()) },
 			Delete: func(obj *unstructured.Unstructured) { note("delete " + obj.GetName()) },
 		})
 		defer stop()

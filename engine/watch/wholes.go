@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // wholes are the whole objects behind the heads that informers hold: each is read when its head moves, and shown when it is read. What is
@@ -28,6 +30,7 @@ type wholes struct {
 	config    Config
 	resource  schema.GroupVersionResource
 	selection Selection
+	words     *packed.Words
 	events    ResourceEvents                           // none is nil
 	queue     workqueue.TypedDelayingInterface[string] // made when it starts
 
@@ -49,19 +52,19 @@ type wholes struct {
 
 // whole is one object of which a head is known.
 type whole struct {
-	head     *unstructured.Unstructured // the newest that the watch has told
-	obj      *unstructured.Unstructured // what is shown; nil: nothing yet, or it does not exist or is not selected
-	known    string                     // up to which version it is known how the object is; empty: not at all
-	open     bool                       // its end is to be told, also where it was never shown: a former process may have known it
-	initial  bool                       // it was there when the watch began
-	awaited  bool                       // and those who wait for all wait for it
-	failures int                        // in a row
+	head     *packed.Object // the newest that the watch has told
+	obj      *packed.Object // what is shown; nil: nothing yet, or it does not exist or is not selected
+	known    string         // up to which version it is known how the object is; empty: not at all
+	open     bool           // its end is to be told, also where it was never shown: a former process may have known it
+	initial  bool           // it was there when the watch began
+	awaited  bool           // and those who wait for all wait for it
+	failures int            // in a row
 }
 
 func newWholes(config Config, resource schema.GroupVersionResource, selection Selection, events ResourceEvents) *wholes {
 	config = config.withDefaults()
 	return &wholes{
-		config: config, resource: resource, selection: selection, events: events.complete(),
+		config: config, resource: resource, selection: selection, words: packed.NewWords(), events: events.complete(),
 		all: map[string]*whole{}, byUID: map[types.UID]string{}, awaited: 1, filled: make(chan struct{}), stopped: make(chan struct{}),
 	}
 }
@@ -70,21 +73,21 @@ func newWholes(config Config, resource schema.GroupVersionResource, selection Se
 func (w *wholes) handler() handler {
 	return handler{
 		add:    w.saw,
-		update: func(_, head *unstructured.Unstructured) { w.saw(head, false) },
-		remove: func(head *unstructured.Unstructured) { w.ended(head, w.events.Delete) },
-		missed: func(head *unstructured.Unstructured) { w.ended(head, w.events.Missed) },
+		update: func(_, head *packed.Object) { w.saw(head, false) },
+		remove: func(head *packed.Object) { w.ended(head, w.events.Delete) },
+		missed: func(head *packed.Object) { w.ended(head, w.events.Missed) },
 	}
 }
 
 // saw takes what the watch tells of an object that is there.
-func (w *wholes) saw(head *unstructured.Unstructured, initial bool) {
+func (w *wholes) saw(head *packed.Object, initial bool) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	key := keyOf(head)
+	key := head.Key()
 	var former *unstructured.Unstructured
 	w.change(func() {
 		one := w.all[key]
-		if one != nil && one.head.GetUID() != head.GetUID() {
+		if one != nil && one.head.UID() != head.UID() {
 			former = withHead(one.last(), one.head) // a relist shows one that was deleted and made again as an update
 			w.forgetLocked(key, one)
 			one = nil
@@ -94,7 +97,7 @@ func (w *wholes) saw(head *unstructured.Unstructured, initial bool) {
 			if initial {
 				w.awaited++
 			}
-			w.all[key], w.byUID[head.GetUID()] = one, key
+			w.all[key], w.byUID[head.UID()] = one, key
 		}
 		one.head, one.failures = head, 0
 		w.queue.Add(key) // who takes it from there sees whether there is something to read
@@ -105,10 +108,10 @@ func (w *wholes) saw(head *unstructured.Unstructured, initial bool) {
 }
 
 // ended takes that the watch shows an object no more. Most that it tells so nobody knows: they were changed, and are not selected.
-func (w *wholes) ended(head *unstructured.Unstructured, tell func(*unstructured.Unstructured)) {
+func (w *wholes) ended(head *packed.Object, tell func(*unstructured.Unstructured)) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	key := keyOf(head)
+	key := head.Key()
 	var last *unstructured.Unstructured
 	w.change(func() {
 		if one := w.all[key]; one != nil {
@@ -122,10 +125,12 @@ func (w *wholes) ended(head *unstructured.Unstructured, tell func(*unstructured.
 }
 
 // withHead gives an object as it was when it went: what is shown may be older, and whether it was being deleted, held and marked is read of it.
-func withHead(obj, head *unstructured.Unstructured) *unstructured.Unstructured {
-	if obj == nil || obj.GetUID() != head.GetUID() || !newer(head.GetResourceVersion(), obj.GetResourceVersion()) {
+func withHead(was, latest *packed.Object) *unstructured.Unstructured {
+	obj := was.Unpack()
+	if obj == nil || was.UID() != latest.UID() || !newer(latest.Version(), was.Version()) {
 		return obj
 	}
+	head := latest.Unpack()
 	last := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
 	metadata, _ := obj.Object[fieldMetadata].(map[string]any)
 	last.Object[fieldMetadata] = maps.Clone(metadata)
@@ -156,7 +161,7 @@ func (w *wholes) forgetLocked(key string, one *whole) {
 	w.problems.end(key)
 	w.held.change(one.obj, nil)
 	delete(w.all, key)
-	delete(w.byUID, one.head.GetUID())
+	delete(w.byUID, one.head.UID())
 }
 
 func (w *wholes) answeredLocked(one *whole) {
@@ -174,7 +179,7 @@ func (w *wholes) releaseLocked() {
 }
 
 // last is what is told of its end: what is shown, or the head where it was never shown; nil: its end was told.
-func (o *whole) last() *unstructured.Unstructured {
+func (o *whole) last() *packed.Object {
 	switch {
 	case !o.open:
 		return nil
@@ -186,7 +191,7 @@ func (o *whole) last() *unstructured.Unstructured {
 }
 
 // caughtUp says that no read can tell more than is known.
-func (o *whole) caughtUp() bool { return upTo(o.known, o.head.GetResourceVersion()) }
+func (o *whole) caughtUp() bool { return upTo(o.known, o.head.Version()) }
 
 // upTo says that a known version is as new as another, or newer.
 func upTo(known, version string) bool {
@@ -252,7 +257,7 @@ func (w *wholes) wait(ctx context.Context) error {
 	}
 }
 
-func (w *wholes) get(key string) *unstructured.Unstructured {
+func (w *wholes) get(key string) *packed.Object {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if one := w.all[key]; one != nil {
@@ -262,7 +267,7 @@ func (w *wholes) get(key string) *unstructured.Unstructured {
 }
 
 // withUID gives the object with a UID; its head where it has not been read yet. One whose end was told is not there, though the watch shows it.
-func (w *wholes) withUID(uid types.UID) *unstructured.Unstructured {
+func (w *wholes) withUID(uid types.UID) *packed.Object {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if one := w.all[w.byUID[uid]]; one != nil {
@@ -297,7 +302,7 @@ func (w *wholes) seen(heads *informer, key, version string) bool {
 	case stored == nil:
 		return one == nil // else its end has not been told yet
 	default:
-		return one != nil && one.head.GetUID() == stored.GetUID() && upTo(one.known, stored.GetResourceVersion())
+		return one != nil && one.head.UID() == stored.UID() && upTo(one.known, stored.Version())
 	}
 }
 

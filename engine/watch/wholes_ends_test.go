@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // An end carries what was last known: whether it was being deleted, and held.
@@ -21,13 +23,13 @@ func TestTheLastStateOfOneThatGoesIsTheNewest(t *testing.T) {
 	gone := metadataOf(cup("a", "3", "yes"))
 	gone.Labels = map[string]string{"by": "box"}
 	gone.DeletionTimestamp = new(metav1.NewTime(time.Unix(1, 0)))
-	last := withHead(obj, headOf(gone))
+	last := withHead(packed.Whole(obj), packed.Whole(headOf(gone)))
 	g.Expect(last.GetResourceVersion()).To(Equal("3"))
 	g.Expect(last.GetFinalizers()).To(BeEmpty())
 	g.Expect(last.GetDeletionTimestamp()).NotTo(BeNil())
 	g.Expect(last.GetLabels()).To(Equal(gone.Labels))
 	g.Expect(obj.GetFinalizers()).To(HaveLen(1), "what others hold stays as it is")
-	g.Expect(withHead(nil, headOf(gone))).To(BeNil())
+	g.Expect(withHead(nil, packed.Whole(headOf(gone)))).To(BeNil())
 }
 
 // What a box has noted on an object is read of its end, also where only the metadata is known.
@@ -91,7 +93,7 @@ func TestAnObjectWhoseEndWasToldIsNotThere(t *testing.T) {
 		a.Expect(a.whole.Tracker().Update(cups, cup("a", "9", "no"), "ns")).To(Succeed())
 		a.tell(cup("a", "5", "yes"))
 		a.events.take()
-		_, lives := a.ByUID("uid-of-a")
+		_, lives := a.Key("uid-of-a")
 		a.Expect(lives).To(BeFalse())
 		a.Expect(a.Unread()).To(BeEmpty(), "it was read")
 	})

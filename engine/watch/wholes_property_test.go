@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/orkspace/orkestra/engine/packed"
 	"github.com/orkspace/orkestra/engine/value"
 )
 
@@ -62,7 +63,7 @@ type apiServer struct {
 
 type readInFlight struct {
 	key    string
-	head   *unstructured.Unstructured
+	head   *packed.Object
 	served bool // the API server has looked, and the answer is on its way
 	obj    *unstructured.Unstructured
 	err    error
@@ -80,8 +81,12 @@ func newAPIServer(seed uint64) *apiServer {
 			s.shown[keyOf(obj)] = obj
 			delete(s.ended, obj.GetUID())
 		},
-		Update: func(old, obj *unstructured.Unstructured) {
-			s.check(s.shown[keyOf(obj)] == old && old != nil, "updated from a state that is not shown", obj)
+		Update: func(obj *unstructured.Unstructured) {
+			old := s.shown[keyOf(obj)]
+			if old == nil {
+				s.check(false, "updated although it is not shown", obj)
+				return
+			}
 			s.check(served(obj.GetAnnotations()), "updated although it is not selected any more", obj)
 			s.check(old.GetUID() == obj.GetUID() && newer(obj.GetResourceVersion(), old.GetResourceVersion()), "went backwards", obj)
 			s.shown[keyOf(obj)] = obj
@@ -220,7 +225,7 @@ func (s *apiServer) serve(faults bool) {
 			r.obj = past[s.random.IntN(len(past))]
 		}
 		if r.obj == nil {
-			r.err = apierrors.NewNotFound(cups.GroupResource(), r.head.GetName())
+			r.err = apierrors.NewNotFound(cups.GroupResource(), r.head.Name())
 		}
 		if faults && s.random.IntN(5) == 0 {
 			r.obj, r.err = nil, apierrors.NewInternalError(errors.New("no"))
@@ -234,7 +239,7 @@ func (s *apiServer) answer() {
 	for i, r := range s.reads {
 		if r.served && s.random.IntN(2) == 0 {
 			s.reads = slices.Delete(s.reads, i, i+1)
-			s.wholes.answered(r.key, r.head, r.obj, r.err)
+			s.wholes.answered(r.key, r.head, s.wholes.words.Pack(r.obj), r.err)
 			return
 		}
 	}
@@ -282,7 +287,7 @@ func TestWhatIsShownOfSelectedObjectsNeverGoesBackwardsAndBecomesTheTruth(t *tes
 		maps.DeleteFunc(wanted, func(_ string, obj *unstructured.Unstructured) bool { return !served(obj.GetAnnotations()) })
 		known := map[string]*unstructured.Unstructured{}
 		for _, key := range s.wholes.keys() {
-			known[key] = s.wholes.get(key)
+			known[key] = s.wholes.get(key).Unpack()
 		}
 		g := NewWithT(t)
 		g.Expect(s.wrong).To(BeEmpty(), "seed %d", seed)

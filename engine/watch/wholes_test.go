@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/metadata"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/orkspace/orkestra/engine/packed"
 )
 
 // annotated is a kind of which the heads are watched, and the objects read.
@@ -120,7 +122,7 @@ func TestOfObjectsThatAnnotationsDoNotSelectNothingIsReadOrKept(t *testing.T) {
 		got, found := a.Get(key("ns", "b"))
 		a.Expect(found).To(BeTrue())
 		a.Expect(got.GetAnnotations()).To(HaveKey("more"), "it is whole")
-		head := a.informers[""].get("ns/b")
+		head := a.informers[""].get("ns/b").Unpack()
 		a.Expect(head.GetAnnotations()).To(BeEmpty(), "its head has what is needed alone")
 		a.put(cup("b", "6", "yes"))
 		a.Expect(a.events.take()).To(Equal([]string{"update ns/b#6"}))
@@ -222,7 +224,7 @@ func TestAnObjectThatCanNotBeReadIsNamedAndDoesNotHoldTheOthersBack(t *testing.T
 		defer a.Stop()
 		a.Expect(a.events.take()).To(Equal([]string{"initial ns/good#50"}))
 		a.Expect(a.Failing()).To(BeEmpty(), "it may pass")
-		_, lives := a.ByUID("uid-of-bad-00")
+		_, lives := a.Key("uid-of-bad-00")
 		a.Expect(lives).To(BeTrue(), "it is there, though it can't be read")
 		a.Expect(a.Keys()).To(Equal([]types.NamespacedName{key("ns", "good")}))
 		a.Expect(a.Unread()).To(HaveLen(20))
@@ -322,7 +324,7 @@ func TestWaitingForReadsEnds(t *testing.T) {
 // A 404 that does not name the object is about its kind, or its namespace: the object may be there.
 func TestOnlyAnAnswerThatNamesAnObjectSaysThatItIsGone(t *testing.T) {
 	g := NewWithT(t)
-	head := headOf(metadataOf(cup("a", "1", "yes")))
+	head := packed.Whole(headOf(metadataOf(cup("a", "1", "yes"))))
 	g.Expect(saysGone(apierrors.NewNotFound(cups.GroupResource(), "a"), head)).To(BeTrue())
 	g.Expect(saysGone(apierrors.NewNotFound(cups.GroupResource(), ""), head)).To(BeFalse())
 	g.Expect(saysGone(apierrors.NewGenericServerResponse(404, "get", cups.GroupResource(), "", "404 page not found", 0, true), head)).To(BeFalse())

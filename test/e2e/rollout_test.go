@@ -193,6 +193,45 @@ var _ = Describe("forEach.rollout", func() {
 		w.settled(ctx, "web")
 	})
 
+	It("goes on when an item that is out of service leaves, also while another declaration fails", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, fmt.Sprintf(parts, 1, "Ascending")+`  services: [{port: "{{ default 80 .spec.replicas }}", selector: {a: b}}]`))
+		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
+		w.website(ctx, "web", `{image: "web:1", tags: [a, b, c]}`)
+		for _, item := range []string{"a", "b", "c"} {
+			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			w.comesUp(ctx, item, "web:1")
+		}
+		w.settled(ctx, "web")
+
+		By("changing all of them, and the Service to what the API server refuses")
+		w.website(ctx, "web", `{image: "web:2", tags: [a, b, c], replicas: 70000}`)
+		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change a"}))
+		refused := func() {
+			GinkgoHelper()
+			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidChild, "70000")
+		}
+		refused()
+
+		By("taking the first out of the list, which never got current")
+		w.website(ctx, "web", `{image: "web:2", tags: [b, c], replicas: 70000}`)
+		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"delete a", "change b"}))
+		w.comesUp(ctx, "b", "web:2")
+		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change c"}))
+		w.comesUp(ctx, "c", "web:2")
+		refused()
+
+		By("taking out one that is current: it stays until the error is mended")
+		w.website(ctx, "web", `{image: "web:2", tags: [c], replicas: 70000}`)
+		w.looksAgain(ctx, "web")
+		refused()
+		Expect(all.take()).To(BeEmpty())
+		w.website(ctx, "web", `{image: "web:2", tags: [c]}`)
+		w.settled(ctx, "web")
+		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"delete b"}))
+		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
+	})
+
 	DescribeTable("never has more items out of service than wanted, whatever becomes of the resource, the items and the manager",
 		func(ctx context.Context, seed uint64, most int, order string) {
 			w := newWorld(ctx)

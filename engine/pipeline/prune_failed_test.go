@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/hook"
 )
 
 // errRefused is what the API server says of a child that it does not take.
@@ -156,4 +158,49 @@ func TestWhatIsNotPrunedAfterAnError(t *testing.T) {
 			g.Expect(slices.Contains(p.done(), "delete ConfigMap/a")).To(gomega.Equal(tc.pruned))
 		})
 	}
+}
+
+// TestARolloutGoesOnBesideAHook that may make objects of its kind, once that has said what it makes.
+func TestARolloutGoesOnBesideAHook(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hook   string
+		pruned bool
+	}{
+		"it says it":                  {`runHooksFirst: true`, true},
+		"it waits for what it reads":  {`runHooksFirst: true, args: {a: "{{ .children.configmaps.absent.data.x }}"}`, true},
+		"its turn comes after others": {`runHooksFirst: false`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			p := newPorts()
+			plan := hooked(t, hook.Hooks[*unstructured.Unstructured]{OnReconcile: func(context.Context, *call) error { return nil }},
+				tc.hook+`, resources: [{kind: ConfigMap}]`, rolledBefore(`{}`, "{{ .item }}", aService))
+			stored := website(t, `{image: v1, tags: [a, b]}`)
+			for range 2 {
+				r, _ := shownBy(g, p, plan, stored)
+				stored = r.Stored
+				p.up("a", "b")
+			}
+			p.edit("a", withPhase("down"))
+			p.done()
+			p.refuses("shop")
+			_, err := p.run(plan, withSpec(t, stored, `{image: v1, tags: [b]}`))
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("Invalid value: 70000")))
+			g.Expect(slices.Contains(p.done(), "delete ConfigMap/a")).To(gomega.Equal(tc.pruned))
+		})
+	}
+}
+
+// TestWhatCannotBePrunedAfterAnErrorIsSaid behind the error, whose class it does not change, and tried again.
+func TestWhatCannotBePrunedAfterAnErrorIsSaid(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	plan := planOf(t, rolledBefore(`{}`, "{{ .item }}", aService))
+	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a]}`))
+	p.refuses("shop")
+	p.delete = func(context.Context, *unstructured.Unstructured) error { return errors.New("no leader") }
+	r, err := p.run(plan, withSpec(t, r.Stored, `{image: v1, tags: []}`))
+	expectStep(g, err, "onReconcile", Refused, "InvalidChild")
+	g.Expect(err.Error()).To(gomega.HaveSuffix("Invalid value: 70000; prune: web#a: no leader"))
+	g.Expect(r.Inputs.Expires()).NotTo(gomega.BeZero())
 }

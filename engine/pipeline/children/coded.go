@@ -44,7 +44,6 @@ func (k Code) Open(ctx context.Context) (open, keeps bool, err error) {
 	res, err := in.Ask(ctx, k.Cycle)
 	if err == nil && !res.Open {
 		in.closed(ctx, k.Cycle, res)
-		k.Cycle.applied.asked[k.Declaration] = true
 	}
 	return res.Open, in.KeepsOn(res), err
 }

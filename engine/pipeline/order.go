@@ -111,5 +111,5 @@ func compileDryRun(c *compiler) Stage {
 	if c.plan.Rollback == nil {
 		return nil
 	}
-	return onGroups(children.NewDryRun(c.declared))
+	return onGroups(newDryRun(c.declared))
 }

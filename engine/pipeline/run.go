@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,13 +37,24 @@ func (p *Plan) Execute(ctx context.Context, r *Run) error {
 		next, err := s.Run(r.Ports.Begin(ctx, s.Name()), r)
 		r.Ports.Ended(s.Name(), err)
 		if err != nil {
-			return stage.Classify(s.Name(), err)
+			return r.failed(ctx, stage.Classify(s.Name(), err))
 		}
 		if next != stage.Next {
 			return nil
 		}
 	}
 	return deletion.Lighten(ctx, r.Cycle)
+}
+
+// failed ends a cycle with the error of a stage. What else fails is said behind it, and tried again with the next cycle.
+func (r *Run) failed(ctx context.Context, first *StepError) error {
+	err := children.PruneAfterError(r.Ports.Begin(ctx, stage.StepPrune), r.Cycle)
+	r.Ports.Ended(stage.StepPrune, err)
+	if err != nil {
+		first.Err = fmt.Errorf("%w; %s: %w", first.Err, stage.StepPrune, err)
+		r.ReconcileAt(r.NextRead())
+	}
+	return first
 }
 
 // Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: of the stages, those run that

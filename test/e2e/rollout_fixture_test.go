@@ -93,6 +93,15 @@ func (t *turns) take() []string {
 	return taken
 }
 
+// taking is take for one Eventually, which may ask while only the first of several things has happened.
+func (t *turns) taking() func() []string {
+	var all []string
+	return func() []string {
+		all = append(all, t.take()...)
+		return all
+	}
+}
+
 // out are the items that are there and not current now.
 func (t *turns) out() []*unstructured.Unstructured {
 	t.mu.Lock()

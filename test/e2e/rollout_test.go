@@ -50,12 +50,12 @@ var _ = Describe("forEach.rollout", func() {
 		all := w.turnsOf(ctx, appsv1.SchemeGroupVersion.WithKind("Deployment"), rolledOut)
 		w.website(ctx, "web", `{image: "web:1", replicas: 3}`)
 		w.settled(ctx, "web")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make web-0", "make web-1", "make web-2"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make web-0", "make web-1", "make web-2"}))
 
 		By("changing all of them")
 		w.website(ctx, "web", `{image: "web:2", replicas: 3}`)
 		w.settled(ctx, "web")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change web-2", "change web-1", "change web-0"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change web-2", "change web-1", "change web-0"}))
 		nothingSent(ctx, w, "web")
 
 		By("changing all of them to something that never gets current")
@@ -79,12 +79,12 @@ var _ = Describe("forEach.rollout", func() {
 		By("mending it by a good spec, which reaches the stuck item first")
 		w.website(ctx, "web", `{image: "web:4", replicas: 4}`)
 		w.settled(ctx, "web")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change web-3", "change web-2", "change web-1", "change web-0"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change web-3", "change web-2", "change web-1", "change web-0"}))
 
 		By("scaling down")
 		w.website(ctx, "web", `{image: "web:4", replicas: 1}`)
 		w.settled(ctx, "web")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"delete web-3", "delete web-2", "delete web-1"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"delete web-3", "delete web-2", "delete web-1"}))
 		Expect(all.worstOf(ctx, w)).To(HaveLen(1), "never two at a time")
 	})
 
@@ -104,11 +104,11 @@ var _ = Describe("forEach.rollout", func() {
 
 		By("mending it by another spec: it is changed first, though it is not its turn")
 		w.website(ctx, "web", `{image: "web:2", tags: [a, b, c]}`)
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change b"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change b"}))
 		w.comesUp(ctx, "b", "web:2")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make c"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make c"}))
 		w.comesUp(ctx, "c", "web:2")
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"change a"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change a"}))
 		w.comesUp(ctx, "a", "web:2")
 		w.settled(ctx, "web")
 		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
@@ -119,7 +119,7 @@ var _ = Describe("forEach.rollout", func() {
 		}
 		w.website(ctx, "web", `{image: "web:2", tags: []}`)
 		for _, item := range []string{"a", "b", "c"} {
-			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"delete " + item}))
+			Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"delete " + item}))
 			if item != "c" {
 				w.rollingOut(ctx, "web", fmt.Sprintf(`ConfigMap %q: it is being deleted; the finalizer "e2e.test/held" holds it`, item))
 			}
@@ -135,10 +135,10 @@ var _ = Describe("forEach.rollout", func() {
 		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
 		w.website(ctx, "web", `{image: "web:1", tags: [w1, w2, w3, bad]}`)
 		for _, item := range []string{"w1", "w2", "w3"} {
-			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make " + item}))
 			w.comesUp(ctx, item, "web:1")
 		}
-		Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make bad"}))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make bad"}))
 
 		By("replacing all of them")
 		w.website(ctx, "web", `{image: "web:1", tags: [x1, x2, x3]}`)
@@ -152,12 +152,12 @@ var _ = Describe("forEach.rollout", func() {
 			{"x3", `part: 3 items wait for ConfigMap "x3": `, []string{"delete w1", "delete w2", "delete w3"}},
 		} {
 			w.rollingOut(ctx, "web", step.waits)
-			Eventually(all.take).WithContext(ctx).Should(Equal(did))
+			Eventually(all.taking()).WithContext(ctx).Should(Equal(did))
 			w.comesUp(ctx, step.up, "web:1")
 			did = step.next
 		}
 		w.settled(ctx, "web")
-		Eventually(all.take).WithContext(ctx).Should(Equal(did))
+		Eventually(all.taking()).WithContext(ctx).Should(Equal(did))
 		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
 	})
 
@@ -168,7 +168,7 @@ var _ = Describe("forEach.rollout", func() {
 		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
 		w.website(ctx, "web", `{image: "1", tags: [a, b, c]}`)
 		for _, item := range []string{"a-1", "b-1", "c-1"} {
-			Eventually(all.take).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make " + item}))
 			w.comesUp(ctx, item, "1")
 		}
 		w.settled(ctx, "web")
@@ -185,12 +185,51 @@ var _ = Describe("forEach.rollout", func() {
 			{"a-2", []string{"make c-2"}},
 			{"c-2", []string{"delete a-1", "delete c-1"}},
 		} {
-			Eventually(all.take).WithContext(ctx).Should(Equal(did))
+			Eventually(all.taking()).WithContext(ctx).Should(Equal(did))
 			w.comesUp(ctx, step.up, "2")
 			did = step.next
 		}
-		Eventually(all.take).WithContext(ctx).Should(ConsistOf(did))
+		Eventually(all.taking()).WithContext(ctx).Should(ConsistOf(did))
 		w.settled(ctx, "web")
+	})
+
+	It("goes on when an item that is out of service leaves, also while another declaration fails", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.running(ctx, w.box(ctx, fmt.Sprintf(parts, 1, "Ascending")+`  services: [{port: "{{ default 80 .spec.replicas }}", selector: {a: b}}]`))
+		all := w.turnsOf(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), upToDate)
+		w.website(ctx, "web", `{image: "web:1", tags: [a, b, c]}`)
+		for _, item := range []string{"a", "b", "c"} {
+			Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"make " + item}))
+			w.comesUp(ctx, item, "web:1")
+		}
+		w.settled(ctx, "web")
+
+		By("changing all of them, and the Service to what the API server refuses")
+		w.website(ctx, "web", `{image: "web:2", tags: [a, b, c], replicas: 70000}`)
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change a"}))
+		refused := func() {
+			GinkgoHelper()
+			w.shows(ctx, "web", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidChild, "70000")
+		}
+		refused()
+
+		By("taking the first out of the list, which never got current")
+		w.website(ctx, "web", `{image: "web:2", tags: [b, c], replicas: 70000}`)
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"delete a", "change b"}))
+		w.comesUp(ctx, "b", "web:2")
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"change c"}))
+		w.comesUp(ctx, "c", "web:2")
+		refused()
+
+		By("taking out one that is current: it stays until the error is mended")
+		w.website(ctx, "web", `{image: "web:2", tags: [c], replicas: 70000}`)
+		w.looksAgain(ctx, "web")
+		refused()
+		Expect(all.take()).To(BeEmpty())
+		w.website(ctx, "web", `{image: "web:2", tags: [c]}`)
+		w.settled(ctx, "web")
+		Eventually(all.taking()).WithContext(ctx).Should(Equal([]string{"delete b"}))
+		Expect(all.worstOf(ctx, w)).To(HaveLen(1))
 	})
 
 	DescribeTable("never has more items out of service than wanted, whatever becomes of the resource, the items and the manager",

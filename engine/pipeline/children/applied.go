@@ -22,6 +22,7 @@ type appliedSet struct {
 	unmade   map[string]bool     // ids whose object is made when what has its name is gone; what they have made before stays until then
 	// heldDeclarations are held as held ids are, with all of their instances: it is not known of which instance a child is.
 	heldDeclarations map[*declare.Declaration]bool
+	asked            map[*declare.Declaration]bool // declarations that have said all that they stand for this time
 	expanded         map[*declare.Declaration]bool // declarations whose instances are known this time
 	instances        map[string]bool               // and the ids of those instances
 	shut             map[string]bool               // namespaces that no longer let the resource in, and into which declarations lead
@@ -39,7 +40,7 @@ func newAppliedSet() appliedSet {
 	return appliedSet{
 		rendered: map[childKey]string{}, places: map[childKey]string{}, objects: map[string]childKey{},
 		held: map[string]bool{}, unmade: map[string]bool{}, heldDeclarations: map[*declare.Declaration]bool{},
-		expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{}, shut: map[string]bool{},
+		asked: map[*declare.Declaration]bool{}, expanded: map[*declare.Declaration]bool{}, instances: map[string]bool{}, shut: map[string]bool{},
 	}
 }
 
@@ -74,10 +75,32 @@ func (s appliedSet) hold(in Instance) {
 	s.held[in.ID] = true
 }
 
+// holdUnwritten holds what was rendered and could not be written: what it has made before stays.
+func (s appliedSet) holdUnwritten(writes []*pending) {
+	for _, w := range writes {
+		if w.err != nil || w.outcome.Object == nil {
+			s.hold(w.in)
+		}
+	}
+}
+
 // covers says whether a declaration stands for a living child.
 func (c *Cycle) covers(child *unstructured.Unstructured) bool {
 	id := IDOf(child)
 	return c.applied.held[id] || c.applied.unmade[id] || c.applied.rendered[keyOf(child)] == id && id != "" || c.applied.heldDeclarations[c.Declared.Of(id)]
+}
+
+// mayBeMeant says whether a declaration may stand for a child that none covers: it was not rendered, and might give the child another id; or it was
+// rendered, and not written.
+func (s appliedSet) mayBeMeant(child *unstructured.Unstructured, declared *declare.Set) bool {
+	own := declared.Of(IDOf(child))
+	for _, d := range declared.Making() {
+		if !s.asked[d] && (d == own || d.Kinds.Has(child.GroupVersionKind().GroupKind())) {
+			return true
+		}
+	}
+	_, rendered := s.rendered[keyOf(child)]
+	return rendered
 }
 
 // namespaces are those into which declarations lead.

@@ -49,7 +49,10 @@ func (k Code) Open(ctx context.Context) (open, keeps bool, err error) {
 }
 
 // Hold has everything stay that the code has made: it was not asked, or has not come to its end.
-func (k Code) Hold() { k.Cycle.applied.hold(InstanceOf(k.Declaration)) }
+func (k Code) Hold() {
+	k.Cycle.applied.hold(InstanceOf(k.Declaration))
+	k.Cycle.applied.asked[k.Declaration] = true
+}
 
 // Write writes what the code says.
 func (k Code) Write(ctx context.Context, all []Coded) error {
@@ -69,6 +72,7 @@ func (k Code) Write(ctx context.Context, all []Coded) error {
 		}
 	}
 	c.applied.setInstances(k.Declaration, instances)
+	c.applied.asked[k.Declaration] = true
 	c.Living.forgetViewOfSuperseded()
 	return writeAll(ctx, c, writes)
 }

@@ -56,17 +56,32 @@ func (g *group) Run(ctx context.Context, c *Cycle) (stage.Outcome, error) {
 
 // runWave renders the declarations of one wave, then writes them at the same time.
 func (c *Cycle) runWave(ctx context.Context, wave []*declare.Declaration) error {
+	writes, err := prepareWave(ctx, c, wave)
+	if err == nil {
+		err = writeWave(ctx, c, writes)
+	}
+	if err != nil {
+		c.applied.holdUnwritten(writes)
+	}
+	return err
+}
+
+func prepareWave(ctx context.Context, c *Cycle, wave []*declare.Declaration) ([]*pending, error) {
 	// The versions that the gates are about to read must be noted before the first write.
 	c.Living.All()
 	var writes []*pending
 	for _, d := range wave {
 		more, err := c.prepareAll(ctx, d)
-		if err != nil {
-			return err
+		if writes = append(writes, more...); err != nil {
+			return writes, err
 		}
-		writes = append(writes, more...)
+		c.applied.asked[d] = true
 	}
 	c.Living.forgetViewOfSuperseded()
+	return writes, nil
+}
+
+func writeWave(ctx context.Context, c *Cycle, writes []*pending) error {
 	for {
 		now, later, err := c.rolling.inTurn(ctx, writes)
 		if err != nil {

@@ -21,7 +21,8 @@ import (
 const conflictInterval = time.Second
 
 // prune deletes every child of the resource and this box that no declaration stands for any more, and counts those of former
-// boxes. It runs only in cycles without error: what failed to render must not be taken for removed.
+// boxes. It runs only in cycles without error: what failed to render must not be taken for removed, and what could not be written may use what
+// is not declared any more. What is deleted nevertheless says PruneAfterError.
 type prune struct{ outcome *outcome.Plan }
 
 // NewPrune gives the stage. shown is what the box shows of its resources, by which it is told whether one may still go back.
@@ -90,6 +91,34 @@ func discardUndeclared(ctx context.Context, c *Cycle, going []*unstructured.Unst
 				first.GetKind(), c.ChildName(first), later.GetKind(), c.ChildName(later), settle.HeldBy(first)))
 		}
 		return nil
+	}
+	return nil
+}
+
+// PruneAfterError deletes, in a cycle that has ended with an error, what has left a rollout and is out of service: the items that are declared wait
+// for it to go, and would wait until the error is mended. Nothing else goes: what could not be written may use what is in service.
+func PruneAfterError(ctx context.Context, c *Cycle) error {
+	if c.applied.complete || c.Plan.Rollback != nil && !c.Succeeded {
+		return nil // it is pruned already, or may go back
+	}
+	ours, _ := undeclared(c)
+	next := declare.NextToGo(c.Declared, ours, IDOf)
+	for _, d := range c.Declared.Live {
+		if d.Rollout == nil {
+			continue
+		}
+		leaving := slices.DeleteFunc(slices.Clone(next), func(child *unstructured.Unstructured) bool {
+			return c.Declared.Of(IDOf(child)) != d || c.applied.mayBeMeant(child, c.Declared)
+		})
+		broken, err := c.rolling.outOfService(ctx, d, leaving)
+		if err != nil {
+			return err
+		}
+		for _, child := range broken {
+			if err := c.Discard(ctx, child); err != nil {
+				return fmt.Errorf("%s: %w", IDOf(child), err)
+			}
+		}
 	}
 	return nil
 }

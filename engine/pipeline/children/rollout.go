@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -195,6 +196,23 @@ func (r rollouts) goInTurn(ctx context.Context, going []*unstructured.Unstructur
 		}
 	}
 	return now, nil
+}
+
+// outOfService gives those of the children that leave a loop that serve nothing.
+func (r rollouts) outOfService(ctx context.Context, d *declare.Declaration, leaving []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	all := make([]asked, 0, len(leaving))
+	for _, child := range leaving {
+		all = append(all, asked{live: child, change: child.GetDeletionTimestamp() == nil})
+	}
+	may, _, err := r.turns(ctx, d, all, math.MaxInt32) // so many come first that what serves has no turn
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", InstanceOf(d).Label(ctx, r.cycle), err)
+	}
+	broken := make([]*unstructured.Unstructured, 0, len(may))
+	for _, i := range may {
+		broken = append(broken, leaving[i])
+	}
+	return broken, nil
 }
 
 // Behind says what the items of a loop that are not there yet wait for; "" where one may be made.

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
+	"github.com/orkspace/orkestra/engine/pipeline/refusal"
 	"github.com/orkspace/orkestra/engine/pipeline/rollout"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
@@ -136,13 +137,8 @@ func (w *pending) putBackEvent(name string) (e stage.Event, ok bool) {
 func (c *Cycle) record(writes []*pending) error {
 	var errs []error
 	for _, w := range writes {
-		w.err = explainImmutable(w, w.err)
-		if w.err != nil && !w.in.Quoted {
-			// The API server's message may quote a value that came from a Secret.
-			w.err = stage.WithoutValues(w.err, w.in.Called(w.child.Object))
-		}
-		if w.err != nil {
-			if w.err = w.cannotGrow(w.err); w.in.at != "" {
+		if w.err = refusal.Explain(w.in.Declaration, w.child.Object, w.err); w.err != nil {
+			if w.in.at != "" {
 				w.err = fmt.Errorf("%s: %w", w.in.at, w.err)
 			}
 			errs = append(errs, w.err)
@@ -177,6 +173,13 @@ func (c *Cycle) record(writes []*pending) error {
 		return errs[0]
 	}
 	return nil
+}
+
+// awaitsReplaced notes that a child was deleted to be made again.
+func (in Instance) awaitsReplaced(c *Cycle, kind, name string) {
+	c.applied.unmade[in.ID] = true
+	c.Wait(in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
+	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
 }
 
 // Wrote counts a write; what was read of the children is out of date then.

@@ -77,6 +77,14 @@ func (s *Set) index() {
 	s.deletionOnly, s.rollbackOnly = only(s.OnDelete), only(s.OnRollback)
 }
 
+// Making are those that make the children of a resource that lives.
+func (s *Set) Making() []*Declaration {
+	if s.Hook == nil {
+		return s.Live
+	}
+	return append(slices.Clone(s.Live), s.Hook)
+}
+
 // all are the declarations of all groups.
 func (s *Set) all() []*Declaration {
 	all := slices.Concat(s.Live, s.OnRollback, s.OnDelete)

@@ -1,4 +1,5 @@
-package children
+// Package refusal says of a child that the API server refuses, in the words of those who declare it, what is wrong, and what to do about it.
+package refusal
 
 import (
 	"errors"
@@ -17,18 +18,25 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
 
-// awaitsReplaced notes that a child was deleted to be made again.
-func (in Instance) awaitsReplaced(c *Cycle, kind, name string) {
-	c.applied.unmade[in.ID] = true
-	c.Wait(in.ID, v1alpha1.ReasonChildTerminating, fmt.Sprintf("%s %q is deleted, to be made again with what is declared now", kind, name))
-	c.Incomplete = c.Incomplete || in.Phase == declare.OnCreate
-}
-
 // maxFixedFields is how many fields a message names that can't be changed.
 const maxFixedFields = 3
 
-// explainImmutable says in place of a refusal which fields of a child can't be changed in place, from what to what, and what to do.
-func explainImmutable(w *pending, err error) error {
+// Explain says in place of what the API server answers to the object of a declaration what is wrong with it. Where the object may hold what a Secret
+// holds, no value is quoted.
+func Explain(d *declare.Declaration, obj *unstructured.Unstructured, err error) error {
+	err = explainImmutable(d, obj, err)
+	if err == nil {
+		return nil
+	}
+	if !d.Quoted {
+		// The API server's message may quote a value that came from a Secret.
+		err = stage.WithoutValues(err, d.Called(obj))
+	}
+	return cannotGrow(obj, err)
+}
+
+// explainImmutable says which fields of a child can't be changed in place, from what to what, and what to do.
+func explainImmutable(d *declare.Declaration, obj *unstructured.Unstructured, err error) error {
 	fixed, ok := errors.AsType[*apply.ImmutableError](err)
 	if !ok {
 		return err
@@ -39,30 +47,33 @@ func explainImmutable(w *pending, err error) error {
 			clauses = append(clauses, fmt.Sprintf("and %d more", len(fixed.Fields)-i))
 			break
 		}
-		clauses = append(clauses, f.Path+" can't be changed"+w.in.Disclosure().FromTo(f))
+		clauses = append(clauses, f.Path+" can't be changed"+d.Disclosure().FromTo(f))
 	}
-	kind := w.child.Object.GetKind()
 	return &apply.RefusedError{Reason: v1alpha1.ReasonInvalidChild, Message: fmt.Sprintf("applying %s %q: %s; %s",
-		kind, w.child.Object.GetName(), strings.Join(clauses, ", "), w.advice(fixed, kind))}
+		obj.GetKind(), obj.GetName(), strings.Join(clauses, ", "), advice(d, obj, fixed))}
 }
 
 // advice says what to do about fields that can't be changed.
-func (w *pending) advice(fixed *apply.ImmutableError, kind string) string {
-	why := declare.Irreplaceable(w.in.GVK)
+func advice(d *declare.Declaration, obj *unstructured.Unstructured, fixed *apply.ImmutableError) string {
+	why := declare.Irreplaceable(obj.GroupVersionKind())
 	switch {
 	case fixed.Kept != nil:
 		kept := fixed.Kept
-		if !w.in.Quoted {
-			kept = stage.WithoutValues(kept, w.in.Called(w.child.Object))
+		if !d.Quoted {
+			kept = stage.WithoutValues(kept, d.Called(obj))
 		}
 		return "it is not replaced: " + kept.Error()
-	case w.in.GVK.GroupKind() == declare.ClaimKind:
+	case isClaim(obj):
 		return claimAdvice(fixed)
 	case why != "":
 		return why + ": give it another name"
 	default:
-		return fmt.Sprintf("set replace: true to delete the %s and make it again, or give it another name", kind)
+		return fmt.Sprintf("set replace: true to delete the %s and make it again, or give it another name", obj.GetKind())
 	}
+}
+
+func isClaim(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == declare.ClaimKind
 }
 
 const (
@@ -77,7 +88,7 @@ const (
 // claimAdvice says what to do about fields of a volume claim that can't be changed, which depends on whether it has a volume.
 func claimAdvice(fixed *apply.ImmutableError) string {
 	ofSize := slices.ContainsFunc(fixed.Fields, func(f drift.Difference) bool { return f.Path == claimSize })
-	phase, _, _ := unstructured.NestedString(fixed.Live.Object, fieldStatus, "phase")
+	phase, _, _ := unstructured.NestedString(fixed.Live.Object, "status", "phase")
 	switch {
 	case phase == string(corev1.ClaimPending) && ofSize:
 		return "the claim is Pending and holds no data yet: delete it to have it made again, or wait until it is Bound to let it grow"
@@ -92,11 +103,11 @@ func claimAdvice(fixed *apply.ImmutableError) string {
 
 // cannotGrow says in place of a refusal what to do where a claim may not grow. The API server says only that the StorageClass must support
 // it. Its message is still known where the error no longer shows it.
-func (w *pending) cannotGrow(err error) error {
-	name := w.child.Object.GetName()
-	if w.in.GVK.GroupKind() != declare.ClaimKind || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
+func cannotGrow(obj *unstructured.Unstructured, err error) error {
+	name := obj.GetName()
+	if !isClaim(obj) || !apierrors.IsForbidden(err) || stage.MessageOf(err) != fmt.Sprintf(notExpandable, name) {
 		return err
 	}
 	return stage.Redacted(err, fmt.Sprintf("applying %s %q: it can't grow: "+
-		"set allowVolumeExpansion: true on its StorageClass, or give the claim another name", w.child.Object.GetKind(), name))
+		"set allowVolumeExpansion: true on its StorageClass, or give the claim another name", obj.GetKind(), name))
 }

@@ -136,6 +136,9 @@ func IsPlain(s string) bool {
 }
 
 func isIndex(s string) bool {
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return false // as nearly all segments are: ParseUint would make an error
+	}
 	n, err := strconv.ParseUint(s, 10, 31)
 	return err == nil && strconv.FormatUint(n, 10) == s
 }

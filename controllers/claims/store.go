@@ -92,11 +92,11 @@ func (c *Store) inTheWay(wanted key) string {
 // when on a box has held it.
 func (c *Store) first(ctx context.Context, box *v1alpha1.OperatorBox, crd string) (first *v1alpha1.OperatorBox, since func(box string) time.Time, err error) {
 	var boxes v1alpha1.OperatorBoxList
-	if err := c.client.List(ctx, &boxes); err != nil {
+	if err := c.client.List(ctx, &boxes, crds.Named(crd)); err != nil {
 		return nil, nil, fmt.Errorf("listing boxes: %w", err)
 	}
 	var healths v1alpha1.CRDHealthList
-	if err := c.client.List(ctx, &healths); err != nil {
+	if err := c.client.List(ctx, &healths, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, fmt.Errorf("listing CRDHealths: %w", err)
 	}
 	claimed := map[string]time.Time{}

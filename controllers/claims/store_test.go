@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 )
 
 const (
@@ -75,7 +76,7 @@ func TestWhoClaims(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			builder := fake.NewClientBuilder().WithScheme(testScheme(t))
+			builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed)
 			for _, objects := range tc.objects {
 				builder = builder.WithObjects(objects...)
 			}
@@ -96,7 +97,7 @@ func TestAClaimIsKeptUntilItIsReleased(t *testing.T) {
 	g := NewWithT(t)
 	ctx := context.Background()
 	now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
-	boxes := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(claimant("b", 5, -1)...).Build()
+	boxes := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).WithObjects(claimant("b", 5, -1)...).Build()
 	c := NewStore(boxes, testclock.NewFakePassiveClock(now))
 	box, ok := claimant("b", 5, -1)[0].(*v1alpha1.OperatorBox)
 	g.Expect(ok).To(BeTrue())
@@ -122,7 +123,7 @@ func TestAClaimIsGivenUpForAnother(t *testing.T) {
 	ctx := context.Background()
 	clk := testclock.NewFakePassiveClock(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
 	first, second := claimant("a", 1, 7), claimant("b", 5, -1)
-	boxes := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(first, second...)...).Build()
+	boxes := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).WithObjects(append(first, second...)...).Build()
 	c := NewStore(boxes, clk)
 	box, ok := first[0].(*v1alpha1.OperatorBox)
 	g.Expect(ok).To(BeTrue())
@@ -167,7 +168,7 @@ func TestBoxesShareAKindOfOthersAndNotWithItsOperator(t *testing.T) {
 		for _, backward := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				g := NewWithT(t)
-				builder := fake.NewClientBuilder().WithScheme(testScheme(t))
+				builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed)
 				for _, objects := range tc.objects {
 					builder = builder.WithObjects(objects...)
 				}
@@ -191,7 +192,7 @@ func TestBoxesShareAKindOfOthersAndNotWithItsOperator(t *testing.T) {
 func TestAShareIsGivenUpWithItsBox(t *testing.T) {
 	g := NewWithT(t)
 	shares, whole := sharing("a", 1, 3), claimant("b", 2, -1)
-	kube := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(append(shares, whole...)...).Build()
+	kube := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).WithObjects(append(shares, whole...)...).Build()
 	c := NewStore(kube, testclock.NewFakePassiveClock(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)))
 	take := func(of client.Object) string {
 		box, ok := of.(*v1alpha1.OperatorBox)
@@ -217,7 +218,7 @@ func TestWhoHoldsAKindKeepsItFromThoseWhoComeLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			kube := fake.NewClientBuilder().WithScheme(testScheme(t)).Build()
+			kube := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).Build()
 			c := NewStore(kube, testclock.NewFakePassiveClock(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)))
 			for _, objects := range boxes {
 				box, ok := objects[0].(*v1alpha1.OperatorBox)

@@ -198,7 +198,7 @@ func (r *Reconciler) standalone(ctx context.Context, current *v1alpha1.CRDHealth
 // MarkWaiting marks the CRDHealths without a box that wait for a right, because rights may have changed.
 func (r *Reconciler) MarkWaiting(ctx context.Context, mark func(name string)) {
 	var list v1alpha1.CRDHealthList
-	if err := r.Client.List(ctx, &list); err != nil {
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "CRDHealths that wait for a right could not be listed; they ask for it again by themselves")
 		return
 	}

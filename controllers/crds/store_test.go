@@ -127,17 +127,20 @@ func TestWhichCRDABoxServes(t *testing.T) {
 		spec   v1alpha1.CRDReference
 		status v1alpha1.CRDStatus
 		want   string
+		hears  []string // of which CRDs
 	}{
-		"it names one":                      {v1alpha1.CRDReference{Name: "a.b"}, v1alpha1.CRDStatus{Name: "c.d", Version: "v1"}, "a.b"},
-		"it defines one":                    {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{}, websitesCRD},
-		"it defines another than it has":    {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{Name: "c.d", Version: "v1"}, "c.d"},
-		"it never had what its status says": {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{Name: "c.d"}, websitesCRD},
-		"its definition can't be read":      {v1alpha1.CRDReference{Definition: &apiextensionsv1.JSON{Raw: []byte(`{"group": 1}`)}}, v1alpha1.CRDStatus{}, ""},
+		"it names one":                      {v1alpha1.CRDReference{Name: "a.b"}, v1alpha1.CRDStatus{Name: "c.d", Version: "v1"}, "a.b", []string{"a.b"}},
+		"it defines one":                    {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{}, websitesCRD, []string{websitesCRD}},
+		"it defines another than it has":    {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{Name: "c.d", Version: "v1"}, "c.d", []string{"c.d", websitesCRD}},
+		"it never had what its status says": {v1alpha1.CRDReference{Definition: definition}, v1alpha1.CRDStatus{Name: "c.d"}, websitesCRD, []string{websitesCRD}},
+		"its definition can't be read":      {v1alpha1.CRDReference{Definition: &apiextensionsv1.JSON{Raw: []byte(`{"group": 1}`)}}, v1alpha1.CRDStatus{}, "", []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := &v1alpha1.OperatorBox{}
 			box.Spec.CRD, box.Status.CRD = tc.spec, tc.status
-			NewWithT(t).Expect(NameOf(box)).To(Equal(tc.want))
+			g := NewWithT(t)
+			g.Expect(NameOf(box)).To(Equal(tc.want))
+			g.Expect(Indexed(box)).To(Equal(tc.hears))
 		})
 	}
 }

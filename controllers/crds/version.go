@@ -8,6 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -21,6 +23,26 @@ func NameOf(box *v1alpha1.OperatorBox) string {
 	}
 	return cmp.Or(box.Spec.CRD.Name, OthersName(box), Defined(box))
 }
+
+// Index is the name of an index of boxes: by the CRD that each serves, and by the one that it defines, where that is another. Without it
+// every event of a CRD would copy all boxes, and read all that they define.
+const Index = "crd"
+
+// Indexed are the keys of a box in Index.
+func Indexed(obj client.Object) []string {
+	box, ok := obj.(*v1alpha1.OperatorBox)
+	if !ok {
+		return nil
+	}
+	names := []string{NameOf(box)}
+	if defined := Defined(box); defined != names[0] {
+		names = append(names, defined)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// Named selects the boxes of Index that serve, or define, a CRD of a name.
+func Named(crd string) client.ListOption { return client.MatchingFields{Index: crd} }
 
 // Defined is the name of the CRD that a box defines; empty where it defines none that can be read.
 func Defined(box *v1alpha1.OperatorBox) string {

@@ -57,7 +57,7 @@ func (c *claimer) offer(ctx context.Context, freed []string) error {
 // claimants are the boxes that serve, or wait for, a CRD.
 func (c *claimer) claimants(ctx context.Context, crd string) ([]v1alpha1.OperatorBox, error) {
 	var boxes v1alpha1.OperatorBoxList
-	if err := c.Client.List(ctx, &boxes); err != nil {
+	if err := c.Client.List(ctx, &boxes, crds.Named(crd)); err != nil {
 		return nil, fmt.Errorf("listing boxes: %w", err)
 	}
 	return slices.DeleteFunc(boxes.Items, func(b v1alpha1.OperatorBox) bool { return crds.NameOf(&b) != crd }), nil

@@ -86,7 +86,7 @@ func dependenciesOf(box *v1alpha1.OperatorBox) []string {
 // in which this box was a part, and which it has opened now.
 func (r *Reconciler) dependants(ctx context.Context, changed client.Object) []reconcile.Request {
 	var list v1alpha1.OperatorBoxList
-	if err := r.ports.Client.List(ctx, &list); err != nil {
+	if err := r.ports.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil { // they are only read
 		ctrl.LoggerFrom(ctx).Error(err, "Boxes that depend on a box could not be listed", "box", changed.GetName())
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine"
 )
 
@@ -62,7 +63,7 @@ func TestWhoIsToBlameForARing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			box := dependent("a", 5, open, "b")
-			cache := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(box, tc.other).WithStatusSubresource(tc.other).Build()
+			cache := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).WithObjects(box, tc.other).WithStatusSubresource(tc.other).Build()
 			r := &planner{Ports: Ports{Client: cache, Engine: &engine.Engine{}}}
 			on := r.dependsOn(context.Background(), box)
 			g.Expect(slices.Contains(on("b"), "a")).To(Equal(tc.blamed))
@@ -77,7 +78,7 @@ func TestWhoIsTriedAgainWhenABoxChanges(t *testing.T) {
 		dependent("changed", 0, valid, "far"), dependent("near", 0, valid, "changed"), dependent("far", 0, refused, "near"),
 		dependent("farther", 0, refused, "far"), dependent("other", 0, refused, "elsewhere"), dependent("fine", 0, valid, "changed"),
 	}
-	builder := fake.NewClientBuilder().WithScheme(testScheme(t))
+	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed)
 	for _, box := range boxes {
 		builder = builder.WithObjects(box)
 	}

@@ -238,7 +238,7 @@ func newProcess(t *testing.T, objects ...client.Object) *process {
 	p := &process{
 		accounts: fakeAccounts{}, engine: &fakeEngine{}, reports: fakeReports{}, queue: &fakeQueue{}, events: events.NewFakeRecorder(10), denied: map[string]bool{},
 	}
-	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).WithReturnManagedFields().
+	p.kube = fake.NewClientBuilder().WithScheme(testScheme(t)).WithIndex(&v1alpha1.OperatorBox{}, crds.Index, crds.Indexed).WithObjects(objects...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.OperatorBox{}, &v1alpha1.CRDHealth{}).
 		WithInterceptorFuncs(p.requests()).Build()
 	p.restart()

@@ -67,6 +67,10 @@ func New(p Ports) *Reconciler {
 
 // SetupWithManager makes the controller. marked adds the boxes that Ports.Boxes holds.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) error {
+	ctx := context.Background() //nolint:forbidigo // it waits for nothing: the cache does not run yet
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.OperatorBox{}, crds.Index, crds.Indexed); err != nil {
+		return fmt.Errorf("indexing boxes by their CRDs: %w", err)
+	}
 	leaderOnly := false
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("operatorbox").
@@ -87,15 +91,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) er
 // boxesOf gives the boxes that name a CRD.
 func (r *Reconciler) boxesOf(ctx context.Context, crd client.Object) []reconcile.Request {
 	var boxes v1alpha1.OperatorBoxList
-	if err := r.ports.Client.List(ctx, &boxes); err != nil {
+	if err := r.ports.Client.List(ctx, &boxes, crds.Named(crd.GetName())); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Boxes of a CRD could not be listed", "crd", crd.GetName())
 		return nil
 	}
-	var out []reconcile.Request
+	out := make([]reconcile.Request, 0, len(boxes.Items))
 	for i := range boxes.Items {
-		if crds.NameOf(&boxes.Items[i]) == crd.GetName() || crds.Defined(&boxes.Items[i]) == crd.GetName() {
-			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
-		}
+		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: boxes.Items[i].Name}})
 	}
 	return out
 }

@@ -15,18 +15,27 @@ const revisionDigits = 10
 
 // Revision names the content of a box's spec: the box's name, and a hash of what Data gives.
 func Revision(box *v1alpha1.OperatorBox) string {
+	revision, _ := Identity(box)
+	return revision
+}
+
+// Identity is the name of the revision of a box's spec, and the whole hash of that spec. Of a spec that can't be encoded they are the box's name,
+// and empty: one that was decoded from JSON can be; if not, Compile names the field.
+func Identity(box *v1alpha1.OperatorBox) (revision, hash string) {
 	data, err := Data(box)
 	if err != nil {
-		// A spec that was decoded from JSON encodes to JSON; if not, Compile names the field.
-		return box.Name
+		return box.Name, ""
 	}
-	return RevisionOf(box.Name, data)
+	hash = hashOf(data)
+	return revisionOf(box.Name, hash), hash
 }
 
 // RevisionOf names the revision of a box whose spec is data, in whatever order its fields are.
 func RevisionOf(box string, data []byte) string {
-	return box + "-" + HashOf(data)[:revisionDigits]
+	return revisionOf(box, HashOf(data))
 }
+
+func revisionOf(box, hash string) string { return box + "-" + hash[:revisionDigits] }
 
 // HashOf is the whole hash of a spec, in whatever order its fields are. What names a revision to be read later must hold this hash beside
 // the name: the name has 40 bits of it, and somebody can search for another spec that has the same name.
@@ -34,17 +43,13 @@ func HashOf(data []byte) string {
 	if sorted, err := sortedJSON(data); err == nil {
 		data = sorted
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return hashOf(data)
 }
 
-// Hash is the whole hash of a box's spec; empty where the spec can't be encoded, which Compile reports.
-func Hash(box *v1alpha1.OperatorBox) string {
-	data, err := Data(box)
-	if err != nil {
-		return ""
-	}
-	return HashOf(data)
+// hashOf is HashOf for data whose fields are sorted.
+func hashOf(sorted []byte) string {
+	sum := sha256.Sum256(sorted)
+	return hex.EncodeToString(sum[:])
 }
 
 // Data gives a box's spec as JSON with sorted keys and without empty lists and maps (see Canonical). Keys are sorted so that moving a field

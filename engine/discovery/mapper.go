@@ -20,8 +20,8 @@ import (
 // would otherwise ask the API server twice, and there can be thousands of them. It is also the least time between two mappers.
 const absence = time.Second
 
-// Mapper is the mapper of the process. The one below it keeps the first answer that it got; this one knows which kinds are not
-// installed, for a moment, and forgets a kind when its CRD goes. It is safe for concurrent use.
+// Mapper is the mapper of the process. The one below it keeps the first answer that it got, and looks for it anew in all that it knows each
+// time; this one keeps the answer itself, knows which kinds are not installed, for a moment, and forgets a kind when its CRD goes. It is safe for concurrent use.
 type Mapper struct {
 	meta.RESTMapper // the first one below; never used where fresh has given another
 
@@ -30,12 +30,13 @@ type Mapper struct {
 	changed func(group string)
 
 	mu      sync.Mutex
-	below   meta.RESTMapper                          // guarded by mu
-	renewed time.Time                                // when below was made; guarded by mu
-	absent  map[schema.GroupVersionKind]noMatch      // guarded by mu
-	awaited map[string]bool                          // groups of which a kind was not installed; guarded by mu
-	gone    map[string]bool                          // names of CRDs that were deleted and are not back; guarded by mu
-	defined map[schema.GroupVersionKind]definedByCRD // kinds that were installed after somebody had waited for them; guarded by mu
+	below   meta.RESTMapper                               // guarded by mu
+	renewed time.Time                                     // when below was made; guarded by mu
+	served  map[schema.GroupVersionKind]*meta.RESTMapping // what below has answered: it looks through all that it knows each time; guarded by mu
+	absent  map[schema.GroupVersionKind]noMatch           // guarded by mu
+	awaited map[string]bool                               // groups of which a kind was not installed; guarded by mu
+	gone    map[string]bool                               // names of CRDs that were deleted and are not back; guarded by mu
+	defined map[schema.GroupVersionKind]definedByCRD      // kinds that were installed after somebody had waited for them; guarded by mu
 }
 
 type noMatch struct {
@@ -54,7 +55,7 @@ type definedByCRD struct {
 func NewMapper(below meta.RESTMapper, clk clock.PassiveClock, fresh func() (meta.RESTMapper, error), changed func(group string)) *Mapper {
 	return &Mapper{
 		RESTMapper: below, below: below, clock: clk, fresh: fresh, changed: changed,
-		absent: map[schema.GroupVersionKind]noMatch{}, awaited: map[string]bool{}, gone: map[string]bool{},
+		served: map[schema.GroupVersionKind]*meta.RESTMapping{}, absent: map[schema.GroupVersionKind]noMatch{}, awaited: map[string]bool{}, gone: map[string]bool{},
 		defined: map[schema.GroupVersionKind]definedByCRD{},
 	}
 }
@@ -78,6 +79,8 @@ func (m *Mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	switch {
 	case err == nil && m.gone[mapping.Resource.GroupResource().String()]:
 		return nil, notInstalled(key) // the mapper below does not notice
+	case err == nil && below == m.below:
+		m.served[key] = mapping
 	case meta.IsNoMatchError(err):
 		m.absent[key] = noMatch{err: err, until: m.clock.Now().Add(absence)}
 		m.awaited[kind.Group] = true
@@ -95,7 +98,7 @@ func (m *Mapper) known(kind schema.GroupVersionKind) (*meta.RESTMapping, error) 
 	if known, ok := m.absent[kind]; ok && m.clock.Now().Before(known.until) {
 		return nil, known.err
 	}
-	return nil, nil //nolint:nilnil // see the comment above
+	return m.served[kind], nil //nolint:nilnil // see the comment above
 }
 
 func notInstalled(kind schema.GroupVersionKind) error {
@@ -150,6 +153,9 @@ func (m *Mapper) Uninstalled(crd string) {
 
 // forget drops what a CRD said. The lock is held.
 func (m *Mapper) forget(crd string) {
+	maps.DeleteFunc(m.served, func(_ schema.GroupVersionKind, mapping *meta.RESTMapping) bool {
+		return mapping.Resource.GroupResource().String() == crd
+	})
 	maps.DeleteFunc(m.defined, func(_ schema.GroupVersionKind, d definedByCRD) bool { return d.crd == crd })
 }
 
@@ -163,6 +169,7 @@ func (m *Mapper) Unserved(kind schema.GroupVersionKind) {
 	}
 	if below, err := m.fresh(); err == nil {
 		m.below, m.renewed = below, m.clock.Now()
+		clear(m.served)
 	}
 }
 

@@ -53,6 +53,9 @@ func GivesText(s string) bool {
 	return c.parse() == nil && loneAction(c.parsed[mainTree]) == nil
 }
 
+// GivesText says whether the template always gives a text, as the function GivesText does of a string.
+func (t *Template) GivesText() bool { return !t.literal && t.single == nil && !t.keeps }
+
 // Compile parses one string. A string without {{ is a literal. Errors say what is wrong, with the position and the nearest
 // valid name.
 func (s *Scope) Compile(text string) (*Template, error) {
@@ -146,7 +149,9 @@ func (t *Template) reads(s *Scope, paths []Path) {
 }
 
 func sortedPaths(paths map[string]Path) []Path {
-	return slices.SortedFunc(maps.Values(paths), slices.Compare[Path])
+	sorted := slices.AppendSeq(make([]Path, 0, len(paths)), maps.Values(paths))
+	slices.SortFunc(sorted, slices.Compare[Path])
+	return sorted
 }
 
 // Literal gives the text when nothing in it is templated.
@@ -162,11 +167,15 @@ func (t *Template) String() string {
 // Paths gives every path that the template may read, sorted and unique, with shortcuts replaced. A path stands for all that
 // is below it. What a range reads of its elements is under the path of the list.
 func (t *Template) Paths() []Path {
-	paths := make([]Path, len(t.paths))
-	for i, p := range t.paths {
-		paths[i] = slices.Clone(p)
+	return clones(t.paths)
+}
+
+func clones(all []Path) []Path {
+	out := make([]Path, len(all))
+	for i, p := range all {
+		out[i] = slices.Clone(p)
 	}
-	return paths
+	return out
 }
 
 // Needs gives paths without which the template gives nothing, sorted and unique: those that are read whatever the data is, and where nothing

@@ -125,8 +125,8 @@ func (v *Value) Literal() (any, bool) {
 // Paths gives every path that the templates in the tree may read, sorted and unique.
 func (v *Value) Paths() []Path {
 	all := map[string]Path{}
-	v.collect((*Template).Paths, all)
-	return sortedPaths(all)
+	v.collect(func(t *Template) []Path { return t.paths }, all)
+	return clones(sortedPaths(all))
 }
 
 // Needs gives paths without which the tree can't be evaluated, as Template.Needs does.

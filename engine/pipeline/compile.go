@@ -57,9 +57,10 @@ func compileWith(box *v1alpha1.OperatorBox, env Env, code *hooks.Code) (*Plan, f
 		env.CRD.HasStatus = false // it is the reconciler's
 	}
 	c := &compiler{Box: &compile.Box{OperatorBox: box, Env: env, Scope: boxScope(box, env), Secrets: secretScope(box, env)}}
+	revision, hash := boxspec.Identity(box)
 	c.plan = &Plan{
 		Plan: stage.Plan{
-			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: boxspec.Revision(box), RevisionHash: boxspec.Hash(box), CRD: env.CRD,
+			Box: box.Name, UID: box.UID, Generation: box.Generation, Revision: revision, RevisionHash: hash, CRD: env.CRD,
 			Account: identity.Of(box), MayGrant: env.AllowGrantingKinds, Runtime: stage.CompileRuntime(c.Box), Places: boxspec.PlacesOf(&box.Spec).With(env.FormerPlaces),
 		},
 	}

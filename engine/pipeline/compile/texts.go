@@ -102,12 +102,12 @@ func Yields(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec) func(string) shap
 
 // yieldIn says what a template gives.
 func yieldIn(scope *expr.Scope, spec *v1alpha1.OperatorBoxSpec, text string) shape.Yield {
-	if yield := YieldOf(text); yield != shape.Anything {
-		return yield
-	}
 	t, err := scope.Compile(text)
 	if err != nil {
-		return shape.Anything // which is reported where it is compiled
+		return YieldOf(text) // the error is reported where it is compiled
+	}
+	if t.GivesText() {
+		return shape.Text
 	}
 	path, single := t.Path()
 	if !single || path[0] == RootSpec && (spec.Normalize != nil || spec.Mutation != nil) {

@@ -147,7 +147,7 @@ func (u *turn) look(ctx context.Context, warm time.Duration, gauges []*gauge) er
 			if pages[g.url] == "" {
 				page, err := pageOf(ctx, g.client, g.url)
 				if ctx.Err() != nil {
-					return nil //nolint:nilerr // the soak has ended
+					return nil // the soak has ended
 				}
 				if err != nil {
 					return err

@@ -193,7 +193,11 @@ func (s *sweep) unrelatedWrites(b *testing.B) (end func() float64) {
 			case <-tick.C:
 			}
 			patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"n":"%d"}}`, written))
-			if failed = s.kube.Patch(b.Context(), all[written%unrelated], patch); failed != nil {
+			err := s.kube.Patch(ctx, all[written%unrelated], patch)
+			if ctx.Err() != nil {
+				return // it may not have been answered any more
+			}
+			if failed = err; failed != nil {
 				return
 			}
 			written++

@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
@@ -95,7 +97,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if live == nil {
 		return nil, absent(t)
 	}
-	box, err := i.boxOf(ctx, t, live)
+	boxes, err := i.boxesOf(ctx, t, live)
 	if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != "" && apierrors.IsForbidden(err) {
 		res := resourceOf(live, marked)
 		res.notKnown(err)
@@ -104,7 +106,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return selecting(ctx, i, box, live)
+	return i.selecting(ctx, boxes, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -132,16 +134,17 @@ func absent(t Target) error {
 	return fmt.Errorf("%s %q not found in namespace %q", t.CRD, t.Name, t.Namespace)
 }
 
-// boxOf gives the box that serves a resource.
-func (i *Inspector) boxOf(ctx context.Context, t Target, live *unstructured.Unstructured) (*v1alpha1.OperatorBox, error) {
-	if at := slices.IndexFunc(i.boxes, func(b v1alpha1.OperatorBox) bool { return crds.NameOf(&b) == t.CRD }); at >= 0 {
-		return &i.boxes[at], nil
+// boxesOf gives the boxes over the kind of a resource, with the one that serves it first.
+func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Unstructured) ([]*v1alpha1.OperatorBox, error) {
+	if all := i.over(t.CRD, live); len(all) > 0 {
+		return all, nil
 	}
 	marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]
 	owner := live.GetLabels()[v1alpha1.LabelOwner]
 	switch {
 	case marked != "" && i.boxesErr != nil:
-		return i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
+		box, err := i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
+		return []*v1alpha1.OperatorBox{box}, err
 	case i.boxesErr != nil:
 		return nil, i.boxesErr
 	case marked != "":
@@ -163,6 +166,10 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	}
 	plan, err := i.planOf(ctx, box, live)
 	if err != nil {
+		if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != box.Name && crds.OthersName(box) != "" && !pipeline.Selects(compiler.ElderOf(box), live) {
+			res.unselected(box) // its spec says so, whatever else is wrong with it
+			return res, nil
+		}
 		res.notKnown(err)
 		return res, nil
 	}
@@ -175,7 +182,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		res.APIVersion, res.object = live.GetAPIVersion(), live
 	}
 	if !selects(plan, live) {
-		defer res.unselected(plan)
+		defer res.unselected(box)
 	}
 	if plan.Constructor != nil {
 		i.constructed(ctx, res, plan.Constructor, live)
@@ -222,15 +229,19 @@ func declarationOf(s overview.Status) Declaration {
 	return d
 }
 
-// byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it.
+// byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it. What another box has
+// made and left is none of that.
 func (r *Resource) byDeclarations() {
 	r.Ready, r.Reason, r.Message = true, "", ""
 	for _, d := range r.Declarations {
-		switch d.State {
-		case overview.StateReady, overview.StateCompleted, overview.StateOff:
+		switch {
+		case d.State == overview.StateReady, d.State == overview.StateCompleted, d.State == overview.StateOff:
+		case d.child != nil && d.State == overview.StateUndeclared && d.child.GetLabels()[v1alpha1.LabelBox] != r.Box:
+			r.Notes = append(r.Notes, fmt.Sprintf("%s %s is left as it is: OperatorBox %q made it, and %q does not declare it", d.Kind, d.Name, d.child.GetLabels()[v1alpha1.LabelBox], r.Box))
 		default:
-			r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
-			return
+			if r.Ready {
+				r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
+			}
 		}
 	}
 }
@@ -282,10 +293,11 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			if res, err := selecting(ctx, i, &i.boxes[n], live); err != nil || !res.beside() {
-				return res, err
+			res, err := i.selecting(ctx, i.over(crds.NameOf(&i.boxes[n]), live), live)
+			if err != nil || res.beside() {
+				return nil, err
 			}
-			break
+			return res, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // no resource is a legal answer

@@ -21,7 +21,6 @@ import (
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
-	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -73,7 +72,10 @@ type Declaration struct {
 	Reason string         `json:"reason,omitempty"`
 	// Gate is what the conditions say.
 	Gate Gate `json:"gate"`
+	// Patch says that it is a patch: the object is that of somebody else, and no child.
+	Patch bool `json:"patch,omitempty"`
 
+	patch string // the id of the patch
 	child *unstructured.Unstructured
 }
 
@@ -101,6 +103,7 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != "" && apierrors.IsForbidden(err) {
 		res := resourceOf(live, marked)
 		res.notKnown(err)
+		i.patched(ctx, res, false)
 		return res, nil
 	}
 	if err != nil {
@@ -171,6 +174,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 			return res, nil
 		}
 		res.notKnown(err)
+		i.patched(ctx, res, false)
 		return res, nil
 	}
 	res.Revision = plan.Revision
@@ -196,9 +200,11 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))
 	}
+	i.patched(ctx, res, true)
 	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
-		res.byDeclarations()
+		i.byDeclarations(ctx, res)
 	}
+	res.refused()
 	if !plan.CRD.OfOthers {
 		i.begun(ctx, res, box)
 	}
@@ -211,7 +217,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 func declarationOf(s overview.Status) Declaration {
 	apiVersion, kind := s.Kind.ToAPIVersionAndKind()
 	d := Declaration{
-		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child,
+		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child, Patch: s.Patch != "", patch: s.Patch,
 		Gate: Gate{State: "closed", Field: s.Gate.Field, Wanted: s.Gate.Wanted, Actual: s.Gate.Actual},
 	}
 	switch {
@@ -230,8 +236,8 @@ func declarationOf(s overview.Status) Declaration {
 }
 
 // byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it. What another box has
-// made and left is none of that.
-func (r *Resource) byDeclarations() {
+// made and left is none of that. What fails, the health of the box names.
+func (i *Inspector) byDeclarations(ctx context.Context, r *Resource) {
 	r.Ready, r.Reason, r.Message = true, "", ""
 	for _, d := range r.Declarations {
 		switch {
@@ -243,6 +249,10 @@ func (r *Resource) byDeclarations() {
 				r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
 			}
 		}
+	}
+	health, _ := i.health(ctx, r.Box) // what may not be read names nothing
+	if f := failingOf(health, r); f != nil {
+		r.Ready, r.Reason, r.Message = false, f.Reason, f.Step+": "+f.Message
 	}
 }
 
@@ -310,35 +320,4 @@ func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, name
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
-}
-
-// Patched is an object of somebody else that a resource patches.
-type Patched struct {
-	// ID of the patch.
-	ID string
-	// Kind, Namespace and Name of the object.
-	Kind, Namespace, Name string
-	// Stands says whether the object has the patch, by its managed fields. Why says in words why not; Unknown that it could not be read.
-	Stands, Unknown bool
-	Why             string
-}
-
-// Patched says of what a resource has noted that it patches whether it does. It reads each of the objects.
-func (i *Inspector) Patched(ctx context.Context, r *Resource) []Patched {
-	var all []Patched
-	for _, t := range patches.Targets(r.object) {
-		one := Patched{ID: t.ID, Kind: t.Object.GetKind(), Namespace: t.Object.GetNamespace(), Name: t.Object.GetName()}
-		live, err := i.cluster.Get(ctx, t.Object.GroupVersionKind(), one.Namespace, one.Name)
-		switch {
-		case err != nil:
-			one.Unknown, one.Why = true, oneLine(err.Error())
-		case live == nil:
-			one.Why = "it does not exist"
-		default:
-			one.Stands = slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == t.Manager })
-			one.Why = "noted, and not set"
-		}
-		all = append(all, one)
-	}
-	return all
 }

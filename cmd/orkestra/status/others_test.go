@@ -1,10 +1,12 @@
 package status
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
@@ -90,4 +92,59 @@ func TestStatusOfAnObjectThatAnotherBoxHasTakenOver(t *testing.T) {
 	stdout, _, code = w.status(t, "deployment/flowers")
 	g.Expect(code).To(Equal(exit.No), stdout)
 	g.Expect(stdout).To(HavePrefix("Deployment default/flowers is not ready: Undeclared: other: no declaration stands for it\n"), "it is still to be pruned")
+}
+
+// A patch is listed as declarations are, and an object is not ready while one of its patches is not set.
+func TestStatusOfPatches(t *testing.T) {
+	ready := map[string]any{"type": "Ready", "status": "True", "reason": "A", "message": "", "observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T03:04:05Z"}
+	refused := map[string]any{"type": "Ready", "status": "False", "reason": "Conflict", "message": "patches: cm: another one manages data.a", "observedGeneration": int64(2), "lastTransitionTime": "2026-01-01T03:04:05Z"}
+	failing := map[string]any{"failing": []any{map[string]any{"namespace": "default", "name": "flowers", "reason": "Conflict", "step": "patches", "message": "cm: another one manages data.a"}}}
+	set := func(w *world) {
+		w.add("ConfigMap", "shared")
+		shared := w.object("ConfigMap", "shared")
+		shared.Object["data"] = map[string]any{"a": "b"}
+		shared.SetManagedFields([]metav1.ManagedFieldsEntry{
+			{Manager: v1alpha1.PatchManager("web", "cm"), Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}},
+			{Manager: v1alpha1.PatchManager("flowers", "cm"), Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}},
+		})
+	}
+	other := func(w *world) { set(w); w.set("ConfigMap", "shared", "c", "data", "a") }
+	for name, tc := range map[string]struct {
+		target    func(*world)
+		health    map[string]any
+		condition map[string]any // of a resource of the box's own kind; nil: the object is one of others
+		first     string
+		row       string
+	}{
+		"set":                        {set, nil, nil, "Deployment default/flowers is ready\n", `cm +ConfigMap/shared +Ready +open`},
+		"no target":                  {func(*world) {}, nil, nil, `Deployment default/flowers is not ready: Waiting: cm: ConfigMap "default/shared" does not exist`, `cm +ConfigMap/shared +Waiting +open .*does not exist`},
+		"not set":                    {other, nil, nil, "Deployment default/flowers is not ready: Missing: cm: nothing seen here keeps it from being set, and it is not\n", `cm +ConfigMap/shared +Missing`},
+		"refused":                    {other, failing, nil, "Deployment default/flowers is not ready: Conflict: patches: cm: another one manages data.a\n", `cm +ConfigMap/shared +Failed +open .*another one manages data.a`},
+		"of a resource":              {set, nil, ready, "Shop default/flowers is ready\n", `cm +ConfigMap/shared +Ready +open`},
+		"of a resource, and refused": {other, nil, refused, "Shop default/flowers is not ready: Conflict: patches: cm: another one manages data.a\n", `cm +ConfigMap/shared +Failed +open .*another one manages data.a`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			arg := "shop/flowers"
+			if tc.condition == nil {
+				arg = "deployment/flowers"
+				w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+				w.object("Deployment", "flowers").SetLabels(map[string]string{"expose": "yes"})
+			} else {
+				w.set("Shop", "flowers", []any{tc.condition}, "status", "conditions")
+			}
+			w.set("OperatorBox", "shops", map[string]any{"patches": []any{map[string]any{
+				"id": "cm", "target": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "shared"}, "patch": map[string]any{"data": map[string]any{"a": "b"}},
+			}}}, "spec", "onReconcile")
+			tc.target(w)
+			w.remove("CRDHealth")
+			w.Objects = append(w.Objects, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CRDHealth", "metadata": map[string]any{"name": "shops"}, "status": tc.health,
+			}})
+			stdout, stderr, code := w.status(t, arg)
+			g.Expect(stdout).To(HavePrefix(tc.first), stderr)
+			g.Expect(stdout).To(MatchRegexp("(?m)^" + tc.row))
+			g.Expect(code).To(Equal(map[bool]int{true: 0, false: exit.No}[strings.HasSuffix(tc.first, "is ready\n")]))
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 
 // patched adds what is noted on a resource that it patches, and that no declaration of a patch leads to. Where it is not known what is declared, it
 // says of all that is noted whether it stands. It reads each of these objects.
-func (i *Inspector) patched(ctx context.Context, r *Resource, known bool) {
+func patched(ctx context.Context, i *Inspector, r *Resource, known bool) {
 	for _, t := range patches.Targets(r.object) {
 		kind, namespace, name := t.Object.GroupVersionKind(), t.Object.GetNamespace(), t.Object.GetName()
 		if known && r.declares(t) {

@@ -103,13 +103,13 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != "" && apierrors.IsForbidden(err) {
 		res := resourceOf(live, marked)
 		res.notKnown(err)
-		i.patched(ctx, res, false)
+		patched(ctx, i, res, false)
 		return res, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return i.selecting(ctx, boxes, live)
+	return selecting(ctx, i, boxes, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -139,7 +139,7 @@ func absent(t Target) error {
 
 // boxesOf gives the boxes over the kind of a resource, with the one that serves it first.
 func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Unstructured) ([]*v1alpha1.OperatorBox, error) {
-	if all := i.over(t.CRD, live); len(all) > 0 {
+	if all := over(i, t.CRD, live); len(all) > 0 {
 		return all, nil
 	}
 	marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]
@@ -174,7 +174,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 			return res, nil
 		}
 		res.notKnown(err)
-		i.patched(ctx, res, false)
+		patched(ctx, i, res, false)
 		return res, nil
 	}
 	res.Revision = plan.Revision
@@ -200,7 +200,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))
 	}
-	i.patched(ctx, res, true)
+	patched(ctx, i, res, true)
 	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
 		i.byDeclarations(ctx, res)
 	}
@@ -303,7 +303,7 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			res, err := i.selecting(ctx, i.over(crds.NameOf(&i.boxes[n]), live), live)
+			res, err := selecting(ctx, i, over(i, crds.NameOf(&i.boxes[n]), live), live)
 			if err != nil || res.beside() {
 				return nil, err
 			}

@@ -41,7 +41,7 @@ func (r *Resource) beside() bool { return r.Unselected && len(r.Declarations) ==
 
 // over gives the boxes over a kind, in the order in which an object is theirs: the one whose mark it has, those that select it by their specs, and
 // the others, each by their age. A box that has the kind as its own shares it with no other.
-func (i *Inspector) over(crd string, live *unstructured.Unstructured) []*v1alpha1.OperatorBox {
+func over(i *Inspector, crd string, live *unstructured.Unstructured) []*v1alpha1.OperatorBox {
 	var all []*v1alpha1.OperatorBox
 	for n := range i.boxes {
 		if crds.NameOf(&i.boxes[n]) == crd {
@@ -64,7 +64,7 @@ func (i *Inspector) over(crd string, live *unstructured.Unstructured) []*v1alpha
 
 // selecting says how an object stands with the box that has to do with it, of those over its kind. Where none selects it, it is one that has left
 // something at it.
-func (i *Inspector) selecting(ctx context.Context, boxes []*v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+func selecting(ctx context.Context, i *Inspector, boxes []*v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
 	var best *Resource
 	for _, box := range boxes {
 		res, err := i.inspect(ctx, box, live)

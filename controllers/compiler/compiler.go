@@ -74,9 +74,14 @@ func (c *Compiler) Elders(ctx context.Context, box *v1alpha1.OperatorBox) []pipe
 	slices.SortFunc(all, func(a, b v1alpha1.OperatorBox) int { return crds.Older(&a, &b) })
 	var elders []pipeline.Elder
 	for i := range all {
-		elders = append(elders, pipeline.Elder{Box: all[i].Name, Namespaces: all[i].Spec.Namespaces, Selector: all[i].Spec.Selector, Annotations: all[i].Spec.AnnotationSelector})
+		elders = append(elders, ElderOf(&all[i]))
 	}
 	return elders
+}
+
+// ElderOf is what younger boxes over the same kind of others leave to a box.
+func ElderOf(box *v1alpha1.OperatorBox) pipeline.Elder {
+	return pipeline.Elder{Box: box.Name, Namespaces: box.Spec.Namespaces, Selector: box.Spec.Selector, Annotations: box.Spec.AnnotationSelector}
 }
 
 func (c *Compiler) formerPlaces(ctx context.Context, box string) boxspec.Places {

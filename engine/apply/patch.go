@@ -41,7 +41,7 @@ func (w *Writer) Patcher() Patcher { return Patcher{client: w.client, comparer: 
 // Patch sets what a patch says of an object that lives. It sends nothing where its manager has set just that, and it stands. The UID makes sure
 // that it never makes an object. A field that somebody else manages is a *RefusedError; a forced patch takes it, but not from Orkestra itself.
 func (p Patcher) Patch(ctx context.Context, patch Patch, live *unstructured.Unstructured) (Outcome, error) {
-	if p.stands(patch, live) {
+	if patch.Stands(p.comparer, live) {
 		return Outcome{Action: None, Object: live}, nil
 	}
 	if patch.Taken == nil || patch.Taken.UID != live.GetUID() {
@@ -68,14 +68,14 @@ func patching(obj *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("patching %s %q: %w", obj.GetKind(), obj.GetName(), err)
 }
 
-// stands says whether an object has the fields of a patch, and its manager manages these and no others.
-func (p Patcher) stands(patch Patch, live *unstructured.Unstructured) bool {
+// Stands says whether an object has the fields of a patch, and its manager manages these and no others.
+func (patch Patch) Stands(comparer *drift.Comparer, live *unstructured.Unstructured) bool {
 	fields := taken.Applied(live, patch.Manager)
 	if fields == nil {
 		return false
 	}
-	known := p.comparer.Knows(patch.Object.GroupVersionKind())
-	if known && len(p.comparer.Differences(p.comparer.Prepare(patch.Object), live)) > 0 {
+	known := comparer.Knows(patch.Object.GroupVersionKind())
+	if known && len(comparer.Differences(comparer.Prepare(patch.Object), live)) > 0 {
 		return false
 	}
 	// What the comparer knows of a kind it has compared by its meaning. Of other kinds the values are compared as they are written.

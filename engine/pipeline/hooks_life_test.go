@@ -606,7 +606,7 @@ func TestTheOverviewShowsChildrenOfAHook(t *testing.T) {
 	p := newPorts()
 	r, err := p.run(plan, website(t, `{image: v1}`))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil)
+	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil, comparer)
 	at := slices.IndexFunc(all, func(s overview.Status) bool { return s.Declaration == "hook#main" })
 	g.Expect(at).To(gomega.BeNumerically(">=", 0))
 	g.Expect(all[at].Group + " " + string(all[at].State) + " " + all[at].Path).To(gomega.Equal("hook Ready spec.reconciler.hooks"))

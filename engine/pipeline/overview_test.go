@@ -12,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
+
+func comparer() *drift.Comparer { return drift.NewComparer(nil) }
 
 // rows gives what an overview says, one line for each declaration.
 func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured, hidden map[schema.GroupVersionKind]overview.Hidden) []string {
@@ -22,7 +25,7 @@ func (p *ports) rows(t *testing.T, box string, stored *unstructured.Unstructured
 	plan, all := planOf(t, box), p.ports()
 	all.Applier, all.Marker, all.Caller = nil, nil, nil // an overview only reads
 	var rows []string
-	for _, s := range plan.Overview(t.Context(), plan.NewRun(stored, now, all), hidden) {
+	for _, s := range plan.Overview(t.Context(), plan.NewRun(stored, now, all), hidden, comparer) {
 		rows = append(rows, fmt.Sprintf("%s %s %s: %s", s.Declaration, s.Name, s.State, s.Reason))
 	}
 	return rows
@@ -190,7 +193,7 @@ func TestOverviewOfWhatCouldNotBeRead(t *testing.T) {
 				onReconcile: {configmaps: [{when: [{field: cross.db, exists: true}]}]}}`)
 			p := newPorts().ports()
 			p.Unread = "could not be read: no right"
-			all := plan.Overview(t.Context(), plan.NewRun(website(t, ""), now, p), nil)
+			all := plan.Overview(t.Context(), plan.NewRun(website(t, ""), now, p), nil, comparer)
 			gomega.NewWithT(t).Expect(all).To(gomega.ConsistOf(gomega.And(
 				gomega.HaveField("State", overview.StateUnknown), gomega.HaveField("Reason", "depends on cross.db, which could not be read: no right"))))
 		})
@@ -214,10 +217,55 @@ func TestOverviewOfWhatIsBeingDeleted(t *testing.T) {
 func TestOverviewTellsTheGate(t *testing.T) {
 	g := gomega.NewWithT(t)
 	plan := planOf(t, `onReconcile: {configmaps: [{when: [{field: spec.replicas, greaterThan: 3}]}], serviceaccounts: [{}]}`)
-	all := plan.Overview(t.Context(), plan.NewRun(website(t, `{replicas: 2}`), now, newPorts().ports()), nil)
+	all := plan.Overview(t.Context(), plan.NewRun(website(t, `{replicas: 2}`), now, newPorts().ports()), nil, comparer)
 	at := slices.IndexFunc(all, func(s overview.Status) bool { return s.Kind == configMapKind })
 	g.Expect(all[at].Gate).To(gomega.Equal(overview.Gate{Known: true, Field: "spec.replicas", Wanted: "more than 3", Actual: "2"}))
 	g.Expect(all[at].Path).To(gomega.Equal("spec.onReconcile.configmaps[0]"))
 	g.Expect(all[at].Group).To(gomega.Equal(stage.StepOnReconcile))
 	g.Expect(all[1-at].Gate).To(gomega.Equal(overview.Gate{Open: true, Known: true}))
+}
+
+// A patch is shown as a declaration, by what its target is: whether that has what the patch sets, and has it of the patch.
+func TestOverviewSaysHowPatchesStand(t *testing.T) {
+	const set = `target: {apiVersion: v1, kind: ConfigMap, name: theirs}, patch: {data: {a: "{{ .spec.host }}"}}`
+	managed := func(value, by string) *unstructured.Unstructured {
+		obj := other(configMapKind, "team-a", "theirs", map[string]any{"data": map[string]any{"a": value}})
+		obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: by, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}}})
+		return obj
+	}
+	ours := v1alpha1.PatchManager(website(t, "").GetUID(), "x")
+	for name, tc := range map[string]struct {
+		patch  string
+		target *unstructured.Unstructured
+		unread string
+		want   string
+	}{
+		"one that stands":            {`{id: x, ` + set + `}`, managed("h", ours), "", `x theirs Ready: `},
+		"one of another value":       {`{id: x, ` + set + `}`, managed("old", ours), "", `x theirs Missing: nothing seen here keeps it from being set, and it is not`},
+		"the value of somebody else": {`{id: x, ` + set + `}`, managed("h", "kubectl"), "", `x theirs Missing: nothing seen here keeps it from being set, and it is not`},
+		"an absent target":           {`{id: x, ` + set + `}`, nil, "", `x theirs Waiting: ConfigMap "team-a/theirs" does not exist`},
+		"one that may be absent":     {`{id: x, optional: true, ` + set + `}`, nil, "", `x theirs Off: ConfigMap "team-a/theirs" does not exist`},
+		"one that is not read":       {`{id: x, ` + set + `}`, nil, "could not be read: no right", `x theirs Unknown: ConfigMap "team-a/theirs" could not be read: no right`},
+		"a gate":                     {`{id: x, when: [{field: spec.tls, equals: true}], ` + set + `}`, managed("h", ours), "", `x  Off: spec.tls: wanted equals true, actual false`},
+		"a child of a box": {`{id: x, ` + set + `}`, func() *unstructured.Unstructured {
+			obj := managed("h", ours)
+			obj.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "u2", v1alpha1.LabelOwner: "shop", v1alpha1.LabelBox: "shops"})
+			return obj
+		}(), "", `x  Error: ConfigMap "team-a/theirs" is a child of "shop", which box "shops" makes: a patch would be put back; change its declaration`},
+		"a template that can't be evaluated": {`{id: x, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, patch: {data: {a: "{{ .spec.image }}"}}}`, nil, "", `x  Error: patch.data.a: evaluating {{ .spec.image }}: spec.image: no such field in this resource; where it may be absent, use default or if`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPorts()
+			if tc.target != nil {
+				p.others = append(p.others, tc.target)
+			}
+			plan, all := planOf(t, `onReconcile: {patches: [`+tc.patch+`]}`), p.ports()
+			all.Patcher, all.Marker, all.Unread = nil, nil, tc.unread // an overview only reads
+			rows := plan.Overview(t.Context(), plan.NewRun(website(t, `{host: h, tls: false}`), now, all), nil, comparer)
+			g := gomega.NewWithT(t)
+			g.Expect(rows).To(gomega.HaveLen(1))
+			g.Expect(fmt.Sprintf("%s %s %s: %s", rows[0].Declaration, rows[0].Name, rows[0].State, rows[0].Reason)).To(gomega.Equal(tc.want))
+			g.Expect(rows[0].Patch).To(gomega.Equal("x"))
+		})
+	}
 }

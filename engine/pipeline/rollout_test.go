@@ -501,7 +501,7 @@ func TestTheOverviewSaysWhatItemsWaitFor(t *testing.T) {
 	p := newPorts()
 	plan := planOf(t, rolled(`{}`))
 	r, _ := shownBy(g, p, plan, website(t, `{image: v1, tags: [a, b]}`))
-	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil)
+	all := plan.Overview(t.Context(), plan.NewRun(r.Stored, now, p.ports()), nil, comparer)
 	g.Expect(all).To(gomega.HaveLen(2))
 	g.Expect(all[1].State).To(gomega.Equal(overview.StateWaiting))
 	g.Expect(all[1].Reason).To(gomega.HavePrefix(`it waits for ConfigMap "a": object.metadata.annotations.phase`))

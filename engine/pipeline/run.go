@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/deletion"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
+	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
@@ -58,8 +60,12 @@ func (r *Run) failed(ctx context.Context, first *StepError) error {
 }
 
 // Overview says how each declaration of the box stands for the resource of a run that was not executed. It only reads: of the stages, those run that
-// what declarations read depends on, and nothing is rendered, called or written.
-func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]overview.Hidden) []overview.Status {
+// what declarations read depends on. No child is rendered, and nothing is called or written. Patches are evaluated, and compared with their targets.
+func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVersionKind]overview.Hidden, comparer func() *drift.Comparer) []overview.Status {
+	see := func(ctx context.Context, in children.Instance) (overview.Patch, error) {
+		seen, err := patches.See(ctx, r.Cycle, in, comparer())
+		return overview.Patch(seen), err
+	}
 	for _, s := range p.stages {
 		switch s.Name() {
 		case stage.StepNormalize, stage.StepMutation, stage.StepCross:
@@ -67,10 +73,10 @@ func (p *Plan) Overview(ctx context.Context, r *Run, hidden map[schema.GroupVers
 			continue
 		}
 		if _, err := s.Run(ctx, r); err != nil {
-			return overview.Of(ctx, r.Cycle, stage.Classify(s.Name(), err), hidden)
+			return overview.Of(ctx, r.Cycle, stage.Classify(s.Name(), err), hidden, see)
 		}
 	}
-	return overview.Of(ctx, r.Cycle, nil, hidden)
+	return overview.Of(ctx, r.Cycle, nil, hidden, see)
 }
 
 // Undo deletes what providers have made for the resource of a run whose box goes, and says whether nothing is left to do.

@@ -99,21 +99,36 @@ func (c *compiler) selection() {
 // refused selects nothing.
 func (s *Selection) leaveTo(elders []Elder) (notes []string) {
 	for _, elder := range elders {
-		objects, mistakes := boxspec.ObjectsOf(elder.Selector, elder.Annotations, nil)
-		if len(mistakes)+len(boxspec.Some(elder.Selector, elder.Annotations, nil)) > 0 {
+		theirs, ok := selectionOf(elder)
+		if !ok {
 			continue
-		}
-		theirs := Selection{objects: objects}
-		for _, p := range elder.Namespaces.Include {
-			theirs.include = append(theirs.include, string(p))
-		}
-		for _, p := range elder.Namespaces.Exclude {
-			theirs.exclude = append(theirs.exclude, string(p))
 		}
 		s.elders = append(s.elders, theirs)
 		notes = append(notes, fmt.Sprintf("objects that OperatorBox %q selects, too, are left to it: it is older", elder.Box))
 	}
 	return notes
+}
+
+// selectionOf compiles what an elder selects; false: its selectors are refused.
+func selectionOf(e Elder) (Selection, bool) {
+	objects, mistakes := boxspec.ObjectsOf(e.Selector, e.Annotations, nil)
+	if len(mistakes)+len(boxspec.Some(e.Selector, e.Annotations, nil)) > 0 {
+		return Selection{}, false
+	}
+	theirs := Selection{objects: objects}
+	for _, p := range e.Namespaces.Include {
+		theirs.include = append(theirs.include, string(p))
+	}
+	for _, p := range e.Namespaces.Exclude {
+		theirs.exclude = append(theirs.exclude, string(p))
+	}
+	return theirs, true
+}
+
+// Selects says whether a box over objects of others selects one by its spec, whether it runs or not. Of several, the oldest has it.
+func Selects(box Elder, object *unstructured.Unstructured) bool {
+	theirs, ok := selectionOf(box)
+	return ok && theirs.Selects(object)
 }
 
 // SameElders says whether the plan was made for these elders.

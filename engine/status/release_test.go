@@ -9,7 +9,7 @@ import (
 func TestReleasePatch(t *testing.T) {
 	g := NewWithT(t)
 	obj := stored(t, `{phase: Up, observedGeneration: 3, conditions: [{type: Theirs, status: "True"}, {type: Ready, status: "True", reason: Old},
-		{type: Stalled, status: "True", reason: Old}]}`)
+		{type: Stalled, status: "True", reason: Old}, {type: RolledBack, status: "True", reason: RolledBack}]}`)
 	obj.SetGeneration(4)
 	patch, err := newWriter(t, aStatus).ReleasePatch(obj, "BoxDeleted", "nobody keeps it", early)
 	g.Expect(err).NotTo(HaveOccurred())

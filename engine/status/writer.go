@@ -230,13 +230,19 @@ func encode(c metav1.Condition) map[string]any {
 	}
 }
 
-// ReleasePatch gives the last patch for a resource that is let go. Ready becomes Unknown, since nobody watches its children from then on.
+// ReleasePatch gives the last patch for a resource that is let go. Ready becomes Unknown, since nobody watches its children from then on, and
+// RolledBack goes: nobody holds the resource at an earlier spec any more.
 // Declared fields and other conditions stay. nil: there is nothing to write.
 func (w *Writer) ReleasePatch(stored *unstructured.Unstructured, reason, message string, now metav1.Time) ([]byte, error) {
 	if !w.Writable() {
 		return nil, nil
 	}
+	var own []Own
+	if HasCondition(stored, v1alpha1.ConditionRolledBack) {
+		own = append(own, Own{Condition: metav1.Condition{Type: v1alpha1.ConditionRolledBack}, Remove: true})
+	}
 	desired, _, err := w.Desired(stored, Result{
+		Conditions:  own,
 		Generation:  stored.GetGeneration(),
 		Ready:       ready(metav1.ConditionUnknown, reason, message),
 		Reconciling: NotProgressing(reason, message),

@@ -176,6 +176,58 @@ var _ = Describe("A box over objects of others", func() {
 		Expect(kube.Get(ctx, key("a-of"), &corev1.ConfigMap{})).To(Succeed())
 	})
 
+	It("is shown by the commands with what it serves, its patches, and what a former box has left", func(ctx context.Context) {
+		over := func(name, value string) {
+			GinkgoHelper()
+			w.boxNamed(ctx, name, fmt.Sprintf(`{crd: {apiVersion: apps/v1, kind: Deployment}, selector: {matchLabels: {%q: %q}},
+				onReconcile: {configmaps: [{id: %[3]s, name: "{{ .metadata.name }}-%[3]s", data: {a: b}}],
+					patches: [{id: mine, target: {apiVersion: v1, kind: ConfigMap, name: shared}, patch: {metadata: {labels: {by: "{{ .metadata.name }}"}}}}]}}`, label, value, name))
+			w.running(ctx, name)
+		}
+		says := func(name string, code int, status, tree string) {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				out, got := orkestra(ctx, "status", "deployment/"+name, "-n", w.namespace)
+				g.Expect(out).To(MatchRegexp(status))
+				g.Expect(got).To(Equal(code), out)
+				out, got = orkestra(ctx, "tree", "deployment/"+name, "-n", w.namespace)
+				g.Expect(out).To(MatchRegexp(tree))
+				g.Expect(got).To(Equal(code), out)
+			}).WithContext(ctx).Should(Succeed())
+		}
+		elder, younger := w.id+"-a", w.id+"-b"
+		over(elder, "a")
+		over(younger, "b")
+		shared := w.owned(ctx, "shared", map[string]string{"own": "x"})
+		first := deployment(ctx, "first", "b")
+
+		By("the box that selects the object, and the patch that stands")
+		ready := `(?s)^Deployment %[1]s/first is ready\nBox: %[2]s, .*\n%[2]s +ConfigMap/first-%[2]s +Ready .*\nmine +ConfigMap/shared +Ready`
+		inTree := `(?s)OperatorBox/%[1]s .*Deployment/%[2]s/first +True .*ConfigMap/shared +True .* patched by mine`
+		says("first", 0, fmt.Sprintf(ready, w.namespace, younger), fmt.Sprintf(inTree, younger, w.namespace))
+
+		By("a patch that the first one is in the way of")
+		deployment(ctx, "second", "b")
+		says("second", 1, `(?s)^Deployment `+w.namespace+`/second is not ready: Conflict: patches: mine: .*\nmine +ConfigMap/shared +Failed`,
+			`(?s)Deployment/`+w.namespace+`/second +False .*ConfigMap/shared +False .* patch mine: Failed: .*the patch "mine" of Deployment`)
+
+		By("no target")
+		Expect(kube.Delete(ctx, shared)).To(Succeed())
+		says("first", 1, `(?s)^Deployment `+w.namespace+`/first is not ready: Waiting: mine: ConfigMap "`+w.namespace+`/shared" does not exist\n.*\nmine +ConfigMap/shared +Waiting`,
+			`(?s)Deployment/`+w.namespace+`/first +False .*ConfigMap/shared +False .* patch mine: Waiting`)
+
+		By("what a former box has left")
+		Expect(kube.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "second"}})).To(Succeed())
+		w.owned(ctx, "shared", map[string]string{"own": "x"})
+		relabel(ctx, first, "a")
+		says("first", 0, fmt.Sprintf(ready, w.namespace, elder), fmt.Sprintf(inTree, elder, w.namespace))
+		Expect(kube.Delete(ctx, &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: elder}})).To(Succeed())
+		Eventually(func() error { return kube.Get(ctx, types.NamespacedName{Name: elder}, &v1alpha1.OperatorBox{}) }).WithContext(ctx).Should(Satisfy(apierrors.IsNotFound))
+		relabel(ctx, first, "b")
+		says("first", 0, `(?s)^Deployment `+w.namespace+`/first is ready\n.*ConfigMap first-`+elder+` is left as it is: .*`+elder+` +ConfigMap/first-`+elder+` +Undeclared`,
+			`(?s)OperatorBox/`+younger+` .*ConfigMap/first-`+elder+` +- `)
+	})
+
 	It("leaves children when it is deleted, and takes them with it where that is asked for", func(ctx context.Context) {
 		box(ctx, "")
 		w.running(ctx, w.id)

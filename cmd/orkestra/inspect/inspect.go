@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/drift"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -53,7 +55,8 @@ type Inspector struct {
 	now       time.Time
 	boxes     []v1alpha1.OperatorBox // those of the cluster
 	boxesErr  error                  // why they could not be listed
-	healths   map[string]boxHealth   // those that were asked for, by the names of their boxes
+	comparer  func() *drift.Comparer
+	healths   map[string]boxHealth // those that were asked for, by the names of their boxes
 }
 
 // New finds the API server, and reads its kinds and boxes.
@@ -77,8 +80,8 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 	cached := memory.NewMemCacheClient(server)
 	i := &Inspector{
 		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
-		healths: map[string]boxHealth{},
-		mapper:  restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		healths: map[string]boxHealth{}, comparer: sync.OnceValue(func() *drift.Comparer { return drift.NewComparer(nil) }),
+		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
 	store := revision.NewStore(nil, c, i.manager)

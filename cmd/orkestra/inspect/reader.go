@@ -127,7 +127,7 @@ func (r *reader) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Schema implements pipeline.Kinds. Nothing is rendered, so no schema is needed.
+// Schema implements pipeline.Kinds. No child is rendered, and patches of custom kinds are compared as they are written.
 func (*reader) Schema(schema.GroupVersionKind) *apiextensionsv1.JSONSchemaProps { return nil }
 
 // Observe implements pipeline.Observer.
@@ -180,10 +180,10 @@ func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.Dep
 // that was not found that it could not be read: whether it is there is not known.
 func (r *reader) overview(run func(pipeline.Ports) *pipeline.Run) []overview.Status {
 	ports := pipeline.Ports{Inventory: r, Kinds: r, Observer: r}
-	all := r.plan.Overview(r.ctx, run(ports), r.hidden)
+	all := r.plan.Overview(r.ctx, run(ports), r.hidden, r.comparer)
 	if r.refused == nil {
 		return all
 	}
 	ports.Unread = "could not be read: " + r.refused.Error()
-	return r.plan.Overview(r.ctx, run(ports), r.hidden)
+	return r.plan.Overview(r.ctx, run(ports), r.hidden, r.comparer)
 }

@@ -17,9 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
+	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
-	"github.com/orkspace/orkestra/engine/pipeline/patches"
 	"github.com/orkspace/orkestra/engine/pipeline/providers"
 )
 
@@ -71,7 +72,10 @@ type Declaration struct {
 	Reason string         `json:"reason,omitempty"`
 	// Gate is what the conditions say.
 	Gate Gate `json:"gate"`
+	// Patch says that it is a patch: the object is that of somebody else, and no child.
+	Patch bool `json:"patch,omitempty"`
 
+	patch string // the id of the patch
 	child *unstructured.Unstructured
 }
 
@@ -95,16 +99,17 @@ func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
 	if live == nil {
 		return nil, absent(t)
 	}
-	box, err := i.boxOf(ctx, t, live)
+	boxes, err := i.boxesOf(ctx, t, live)
 	if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != "" && apierrors.IsForbidden(err) {
 		res := resourceOf(live, marked)
 		res.notKnown(err)
+		patched(ctx, i, res, false)
 		return res, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return selecting(ctx, i, box, live)
+	return selecting(ctx, i, boxes, live)
 }
 
 // resourceOf is what a resource says of itself.
@@ -132,16 +137,17 @@ func absent(t Target) error {
 	return fmt.Errorf("%s %q not found in namespace %q", t.CRD, t.Name, t.Namespace)
 }
 
-// boxOf gives the box that serves a resource.
-func (i *Inspector) boxOf(ctx context.Context, t Target, live *unstructured.Unstructured) (*v1alpha1.OperatorBox, error) {
-	if at := slices.IndexFunc(i.boxes, func(b v1alpha1.OperatorBox) bool { return crds.NameOf(&b) == t.CRD }); at >= 0 {
-		return &i.boxes[at], nil
+// boxesOf gives the boxes over the kind of a resource, with the one that serves it first.
+func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Unstructured) ([]*v1alpha1.OperatorBox, error) {
+	if all := over(i, t.CRD, live); len(all) > 0 {
+		return all, nil
 	}
 	marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]
 	owner := live.GetLabels()[v1alpha1.LabelOwner]
 	switch {
 	case marked != "" && i.boxesErr != nil:
-		return i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
+		box, err := i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
+		return []*v1alpha1.OperatorBox{box}, err
 	case i.boxesErr != nil:
 		return nil, i.boxesErr
 	case marked != "":
@@ -163,7 +169,12 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	}
 	plan, err := i.planOf(ctx, box, live)
 	if err != nil {
+		if marked := live.GetAnnotations()[v1alpha1.AnnotationManagedBy]; marked != box.Name && crds.OthersName(box) != "" && !pipeline.Selects(compiler.ElderOf(box), live) {
+			res.unselected(box) // its spec says so, whatever else is wrong with it
+			return res, nil
+		}
 		res.notKnown(err)
+		patched(ctx, i, res, false)
 		return res, nil
 	}
 	res.Revision = plan.Revision
@@ -175,7 +186,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 		res.APIVersion, res.object = live.GetAPIVersion(), live
 	}
 	if !selects(plan, live) {
-		defer res.unselected(plan)
+		defer res.unselected(box)
 	}
 	if plan.Constructor != nil {
 		i.constructed(ctx, res, plan.Constructor, live)
@@ -189,9 +200,11 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 	for _, s := range r.overview(i.begin(r, res)) {
 		res.Declarations = append(res.Declarations, declarationOf(s))
 	}
+	patched(ctx, i, res, true)
 	if plan.CRD.OfOthers && res.Reason == reasonUnseen {
-		res.byDeclarations()
+		i.byDeclarations(ctx, res)
 	}
+	res.refused()
 	if !plan.CRD.OfOthers {
 		i.begun(ctx, res, box)
 	}
@@ -204,7 +217,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 func declarationOf(s overview.Status) Declaration {
 	apiVersion, kind := s.Kind.ToAPIVersionAndKind()
 	d := Declaration{
-		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child,
+		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child, Patch: s.Patch != "", patch: s.Patch,
 		Gate: Gate{State: "closed", Field: s.Gate.Field, Wanted: s.Gate.Wanted, Actual: s.Gate.Actual},
 	}
 	switch {
@@ -222,16 +235,24 @@ func declarationOf(s overview.Status) Declaration {
 	return d
 }
 
-// byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it.
-func (r *Resource) byDeclarations() {
+// byDeclarations says of an object of others, whose status is not the box's, whether all is there that the box declares for it. What another box has
+// made and left is none of that. What fails, the health of the box names.
+func (i *Inspector) byDeclarations(ctx context.Context, r *Resource) {
 	r.Ready, r.Reason, r.Message = true, "", ""
 	for _, d := range r.Declarations {
-		switch d.State {
-		case overview.StateReady, overview.StateCompleted, overview.StateOff:
+		switch {
+		case d.State == overview.StateReady, d.State == overview.StateCompleted, d.State == overview.StateOff:
+		case d.child != nil && d.State == overview.StateUndeclared && d.child.GetLabels()[v1alpha1.LabelBox] != r.Box:
+			r.Notes = append(r.Notes, fmt.Sprintf("%s %s is left as it is: OperatorBox %q made it, and %q does not declare it", d.Kind, d.Name, d.child.GetLabels()[v1alpha1.LabelBox], r.Box))
 		default:
-			r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
-			return
+			if r.Ready {
+				r.Ready, r.Reason, r.Message = false, string(d.State), strings.TrimSuffix(d.Declaration+": "+d.Reason, ": ")
+			}
 		}
+	}
+	health, _ := i.health(ctx, r.Box) // what may not be read names nothing
+	if f := failingOf(health, r); f != nil {
+		r.Ready, r.Reason, r.Message = false, f.Reason, f.Step+": "+f.Message
 	}
 }
 
@@ -282,10 +303,11 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 	kind := live.GroupVersionKind()
 	for n := range i.boxes {
 		if _, group, _ := strings.Cut(crds.NameOf(&i.boxes[n]), "."); i.boxes[n].Status.CRD.Kind == kind.Kind && group == kind.Group {
-			if res, err := selecting(ctx, i, &i.boxes[n], live); err != nil || !res.beside() {
-				return res, err
+			res, err := selecting(ctx, i, over(i, crds.NameOf(&i.boxes[n]), live), live)
+			if err != nil || res.beside() {
+				return nil, err
 			}
-			break
+			return res, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // no resource is a legal answer
@@ -298,35 +320,4 @@ func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, name
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
-}
-
-// Patched is an object of somebody else that a resource patches.
-type Patched struct {
-	// ID of the patch.
-	ID string
-	// Kind, Namespace and Name of the object.
-	Kind, Namespace, Name string
-	// Stands says whether the object has the patch, by its managed fields. Why says in words why not; Unknown that it could not be read.
-	Stands, Unknown bool
-	Why             string
-}
-
-// Patched says of what a resource has noted that it patches whether it does. It reads each of the objects.
-func (i *Inspector) Patched(ctx context.Context, r *Resource) []Patched {
-	var all []Patched
-	for _, t := range patches.Targets(r.object) {
-		one := Patched{ID: t.ID, Kind: t.Object.GetKind(), Namespace: t.Object.GetNamespace(), Name: t.Object.GetName()}
-		live, err := i.cluster.Get(ctx, t.Object.GroupVersionKind(), one.Namespace, one.Name)
-		switch {
-		case err != nil:
-			one.Unknown, one.Why = true, oneLine(err.Error())
-		case live == nil:
-			one.Why = "it does not exist"
-		default:
-			one.Stands = slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == t.Manager })
-			one.Why = "noted, and not set"
-		}
-		all = append(all, one)
-	}
-	return all
 }

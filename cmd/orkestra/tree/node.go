@@ -117,10 +117,7 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	}
 	g.shown[string(r.UID())] = true
 	for _, d := range r.Declarations {
-		n.Children = append(n.Children, g.declaration(ctx, d))
-	}
-	for _, p := range g.Patched(ctx, r) {
-		n.Children = append(n.Children, patchNode(p))
+		n.Children = append(n.Children, g.declaration(ctx, r, d))
 	}
 	for _, made := range r.Provided {
 		id, what, _ := strings.Cut(made, ": ")
@@ -129,22 +126,8 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	return n
 }
 
-// patchNode shows an object that a resource patches. What belongs to the object is its owner's, and is not shown.
-func patchNode(p inspect.Patched) *node {
-	n := &node{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, Declaration: p.ID, Ready: no, Status: "patched by " + p.ID}
-	switch {
-	case p.Stands:
-		n.Ready = yes
-	case p.Unknown:
-		n.Ready, n.Status = unknown, "patch "+p.ID+": "+p.Why
-	default:
-		n.Status = "patch " + p.ID + ": " + p.Why
-	}
-	return n
-}
-
 // declaration gives the tree of a declaration's child.
-func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node {
+func (g *builder) declaration(ctx context.Context, r *inspect.Resource, d inspect.Declaration) *node {
 	n := &node{Kind: d.Kind, Name: d.Name, Declaration: d.Declaration, Status: string(d.State), Ready: no, Created: d.Created}
 	switch d.State {
 	case overview.StateReady, overview.StateCompleted:
@@ -158,6 +141,9 @@ func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node 
 	if d.Reason != "" {
 		n.Status += ": " + d.Reason
 	}
+	if d.Patch {
+		return patchNode(n, d, r)
+	}
 	child := d.Child()
 	if child == nil {
 		return n
@@ -170,6 +156,19 @@ func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node 
 		return n
 	}
 	n.Children = g.owned(ctx, child)
+	return n
+}
+
+// patchNode shows an object that a resource patches. What belongs to the object is its owner's, and is not shown.
+func patchNode(n *node, d inspect.Declaration, r *inspect.Resource) *node {
+	if namespace, name, found := strings.Cut(d.Name, "/"); found {
+		n.Namespace, n.Name = namespace, name
+	}
+	if d.State == overview.StateReady {
+		n.Status = "patched by " + d.Declaration
+	} else {
+		n.Status = "patch " + d.Declaration + ": " + n.Status
+	}
 	return n
 }
 

@@ -162,10 +162,22 @@ func TestTreeShowsPatches(t *testing.T) {
 	stdout, stderr, code := shared.Run(t, NewCommand(clock), "", "tree", "shop/flowers", "--kubeconfig", server.Start(t))
 	g.Expect(code).To(Equal(exit.No), stderr)
 	g.Expect(strings.Join(strings.Fields(stdout), " ")).To(And(
-		ContainSubstring("ConfigMap/default/flowers-old True - patched by a "),
-		ContainSubstring("ConfigMap/default/flowers-old False - patch b: noted, and not set "),
-		ContainSubstring("Deployment/default/gone False - patch c: it does not exist "),
-		ContainSubstring("Secret/default/flowers-token Unknown - patch d: ")))
+		ContainSubstring("ConfigMap/flowers-old - - patch a: Undeclared: it stands, and is to be taken back "),
+		Not(ContainSubstring("patch b")), Not(ContainSubstring("patch c")), // nothing is left of them
+		ContainSubstring("Secret/flowers-token Unknown - patch d: ")))
+
+	for _, obj := range objects {
+		if obj.GetKind() == "OperatorBox" { // what it declares is not known then
+			obj.Object["spec"].(map[string]any)["onReconcile"] = map[string]any{"configmaps": []any{map[string]any{"name": "{{ .spec.none }}"}}}
+			delete(obj.Object["status"].(map[string]any), "revision")
+		}
+	}
+	stdout, stderr, _ = shared.Run(t, NewCommand(clock), "", "tree", "shop/flowers", "--kubeconfig", server.Start(t))
+	g.Expect(strings.Join(strings.Fields(stdout), " ")).To(And(
+		ContainSubstring("ConfigMap/flowers-old True - patched by a "),
+		ContainSubstring("ConfigMap/flowers-old False - patch b: Missing: noted, and not set "),
+		ContainSubstring("Deployment/gone False - patch c: Missing: it does not exist "),
+		ContainSubstring("Secret/flowers-token Unknown - patch d: ")), stderr)
 }
 
 func TestTreeOfABoxWhoseDefinitionCannotBeRead(t *testing.T) {

@@ -30,6 +30,11 @@ func (o *overview) children(ctx context.Context, in children.Instance, gate Gate
 // a child that is well, with what becomes of the child.
 func (o *overview) add(ctx context.Context, in children.Instance, gate Gate, state State, reason, fate string) {
 	s := Status{Declaration: in.Label(ctx, o.c), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
+	if in.Patch != nil {
+		s.Patch = in.ID
+		o.out = append(o.out, s)
+		return
+	}
 	if why := o.unreadable(in.Declaration); why != "" {
 		s.State, s.Reason = StateUnknown, why
 	}

@@ -1,5 +1,5 @@
 // Package overview says how each declaration of a box stands for one resource, without a manager: it asks the gates, and looks at what lives. It
-// renders, calls and writes nothing.
+// renders no child, and calls and writes nothing.
 package overview
 
 import (
@@ -62,6 +62,8 @@ type Status struct {
 	Reason string
 	// Gate is what its conditions say.
 	Gate Gate
+	// Patch is the id of a patch, whose object belongs to others: it has no child. Empty: it is no patch.
+	Patch string
 }
 
 // Gate is what the conditions of a declaration say.
@@ -84,11 +86,16 @@ type Hidden struct {
 
 // Of says how each declaration of a box stands for the resource of a cycle that was not executed, but for what is read first. It only reads: what
 // the conditions and names read is evaluated. failed is the error of what was to be read first; nil: there was none. hidden are the kinds whose
-// objects could not all be read; what depends on them is unknown, as is what depends on external calls.
-func Of(ctx context.Context, c *children.Cycle, failed error, hidden map[schema.GroupVersionKind]Hidden) []Status {
-	o := &overview{c: c, failed: failed, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
+// objects could not all be read; what depends on them is unknown, as is what depends on external calls. see looks at a patch.
+func Of(ctx context.Context, c *children.Cycle, failed error, hidden map[schema.GroupVersionKind]Hidden, see func(context.Context, children.Instance) (Patch, error)) []Status {
+	o := &overview{c: c, see: see, failed: failed, hidden: hidden, items: map[*declare.Declaration]map[string]children.Instance{}, shown: map[*unstructured.Unstructured]bool{}}
 	going := c.Stored.GetDeletionTimestamp() != nil // nothing is made any more
 	for _, d := range c.Declared.Live {
+		if !going {
+			o.declaration(ctx, d)
+		}
+	}
+	for _, d := range c.Declared.Patches {
 		if !going {
 			o.declaration(ctx, d)
 		}
@@ -113,6 +120,7 @@ type overview struct {
 	failed error // of a stage: what the stages after it would have read is not known
 	items  map[*declare.Declaration]map[string]children.Instance
 	shown  map[*unstructured.Unstructured]bool // children that stand beside their declaration
+	see    func(context.Context, children.Instance) (Patch, error)
 	out    []Status
 }
 
@@ -198,6 +206,9 @@ func (o *overview) unknown(d *declare.Declaration) string {
 
 // unreadable says why not all objects that may be children of a declaration could be read; "" where all could.
 func (o *overview) unreadable(d *declare.Declaration) string {
+	if d.Patch != nil {
+		return "" // its object is no child, and is read by its name
+	}
 	for _, kind := range d.Kinds {
 		h := o.hidden[kind]
 		if own := o.c.Home(); len(h.In) > 0 && own != "" && d.Namespace == nil && !slices.Contains(h.In, own) {
@@ -241,7 +252,10 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 		if res.Choice {
 			state = StateOff
 		}
-		if !in.KeepsOn(res) {
+		switch {
+		case in.Patch != nil:
+			fate = "" // what is noted says whether it stands
+		case !in.KeepsOn(res):
 			fate = "it is to be deleted"
 		}
 		o.add(ctx, in, closedBy(res), state, children.WhyClosed(ctx, o.c, res), fate)
@@ -269,6 +283,10 @@ func (o *overview) unevaluated(ctx context.Context, in children.Instance, err er
 
 // wanted adds an instance that may act.
 func (o *overview) wanted(ctx context.Context, in children.Instance) {
+	if in.Patch != nil {
+		o.patch(ctx, in)
+		return
+	}
 	gate := Gate{Open: true, Known: true}
 	if done := children.DoneMarks(o.c.Stored)[in.ID]; in.IsJob() && done != "" {
 		o.children(ctx, in, gate, StateCompleted, "")

@@ -169,47 +169,68 @@ func (r *round) open(ctx context.Context, in children.Instance) bool {
 
 // prepare evaluates a patch, and finds its target.
 func (r *round) prepare(ctx context.Context, in patch) error {
-	c := r.c
-	obj, err := in.render(ctx, c)
+	at, err := in.find(ctx, r.c)
 	if err != nil {
 		return err
 	}
-	at := placeOf(in.ID, obj)
+	if at.waits != "" {
+		switch {
+		case at.live != nil:
+			r.keep = append(r.keep, placeOf(in.ID, at.obj))
+		case at.waits == v1alpha1.ReasonForbidden:
+			r.held[in.Declaration.ID] = true
+		} // where there was one, nothing of it is left to take back
+		r.wait(ctx, in.Instance, at.waits, at.why)
+		return nil
+	}
+	if taken := patchesOn(at.live, v1alpha1.PatchManager(r.c.Stored.GetUID(), in.ID)); taken >= maxOnObject {
+		return stage.NewPermanent(v1alpha1.ReasonConflict, fmt.Errorf("%s has %d patches of Orkestra, which is as many as an object may have", at.called, taken))
+	}
+	r.keep, r.wanted = append(r.keep, placeOf(in.ID, at.obj)), append(r.wanted, wanted{in: in, obj: at.obj, live: at.live})
+	return nil
+}
+
+// target is what a patch leads to.
+type target struct {
+	obj    *unstructured.Unstructured // what is set, in an object that names the target
+	live   *unstructured.Unstructured // the target; nil: there is none
+	called string                     // it, in words
+	// waits and why are the reason and the message of what the patch waits for; empty: it can be set.
+	waits, why string
+}
+
+// find evaluates a patch, and looks for its target.
+func (in patch) find(ctx context.Context, c *children.Cycle) (target, error) {
+	obj, err := in.render(ctx, c)
+	if err != nil {
+		return target{}, err
+	}
+	at := target{obj: obj, called: stage.Describe(in.GVK, obj.GetNamespace(), obj.GetName())}
 	if err := c.MayRead(ctx, in.GVK, obj.GetNamespace(), obj.GetName()); err != nil {
 		if withheld, ok := errors.AsType[*stage.WithheldError](err); ok {
-			r.held[in.Declaration.ID] = true
-			r.wait(ctx, in.Instance, v1alpha1.ReasonForbidden, withheld.Error())
-			return nil
+			at.waits, at.why = v1alpha1.ReasonForbidden, withheld.Error()
+			return at, nil
 		}
-		return err
+		return at, err
 	}
 	if err := c.Ports.Observer.Observe(ctx, in.GVK); err != nil {
-		return err
+		return at, err
 	}
-	live := c.Inputs.Get(c.Ports.Observer, in.GVK, obj.GetNamespace(), obj.GetName())
-	called := stage.Describe(in.GVK, obj.GetNamespace(), obj.GetName())
-	switch {
+	at.live = c.Inputs.Get(c.Ports.Observer, in.GVK, obj.GetNamespace(), obj.GetName())
+	switch live := at.live; {
 	case live == nil:
-		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, c.Absent(called))
-		return nil // where there was one, nothing of it is left to take back
+		at.waits, at.why = v1alpha1.ReasonWaitingForTarget, c.Absent(at.called)
+		return at, nil
 	case live.GetDeletionTimestamp() != nil:
-		r.keep = append(r.keep, at)
-		r.wait(ctx, in.Instance, v1alpha1.ReasonWaitingForTarget, called+" is being deleted")
-		return nil
+		at.waits, at.why = v1alpha1.ReasonWaitingForTarget, at.called+" is being deleted"
+		return at, nil
 	case live.GetUID() == c.Stored.GetUID():
-		return stage.NewPermanent(v1alpha1.ReasonNotOwned, errors.New("the target is the resource itself: normalize and mutation change what is read of it"))
+		return at, stage.NewPermanent(v1alpha1.ReasonNotOwned, errors.New("the target is the resource itself: normalize and mutation change what is read of it"))
 	case live.GetLabels()[v1alpha1.LabelOwnerUID] != "":
-		return stage.NewPermanent(v1alpha1.ReasonNotOwned, fmt.Errorf(
-			"%s is a child of %q, which box %q makes: a patch would be put back; change its declaration", called, live.GetLabels()[v1alpha1.LabelOwner], live.GetLabels()[v1alpha1.LabelBox]))
+		return at, stage.NewPermanent(v1alpha1.ReasonNotOwned, fmt.Errorf(
+			"%s is a child of %q, which box %q makes: a patch would be put back; change its declaration", at.called, live.GetLabels()[v1alpha1.LabelOwner], live.GetLabels()[v1alpha1.LabelBox]))
 	}
-	if err := in.mayPatch(c, live, false); err != nil {
-		return err // a part of it grants rights, such as the type of a Secret
-	}
-	if taken := patchesOn(live, v1alpha1.PatchManager(c.Stored.GetUID(), in.ID)); taken >= maxOnObject {
-		return stage.NewPermanent(v1alpha1.ReasonConflict, fmt.Errorf("%s has %d patches of Orkestra, which is as many as an object may have", called, taken))
-	}
-	r.keep, r.wanted = append(r.keep, at), append(r.wanted, wanted{in: in, obj: obj, live: live})
-	return nil
+	return at, in.mayPatch(c, at.live, false) // a part of it may grant rights, such as the type of a Secret
 }
 
 // patchesOn counts the patches of an object, but for that of one manager.

@@ -42,7 +42,7 @@ func New(c Config) *Server {
 	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
 	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
 	s.mux.HandleFunc("/api/", noSuchPath)
-	s.mux.HandleFunc("GET /", s.page)
+	s.mux.HandleFunc("/", s.page)
 	return s
 }
 
@@ -95,6 +95,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 
 // page serves a file, or index.html for the paths that the page itself knows.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	if !reads(w, r) {
+		return
+	}
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if info, err := fs.Stat(s.Files, name); name == "" || err != nil || info.IsDir() {
 		name = "index.html"
@@ -121,10 +124,17 @@ func answer[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(c
 }
 
 func noSuchPath(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		problem(w, http.StatusMethodNotAllowed, "The API only reads: use GET")
-		return
+	if reads(w, r) {
+		problem(w, http.StatusNotFound, "There is no "+r.URL.Path+"; /api/v1/openapi.json has all paths")
 	}
-	problem(w, http.StatusNotFound, "There is no "+r.URL.Path+"; /api/v1/openapi.json has all paths")
+}
+
+// reads says whether a request reads; another one is answered.
+func reads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
+	return false
 }

@@ -35,7 +35,7 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
 		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		w.Header().Set("Referrer-Policy", "no-referrer")
-		http.Redirect(w, r, r.URL.Path, http.StatusSeeOther) // the address that stays in the history has no secret
+		http.Redirect(w, r, "/", http.StatusSeeOther) // the address that stays in the history has no secret
 		return
 	}
 	cookie, err := r.Cookie(cookieName)

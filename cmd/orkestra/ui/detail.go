@@ -114,9 +114,10 @@ func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.R
 	return out
 }
 
-// causeOf is what keeps a resource from being Ready: an error of its reconcile, else the first declaration that does not go on, the worst state first.
+// causeOf is what keeps a resource from having all that is declared: an error of its reconcile, else the first declaration that does not go on, the worst
+// state first.
 func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause {
-	if found.Ready || found.Unselected {
+	if found.Unselected || found.Ready && found.Reason == "" {
 		return nil
 	}
 	if found.Reason != v1alpha1.ReasonReconcileError {

@@ -14,20 +14,20 @@ import (
 // Table has the rows of one box. It is safe for concurrent use.
 type Table struct {
 	mu   sync.RWMutex
-	rows map[api.Reference]api.Row // guarded by mu
+	rows map[api.Reference]*api.Row // which never change; guarded by mu
 }
 
 // New makes an empty table.
-func New() *Table { return &Table{rows: map[api.Reference]api.Row{}} }
+func New() *Table { return &Table{rows: map[api.Reference]*api.Row{}} }
 
 // Set puts a row into its place, and says whether that changed anything.
 func (t *Table) Set(row api.Row) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old, there := t.rows[row.Reference]; there && same(old, row) {
+	if old := t.rows[row.Reference]; old != nil && same(*old, row) {
 		return false
 	}
-	t.rows[row.Reference] = row
+	t.rows[row.Reference] = &row
 	return true
 }
 
@@ -63,7 +63,7 @@ const most = 50
 // Page gives the rows that a query asks for. may says of a namespace whether the person sees what is in it; nil: all is seen.
 func (t *Table) Page(q Query, may func(namespace string) bool) *api.Rows {
 	states, reasons, namespaces := tallies{}, tallies{}, tallies{}
-	var matching []api.Row
+	var matching []*api.Row
 	out := &api.Rows{}
 	text := strings.ToLower(q.Text)
 	t.mu.RLock()
@@ -75,16 +75,20 @@ func (t *Table) Page(q Query, may func(namespace string) bool) *api.Rows {
 		states[string(row.State)]++
 		reasons[row.Reason]++
 		namespaces[row.Namespace]++
-		if q.lets(&row, text) {
+		if q.lets(row, text) {
 			matching = append(matching, row)
 		}
 	}
 	t.mu.RUnlock()
 	out.Matching = len(matching)
 	out.States, out.Reasons, out.Namespaces = states.list(), reasons.list(), namespaces.list()
-	slices.SortFunc(matching, order(q.Sort))
 	from := min(max(q.Offset, 0), len(matching))
-	out.Rows = append([]api.Row{}, matching[from:min(from+max(q.Limit, 0), len(matching))]...)
+	to := min(from+max(q.Limit, 0), len(matching))
+	sortFirst(matching, to, order(q.Sort))
+	out.Rows = []api.Row{}
+	for _, row := range matching[from:to] {
+		out.Rows = append(out.Rows, *row)
+	}
 	return out
 }
 
@@ -95,18 +99,23 @@ func (q *Query) lets(row *api.Row, text string) bool {
 }
 
 // order compares rows. Whatever comes first, the name decides at last, so that pages do not overlap.
-func order(by string) func(a, b api.Row) int {
+func order(by string) func(a, b *api.Row) int {
 	field, reversed := strings.CutPrefix(by, "-")
-	first := func(_, _ api.Row) int { return 0 }
+	first := func(_, _ *api.Row) int { return 0 }
 	switch field {
 	case "state":
-		first = func(a, b api.Row) int { return cmp.Compare(urgency[a.State], urgency[b.State]) }
+		first = func(a, b *api.Row) int { return cmp.Compare(urgency[a.State], urgency[b.State]) }
 	case "age":
-		first = func(a, b api.Row) int { return b.Created.Compare(a.Created) }
+		first = func(a, b *api.Row) int { return b.Created.Compare(a.Created) }
 	default:
 	}
-	return func(a, b api.Row) int {
-		c := cmp.Or(first(a, b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return func(a, b *api.Row) int {
+		c := first(a, b)
+		if c == 0 {
+			if c = strings.Compare(a.Namespace, b.Namespace); c == 0 {
+				c = strings.Compare(a.Name, b.Name)
+			}
+		}
 		if reversed {
 			return -c
 		}

@@ -309,7 +309,7 @@ func (b *box) events() watch.ResourceEvents {
 	return watch.ResourceEvents{
 		Add: func(obj *unstructured.Unstructured, initial bool) {
 			b.cycles.Seen(obj)
-			b.expect(obj)
+			expect(b.plan.Load(), b.queue, b.tracker, obj)
 			if initial {
 				b.queue.EnqueueLow(0, client.ObjectKeyFromObject(obj))
 				return
@@ -318,7 +318,7 @@ func (b *box) events() watch.ResourceEvents {
 		},
 		Update: func(obj *unstructured.Unstructured) {
 			b.cycles.Seen(obj)
-			b.expect(obj)
+			expect(b.plan.Load(), b.queue, b.tracker, obj)
 			b.queue.Enqueue(0, client.ObjectKeyFromObject(obj))
 		},
 		Delete: func(obj *unstructured.Unstructured) {
@@ -330,14 +330,13 @@ func (b *box) events() watch.ResourceEvents {
 }
 
 // expect counts a resource from when it is queued, if the workers run.
-func (b *box) expect(obj *unstructured.Unstructured) {
-	plan := b.plan.Load()
+func expect(plan *pipeline.Plan, queue *worker.Queue, tracker *health.Tracker, obj *unstructured.Unstructured) {
 	switch {
-	case !b.queue.IsOpen(), plan.CleanupOnly:
+	case !queue.IsOpen(), plan.CleanupOnly:
 	case !plan.Selection.Selects(obj):
-		b.tracker.Left(client.ObjectKeyFromObject(obj))
+		tracker.Left(client.ObjectKeyFromObject(obj))
 	case obj.GetDeletionTimestamp() == nil: // else there may be nothing to do
-		b.tracker.Expect(client.ObjectKeyFromObject(obj))
+		tracker.Expect(client.ObjectKeyFromObject(obj))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestResourcesCountBeforeTheirFirstReconcile(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		events.Add(of(name), false)
 	}
-	events.Update(of("c"), of("c"))
+	events.Update(of("c"))
 	g.Expect(b.tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 3, Waiting: 3}))
 	events.Missed(of("c"))
 	g.Expect(b.tracker.Snapshot().Resources).To(Equal(v1alpha1.ResourceCounts{Total: 2, Waiting: 2}), "it went before anybody looked at it")

@@ -70,7 +70,7 @@ func (t tuning) Panicked(value any, stack []byte) { t.panicked(value, stack) }
 func (b *box) sweep() {
 	for _, key := range b.resources.Keys() {
 		if obj, there := b.resources.Get(key); there {
-			b.expect(obj)
+			expect(b.plan.Load(), b.queue, b.tracker, obj)
 		}
 		b.queue.EnqueueLow(0, key)
 	}

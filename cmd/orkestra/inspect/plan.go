@@ -40,12 +40,17 @@ func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live 
 	return plan, nil
 }
 
+// Plan compiles the revision of a box that runs, or its spec where none does.
+func (i *Inspector) Plan(ctx context.Context, box *v1alpha1.OperatorBox) (*pipeline.Plan, error) {
+	return i.planOf(ctx, box, &unstructured.Unstructured{Object: map[string]any{}})
+}
+
 // crdOf gives the CRD of a box, in the version that the box serves.
-func (i *Inspector) crdOf(ctx context.Context, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
+func (s *Session) crdOf(ctx context.Context, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
 	if crds.NameOf(box) == "" {
 		return pipeline.CRD{}, errors.New("its crd.definition can't be read, and it has installed no CRD")
 	}
-	crd, err := i.compiler.CRD(ctx, box)
+	crd, err := s.compiler.CRD(ctx, box)
 	if err != nil {
 		return pipeline.CRD{}, err
 	}

@@ -314,10 +314,15 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 }
 
 // List gives the objects of a kind in a namespace, or in all where it is empty, by namespace and name.
-func (i *Inspector) List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
-	all, err := i.cluster.List(ctx, kind, namespace, labels.Everything())
+func (s *Session) List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
+	all, err := s.cluster.List(ctx, kind, namespace, labels.Everything())
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
+}
+
+// ResourceIn says how an object stands that is a resource of a box.
+func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+	return i.inspect(ctx, box, live)
 }

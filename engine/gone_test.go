@@ -59,7 +59,7 @@ func TestAFollowerKeepsNothingOfWhatIsGone(t *testing.T) {
 		obj = obj.DeepCopy()
 		obj.SetDeletionTimestamp(new(metav1.Now()))
 		obj.SetFinalizers([]string{v1alpha1.Finalizer, metav1.FinalizerOrphanDependents})
-		b.events().Update(nil, obj)
+		b.events().Update(obj)
 		b.events().Delete(obj)
 		lost := last(types.UID(fmt.Sprint("lost-", i)), false, v1alpha1.Finalizer)
 		lost.SetName(fmt.Sprint("lost-", i))

@@ -104,7 +104,7 @@ func TestOnlyAShorterResyncQueuesAllResources(t *testing.T) {
 	of := b.plan.Load().CRD.Resource
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{of: "WebsiteList"}, resource)
 	b.resources = watch.NewResources(watch.Config{Client: client}, of, nil, watch.Selection{}, watch.ResourceEvents{
-		Add: func(*unstructured.Unstructured, bool) {}, Update: func(_, _ *unstructured.Unstructured) {}, Delete: func(*unstructured.Unstructured) {},
+		Add: func(*unstructured.Unstructured, bool) {}, Update: func(*unstructured.Unstructured) {}, Delete: func(*unstructured.Unstructured) {},
 	})
 	b.resources.Start(t.Context())
 	t.Cleanup(b.resources.Stop)

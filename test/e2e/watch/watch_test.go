@@ -152,7 +152,7 @@ func TestResourcesAreSeen(t *testing.T) {
 	}
 	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, watch.Selection{}, watch.ResourceEvents{
 		Add:    func(*unstructured.Unstructured, bool) { count("add") },
-		Update: func(_, _ *unstructured.Unstructured) { count("update") },
+		Update: func(*unstructured.Unstructured) { count("update") },
 		Delete: func(*unstructured.Unstructured) { count("delete") },
 	})
 	r.Start(t.Context())
@@ -182,7 +182,7 @@ func TestTheAPIServerSelectsObjectsOfOthers(t *testing.T) {
 	left := make(chan types.UID, 1)
 	r := watch.NewResources(w.config, configMaps, []string{w.namespace}, watch.Selection{Labels: labels.SelectorFromSet(labels.Set{w.box + "/serve": "yes"})}, watch.ResourceEvents{
 		Add:    func(*unstructured.Unstructured, bool) { calls.Add(1) },
-		Update: func(_, _ *unstructured.Unstructured) { calls.Add(1) },
+		Update: func(*unstructured.Unstructured) { calls.Add(1) },
 		Delete: func(obj *unstructured.Unstructured) { left <- obj.GetUID() },
 	})
 	for i := range others / 2 {
@@ -197,7 +197,7 @@ func TestTheAPIServerSelectsObjectsOfOthers(t *testing.T) {
 	selected := w.object(configMapKind, "selected", "", "1")
 	selected.SetLabels(map[string]string{w.box + "/serve": "yes"})
 	uid := w.apply(configMaps, selected).GetUID()
-	w.Eventually(func() bool { _, found := r.ByUID(uid); return found }).Should(BeTrue())
+	w.Eventually(func() bool { _, found := r.Key(uid); return found }).Should(BeTrue())
 	w.Expect(r.Len()).To(Equal(1), "cached objects, of %d", others+1)
 	w.Expect(calls.Load()).To(BeEquivalentTo(1), "events, of %d", others+1)
 

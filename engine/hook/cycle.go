@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Cycle is what a hook reads of the cycle in which it is called, and what it says there: what does not depend on the type of the resource.
@@ -65,9 +64,9 @@ func (c *Cycle) Apply(obj client.Object, options ...ApplyOption) error {
 // must be one of spec.reconciler.hooks.resources. What was read is an input: a change of it has the resource reconciled again. An object
 // that is not there is an error for which apierrors.IsNotFound holds. Secrets are read by Secret.
 func (c *Cycle) Get(ctx context.Context, key client.ObjectKey, into client.Object) error {
-	gvk, err := apiutil.GVKForObject(into, c.scheme)
+	gvk, err := c.kindOf(into)
 	if err != nil {
-		return &mistakeError{fmt.Errorf("kind of %T: %w", into, err)}
+		return &mistakeError{err}
 	}
 	found, err := c.reader.Get(ctx, gvk, key)
 	if err != nil {
@@ -78,9 +77,9 @@ func (c *Cycle) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 
 // List reads objects of a kind from the caches of the manager, as Get does: those that the options select by namespace and labels.
 func (c *Cycle) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
-	gvk, err := apiutil.GVKForObject(into, c.scheme)
+	gvk, err := c.kindOf(into)
 	if err != nil {
-		return &mistakeError{fmt.Errorf("kind of %T: %w", into, err)}
+		return &mistakeError{err}
 	}
 	gvk.Kind = itemKind(gvk.Kind)
 	selected := (&client.ListOptions{}).ApplyOptions(options)

@@ -100,7 +100,8 @@ func TestWhatIsDeclared(t *testing.T) {
 func TestMistakesCountAlsoWhereTheHookIgnoresThem(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for want, f := range map[string]func(*Call[*corev1.ConfigMap]){
-		"declared without a name": func(c *Call[*corev1.ConfigMap]) { _ = c.Apply(configMap("")) },
+		"wanted an object, got nil": func(c *Call[*corev1.ConfigMap]) { _ = c.Apply(nil) },
+		"declared without a name":   func(c *Call[*corev1.ConfigMap]) { _ = c.Apply(configMap("")) },
 		`child "a" is declared twice`: func(c *Call[*corev1.ConfigMap]) {
 			_, _ = c.Apply(configMap("a"), WithID("a")), c.Apply(configMap("b"), WithID("a"))
 		},

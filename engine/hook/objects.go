@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,11 +19,23 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// declared gives an object as it is declared: without its status, and without what a typed object says of fields that nobody set.
-func (c *Cycle) declared(obj client.Object) (*unstructured.Unstructured, error) {
+// kindOf gives the kind of an object or a list.
+func (c *Cycle) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return schema.GroupVersionKind{}, errors.New("wanted an object, got nil")
+	}
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {
-		return nil, fmt.Errorf("kind of %T: %w", obj, err)
+		return schema.GroupVersionKind{}, fmt.Errorf("kind of %T: %w", obj, err)
+	}
+	return gvk, nil
+}
+
+// declared gives an object as it is declared: without its status, and without what a typed object says of fields that nobody set.
+func (c *Cycle) declared(obj client.Object) (*unstructured.Unstructured, error) {
+	gvk, err := c.kindOf(obj)
+	if err != nil {
+		return nil, err
 	}
 	if obj.GetName() == "" {
 		return nil, fmt.Errorf("a %s is declared without a name", gvk.Kind)

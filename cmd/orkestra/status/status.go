@@ -66,7 +66,16 @@ func NewCommand(now func() time.Time) *cobra.Command {
 		Short:   "Say how each declaration stands for a resource",
 		Long:    long,
 		Example: example,
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 1:
+				return nil
+			case 2: //nolint:mnd // as kubectl takes them
+				return fmt.Errorf("wanted one argument KIND/NAME, got 2: say %s/%s", args[0], args[1])
+			default:
+				return fmt.Errorf("wanted one argument KIND/NAME, such as website/hello, got %d", len(args))
+			}
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},

@@ -82,7 +82,11 @@ func isExported(name string) bool { return token.IsIdentifier(name) && token.IsE
 func unknown(at *field.Path, name string, known []string) *field.Error {
 	hint := "; it has none: run a manager that was built with it (docs/how-to/hooks.md)"
 	if len(known) > 0 {
-		hint = suggest.DidYouMean(name, known) + fmt.Sprintf("; it has %d: orkestra manager --list-functions", len(known))
+		near := suggest.DidYouMean(name, known)
+		hint = near + fmt.Sprintf("; it has %d: orkestra manager --list-functions", len(known))
+		if near == "" && len(known) == 1 {
+			hint = fmt.Sprintf("; it has %s alone", known[0])
+		}
 	}
 	return &field.Error{Type: field.ErrorTypeNotFound, Field: at.String(), BadValue: name, Detail: hook.NotCompiledIn + hint}
 }

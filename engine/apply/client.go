@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -343,7 +344,12 @@ func read(result rest.Result) ([]byte, error) {
 
 func decode(raw []byte) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(raw); err != nil {
+	// UnmarshalJSON would read the whole text twice more, to see of which kind it is and whether it is a list.
+	err := utiljson.Unmarshal(raw, &obj.Object)
+	if err == nil && obj.GetKind() == "" {
+		err = errors.New("it has no kind")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
 	}
 	return obj, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Owner is the resource that children are made for.
@@ -36,43 +37,36 @@ func (o Owner) mayReference(child *unstructured.Unstructured) bool {
 	return o.Resource.GetNamespace() == "" || o.Resource.GetNamespace() == child.GetNamespace()
 }
 
-func (o Owner) reference() metav1.OwnerReference {
-	yes := true
-	return metav1.OwnerReference{
-		APIVersion: o.Resource.GetAPIVersion(), Kind: o.Resource.GetKind(), Name: o.Resource.GetName(), UID: o.UID(),
-		Controller: &yes, BlockOwnerDeletion: &yes,
+// reference is a metav1.OwnerReference as an object holds it.
+func (o Owner) reference() map[string]any {
+	return map[string]any{
+		"apiVersion": o.Resource.GetAPIVersion(), keyKind: o.Resource.GetKind(), "name": o.Resource.GetName(), "uid": string(o.UID()),
+		"controller": true, "blockOwnerDeletion": true,
 	}
 }
 
 // Claimed gives a rendered child with everything on it that says whose it is: as it is sent.
 func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 	obj := child.Object.DeepCopy()
-	labels := obj.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	// This runs for each child in each cycle, so it writes into the maps as they are: the setters of an object make new ones.
+	metadata := value.MapIn(obj.Object, keyMetadata)
+	labels := value.TextsIn(metadata, keyLabels)
 	labels[v1alpha1.LabelManaged] = v1alpha1.True
 	labels[v1alpha1.LabelOwner] = o.Label
 	labels[v1alpha1.LabelOwnerUID] = string(o.UID())
 	labels[v1alpha1.LabelBox] = o.Box
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedByValue
-	obj.SetLabels(labels)
 
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := value.TextsIn(metadata, keyAnnotations)
 	annotations[v1alpha1.AnnotationDeclaration] = child.ID
 	if child.Orphan {
 		annotations[v1alpha1.AnnotationDeletionPolicy] = string(v1alpha1.ChildOrphan)
 	}
-	obj.SetAnnotations(annotations)
 	if o.References(child) {
-		obj.SetOwnerReferences([]metav1.OwnerReference{o.reference()})
+		metadata["ownerReferences"] = []any{o.reference()}
 	}
 	// The hash covers all that is claimed above, so that a change of ownership is a change like any other.
 	annotations[v1alpha1.AnnotationApplied] = drift.Hash(obj)
-	obj.SetAnnotations(annotations)
 	return obj
 }
 
@@ -80,14 +74,14 @@ func (o Owner) Claimed(child Child) *unstructured.Unstructured {
 // question.
 func (o Owner) Wrote(child Child, live *unstructured.Unstructured) bool {
 	declared := withoutInitial(o.Claimed(child), child.Initial)
-	return declared.GetAnnotations()[v1alpha1.AnnotationApplied] == live.GetAnnotations()[v1alpha1.AnnotationApplied]
+	return value.Annotation(declared, v1alpha1.AnnotationApplied) == value.Annotation(live, v1alpha1.AnnotationApplied)
 }
 
 // owns says whether a live object is a child of the resource: by label and field manager, or, when someone removed the
 // label, by the controller reference. The label alone is not enough: a copy that somebody made of a child has it too, and must not be
 // changed or deleted.
 func (o Owner) owns(live *unstructured.Unstructured) bool {
-	if types.UID(live.GetLabels()[v1alpha1.LabelOwnerUID]) == o.UID() {
+	if types.UID(value.Label(live, v1alpha1.LabelOwnerUID)) == o.UID() {
 		return ManagedByUs(live)
 	}
 	ref := metav1.GetControllerOf(live)
@@ -136,7 +130,7 @@ func ManagedByUs(live *unstructured.Unstructured) bool {
 
 // free says whether a live object has no controller and no owner label, so that `adopt: IfUnowned` may take it.
 func free(live *unstructured.Unstructured) bool {
-	return metav1.GetControllerOf(live) == nil && live.GetLabels()[v1alpha1.LabelOwnerUID] == ""
+	return metav1.GetControllerOf(live) == nil && value.Label(live, v1alpha1.LabelOwnerUID) == ""
 }
 
 // RefusedError says that a child can't be written for a reason that only people can mend.
@@ -159,9 +153,9 @@ func notOwned(child Child, obj, live *unstructured.Unstructured) *RefusedError {
 	}
 	if ref := metav1.GetControllerOf(live); ref != nil {
 		what = fmt.Sprintf("is controlled by %s %q: delete it, or declare another name", ref.Kind, ref.Name)
-	} else if owner := live.GetLabels()[v1alpha1.LabelOwner]; owner != "" {
+	} else if owner := value.Label(live, v1alpha1.LabelOwner); owner != "" {
 		what = fmt.Sprintf("says that it was made for %q by box %q: delete it, take its labels off, or declare another name",
-			owner, live.GetLabels()[v1alpha1.LabelBox])
+			owner, value.Label(live, v1alpha1.LabelBox))
 	}
 	return &RefusedError{
 		Reason:  v1alpha1.ReasonNotOwned,

@@ -64,13 +64,15 @@ func controlledBy(kind, name, uid string) func(*unstructured.Unstructured) {
 func TestClaim(t *testing.T) {
 	g := NewWithT(t)
 	given := live("team-a", labeled("a", "b"))
+	given.Object["metadata"].(map[string]any)["labels"].(map[string]any)["null"] = nil
 	before := given.DeepCopy()
 	got := testOwner("team-a").Claimed(Child{Object: given, ID: "configmaps/web", Orphan: true, OwnerReference: true})
 	g.Expect(given).To(Equal(before), "what is rendered is not changed")
 	g.Expect(got.GetLabels()).To(Equal(map[string]string{
-		"a": "b", v1alpha1.LabelManaged: "true", v1alpha1.LabelOwner: "shop", v1alpha1.LabelOwnerUID: "u1",
+		"a": "b", "null": "", v1alpha1.LabelManaged: "true", v1alpha1.LabelOwner: "shop", v1alpha1.LabelOwnerUID: "u1",
 		v1alpha1.LabelBox: "website", v1alpha1.LabelManagedBy: "orkestra",
 	}))
+	g.Expect(got.Object["metadata"].(map[string]any)["labels"]).To(HaveKeyWithValue("null", ""), "as it is sent")
 	g.Expect(got.GetAnnotations()).To(Equal(map[string]string{
 		v1alpha1.AnnotationDeclaration: "configmaps/web", v1alpha1.AnnotationDeletionPolicy: "Orphan", v1alpha1.AnnotationApplied: drift.Hash(got),
 	}))

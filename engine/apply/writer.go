@@ -16,6 +16,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Child is a rendered child and how it is to be written.
@@ -160,12 +161,12 @@ func (w *Writer) correct(ctx context.Context, child Child, obj, live *unstructur
 
 // follow applies what is declared, where something differs.
 func (w *Writer) follow(ctx context.Context, obj, live *unstructured.Unstructured) (Outcome, error) {
-	hash := obj.GetAnnotations()[v1alpha1.AnnotationApplied]
+	hash := value.Annotation(obj, v1alpha1.AnnotationApplied)
 	action, drifted := Changed, []drift.Difference(nil)
 	prepared := w.comparer.Prepare(obj)
 	// The same hash means that we have applied just this, so a difference was made by others. With another hash the declaration has
 	// changed, and an apply is needed even where no field differs: it releases those that are no longer declared.
-	if live.GetAnnotations()[v1alpha1.AnnotationApplied] == hash {
+	if value.Annotation(live, v1alpha1.AnnotationApplied) == hash {
 		differences := w.normal.without(live, hash, w.comparer.Differences(prepared, live))
 		if len(differences) == 0 {
 			return Outcome{Action: None, Object: live}, nil
@@ -189,7 +190,11 @@ func (w *Writer) force(
 		return Outcome{}, err
 	}
 	left := w.learn(prepared, obj, answer)
-	return Outcome{Action: action, Object: answer, Drift: corrections(drifted, left, live.GetManagedFields())}, nil
+	out := Outcome{Action: action, Object: answer}
+	if len(drifted) > 0 {
+		out.Drift = corrections(drifted, left, live.GetManagedFields())
+	}
+	return out, nil
 }
 
 // learn hands the answer to an apply to the cache, and remembers what the server made of our values: the differences that are left.

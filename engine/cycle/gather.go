@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // gather collects the facts. What is costly is found out only where it may still matter: that is why Decide is asked twice on the
@@ -74,7 +75,7 @@ type reader struct {
 
 // paused says whether everything but deletion is stopped for a resource.
 func paused(obj *unstructured.Unstructured) bool {
-	return obj.GetDeletionTimestamp() == nil && obj.GetAnnotations()[v1alpha1.AnnotationPaused] == v1alpha1.True
+	return obj.GetDeletionTimestamp() == nil && value.Annotation(obj, v1alpha1.AnnotationPaused) == v1alpha1.True
 }
 
 // shown is a resource with what its status says of our cycles: that of an object of others speaks of others, also where it has a condition

@@ -11,6 +11,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/provision"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // calling calls drivers outside of a cycle, which has no slot to leave.
@@ -30,7 +31,7 @@ func (c *calling) Memory() *provision.Memory { return &c.memory }
 // TakeBack implements release.Provided: the box goes, with all that its resources have made. What can't be deleted is left where people have
 // asked for that, and an event names it.
 func (r *Reconciler) TakeBack(ctx context.Context, resource *unstructured.Unstructured) (done bool, err error) {
-	if resource.GetAnnotations()[v1alpha1.AnnotationProviders] == "" {
+	if value.Annotation(resource, v1alpha1.AnnotationProviders) == "" {
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)

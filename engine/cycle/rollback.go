@@ -17,6 +17,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Back is what a resource is rolled back from and to.
@@ -237,7 +238,7 @@ func (c reporting) endRollback(ctx context.Context) {
 // resource. They count until then, so that an error only means that it is tried again.
 func carrySnapshots(ctx context.Context, c *cycle) {
 	run := c.record.Run
-	if run.Plan.Rollback == nil || run.Deleting || run.Released || run.Stored.GetAnnotations()[v1alpha1.AnnotationSnapshots] == "" {
+	if run.Plan.Rollback == nil || run.Deleting || run.Released || value.Annotation(run.Stored, v1alpha1.AnnotationSnapshots) == "" {
 		return
 	}
 	kept := ""

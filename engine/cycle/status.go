@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/status"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // statusTimeout is how long writing the status may take. It is not part of the deadline of the cycle.
@@ -109,7 +110,7 @@ func (c *cycle) readyBefore(resource *unstructured.Unstructured) metav1.Conditio
 			return status.NotReady(cmp.Or(f.Reason, v1alpha1.ReasonReconcileError), message)
 		}
 	}
-	if since := resource.GetAnnotations()[v1alpha1.AnnotationActiveSince]; since != "" && since != c.record.Began.UTC().Format(time.RFC3339) {
+	if since := value.Annotation(resource, v1alpha1.AnnotationActiveSince); since != "" && since != c.record.Began.UTC().Format(time.RFC3339) {
 		return status.Succeeded()
 	}
 	return before

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/outcome"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 	"github.com/orkspace/orkestra/engine/rollback"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // NewRunTo gives a run that makes the children of a snapshot. The plan is that of the snapshot's revision. What says whose the
@@ -110,7 +111,7 @@ func (settleStage) Name() string { return stage.StepSettle }
 // Run implements Stage.
 func (settleStage) Run(ctx context.Context, r *Run) (stage.Outcome, error) {
 	r.Completed = true
-	if r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack] == "" {
+	if value.Annotation(r.Stored, v1alpha1.AnnotationRolledBack) == "" {
 		return stage.Next, nil
 	}
 	return stage.Next, r.Mark(ctx)

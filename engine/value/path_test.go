@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/engine/value"
 )
@@ -99,4 +100,16 @@ func FuzzParsePath(f *testing.F) {
 			t.Errorf("%q is %q, which prints as %s, which is %q, %v", text, p, p, again, err)
 		}
 	})
+}
+
+func TestOneMark(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	if got := value.Annotation(obj, "a"); got != "" {
+		t.Errorf("an object without metadata has the annotation %q", got)
+	}
+	obj.SetAnnotations(map[string]string{"a": "of annotations"})
+	obj.SetLabels(map[string]string{"a": "of labels"})
+	if got := value.Annotation(obj, "a") + ", " + value.Label(obj, "a") + ", " + value.Label(obj, "b"); got != "of annotations, of labels, " {
+		t.Errorf("read %q", got)
+	}
 }

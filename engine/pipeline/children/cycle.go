@@ -9,6 +9,7 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Cycle is one reconcile of a resource, with what the declarations of its box stand for in it.
@@ -39,7 +40,7 @@ func NewCycle(shared *stage.Cycle, declared *declare.Set) *Cycle {
 
 // IDOf is the id that a child was made by: that of an instance.
 func IDOf(child *unstructured.Unstructured) string {
-	return child.GetAnnotations()[v1alpha1.AnnotationDeclaration]
+	return value.Annotation(child, v1alpha1.AnnotationDeclaration)
 }
 
 // childKey names an object.

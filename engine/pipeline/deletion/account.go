@@ -7,11 +7,12 @@ import (
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // skipsCleanUp says whether people have asked for the resource to go without its clean-up.
 func skipsCleanUp(c *children.Cycle) bool {
-	return c.Stored.GetAnnotations()[v1alpha1.AnnotationSkipCleanup] == v1alpha1.True
+	return value.Annotation(c.Stored, v1alpha1.AnnotationSkipCleanup) == v1alpha1.True
 }
 
 // withoutAccount says what of the deletion has to wait because the box can't act as its account; nil: nothing. Children are deleted and

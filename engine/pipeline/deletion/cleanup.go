@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // runDeclarations runs the declarations, and says what is waited for. Without an order, one that fails holds up none of the others; the
@@ -105,7 +106,7 @@ func (d *deletion) heldBack(ctx context.Context, c *children.Cycle, in children.
 		if err != nil || message != "" {
 			return message, err
 		}
-		note(finished, one, cmp.Or(begun[0].GetAnnotations()[v1alpha1.AnnotationApplied], v1alpha1.True))
+		note(finished, one, cmp.Or(value.Annotation(begun[0], v1alpha1.AnnotationApplied), v1alpha1.True))
 	}
 	return "", nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/declare"
 	"github.com/orkspace/orkestra/engine/pipeline/settle"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // deletion cleans up after a deleted resource and removes its finalizers. It needs no other stage to have run, so that a resource whose
@@ -248,7 +249,7 @@ func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstr
 	var left []*unstructured.Unstructured
 	for _, child := range slices.Clone(c.Living.All()) {
 		switch {
-		case c.Plan.CRD.OfOthers && child.GetLabels()[v1alpha1.LabelBox] != c.Plan.Box: // another box that served the object has made it
+		case c.Plan.CRD.OfOthers && value.Label(child, v1alpha1.LabelBox) != c.Plan.Box: // another box that served the object has made it
 		case stays(c, child) && c.Plan.AccountProblem.Reason != "": // skip-cleanup says that it may stay as it is
 		case stays(c, child):
 			if err := c.Ports.Applier.Orphan(ctx, c.Owner, child); err != nil {
@@ -264,7 +265,7 @@ func leftChildren(ctx context.Context, c *children.Cycle) ([]*unstructured.Unstr
 
 // stays says whether a child outlives the resource. What only the clean-up made never does.
 func stays(c *children.Cycle, child *unstructured.Unstructured) bool {
-	if child.GetAnnotations()[v1alpha1.AnnotationDeletionPolicy] == string(v1alpha1.ChildOrphan) {
+	if value.Annotation(child, v1alpha1.AnnotationDeletionPolicy) == string(v1alpha1.ChildOrphan) {
 		return true
 	}
 	return c.Orphans() && !c.Declared.OnlyOnDelete(children.IDOf(child))
@@ -327,7 +328,7 @@ func Lighten(ctx context.Context, c *children.Cycle) error {
 func leavesBehind(c *children.Cycle) bool {
 	noted := c.Stored.GetAnnotations()
 	return noted[v1alpha1.AnnotationPatches] != "" || noted[v1alpha1.AnnotationProviders] != "" || slices.ContainsFunc(c.Living.All(), func(child *unstructured.Unstructured) bool {
-		return child.GetLabels()[v1alpha1.LabelBox] == c.Plan.Box && (stays(c, child) || !collected(c, child))
+		return value.Label(child, v1alpha1.LabelBox) == c.Plan.Box && (stays(c, child) || !collected(c, child))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/orkspace/orkestra/engine/pipeline/check"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Taker takes back what a resource that goes has patched.
@@ -35,7 +36,7 @@ func (Taker) Leave(c *children.Cycle, why error) { c.Warn(v1alpha1.ReasonPatchLe
 
 // Waits names what has to wait where nothing may be written; empty: nothing.
 func (Taker) Waits(c *children.Cycle) string {
-	if c.Stored.GetAnnotations()[v1alpha1.AnnotationPatches] == "" {
+	if value.Annotation(c.Stored, v1alpha1.AnnotationPatches) == "" {
 		return ""
 	}
 	return "taking back what it has patched"
@@ -107,5 +108,5 @@ func Marks(resource *unstructured.Unstructured) map[string]string {
 	if !slices.ContainsFunc(read(resource), func(n noted) bool { return n.Taken != nil }) {
 		return nil
 	}
-	return map[string]string{v1alpha1.AnnotationPatches: resource.GetAnnotations()[v1alpha1.AnnotationPatches]}
+	return map[string]string{v1alpha1.AnnotationPatches: value.Annotation(resource, v1alpha1.AnnotationPatches)}
 }

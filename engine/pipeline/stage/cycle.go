@@ -18,6 +18,7 @@ import (
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/kinds"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 	"github.com/orkspace/orkestra/engine/when"
 )
 
@@ -91,7 +92,7 @@ func NewCycle(p *Plan, stored *unstructured.Unstructured, now time.Time, ports P
 		Inputs:  newInputs(p, stored, now),
 		Outside: newOutside(),
 		Marks: Marks{
-			Finalizers: p.Finalizers, Active: stored.GetAnnotations()[v1alpha1.AnnotationActiveSince] != "", added: map[string]string{},
+			Finalizers: p.Finalizers, Active: value.Annotation(stored, v1alpha1.AnnotationActiveSince) != "", added: map[string]string{},
 		},
 	}
 	c.Edited()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Whatever a box does for a resource in a namespace is decided here: MayReach says where templates and names may lead, MayHaveMade which
@@ -108,7 +109,7 @@ func (c *Cycle) AtHome(obj *unstructured.Unstructured) bool { return obj.GetName
 
 // hasReached says whether templates have led the resource into a namespace before: it is noted, or a child lives there.
 func (c *Cycle) hasReached(namespace string) bool {
-	return slices.Contains(strings.Split(c.Stored.GetAnnotations()[v1alpha1.AnnotationNamespaces], ","), namespace) ||
+	return slices.Contains(strings.Split(value.Annotation(c.Stored, v1alpha1.AnnotationNamespaces), ","), namespace) ||
 		slices.Contains(c.namespacesOfChildren(), namespace)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/apply"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // What is noted on objects of others: our finalizer where something would be left behind without it, and the annotations of what has to be
@@ -29,7 +30,7 @@ func (p *Plan) Holds(resource *unstructured.Unstructured) bool {
 // HeldBy names the other box whose finalizer is on an object of others; empty: there is none. A label without the finalizer says nothing:
 // controllers copy labels to what they make.
 func (p *Plan) HeldBy(resource *unstructured.Unstructured) string {
-	by := resource.GetLabels()[v1alpha1.LabelServedBy]
+	by := value.Label(resource, v1alpha1.LabelServedBy)
 	if !p.CRD.OfOthers || by == p.Box || !slices.Contains(resource.GetFinalizers(), v1alpha1.Finalizer) {
 		return ""
 	}

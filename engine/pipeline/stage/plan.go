@@ -14,6 +14,7 @@ import (
 	"github.com/orkspace/orkestra/engine/boxspec"
 	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/compile"
+	"github.com/orkspace/orkestra/engine/value"
 )
 
 // Plan is what the stages know of the plan that they belong to: what holds for every resource of the box. It is immutable.
@@ -110,7 +111,7 @@ func (p *Plan) Marked(resource *unstructured.Unstructured) bool {
 	if own := apply.OwnFinalizers(p.Finalizers); own != "" {
 		marks.Annotations[v1alpha1.AnnotationFinalizers] = own
 	}
-	if back := resource.GetAnnotations()[v1alpha1.AnnotationRolledBack]; back != "" && p.Rollback != nil {
+	if back := value.Annotation(resource, v1alpha1.AnnotationRolledBack); back != "" && p.Rollback != nil {
 		marks.Annotations[v1alpha1.AnnotationRolledBack] = back
 	}
 	return marks.On(resource)

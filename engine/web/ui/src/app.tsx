@@ -18,7 +18,7 @@ export function App() {
       <a class="skip" href="#content" onClick={skip}>{texts.skip}</a>
       <header class="top">
         <nav aria-label={texts.navigation}>
-          <a class="product" href={paths.fleet()} aria-current={at.page === "fleet" ? "page" : undefined}><Logo />{texts.product}</a>
+          <a class="product" href={paths.fleet()} aria-current={at.page === "fleet" ? "page" : undefined}><Logo /><span>{texts.product} <span class="of">{texts.center}</span></span></a>
         </nav>
         <ConnectionState />
       </header>

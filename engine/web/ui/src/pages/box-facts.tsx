@@ -16,7 +16,7 @@ export function BoxFacts({ of }: { of: BoxDetail }) {
         [f.suspended, of.suspended && texts.box.asked || undefined],
         [f.workers, texts.count(of.workers)],
         [f.queue, texts.count(of.queueDepth)],
-        [f.failures, texts.fleet.ofThreshold(of.consecutiveFailures, of.failureThreshold ?? 0)],
+        [f.failures, <>{texts.count(of.consecutiveFailures)}{of.failureThreshold ? <span class="muted">, {texts.fleet.limit(of.failureThreshold)}</span> : null}</>],
         [f.success, texts.box.reconciles(of.successCount, of.failureCount)],
         [f.last, of.lastReconcile && <Age of={of.lastReconcile} />],
         [f.lastFailure, of.lastFailure && <Age of={of.lastFailure.time} />],

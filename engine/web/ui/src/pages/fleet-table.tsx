@@ -36,13 +36,26 @@ function BoxRow({ of }: { of: Box }) {
         <CountsBar of={of.resources} />
       </Cell>
       <Cell of="failures" label={c.failures}>
-        <div>{texts.fleet.ofThreshold(of.consecutiveFailures, of.failureThreshold ?? 0)}</div>
-        <div class="under-line">{texts.fleet.total(of.failureCount)}</div>
+        <Failures of={of} />
       </Cell>
-      <Cell of="queue" label={c.queue}>{texts.count(of.queueDepth)}</Cell>
-      <Cell of="workers" label={c.workers}>{texts.count(of.workers)}</Cell>
+      <Cell of="queue" label={c.queue}><Number of={of.queueDepth} /></Cell>
+      <Cell of="workers" label={c.workers}><Number of={of.workers} /></Cell>
       <Cell of="revision" label={c.revision}><Text of={of.revision ?? texts.none} /></Cell>
     </Row>
+  );
+}
+
+const Number = ({ of }: { of: number }) => <span class={of === 0 ? "none" : ""}>{texts.count(of)}</span>;
+
+function Failures({ of }: { of: Box }) {
+  if (of.consecutiveFailures === 0 && of.failureCount === 0) return <span class="none">{texts.count(0)}</span>;
+  return (
+    <>
+      <div class={of.consecutiveFailures > 0 ? "bad-text" : "muted"} title={of.failureThreshold ? texts.fleet.limit(of.failureThreshold) : undefined}>
+        {texts.fleet.inRow(of.consecutiveFailures)}
+      </div>
+      <div class="under-line">{texts.fleet.total(of.failureCount)}</div>
+    </>
   );
 }
 

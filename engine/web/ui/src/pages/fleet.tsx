@@ -7,7 +7,7 @@ import { Heading, Loading } from "../parts/page";
 import { Notes } from "../parts/notes";
 import { ProblemNote } from "../parts/problem";
 import { Note } from "../parts/table";
-import { Message } from "../parts/text";
+import { Message, Text } from "../parts/text";
 import { isTrouble, matching, sorted, tally, worst } from "./fleet-order";
 import { FleetFilters } from "./fleet-filters";
 import { FleetTable } from "./fleet-table";
@@ -22,6 +22,7 @@ export function FleetPage() {
       <div class="headline">
         <Heading of={texts.fleet.heading} />
         <p class="summary">{summary ?? " "}</p>
+        {data?.person.name && <p class="person"><Text of={texts.as(data.person.name)} /></p>}
       </div>
       {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
       {data && !data.manager.running && <NoManager of={data.manager} />}

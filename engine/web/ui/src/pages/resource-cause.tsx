@@ -1,7 +1,7 @@
 import type { Cause } from "../api";
 import { texts } from "../texts";
 import { Message, Text } from "../parts/text";
-import { causeId } from "./tree";
+import { causeId } from "./tree-order";
 
 /** CauseNote is the first thing that keeps a resource from being ready. */
 export function CauseNote({ of }: { of: Cause }) {

@@ -2,6 +2,9 @@
 import type { Cause, Declaration } from "../api";
 import { rank } from "../parts/state";
 
+/** The id of the leaf that is the cause. */
+export const causeId = "cause";
+
 /** One declaration with all that it stands for. */
 export interface Branch {
   key: string;

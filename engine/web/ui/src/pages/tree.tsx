@@ -6,8 +6,6 @@ import { Text } from "../parts/text";
 import { Leaf } from "./tree-leaf";
 import { groupsOf, isCause, tally, type Branch } from "./tree-order";
 
-export const causeId = "cause";
-
 /** Tree is made of lists and folds, which every browser and screen reader knows. */
 export function Tree({ of, cause }: { of: Declaration[]; cause: Cause | undefined }) {
   if (of.length === 0) return <p class="muted">{texts.resource.noTree}</p>;

@@ -27,7 +27,7 @@ export function rank(state: string): number {
 export function StateMark({ of }: { of: State | string }) {
   const tone = toneOf(of);
   return (
-    <span class={`state ${tone}`}>
+    <span class={`mark ${tone}`}>
       <Shape tone={tone} state={of} />
       <span class="word"><Text of={of} /></span>
     </span>

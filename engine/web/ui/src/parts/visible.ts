@@ -1,5 +1,7 @@
 // Texts of others may hold characters that move, hide or imitate what stands around them. They are cut out here, and drawn as marks.
 
+// They are written as the command line writes them.
+
 /** A part of a text: what may stand as it is, or the code of a character that is drawn as a mark. */
 export type Part = { text: string } | { mark: string; code: string };
 
@@ -32,10 +34,12 @@ export function plain(text: string): string {
 
 function markOf(character: string): Part {
   const point = character.codePointAt(0) ?? 0;
-  const code = "U+" + point.toString(16).toUpperCase().padStart(4, "0");
-  if (point < 0x20) return { mark: String.fromCodePoint(0x2400 + point), code };
-  if (point === 0x7f) return { mark: "\u2421", code };
-  return { mark: code, code };
+  const hex = point.toString(16);
+  const code = "U+" + hex.toUpperCase().padStart(4, "0");
+  if (point === 0x0a) return { mark: "\\n", code };
+  if (point === 0x09) return { mark: "\\t", code };
+  if (point < 0x100) return { mark: "\\x" + hex.padStart(2, "0"), code };
+  return { mark: point > 0xffff ? `\\u{${hex}}` : "\\u" + hex.padStart(4, "0"), code };
 }
 
 /** cut gives the first characters of a text, and never half of one. */

@@ -12,12 +12,13 @@ export function Yaml({ of, label }: { of: string; label: string }) {
   return (
     <details class="yaml" onToggle={(e) => (open.value = e.currentTarget.open)}>
       <summary>{label} <span class="muted">{size(of.length)}</span></summary>
-      {open.value && <Body of={of} />}
+      {open.value && <YamlBody of={of} />}
     </details>
   );
 }
 
-function Body({ of }: { of: string }) {
+/** YamlBody is the text of an object, for what opens it otherwise. */
+export function YamlBody({ of }: { of: string }) {
   const whole = useSignal(of.length <= first);
   return (
     <>

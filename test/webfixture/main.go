@@ -15,11 +15,7 @@ func main() {
 	unmanaged := flag.Bool("unmanaged", false, "say that no manager runs")
 	every := flag.Duration("every", time.Second, "how often a box changes; 0: never")
 	flag.Parse()
-	handler, err := newHandler(world{start: time.Now(), managed: !*unmanaged}, *every)
-	if err == nil {
-		s := &http.Server{Addr: *listen, Handler: handler, ReadHeaderTimeout: time.Second}
-		err = s.ListenAndServe()
-	}
-	fmt.Fprintln(os.Stderr, "webfixture:", err)
+	s := &http.Server{Addr: *listen, Handler: newHandler(world{start: time.Now(), managed: !*unmanaged}, *every), ReadHeaderTimeout: time.Second}
+	fmt.Fprintln(os.Stderr, "webfixture:", s.ListenAndServe())
 	os.Exit(1)
 }

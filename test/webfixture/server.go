@@ -15,11 +15,8 @@ import (
 // policy is the one that the real server sends: what breaks it, breaks here.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-func newHandler(w world, every time.Duration) (http.Handler, error) {
-	files, err := ui.Files()
-	if err != nil {
-		return nil, err
-	}
+func newHandler(w world, every time.Duration) http.Handler {
+	files := ui.Files()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/fleet", func(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.fleet()) })
 	mux.HandleFunc("GET /api/v1/boxes/{box}", func(rw http.ResponseWriter, r *http.Request) {
@@ -39,7 +36,7 @@ func newHandler(w world, every time.Duration) (http.Handler, error) {
 	})
 	mux.HandleFunc("GET /api/v1/stream", func(rw http.ResponseWriter, r *http.Request) { stream(rw, r, every) })
 	mux.HandleFunc("GET /", func(rw http.ResponseWriter, r *http.Request) { page(rw, r, files) })
-	return mux, nil
+	return mux
 }
 
 // page answers with a file, or with index.html.

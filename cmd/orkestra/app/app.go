@@ -20,6 +20,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/render"
 	"github.com/orkspace/orkestra/cmd/orkestra/status"
 	"github.com/orkspace/orkestra/cmd/orkestra/tree"
+	"github.com/orkspace/orkestra/cmd/orkestra/ui"
 	"github.com/orkspace/orkestra/cmd/orkestra/validate"
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/cmd/orkestra/webhook"
@@ -59,6 +60,6 @@ func NewCommand(o Options) *cobra.Command {
 		},
 	}
 	root.AddCommand(audit.NewCommand(time.Now), drain.NewCommand(), explain.NewCommand(o.Providers), generate.NewCommand(), manager.NewCommand(o.Code, o.Providers), rbac.NewCommand(o.Providers), render.NewCommand(o.Providers),
-		status.NewCommand(time.Now), tree.NewCommand(time.Now), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
+		status.NewCommand(time.Now), tree.NewCommand(time.Now), ui.NewCommand(), validate.NewCommand(o.Code, o.Providers), version.NewCommand(), webhook.NewCommand(o.Providers))
 	return root
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,22 +43,38 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	fs.StringVar(&f.server.Context, "context", "", "context of the kubeconfig")
 }
 
-// Inspector reads with the rights of the caller.
-type Inspector struct {
+// Session is a connection to an API server with the rights of the caller. It serves many inspectors, also at the same time.
+type Session struct {
 	cluster   *cluster.Cluster
 	mapper    meta.RESTMapper // as kubectl has it, with short names
 	plans     *revision.Plans
 	compiler  *compiler.Compiler
+	revisions *revision.Store
 	namespace string // of resources
 	manager   string // the manager's namespace
-	now       time.Time
-	boxes     []v1alpha1.OperatorBox // those of the cluster
-	boxesErr  error                  // why they could not be listed
-	healths   map[string]boxHealth   // those that were asked for, by the names of their boxes
+}
+
+// Inspector answers questions of one moment. It is for one goroutine.
+type Inspector struct {
+	*Session
+
+	now      time.Time
+	boxes    []v1alpha1.OperatorBox // those of the cluster
+	boxesErr error                  // why they could not be listed
+	healths  map[string]boxHealth   // those that were asked for, by the names of their boxes
 }
 
 // New finds the API server, and reads its kinds and boxes.
 func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
+	s, err := f.Session()
+	if err != nil {
+		return nil, err
+	}
+	return s.Inspector(ctx, now)
+}
+
+// Session finds the API server.
+func (f *Flags) Session() (*Session, error) {
 	connected, err := f.server.Connect()
 	if err != nil {
 		return nil, err
@@ -75,22 +92,27 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
 	cached := memory.NewMemCacheClient(server)
-	i := &Inspector{
-		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager), now: now,
-		healths: map[string]boxHealth{},
-		mapper:  restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+	s := &Session{
+		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager),
+		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
-	store := revision.NewStore(nil, c, i.manager)
-	i.compiler = &compiler.Compiler{
-		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: store, AllowGrantingKinds: true,
+	s.revisions = revision.NewStore(nil, c, s.manager)
+	s.compiler = &compiler.Compiler{
+		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: s.revisions, AllowGrantingKinds: true,
 		Restricted: func(*v1alpha1.OperatorBox) bool { return true },
 	}
-	i.plans = revision.NewPlans(store, i.compiler)
+	s.plans = revision.NewPlans(s.revisions, s.compiler)
+	return s, nil
+}
+
+// Inspector reads the boxes.
+func (s *Session) Inspector(ctx context.Context, now time.Time) (*Inspector, error) {
+	i := &Inspector{Session: s, now: now, healths: map[string]boxHealth{}}
 	var boxes v1alpha1.OperatorBoxList
-	switch err := c.List(ctx, &boxes); {
+	switch err := s.cluster.Client.List(ctx, &boxes); {
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("%s has no OperatorBoxes: Orkestra is not installed there", config.Host)
+		return nil, fmt.Errorf("%s has no OperatorBoxes: Orkestra is not installed there", s.cluster.Config.Host)
 	case err != nil:
 		i.boxesErr = fmt.Errorf("listing OperatorBoxes: %w", err)
 	}
@@ -103,10 +125,16 @@ func (f *Flags) New(ctx context.Context, now time.Time) (*Inspector, error) {
 func (i *Inspector) Boxes() ([]v1alpha1.OperatorBox, error) { return i.boxes, i.boxesErr }
 
 // Client reads and reviews with the rights of the caller.
-func (i *Inspector) Client() client.Client { return i.cluster.Client }
+func (s *Session) Client() client.Client { return s.cluster.Client }
+
+// Config is how the API server is reached.
+func (s *Session) Config() *rest.Config { return s.cluster.Config }
+
+// Revisions reads what boxes have said.
+func (s *Session) Revisions() *revision.Store { return s.revisions }
 
 // ManagerNamespace is the manager's.
-func (i *Inspector) ManagerNamespace() string { return i.manager }
+func (s *Session) ManagerNamespace() string { return s.manager }
 
 // Target is a resource that somebody has named.
 type Target struct {

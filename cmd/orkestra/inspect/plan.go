@@ -40,6 +40,11 @@ func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live 
 	return plan, nil
 }
 
+// Plan compiles the revision of a box that runs, or its spec where none does.
+func (i *Inspector) Plan(ctx context.Context, box *v1alpha1.OperatorBox) (*pipeline.Plan, error) {
+	return i.planOf(ctx, box, &unstructured.Unstructured{Object: map[string]any{}})
+}
+
 // crdOf gives the CRD of a box, in the version that the box serves.
 func (i *Inspector) crdOf(ctx context.Context, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
 	if crds.NameOf(box) == "" {

@@ -330,3 +330,8 @@ func (i *Inspector) Patched(ctx context.Context, r *Resource) []Patched {
 	}
 	return all
 }
+
+// ResourceIn says how an object stands that is a resource of a box.
+func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+	return i.inspect(ctx, box, live)
+}

@@ -1,20 +1,19 @@
-// Package ui holds the page of the Control Center as make ui has built it. Its source stands beside it, in TypeScript.
+// Package ui has the files of the page. They are built of the sources beside it by `make ui`.
 package ui
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 )
 
 //go:embed dist
-var built embed.FS
+var dist embed.FS
 
-// Files are index.html, which is the answer to every path that is no other file's, app.js and app.css.
-func Files() (fs.FS, error) {
-	files, err := fs.Sub(built, "dist")
+// Files are those of the page, with index.html among them.
+func Files() fs.FS {
+	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		return nil, fmt.Errorf("the files of the page: %w", err)
+		panic(err) // the folder is compiled in
 	}
-	return files, nil
+	return files
 }

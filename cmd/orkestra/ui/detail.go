@@ -1,0 +1,133 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/engine/pipeline/overview"
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/view"
+)
+
+// Box implements web.Source.
+func (s *source) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
+	box, err := s.boxNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	healths, err := s.healths(ctx)
+	out := view.Detail(box, healthOf(healths, name), healths)
+	note := func(what string, err error) {
+		if err != nil {
+			out.Notes = append(out.Notes, what+" not known: "+err.Error())
+		}
+	}
+	note("How the box fares is", err)
+	note("What the box declares is", s.declared(ctx, box, out))
+	revisions, err := s.session.Revisions().List(ctx, name)
+	note("What the box has said before is", err)
+	out.Revisions = view.Revisions(revisions, out.Revision)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(box)
+	if err != nil {
+		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
+	}
+	out.YAML = view.YAML(&unstructured.Unstructured{Object: fields})
+	return out, nil
+}
+
+// declared adds what the revision of the box that runs declares.
+func (s *source) declared(ctx context.Context, box *v1alpha1.OperatorBox, out *api.BoxDetail) error {
+	inspector, err := s.session.Inspector(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	plan, err := inspector.Plan(ctx, box)
+	if err != nil {
+		return err
+	}
+	for _, d := range plan.Declared() {
+		out.Declarations = append(out.Declarations, view.BoxDeclaration(d))
+	}
+	return nil
+}
+
+// Resource implements web.Source.
+func (s *source) Resource(ctx context.Context, boxName, namespace, name string) (*api.Resource, error) {
+	box, err := s.boxNamed(ctx, boxName)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := kindOf(box)
+	if err != nil {
+		return nil, err
+	}
+	inspector, err := s.session.Inspector(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	live := objectOf(kind)
+	if err := s.session.Client().Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, live); err != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, err)
+	}
+	found, err := inspector.ResourceIn(ctx, box, live)
+	if err != nil {
+		return nil, err
+	}
+	out := resourceOf(found, live)
+	objects := map[types.UID]bool{live.GetUID(): true}
+	for _, d := range found.Declarations {
+		if child := d.Child(); child != nil {
+			objects[child.GetUID()] = true
+		}
+	}
+	if out.Events, err = s.events.of(ctx, namespace, objects); err != nil {
+		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
+	}
+	return out, nil
+}
+
+// resourceOf is what the page shows of what the inspector has found.
+func resourceOf(found *inspect.Resource, live *unstructured.Unstructured) *api.Resource {
+	out := &api.Resource{
+		Row: view.Row(live), APIVersion: found.APIVersion, Kind: found.Kind, Box: found.Box, Revision: found.Revision, Headline: found.Headline(),
+		Declarations: make([]api.Declaration, 0, len(found.Declarations)), Provided: found.Provided, Conditions: view.ResourceConditions(live),
+		YAML: view.YAML(live), Notes: found.Notes,
+	}
+	for _, d := range found.Declarations {
+		one := api.Declaration{
+			Declaration: d.Declaration, Group: d.Group, Path: d.Path, APIVersion: d.APIVersion, Kind: d.Kind, Name: d.Name, State: string(d.State), Reason: d.Reason,
+			Gate: api.Gate{State: d.Gate.State, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual},
+		}
+		if child := d.Child(); child != nil {
+			one.Created, one.Namespace, one.YAML = &d.Created.Time, child.GetNamespace(), view.YAML(child)
+		}
+		out.Declarations = append(out.Declarations, one)
+	}
+	out.Cause = causeOf(found, out.Declarations)
+	return out
+}
+
+// causeOf is what keeps a resource from having all that is declared: an error of its reconcile, else the first declaration that does not go on, the worst
+// state first.
+func causeOf(found *inspect.Resource, declarations []api.Declaration) *api.Cause {
+	if found.Unselected || found.Ready && found.Reason == "" {
+		return nil
+	}
+	if found.Reason != v1alpha1.ReasonReconcileError {
+		for _, state := range []overview.State{overview.StateError, overview.StateFailed, overview.StateWaiting, overview.StateTerminating, overview.StateProgressing, overview.StateMissing} {
+			for _, d := range declarations {
+				if d.State == string(state) {
+					return &api.Cause{Declaration: d.Declaration, Path: d.Path, Field: d.Gate.Field, Wanted: d.Gate.Wanted, Actual: d.Gate.Actual, Message: d.Declaration + ": " + d.Reason}
+				}
+			}
+		}
+	}
+	return &api.Cause{Message: found.Said()}
+}

@@ -1,0 +1,177 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
+	"github.com/orkspace/orkestra/engine/web/view"
+)
+
+// maxTables is of how many boxes the resources are watched at the same time: those that were looked at last.
+const maxTables = 8
+
+// syncTimeout is how long a first list may take.
+const syncTimeout = 30 * time.Second
+
+// tables watch the resources of the boxes that somebody looks at.
+type tables struct {
+	source *source
+
+	mu  sync.Mutex
+	all []*table // the one that was looked at last comes last; guarded by mu
+}
+
+// table has the rows of one box.
+type table struct {
+	*rows.Table
+
+	box      string
+	revision string
+	kind     schema.GroupVersionKind
+	notes    []string
+	handler  toolscache.ResourceEventHandlerRegistration
+	informer cache.Informer
+}
+
+func newTables(s *source) *tables { return &tables{source: s} }
+
+// of gives the rows of a box, and what there is to know of them. The first question waits for the first list.
+func (t *tables) of(ctx context.Context, box *v1alpha1.OperatorBox) (*rows.Table, []string, error) {
+	kind, err := kindOf(box)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := slices.IndexFunc(t.all, func(one *table) bool { return one.box == box.Name }); at >= 0 {
+		one := t.all[at]
+		t.all = slices.Delete(t.all, at, at+1)
+		if one.kind == kind && one.revision == box.Status.Revision {
+			t.all = append(t.all, one)
+			return one.Table, one.notes, nil
+		}
+		t.drop(ctx, one)
+	}
+	one, err := t.open(ctx, box, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.all = append(t.all, one); len(t.all) > maxTables {
+		t.drop(ctx, t.all[0])
+		t.all = t.all[1:]
+	}
+	return one.Table, one.notes, nil
+}
+
+// drop ends a table, and its watch where no other table needs it.
+func (t *tables) drop(ctx context.Context, gone *table) {
+	_ = gone.informer.RemoveEventHandler(gone.handler) // it fails for an informer that has ended
+	if !slices.ContainsFunc(t.all, func(one *table) bool { return one != gone && one.kind == gone.kind }) {
+		_ = t.source.cache.RemoveInformer(ctx, objectOf(gone.kind)) // the kind is known
+	}
+}
+
+func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	return obj
+}
+
+func (t *tables) open(ctx context.Context, box *v1alpha1.OperatorBox, kind schema.GroupVersionKind) (*table, error) {
+	inspector, err := t.source.session.Inspector(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	plan, err := inspector.Plan(ctx, box)
+	if err != nil {
+		return nil, fmt.Errorf("which resources the box selects is not known: %w", err)
+	}
+	// A watch that is refused is tried for ever, without a word: whether it may be is asked before.
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	if err := t.source.session.Client().List(ctx, list, client.Limit(1)); err != nil {
+		return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	informer, err := t.source.cache.GetInformer(waiting, objectOf(kind))
+	if err != nil {
+		return nil, fmt.Errorf("watching objects of kind %s: %w", kind.Kind, err)
+	}
+	one := &table{Table: rows.New(), box: box.Name, revision: box.Status.Revision, kind: kind, informer: informer, notes: notesOn(plan)}
+	if one.handler, err = informer.AddEventHandler(t.handler(one, plan)); err != nil {
+		return nil, fmt.Errorf("watching objects of kind %s: %w", kind.Kind, err)
+	}
+	if !toolscache.WaitForCacheSync(waiting.Done(), one.handler.HasSynced) {
+		return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, context.DeadlineExceeded)
+	}
+	return one, nil
+}
+
+// notesOn are what the rows of a box do not say.
+func notesOn(plan *pipeline.Plan) []string {
+	if plan.CRD.OfOthers {
+		return []string{"These objects belong to others, and their own conditions are shown. Open one to see what the box makes of it"}
+	}
+	if plan.Constructor != nil {
+		return []string{"The status of these resources is written by the box's constructor"}
+	}
+	return nil
+}
+
+// handler keeps the rows of one table. An object that the box does not select has none.
+func (t *tables) handler(one *table, plan *pipeline.Plan) toolscache.ResourceEventHandler {
+	remove := func(obj *unstructured.Unstructured) {
+		row := view.Row(obj)
+		one.Remove(row.Reference)
+		t.source.tell(api.Change{Box: one.box, Resource: &row.Reference})
+	}
+	set := func(object any) {
+		obj, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		if obj.GetDeletionTimestamp() == nil && !plan.Selection.Selects(obj) {
+			remove(obj)
+			return
+		}
+		row := view.Row(obj)
+		one.Set(row)
+		t.source.tell(api.Change{Box: one.box, Resource: &row.Reference}) // a page of the resource shows more than its row
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: set, UpdateFunc: func(_, now any) { set(now) },
+		DeleteFunc: func(object any) {
+			if obj, ok := withoutTombstone(object).(*unstructured.Unstructured); ok {
+				remove(obj)
+			}
+		},
+	}
+}
+
+// groupOf is the group in the name of a CRD.
+func groupOf(crd string) (group string, ok bool) {
+	_, group, ok = strings.Cut(crd, ".")
+	return group, ok
+}
+
+// notServed says of a box that its CRD is not there, so that it has no resources.
+func notServed(box *v1alpha1.OperatorBox) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
+}

@@ -1,0 +1,118 @@
+// Package ui is the command `orkestra ui`, which serves the Control Center to one person, on loopback.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/orkspace/orkestra/cmd/orkestra/exit"
+	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/ui"
+)
+
+const long = `Serve a page that shows boxes, their resources, and what keeps them from being ready.
+
+The page reads with the rights of the kubeconfig's user, and works without a manager. It is served on loopback only, and lets in who
+opens the address that is printed: that has a secret. Nothing is written to the cluster.
+
+It is served until the process is told to stop.`
+
+const example = `  # At a free port
+  orkestra ui
+
+  # At an address that stays the same
+  orkestra ui --port 8080 --context production`
+
+// flags are those of `orkestra ui`.
+type flags struct {
+	inspect.Flags
+
+	port int
+}
+
+// shutdown is how long requests that are under way may take when the process is told to stop.
+const shutdown = 2 * time.Second
+
+// NewCommand makes the command.
+func NewCommand() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:     "ui",
+		Short:   "Serve a page that shows boxes and their resources",
+		Long:    long,
+		Example: example,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.port < 0 || f.port > 65535 {
+				return fmt.Errorf("--port %d: wanted 0, for any free port, to 65535", f.port)
+			}
+			if err := f.run(cmd.Context(), cmd.OutOrStdout()); err != nil {
+				return exit.Failure(err)
+			}
+			return nil
+		},
+	}
+	f.Bind(cmd)
+	cmd.Flags().IntVar(&f.port, "port", 0, "port of loopback at which the page is served; 0: any that is free")
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, out io.Writer) error {
+	session, err := f.Session()
+	if err != nil {
+		return err
+	}
+	source, err := newSource(ctx, session)
+	if err != nil {
+		return err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(f.port)))
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	pages := web.New(web.Config{Source: source, Files: ui.Files(), Log: logr.Discard()})
+	guard := web.NewLoopback(listener.Addr().String(), pages)
+	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, until Ctrl-C.\n", guard.Address()); err != nil {
+		return fmt.Errorf("printing the address: %w", err)
+	}
+	return serve(ctx, listener, guard, func(ctx context.Context) { pages.Run(ctx); source.run(ctx) })
+}
+
+// serve serves until the context ends, and beside works for as long.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, beside func(context.Context)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
+	}
+	working, ended := make(chan struct{}), make(chan error, 1)
+	go func() { defer close(working); beside(ctx) }()
+	go func() { ended <- server.Serve(listener) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		cancel()
+		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+		err = server.Shutdown(closing)
+		stop()
+		<-ended
+	}
+	cancel()
+	<-working
+	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("serving the page: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+)
+
+// Loopback lets one person in, who has an address with a secret: other users of the machine, and pages of other origins that are open in the same
+// browser, reach loopback too.
+type Loopback struct {
+	host, token string
+	next        http.Handler
+}
+
+// NewLoopback makes a guard with a secret of its own for a server that is reached at host:port.
+func NewLoopback(host string, next http.Handler) *Loopback {
+	return &Loopback{host: host, token: rand.Text() + rand.Text(), next: next}
+}
+
+const (
+	cookieName = "orkestra-ui"
+	tokenName  = "token"
+)
+
+// Address is what the person opens.
+func (l *Loopback) Address() string { return "http://" + l.host + "/?" + tokenName + "=" + l.token }
+
+// ServeHTTP implements http.Handler.
+func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Host != l.host { // a name of somebody else that leads to this address
+		problem(w, http.StatusMisdirectedRequest, "This is served at http://"+l.host+" only")
+		return
+	}
+	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		http.Redirect(w, r, "/", http.StatusSeeOther) // the address that stays in the history has no secret
+		return
+	}
+	cookie, err := r.Cookie(cookieName)
+	if err != nil || !l.is(cookie.Value) {
+		problem(w, http.StatusUnauthorized, "Open the address that orkestra ui has printed: it has the secret that lets you in")
+		return
+	}
+	l.next.ServeHTTP(w, r)
+}
+
+func (l *Loopback) is(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1
+}

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
+)
+
+// The sizes of a page of rows.
+const (
+	defaultLimit = 100
+	maxLimit     = 500
+)
+
+// query reads the parameters of a page of rows. One that it does not know is a mistake: a misspelled filter would show everything.
+func query(values url.Values) (rows.Query, error) {
+	q := rows.Query{Sort: "name", Limit: defaultLimit}
+	number := func(name, value string, least, most int) (int, error) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("parameter %s: wanted a whole number from %d to %d, got %q", name, least, most, value)
+		}
+		return n, nil
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		value, err := values.Get(name), error(nil)
+		switch name {
+		case "namespace":
+			q.Namespace = value
+		case "state":
+			q.State = api.State(value)
+		case "reason":
+			q.Reason = value
+		case "text":
+			q.Text = value
+		case "sort":
+			if q.Sort = value; !slices.Contains([]string{"name", "state", "age"}, strings.TrimPrefix(value, "-")) {
+				err = fmt.Errorf("parameter sort: wanted name, state or age, or one of them behind -, got %q", value)
+			}
+		case "offset":
+			q.Offset, err = number(name, value, 0, 1<<31-1)
+		case "limit":
+			q.Limit, err = number(name, value, 1, maxLimit)
+		default:
+			err = fmt.Errorf("parameter %s is not known: wanted namespace, state, reason, text, sort, offset or limit", name)
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,140 @@
+// Package web serves the Control Center: the API below /api/v1, the stream of changes, and the files of the page. It knows HTTP, and asks a Source
+// for everything else. docs/design/control-center.md says why it is as it is.
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/orkspace/orkestra/engine/web/api"
+)
+
+// Config is what a Server needs.
+type Config struct {
+	// Source answers.
+	Source Source
+	// Files are those of the page; index.html is served for every path that is not a file.
+	Files fs.FS
+	// Log gets what is no answer to anybody.
+	Log logr.Logger
+}
+
+// Server serves the page and its API. Who may ask is for a handler in front of it to say.
+type Server struct {
+	Config
+
+	mux     *http.ServeMux
+	streams *streams
+}
+
+// New makes a Server.
+func New(c Config) *Server {
+	s := &Server{Config: c, mux: http.NewServeMux(), streams: newStreams()}
+	s.mux.HandleFunc("GET /api/v1/fleet", s.fleet)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}", s.box)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources", s.rows)
+	s.mux.HandleFunc("GET /api/v1/boxes/{box}/resources/{namespace}/{name}", s.resource)
+	s.mux.HandleFunc("GET /api/v1/stream", s.stream)
+	s.mux.HandleFunc("GET /api/v1/openapi.json", openAPI)
+	s.mux.HandleFunc("/api/", noSuchPath)
+	s.mux.HandleFunc("/", s.page)
+	return s
+}
+
+// Run hands changes to the streams until the context ends.
+func (s *Server) Run(ctx context.Context) { s.Source.Subscribe(ctx, s.streams.tell) }
+
+// policy lets the page use what comes from its own server, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(ctx context.Context) (*api.Fleet, error) { return s.Source.Fleet(ctx) })
+}
+
+func (s *Server) box(w http.ResponseWriter, r *http.Request) {
+	answer(s, w, r, func(ctx context.Context) (*api.BoxDetail, error) { return s.Source.Box(ctx, r.PathValue("box")) })
+}
+
+func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
+	q, err := query(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Rows(ctx, r.PathValue("box"), q) })
+}
+
+// noNamespace stands in a path for the namespace of what is in none.
+const noNamespace = "-"
+
+func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
+	namespace := r.PathValue("namespace")
+	if namespace == noNamespace {
+		namespace = ""
+	}
+	answer(s, w, r, func(ctx context.Context) (*api.Resource, error) {
+		return s.Source.Resource(ctx, r.PathValue("box"), namespace, r.PathValue("name"))
+	})
+}
+
+// page serves a file, or index.html for the paths that the page itself knows.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	if !reads(w, r) {
+		return
+	}
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if info, err := fs.Stat(s.Files, name); name == "" || err != nil || info.IsDir() {
+		name = "index.html"
+	}
+	w.Header().Set("Cache-Control", "no-cache") // it asks whether what it has is still so: a new binary has another page
+	http.ServeFileFS(w, r, s.Files, name)
+}
+
+// answer writes what the source says as JSON, or why it can't.
+func answer[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(ctx context.Context) (*T, error)) {
+	said, err := ask(r.Context())
+	if err != nil {
+		if r.Context().Err() == nil {
+			s.Log.V(1).Info("A question was not answered", "path", r.URL.Path, "error", err.Error())
+		}
+		problem(w, statusOf(err), err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(said); err != nil {
+		s.Log.V(1).Info("An answer was not written", "path", r.URL.Path, "error", err.Error()) // the browser has gone
+	}
+}
+
+func noSuchPath(w http.ResponseWriter, r *http.Request) {
+	if reads(w, r) {
+		problem(w, http.StatusNotFound, "There is no "+r.URL.Path+"; /api/v1/openapi.json has all paths")
+	}
+}
+
+// reads says whether a request reads; another one is answered.
+func reads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	problem(w, http.StatusMethodNotAllowed, "The Control Center only reads: use GET")
+	return false
+}

@@ -1,0 +1,227 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
+)
+
+// canned answers with what stands in it, and notes what it was asked.
+type canned struct {
+	err       error
+	query     rows.Query
+	namespace string
+	changed   func(api.Change)
+}
+
+func (c *canned) Fleet(context.Context) (*api.Fleet, error) {
+	return &api.Fleet{Boxes: []api.Box{{Name: "<script>"}}}, c.err
+}
+
+func (c *canned) Box(_ context.Context, name string) (*api.BoxDetail, error) {
+	return &api.BoxDetail{Box: api.Box{Name: name}}, c.err
+}
+
+func (c *canned) Rows(_ context.Context, _ string, q rows.Query) (*api.Rows, error) {
+	c.query = q
+	return &api.Rows{}, c.err
+}
+
+func (c *canned) Resource(_ context.Context, box, namespace, name string) (*api.Resource, error) {
+	c.namespace = namespace
+	return &api.Resource{Box: box, Row: api.Row{Reference: api.Reference{Namespace: namespace, Name: name}}}, c.err
+}
+
+func (c *canned) Subscribe(_ context.Context, changed func(api.Change)) { c.changed = changed }
+
+func serverOf(source *canned) *Server {
+	return New(Config{Source: source, Files: fstest.MapFS{"index.html": {Data: []byte("the page")}, "app.js": {Data: []byte("code")}}, Log: logr.Discard()})
+}
+
+func ask(handler http.Handler, method, path string, change ...func(*http.Request)) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
+	for _, f := range change {
+		f(r)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func textOf(t *testing.T, r *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(body)
+}
+
+func TestWhatIsServedWhere(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/fleet":                              `{"manager":{"running":false},"person":{},"boxes":[{"name":"\u003cscript\u003e"`,
+		"/api/v1/boxes/web":                          `{"name":"web"`,
+		"/api/v1/boxes/web/resources":                `{"rows":null`,
+		"/api/v1/boxes/web/resources/team-a/shop":    `{"namespace":"team-a","name":"shop"`,
+		"/api/v1/boxes/web/resources/-/shop":         `{"name":"shop"`,
+		"/":                                          "the page",
+		"/boxes/web/resources/team-a/x":              "the page",
+		"/app.js":                                    "code",
+		"/api/v1/openapi.json":                       "{",
+		"/api/v1/boxes/web/resources?sort=-age":      `{"rows":null`,
+		"/api/v1/boxes/web/resources?text=a%00b":     `{"rows":null`,
+		"/api/v1/boxes/web/resources/a/b%2Fc":        `{"namespace":"a","name":"b/c"`,
+		"/api/v1/boxes/web/resources?limit=1&limit=": `{"rows":null`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			NewWithT(t).Expect(textOf(t, ask(serverOf(&canned{}), http.MethodGet, path))).To(HavePrefix(want))
+		})
+	}
+}
+
+func TestHeadersOfEveryAnswer(t *testing.T) {
+	for _, path := range []string{"/", "/app.js", "/api/v1/fleet", "/api/v1/nothing", "/api/v1/boxes/web/resources?limit=0"} {
+		g, h := NewWithT(t), ask(serverOf(&canned{}), http.MethodGet, path).Header
+		g.Expect(h.Get("Content-Security-Policy")).To(And(ContainSubstring("default-src 'none'"), ContainSubstring("frame-ancestors 'none'"), Not(ContainSubstring("unsafe"))), path)
+		g.Expect(h.Get("X-Content-Type-Options")).To(Equal("nosniff"), path)
+		if strings.HasPrefix(path, "/api") {
+			g.Expect(h.Get("Cache-Control")).To(Equal("no-store"), path)
+		}
+	}
+}
+
+func TestNothingIsWritten(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for _, path := range []string{"/api/v1/fleet", "/api/v1/boxes/web", "/api/v1/stream", "/"} {
+			r := ask(serverOf(&canned{}), method, path)
+			NewWithT(t).Expect(r.StatusCode).To(Equal(http.StatusMethodNotAllowed), method+path)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	boxes := schema.GroupResource{Group: "g", Resource: "boxes"}
+	for name, tc := range map[string]struct {
+		err    error
+		status int
+	}{
+		"not found":          {fmt.Errorf("reading: %w", apierrors.NewNotFound(boxes, "x")), http.StatusNotFound},
+		"forbidden":          {apierrors.NewForbidden(boxes, "x", errors.New("no")), http.StatusForbidden},
+		"unauthorized":       {apierrors.NewUnauthorized("no"), http.StatusUnauthorized},
+		"too many":           {apierrors.NewTooManyRequestsError("later"), http.StatusTooManyRequests},
+		"out of reach":       {fmt.Errorf("asking: %w", context.DeadlineExceeded), http.StatusServiceUnavailable},
+		"anything else":      {errors.New("odd"), http.StatusInternalServerError},
+		"a server that ails": {apierrors.NewServiceUnavailable("down"), http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, r := NewWithT(t), ask(serverOf(&canned{err: tc.err}), http.MethodGet, "/api/v1/fleet")
+			g.Expect(r.StatusCode).To(Equal(tc.status))
+			g.Expect(r.Header.Get("Content-Type")).To(Equal("application/problem+json"))
+			var p api.Problem
+			g.Expect(json.NewDecoder(r.Body).Decode(&p)).To(Succeed())
+			g.Expect(p).To(Equal(api.Problem{Status: tc.status, Title: http.StatusText(tc.status), Detail: tc.err.Error()}))
+		})
+	}
+}
+
+func TestParametersOfRows(t *testing.T) {
+	g, source := NewWithT(t), &canned{}
+	ask(serverOf(source), http.MethodGet, "/api/v1/boxes/web/resources?namespace=a&state=Failing&reason=R&text=x&sort=-age&offset=7&limit=3")
+	g.Expect(source.query).To(Equal(rows.Query{Namespace: "a", State: api.Failing, Reason: "R", Text: "x", Sort: "-age", Offset: 7, Limit: 3}))
+	ask(serverOf(source), http.MethodGet, "/api/v1/boxes/web/resources")
+	g.Expect(source.query).To(Equal(rows.Query{Sort: "name", Limit: 100}))
+	for query, why := range map[string]string{
+		"limit=0": "parameter limit: wanted a whole number from 1 to 500, got \"0\"", "limit=501": "from 1 to 500", "offset=-1": "from 0 to 2147483647",
+		"offset=x": `got "x"`, "sort=size": "wanted name, state or age", "sort=--age": "wanted name", "filter=x": "parameter filter is not known",
+	} {
+		r := ask(serverOf(source), http.MethodGet, "/api/v1/boxes/web/resources?"+query)
+		g.Expect(r.StatusCode).To(Equal(http.StatusBadRequest), query)
+		g.Expect(textOf(t, r)).To(ContainSubstring(strings.ReplaceAll(why, `"`, `\"`)), query)
+	}
+}
+
+// TestABurstIsToldFewTimes: a thousand changes are told at once to begin with, and then together.
+func TestABurstIsToldFewTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, source := NewWithT(t), &canned{}
+		server := serverOf(source)
+		server.Run(t.Context())
+		ctx, leave := context.WithCancel(t.Context())
+		w, ended := httptest.NewRecorder(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/stream", nil).WithContext(ctx))
+		}()
+		synctest.Wait()
+		source.changed(api.Change{Box: "web", Resource: &api.Reference{Namespace: "a", Name: "first"}})
+		synctest.Wait()
+		for n := range 1000 {
+			source.changed(api.Change{Box: "web", Resource: &api.Reference{Name: fmt.Sprint(n)}})
+		}
+		for range 3 {
+			source.changed(api.Change{Box: "other", Resource: &api.Reference{Name: "same"}})
+			source.changed(api.Change{Box: "other"})
+		}
+		synctest.Wait()
+		g.Expect(w.Body.String()).To(Equal("retry: 1000\n\n" + `data: {"box":"web","resource":{"namespace":"a","name":"first"}}` + "\n\n"))
+		time.Sleep(gather)
+		synctest.Wait()
+		g.Expect(w.Body.String()).To(HaveSuffix(`"first"}}` + "\n\n" + `data: {"box":"other"}` + "\n\n" + `data: {"box":"other","resource":{"name":"same"}}` + "\n\n" + `data: {"box":"web"}` + "\n\n"))
+		time.Sleep(beat)
+		synctest.Wait()
+		g.Expect(w.Body.String()).To(ContainSubstring(": still here"))
+		leave()
+		<-ended
+		g.Expect(server.streams.all).To(BeEmpty())
+	})
+}
+
+func TestTooManyPages(t *testing.T) {
+	g, server := NewWithT(t), serverOf(&canned{})
+	for range maxStreams {
+		g.Expect(server.streams.open()).NotTo(BeNil())
+	}
+	g.Expect(ask(server, http.MethodGet, "/api/v1/stream").StatusCode).To(Equal(http.StatusServiceUnavailable))
+}
+
+func TestLoopbackLetsInWhoHasTheSecret(t *testing.T) {
+	g := NewWithT(t)
+	guard := NewLoopback("127.0.0.1:8080", serverOf(&canned{}))
+	at := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+	here := at("127.0.0.1:8080")
+	with := func(value string) func(*http.Request) {
+		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: value}) }
+	}
+	g.Expect(guard.Address()).To(MatchRegexp(`^http://127\.0\.0\.1:8080/\?token=[A-Z2-7]{52}$`))
+	g.Expect(NewLoopback("h", nil).token).NotTo(Equal(guard.token))
+	for _, path := range []string{"/", "/api/v1/fleet", "/?token=", "/?token=guess", "/api/v1/stream"} {
+		g.Expect(ask(guard, http.MethodGet, path, here).StatusCode).To(Equal(http.StatusUnauthorized), path)
+	}
+	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, with("guess")).StatusCode).To(Equal(http.StatusUnauthorized))
+	g.Expect(ask(guard, http.MethodPost, "/?token="+guard.token, here).StatusCode).To(Equal(http.StatusUnauthorized), "a form of another origin")
+	for _, host := range []string{"evil.example.com:8080", "localhost:8080", "127.0.0.1", ""} {
+		g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", at(host), with(guard.token)).StatusCode).To(Equal(http.StatusMisdirectedRequest), host)
+	}
+	let := ask(guard, http.MethodGet, "/boxes/web?token="+guard.token, here)
+	g.Expect(let.StatusCode).To(Equal(http.StatusSeeOther))
+	g.Expect(let.Header.Get("Location")).To(Equal("/"), "the address that stays has no secret, and nobody else chooses where it leads")
+	cookie := let.Cookies()[0]
+	g.Expect(cookie.HttpOnly).To(BeTrue())
+	g.Expect(cookie.SameSite).To(Equal(http.SameSiteStrictMode))
+	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, with(cookie.Value)).StatusCode).To(Equal(http.StatusOK))
+}

@@ -1,0 +1,178 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/orkspace/orkestra/engine/web/api"
+)
+
+const (
+	// gather is how long changes are gathered before they are told, so that a burst is told at most four times a second.
+	gather = 250 * time.Millisecond
+	// beat is how often a stream without a change says that it is there: proxies end connections that are silent.
+	beat = 15 * time.Second
+	// maxStreams is how many pages may listen at the same time.
+	maxStreams = 300
+	// maxNamed is how many resources of a box are named in one gathering. Beyond that the box as a whole is.
+	maxNamed = 50
+)
+
+// streams are those of all pages.
+type streams struct {
+	mu  sync.Mutex
+	all map[*stream]bool // guarded by mu
+}
+
+// stream gathers what one page has not been told yet.
+type stream struct {
+	mu      sync.Mutex
+	pending map[string]*boxChanges // by the names of boxes; guarded by mu
+	wake    chan struct{}
+}
+
+// boxChanges are those of one box.
+type boxChanges struct {
+	itself    bool
+	resources map[api.Reference]bool
+}
+
+func newStreams() *streams { return &streams{all: map[*stream]bool{}} }
+
+// open makes a stream; nil: there are too many.
+func (s *streams) open() *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) >= maxStreams {
+		return nil
+	}
+	one := &stream{pending: map[string]*boxChanges{}, wake: make(chan struct{}, 1)}
+	s.all[one] = true
+	return one
+}
+
+func (s *streams) close(one *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, one)
+}
+
+// tell notes a change for all pages.
+func (s *streams) tell(c api.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.all {
+		one.note(c)
+	}
+}
+
+func (s *stream) note(c api.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.pending[c.Box]
+	if b == nil {
+		b = &boxChanges{resources: map[api.Reference]bool{}}
+		s.pending[c.Box] = b
+	}
+	if c.Resource == nil {
+		b.itself = true
+	} else if len(b.resources) <= maxNamed { // one too many says that they are too many
+		b.resources[*c.Resource] = true
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will wake anyway
+	}
+}
+
+// take gives what was gathered, in a steady order.
+func (s *stream) take() []api.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []api.Change
+	for name, b := range s.pending {
+		if b.itself || len(b.resources) > maxNamed {
+			out = append(out, api.Change{Box: name})
+		}
+		if len(b.resources) > maxNamed {
+			continue
+		}
+		for r := range b.resources {
+			out = append(out, api.Change{Box: name, Resource: &r})
+		}
+	}
+	clear(s.pending)
+	slices.SortFunc(out, func(a, b api.Change) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	return out
+}
+
+// stream tells of changes until the page goes.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	one := s.streams.open()
+	if one == nil {
+		problem(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open, and no more are told of changes: close some, or reload this one now and then", maxStreams))
+		return
+	}
+	defer s.streams.close(one)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	if _, err := fmt.Fprint(w, "retry: 1000\n\n"); err != nil || out.Flush() != nil {
+		return
+	}
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-beats.C:
+			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || out.Flush() != nil {
+				return
+			}
+		case <-one.wake:
+			if !tellAll(w, one.take()) || out.Flush() != nil || !pause(r, gather) {
+				return
+			}
+		}
+	}
+}
+
+func tellAll(w http.ResponseWriter, changes []api.Change) bool {
+	for _, c := range changes {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return false
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// pause waits; false: the page has gone.
+func pause(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func keyOf(c api.Change) string {
+	if c.Resource == nil {
+		return c.Box
+	}
+	return c.Box + "/" + c.Resource.Namespace + "/" + c.Resource.Name
+}

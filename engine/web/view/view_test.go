@@ -1,0 +1,130 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/web/api"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	NewWithT(t).Expect(yaml.Unmarshal([]byte(text), &obj.Object)).To(Succeed())
+	return obj
+}
+
+// TestStateOfAResource: the first that is true counts.
+func TestStateOfAResource(t *testing.T) {
+	const ready, failing = `{type: Ready, status: "True", reason: R, message: fine}`, `{type: Ready, status: "False", reason: ReconcileError, message: "a\n b"}`
+	const notYet, waiting = `{type: Ready, status: "False", reason: NotYet, message: m}`, `{type: Reconciling, status: "True", reason: W, message: w}`
+	for name, tc := range map[string]struct {
+		metadata, conditions string
+		state                api.State
+		reason, message      string
+	}{
+		"ready":                    {``, ready, api.Ready, "", ""},
+		"ready, and more to come":  {``, ready + "," + waiting, api.Waiting, "W", "w"},
+		"failing":                  {``, failing, api.Failing, "ReconcileError", "a b"},
+		"failing, and tried again": {``, failing + "," + waiting, api.Failing, "ReconcileError", "a b"},
+		"a child has failed":       {``, notYet, api.Failing, "NotYet", "m"},
+		"on its way":               {``, notYet + "," + waiting, api.Waiting, "W", "w"},
+		"nobody has said":          {``, ``, api.Unknown, "", ""},
+		"unknown":                  {``, `{type: Ready, status: Unknown, reason: U, message: u}`, api.Unknown, "U", "u"},
+		"deleted":                  {`deletionTimestamp: 2026-01-01T00:00:00Z`, failing, api.Deleting, "ReconcileError", "a b"},
+		"paused":                   {`annotations: {` + v1alpha1.AnnotationPaused + `: "true"}`, failing, api.Paused, "ReconcileError", "a b"},
+		"rolled back":              {`annotations: {` + v1alpha1.AnnotationRolledBack + `: "{}"}`, ready, api.RolledBack, "R", "fine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := Row(object(t, `{metadata: {namespace: a, name: b, `+tc.metadata+`}, status: {conditions: [`+tc.conditions+`]}}`))
+			NewWithT(t).Expect(row).To(Equal(api.Row{Reference: api.Reference{Namespace: "a", Name: "b"}, State: tc.state, Reason: tc.reason, Message: tc.message, Created: row.Created, Since: row.Since}))
+		})
+	}
+	for _, odd := range []string{`status: 3`, `status: {conditions: {a: b}}`, `status: {conditions: [3, null, [], {type: 3}]}`, `metadata: 3`, `status: {conditions: [{type: Ready, status: true}]}`} {
+		Row(object(t, `{`+odd+`}`)) // it does not panic
+	}
+}
+
+// TestWhatASecretHoldsIsNotShown, in no place of it.
+func TestWhatASecretHoldsIsNotShown(t *testing.T) {
+	g := NewWithT(t)
+	secret := object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, managedFields: [{manager: m}], annotations: {kubectl.kubernetes.io/last-applied-configuration: hidden, b: c}}, data: {p: aGlkZGVu, q: "", odd: 3}, stringData: {r: hidden}}`)
+	text := YAML(secret)
+	g.Expect(text).NotTo(Or(ContainSubstring("hidden"), ContainSubstring("aGlkZGVu"), ContainSubstring("managedFields"), ContainSubstring("r: h")))
+	g.Expect(text).To(And(ContainSubstring("p: '*** (6 bytes)'"), ContainSubstring("q: '*** (0 bytes)'"), ContainSubstring("r: '*** (6 bytes)'"), ContainSubstring("b: c")))
+	g.Expect(secret.Object["data"]).To(HaveKeyWithValue("p", "aGlkZGVu"), "the object itself stays")
+	g.Expect(YAML(object(t, `{apiVersion: v1, kind: Secret, data: plain}`))).NotTo(ContainSubstring("plain"))
+	g.Expect(YAML(object(t, `{apiVersion: v1, kind: ConfigMap, data: {p: shown}}`))).To(ContainSubstring("p: shown"))
+	g.Expect(YAML(object(t, `{apiVersion: example.com/v1, kind: Secret, data: {p: shown}}`))).To(ContainSubstring("p: shown"), "another kind of that name")
+}
+
+func TestALargeObjectIsCut(t *testing.T) {
+	text := YAML(object(t, `{kind: ConfigMap, data: {a: `+strings.Repeat("x", maxYAML+100)+`}}`))
+	NewWithT(t).Expect(text).To(And(HaveLen(maxYAML+len("\n# 127 bytes more are not shown\n")), HaveSuffix("bytes more are not shown\n")))
+}
+
+func TestABox(t *testing.T) {
+	g := NewWithT(t)
+	at := metav1.NewTime(time.Unix(100, 0))
+	box := &v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	box.Spec.CRD.Name = "webs.example.com"
+	g.Expect(Box(box, nil)).To(Equal(api.Box{Name: "web", CRD: "webs.example.com", State: api.Unknown}))
+
+	health := &v1alpha1.CRDHealth{}
+	health.Status = v1alpha1.CRDHealthStatus{
+		State: v1alpha1.HealthDegraded, Resources: v1alpha1.ResourceCounts{Total: 5, Ready: 1, Waiting: 2, Failing: 3}, ConsecutiveFailures: 7, FailureThreshold: 5, Workers: 3, QueueDepth: 4,
+		LastFailure: &v1alpha1.Failure{Time: at, Resource: v1alpha1.ResourceReference{Namespace: "a", Name: "b"}, Step: "validation", Message: "m"}, Rollback: &v1alpha1.RollbackStatus{Active: true, Count: 1},
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Degraded", Message: "3 of 5\n fail"}},
+	}
+	shown := Box(box, health)
+	g.Expect(shown.State).To(Equal(api.Degraded))
+	g.Expect(shown.Reason + ": " + shown.Message).To(Equal("Degraded: 3 of 5 fail"))
+	g.Expect(shown.Resources).To(Equal(api.Counts{Total: 5, Ready: 1, Waiting: 2, Failing: 3}))
+	g.Expect(shown.LastFailure).To(Equal(&api.Failure{Time: at.Time, Resource: api.Reference{Namespace: "a", Name: "b"}, Step: "validation", Message: "m"}))
+	names := []string{}
+	for _, a := range shown.Alerts {
+		names = append(names, a.Name)
+	}
+	g.Expect(names).To(Equal([]string{"OrkestraBoxDegraded", "OrkestraResourcesFailing", "OrkestraRollbackHeld"}))
+
+	box.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "CompileError", Message: "spec.x"}}
+	g.Expect(Box(box, health).Reason).To(Equal("CompileError"), "what is wrong with the box itself comes first")
+}
+
+// TestDependenciesGoBothWays: who waits for a box is written where it waits.
+func TestDependenciesGoBothWays(t *testing.T) {
+	g := NewWithT(t)
+	waits := func(name string, met bool) v1alpha1.CRDHealth {
+		h := v1alpha1.CRDHealth{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		h.Status.Dependencies = []v1alpha1.DependencyStatus{{Name: "db", Condition: "Healthy", Met: met}}
+		return h
+	}
+	all := []v1alpha1.CRDHealth{waits("shop", true), waits("blog", false), {ObjectMeta: metav1.ObjectMeta{Name: "db"}}}
+	g.Expect(Detail(&v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, &all[2], all).Dependents).To(Equal([]api.Dependency{{Box: "blog", Condition: "Healthy"}, {Box: "shop", Condition: "Healthy", Met: true}}))
+	g.Expect(Detail(&v1alpha1.OperatorBox{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &all[0], all).DependsOn).To(Equal([]api.Dependency{{Box: "db", Condition: "Healthy", Met: true}}))
+}
+
+func TestWhatARevisionChanged(t *testing.T) {
+	g := NewWithT(t)
+	kept := func(name, spec string) appsv1.ControllerRevision {
+		return appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: runtime.RawExtension{Raw: []byte(spec)}}
+	}
+	got := Revisions([]appsv1.ControllerRevision{
+		kept("c", `{"a":{"b":[1,{"c":"x"}]},"n":null}`), kept("b", `{"a":{"b":[1,{"c":"y"},3]},"d":"`+strings.Repeat("é", 300)+`"}`), kept("a", `{`),
+	}, "c")
+	g.Expect(got[0].Current).To(BeTrue())
+	g.Expect(got[0].Changes).To(Equal([]string{`a.b[1].c: "y" → "x"`, `a.b[2]: 3 → absent`, `d: "` + strings.Repeat("é", 199) + `… → absent`, `n: absent → null`}))
+	g.Expect(got[1].Changes).To(Equal([]string{"what was kept can't be read"}))
+	g.Expect(got[2].Changes).To(BeEmpty())
+	many := kept("m", `[`+strings.Repeat("1,", 200)+`1]`)
+	g.Expect(Revisions([]appsv1.ControllerRevision{many, kept("z", `[]`)}, "")[0].Changes).To(HaveLen(101))
+}

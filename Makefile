@@ -140,10 +140,11 @@ ui-test: $(UI)/node_modules/.package-lock.json ## Check the types of the page, a
 	cd $(UI) && node --test --test-reporter=dot .test/*.mjs
 
 .PHONY: ui-look
-ui-look: $(UI)/node_modules/.package-lock.json ## Take pictures of each page with canned answers into .reports/page-pictures, and let axe judge them; needs node, npm and chromium.
+ui-look: $(UI)/node_modules/.package-lock.json ## Try the page in a browser with canned answers: axe, the keyboard, a server that goes away; pictures into .reports/page-pictures. Needs node, npm and chromium.
 	$(GO) build -o $(BIN)/webfixture ./test/webfixture
 	@mkdir -p $(REPORTS); $(BIN)/webfixture -listen 127.0.0.1:8099 & fixture=$$!; trap 'kill $$fixture' EXIT; \
 	node $(UI)/browser/shots.mjs http://127.0.0.1:8099 $(REPORTS)/page-pictures
+	node $(UI)/browser/live.mjs $(BIN)/webfixture $(REPORTS)/page-pictures
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters.

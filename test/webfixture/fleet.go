@@ -10,6 +10,13 @@ import (
 type world struct {
 	start   time.Time
 	managed bool
+	many    []api.Row // the 50,000
+}
+
+func newWorld(managed bool) world {
+	w := world{start: time.Now(), managed: managed}
+	w.many = w.manyRows()
+	return w
 }
 
 func (w world) ago(d time.Duration) time.Time { return w.start.Add(-d).UTC().Truncate(time.Second) }

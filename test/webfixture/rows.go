@@ -42,13 +42,16 @@ func number(text string, otherwise int) int {
 	return n
 }
 
+// urgent is the order of states, trouble first.
+var urgent = []api.State{api.Failing, api.RolledBack, api.Deleting, api.Waiting, api.Unknown, api.Paused, api.Ready}
+
 func sortRows(rows []api.Row, by string) {
 	by, down := strings.CutPrefix(by, "-")
 	slices.SortStableFunc(rows, func(a, b api.Row) int {
 		var c int
 		switch by {
 		case "state":
-			c = cmp.Compare(a.State, b.State)
+			c = cmp.Compare(slices.Index(urgent, a.State), slices.Index(urgent, b.State))
 		case "age":
 			c = b.Created.Compare(a.Created)
 		case "name":
@@ -81,6 +84,10 @@ func (w world) allRows(box string) []api.Row {
 	if box == "hostile" {
 		return w.hostileRows()
 	}
+	return slices.Clone(w.many)
+}
+
+func (w world) manyRows() []api.Row {
 	out := make([]api.Row, 0, 50_000)
 	for i := range 50_000 {
 		r := api.Row{

@@ -15,11 +15,13 @@ import { Pages } from "./resources-pages";
 import { ResourceFilters } from "./resources-filters";
 
 const limit = 100;
+// Trouble comes first.
+const worst = "state";
 
 export function ResourcesPage({ box }: { box: string }) {
   const q = query.value;
   const value = (name: string) => q.get(name) ?? "";
-  const filters = { state: value("state"), reason: value("reason"), namespace: value("namespace"), text: value("text"), sort: value("sort") };
+  const filters = { state: value("state"), reason: value("reason"), namespace: value("namespace"), text: value("text"), sort: value("sort") || worst };
   const offset = Math.max(0, Math.floor(Number(value("offset"))) || 0);
   const path = withQuery(paths.resources(box), { ...filters, offset: offset > 0 ? String(offset) : "", limit: String(limit) });
   const answer = useAnswer<Rows>(path, (c) => !c.box || c.box === box);
@@ -58,7 +60,7 @@ function List({ box, of, sort, offset, stale }: ListProps) {
           <button type="button" onClick={() => change({ state: "", reason: "", namespace: "", text: "", offset: "" })}>{t.clear}</button>
         </div>
       ) : (
-        <Table name="resources" caption={t.table} columns={columns} sort={sort} busy={stale} onSort={(s) => change({ sort: s, offset: "" })}>
+        <Table name="resources" caption={t.table} columns={columns} sort={sort} busy={stale} onSort={(s) => change({ sort: s === worst ? "" : s, offset: "" })}>
           {of.rows.map((r) => <OneRow key={nameOf(r)} box={box} of={r} />)}
         </Table>
       )}

@@ -52,7 +52,11 @@ func page(rw http.ResponseWriter, r *http.Request, files fs.FS) {
 
 func answer(rw http.ResponseWriter, v any) {
 	rw.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(rw).Encode(v); err != nil {
+	write(rw, v)
+}
+
+func write(rw http.ResponseWriter, v any) {
+	if err := json.NewEncoder(rw).Encode(v); err != nil { // the browser has gone
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -79,7 +83,7 @@ func refused(rw http.ResponseWriter, name string) bool {
 	p.Title = http.StatusText(p.Status)
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(p.Status)
-	_ = json.NewEncoder(rw).Encode(p)
+	write(rw, p)
 	return true
 }
 

@@ -25,7 +25,7 @@ type parameter struct {
 var (
 	pathIn     = regexp.MustCompile(`GET (/api/v1[\w/{}]*)`)
 	nameInPath = regexp.MustCompile(`\{(\w+)\}`)
-	// one parameter, and what stands in brackets after it
+	// One parameter, and what stands in brackets after it.
 	oneParameter = regexp.MustCompile(`(\w+)(?: \(([^)]*)\))?(?:, |\.)`)
 )
 

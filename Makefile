@@ -36,7 +36,8 @@ E2E_FLAGS ?=
 # What make generate writes, and make verify compares.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	charts/orkestra/templates/crds.yaml charts/orkestra/templates/_rules.tpl charts/orkestra/templates/policies.yaml charts/orkestra/files/dashboards engine/kinds/zz_generated.docs.go engine/kinds/shape/zz_generated.enums.go \
-	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md
+	docs/reference/webhook.schema.json docs/reference/webhook.openapi.json docs/reference/metrics.md \
+	engine/web/api/openapi.json engine/web/ui/src/api.ts
 
 K8S_VERSION := 1.36.3
 K8S_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=v$(K8S_VERSION) \
@@ -85,7 +86,7 @@ run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against t
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, and the reference of metrics.
+generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/protogen $(BIN)/webgen ## Write deep copies, CRDs, RBAC, the chart's share of them, of the policies and of the dashboards, the texts of `orkestra explain`, the values of Kubernetes' types, the schemas of webhooks, the reference of metrics, and the OpenAPI document and TypeScript types of the Control Center.
 	$(GO) tool controller-gen object paths=./api/...
 	$(GO) tool controller-gen crd:maxDescLen=600 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(BIN)/crdtext -crds config/crd/bases
@@ -94,6 +95,7 @@ generate: $(BIN)/chartgen $(BIN)/crdtext $(BIN)/docgen $(BIN)/enumgen $(BIN)/pro
 	$(BIN)/chartgen -config config -chart charts/orkestra
 	$(BIN)/docgen -api api/v1alpha1 -out engine/kinds/zz_generated.docs.go
 	$(BIN)/protogen -types engine/hook/protocol -out docs/reference
+	$(BIN)/webgen -types engine/web/api -openapi engine/web/api/openapi.json -typescript engine/web/ui/src/api.ts
 	$(GO) run ./test/metricsdoc -out docs/reference/metrics.md
 	$(BIN)/enumgen -api "$$($(GO) list -m -f '{{.Dir}}' k8s.io/api)" -out engine/kinds/shape/zz_generated.enums.go
 
@@ -110,6 +112,39 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 	@for dir in . test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
+	@if command -v npm >/dev/null; then \
+		rm -rf $(REPORTS)/page; mkdir -p $(REPORTS); cp -R $(UI)/dist $(REPORTS)/page; $(MAKE) ui; \
+		diff -rq $(REPORTS)/page $(UI)/dist || { echo "make ui changed $(UI)/dist: commit it."; exit 1; }; \
+	else echo "The page is not built again: there is no npm."; fi
+
+UI := engine/web/ui
+# What the script of the page may weigh, compressed.
+UI_LIMIT := 153600
+ESBUILD := $(GO) tool esbuild --bundle --log-level=warning --jsx=automatic --jsx-import-source=preact
+
+$(UI)/node_modules/.package-lock.json: $(UI)/package.json $(UI)/package-lock.json
+	cd $(UI) && npm ci
+
+.PHONY: ui
+ui: ui-test ## Build the page of the Control Center into engine/web/ui/dist; needs node and npm.
+	rm -rf $(UI)/dist; mkdir -p $(UI)/dist; cp $(UI)/src/index.html $(UI)/dist/
+	$(ESBUILD) $(UI)/src/main.tsx --minify --target=es2022 --format=esm --legal-comments=none --outfile=$(UI)/dist/app.js
+	$(ESBUILD) $(UI)/src/app.css --minify --outfile=$(UI)/dist/app.css
+	@size=$$(gzip -9 -n -c $(UI)/dist/app.js | wc -c); echo "The script has $$size bytes compressed, of $(UI_LIMIT)."; [ $$size -le $(UI_LIMIT) ]
+
+.PHONY: ui-test
+ui-test: $(UI)/node_modules/.package-lock.json ## Check the types of the page, and run its tests.
+	cd $(UI) && node_modules/.bin/tsc
+	rm -rf $(UI)/.test
+	$(ESBUILD) $(UI)/test/*.test.ts $(UI)/test/*.test.tsx --platform=node --format=esm --packages=external --outdir=$(UI)/.test --out-extension:.js=.mjs
+	cd $(UI) && node --test --test-reporter=dot .test/*.mjs
+
+.PHONY: ui-look
+ui-look: $(UI)/node_modules/.package-lock.json ## Try the page in a browser with canned answers: axe, the keyboard, a server that goes away; pictures into .reports/page-pictures. Needs node, npm and chromium.
+	$(GO) build -o $(BIN)/webfixture ./test/webfixture
+	@mkdir -p $(REPORTS); $(BIN)/webfixture -listen 127.0.0.1:8099 & fixture=$$!; trap 'kill $$fixture' EXIT; \
+	node $(UI)/browser/shots.mjs http://127.0.0.1:8099 $(REPORTS)/page-pictures
+	node $(UI)/browser/live.mjs $(BIN)/webfixture $(REPORTS)/page-pictures
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters.
@@ -266,6 +301,9 @@ $(BIN)/enumgen: test/tools/go.mod $(call gofiles,test/tools/enumgen)
 
 $(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen)
 	cd test/tools && $(GO) build -o ../../$@ ./protogen
+
+$(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen)
+	cd test/tools && $(GO) build -o ../../$@ ./webgen
 
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)
 	cd test/tools && $(GO) build -o ../../$@ ./testsum

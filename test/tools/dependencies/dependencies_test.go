@@ -3,6 +3,7 @@ package dependencies_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,21 +44,49 @@ func TestEachDependencyHasAReason(t *testing.T) {
 		"## The product: `go.mod`": ".", "## Tools: `test/tools/go.mod`": "test/tools", "## The local cluster: `test/cluster/go.mod`": "test/cluster",
 		"## Other tools: `test/gitops/go.mod`": "test/gitops", "## Servers for providers: `test/providers/go.mod`": "test/providers", "## Alerts: `test/rules/go.mod`": "test/rules",
 	} {
-		t.Run(folder, func(t *testing.T) {
-			_, section, found := strings.Cut(string(content), "\n"+heading+"\n")
-			if !found {
-				t.Fatalf("%s has no heading %q", page, heading)
-			}
-			section, _, _ = strings.Cut(section, "\n## ")
-			var named []string
-			for _, cells := range row.FindAllStringSubmatch(section, -1) {
-				for _, match := range name.FindAllStringSubmatch(cells[1], -1) {
-					named = append(named, match[1])
-				}
-			}
-			compare(t, named, read(t, folder))
-		})
+		t.Run(folder, func(t *testing.T) { compare(t, namedBelow(t, string(content), heading), read(t, folder)) })
 	}
+}
+
+func TestEachPackageOfThePageHasAReason(t *testing.T) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "engine/web/ui/package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Dependencies    map[string]string `json:"dependencies"`
+		DevDependencies map[string]string `json:"devDependencies"`
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	required := slices.Sorted(maps.Keys(p.Dependencies))
+	required = slices.Sorted(slices.Values(slices.AppendSeq(required, maps.Keys(p.DevDependencies))))
+	named := slices.Sorted(slices.Values(namedBelow(t, string(content), "## The page: `engine/web/ui/package.json`")))
+	if !slices.Equal(named, required) {
+		t.Errorf("%s gives reasons for %v, and package.json asks for %v", page, named, required)
+	}
+}
+
+// namedBelow gives what the tables below a heading name.
+func namedBelow(t *testing.T, content, heading string) []string {
+	t.Helper()
+	_, section, found := strings.Cut(content, "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var named []string
+	for _, cells := range row.FindAllStringSubmatch(section, -1) {
+		for _, match := range name.FindAllStringSubmatch(cells[1], -1) {
+			named = append(named, match[1])
+		}
+	}
+	return named
 }
 
 func compare(t *testing.T, named []string, m mod) {

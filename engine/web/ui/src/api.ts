@@ -1,0 +1,404 @@
+// make generate writes this file from engine/web/api.
+
+/** Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them. */
+export interface Fleet {
+  /** Manager says whether one is at work. */
+  manager: Manager;
+  /** Person is as whom is read. */
+  person: Person;
+  /** Boxes by name. */
+  boxes: Box[];
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** Manager says whether a manager is at work. */
+export interface Manager {
+  /** Running says so. False: what is shown may be old, and nothing is made or corrected. */
+  running: boolean;
+  /** Message says in one sentence why none is; empty where one is. */
+  message?: string;
+}
+
+/** Person is as whom is read. */
+export interface Person {
+  /** Name of the user, as the API server knows it; empty where it does not tell. */
+  name?: string;
+  /** Groups of the user. */
+  groups?: string[];
+}
+
+/** State is how something fares, in one word: that of a box is the state of its CRDHealth. */
+export type State = "Pending" | "Starting" | "Healthy" | "Degraded" | "Suspended" | "Stopped" | "Deleting" | "Paused" | "RolledBack" | "Failing" | "Waiting" | "Ready" | "Unknown";
+
+/** Box is one line of the fleet. */
+export interface Box {
+  /** Name of the box. */
+  name: string;
+  /** CRD is <plural>.<group>; Kind is that of its resources. */
+  crd?: string;
+  /** CRD is <plural>.<group>; Kind is that of its resources. */
+  kind?: string;
+  /** Created is when the box was made, StartedAt when it began to run. */
+  created: string;
+  /** Created is when the box was made, StartedAt when it began to run. */
+  startedAt?: string;
+  /** State of the box. Degraded and Stopped are trouble. */
+  state: State;
+  /** Reason and Message say in one line why it is not Healthy. */
+  reason?: string;
+  /** Reason and Message say in one line why it is not Healthy. */
+  message?: string;
+  /** Resources counts its resources. */
+  resources: Counts;
+  /** ConsecutiveFailures counts failed reconciles in a row; at FailureThreshold the box is Degraded. */
+  consecutiveFailures: number;
+  /** ConsecutiveFailures counts failed reconciles in a row; at FailureThreshold the box is Degraded. */
+  failureThreshold?: number;
+  /** SuccessCount and FailureCount count reconciles since the box was made. */
+  successCount: number;
+  /** SuccessCount and FailureCount count reconciles since the box was made. */
+  failureCount: number;
+  /** LastReconcile and LastFailure are the last ones. */
+  lastReconcile?: string;
+  /** LastReconcile and LastFailure are the last ones. */
+  lastFailure?: Failure;
+  /** Workers and QueueDepth are those of its sub-controller. */
+  workers: number;
+  /** Workers and QueueDepth are those of its sub-controller. */
+  queueDepth: number;
+  /** Revision is the plan that runs. */
+  revision?: string;
+  /** Suspended says that its spec asks for it. */
+  suspended?: boolean;
+  /** Alerts are the alerts of the chart that speak of such a box now, with their runbooks. */
+  alerts?: Alert[];
+}
+
+/** Counts counts resources. */
+export interface Counts {
+  /** Total is all of them. */
+  total: number;
+  /** Ready have settled. */
+  ready: number;
+  /** Waiting have something under way; one that fails and is tried again is among them. */
+  waiting: number;
+  /** Failing have failed, or are rolled back. */
+  failing: number;
+}
+
+/** Failure is a reconcile that failed. */
+export interface Failure {
+  /** Time of the failure. */
+  time: string;
+  /** Resource that failed. */
+  resource: Reference;
+  /** Step of the pipeline, such as validation. */
+  step?: string;
+  /** Message is the error. */
+  message: string;
+}
+
+/** Reference names a resource of a box. */
+export interface Reference {
+  /**  */
+  namespace?: string;
+  /**  */
+  name: string;
+}
+
+/** Alert names an alert of the chart, and its runbook. */
+export interface Alert {
+  /** Name of the alert, such as OrkestraBoxDegraded. */
+  name: string;
+  /** Runbook is the page that leads on. */
+  runbook: string;
+}
+
+/** BoxDetail is the answer to GET /api/v1/boxes/{box}. */
+export interface BoxDetail extends Box {
+  /** Conditions of the box, and of its CRDHealth. */
+  conditions: Condition[];
+  /** Conditions of the box, and of its CRDHealth. */
+  healthConditions: Condition[];
+  /** Failing are the ten worst of the resources that fail. */
+  failing: FailingResource[];
+  /** Overdue are resources whose reconciles do not end. */
+  overdue?: Reference[];
+  /** DependsOn are the boxes that this one waits for, Dependents those that wait for it. */
+  dependsOn?: Dependency[];
+  /** DependsOn are the boxes that this one waits for, Dependents those that wait for it. */
+  dependents?: Dependency[];
+  /** Rollback says whether resources are rolled back. */
+  rollback?: Rollback;
+  /** LastKnownGood is the newest revision that has been healthy. */
+  lastKnownGood?: KnownGood;
+  /** Autoscale says which limits are replaced now. */
+  autoscale?: Autoscale;
+  /** ManagedKinds are those of its children, as <apiVersion> <kind>. */
+  managedKinds?: string[];
+  /** Declarations are what the box declares, in its order. */
+  declarations: BoxDeclaration[];
+  /** Revisions that are kept, the newest first. */
+  revisions: Revision[];
+  /** YAML of the box, without managed fields. */
+  yaml: string;
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** Condition is one of an object. */
+export interface Condition {
+  /**  */
+  type: string;
+  /** Status is True, False or Unknown. */
+  status: string;
+  /** Status is True, False or Unknown. */
+  reason?: string;
+  /** Status is True, False or Unknown. */
+  message?: string;
+  /** Since is when the status changed last. */
+  since?: string;
+  /** ObservedGeneration is the generation that it speaks of. */
+  observedGeneration?: number;
+}
+
+/** FailingResource is a resource that fails. */
+export interface FailingResource extends Reference {
+  /** ConsecutiveFailures counts the failed reconciles in a row. */
+  consecutiveFailures: number;
+  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  reason?: string;
+  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  step?: string;
+  /** Reason of its condition Ready, Step of the pipeline, and the error. */
+  message: string;
+  /** Since is when it first failed. */
+  since: string;
+}
+
+/** Dependency is one box that waits for another. */
+export interface Dependency {
+  /** Box is the other one. */
+  box: string;
+  /** Condition that it must have reached, such as Healthy. */
+  condition: string;
+  /** Met says whether it has. */
+  met: boolean;
+}
+
+/** Rollback says whether resources of a box are rolled back. */
+export interface Rollback {
+  /**  */
+  active: boolean;
+  /**  */
+  count: number;
+  /**  */
+  since?: string;
+  /**  */
+  reason?: string;
+}
+
+/** KnownGood is a revision that has been healthy. */
+export interface KnownGood {
+  /**  */
+  revision: string;
+  /**  */
+  time: string;
+}
+
+/** Autoscale says which limits of a box are replaced now. */
+export interface Autoscale {
+  /**  */
+  active: boolean;
+  /**  */
+  since?: string;
+  /**  */
+  reason: string;
+}
+
+/** BoxDeclaration is one declaration of a box. */
+export interface BoxDeclaration {
+  /** Declaration names it as messages do, such as deployments/web; Path is its place in the box. */
+  declaration: string;
+  /** Declaration names it as messages do, such as deployments/web; Path is its place in the box. */
+  path: string;
+  /** Kind of its object. */
+  kind: string;
+  /** Conditional says that it has a gate; Loop that it is made for each item of a list. */
+  conditional?: boolean;
+  /** Conditional says that it has a gate; Loop that it is made for each item of a list. */
+  loop?: boolean;
+}
+
+/** Revision is a spec of the box that is kept. */
+export interface Revision {
+  /** Name of the revision, Number its place in the order. */
+  name: string;
+  /** Name of the revision, Number its place in the order. */
+  number: number;
+  /** Created is when it was kept. */
+  created: string;
+  /** Current says that it runs. */
+  current?: boolean;
+  /** Changes are the fields that differ from the revision before it, as lines such as "spec.workers: 3 → 5"; at most 100. */
+  changes?: string[];
+}
+
+/** Rows is the answer to GET /api/v1/boxes/{box}/resources: one page of them. Parameters: namespace, state, reason (exact), text (in namespace/name, without case), sort (name, state, age; with - before it in the other order), offset, limit (1 to 500; 100). */
+export interface Rows {
+  /** Rows of the page. */
+  rows: Row[];
+  /** Matching is how many the filters let through; Total how many there are that the person may see. */
+  matching: number;
+  /** Matching is how many the filters let through; Total how many there are that the person may see. */
+  total: number;
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  states: Tally[];
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  reasons: Tally[];
+  /** States, Reasons and Namespaces count what the person may see, before the filters; at most 50 of each, the most frequent first. */
+  namespaces: Tally[];
+  /** Notes are sentences on what could not be read. */
+  notes?: string[];
+}
+
+/** Tally is how often a value is there. */
+export interface Tally {
+  /**  */
+  value: string;
+  /**  */
+  count: number;
+}
+
+/** Row is one resource in a list. */
+export interface Row extends Reference {
+  /** State of the resource. */
+  state: State;
+  /** Reason and Message are those of the condition that says so. */
+  reason?: string;
+  /** Reason and Message are those of the condition that says so. */
+  message?: string;
+  /** Created is when it was made, Since since when it is in this state. */
+  created: string;
+  /** Created is when it was made, Since since when it is in this state. */
+  since?: string;
+}
+
+/** Resource is the answer to GET /api/v1/boxes/{box}/resources/{namespace}/{name}; for a kind without namespaces the namespace is "-". */
+export interface Resource extends Row {
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  apiVersion: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  kind: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  box: string;
+  /** APIVersion and Kind of the resource, Box and its Revision that the declarations are of. */
+  revision?: string;
+  /** Headline says in one sentence how it is. */
+  headline: string;
+  /** Cause is the first thing that keeps it from being Ready, where one is known. */
+  cause?: Cause;
+  /** Declarations of the box, and children of none. */
+  declarations: Declaration[];
+  /** Provided is what providers have made, one line each. */
+  provided?: string[];
+  /** Conditions of its status. */
+  conditions: Condition[];
+  /** Events of the API server about it and its children, the newest first; at most 50. */
+  events: Event[];
+  /** YAML without managed fields. What a Secret holds is masked. */
+  yaml: string;
+  /** Notes are sentences on what could not be read, and what else there is to know. */
+  notes?: string[];
+}
+
+/** Cause is the first thing that keeps a resource from being Ready. */
+export interface Cause {
+  /** Declaration that it is about; empty where it is about the resource as a whole. */
+  declaration?: string;
+  /** Path of that declaration in the box. */
+  path?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  field?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  wanted?: string;
+  /** Field, Wanted and Actual are those of the condition of a gate that does not hold; empty where it is no gate. */
+  actual?: string;
+  /** Message says it in one sentence. */
+  message: string;
+}
+
+/** Declaration is how a declaration stands for a resource. */
+export interface Declaration {
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  declaration: string;
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  group?: string;
+  /** Declaration names it as messages do; Group and Path say where it stands in the box. */
+  path?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  apiVersion?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  kind: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  namespace?: string;
+  /** APIVersion, Kind, Namespace and Name of its child. Without a name there is none. */
+  name?: string;
+  /** Created is when the child was made. */
+  created?: string;
+  /** State in one word, as orkestra status has it, and Reason on one line. */
+  state: string;
+  /** State in one word, as orkestra status has it, and Reason on one line. */
+  reason?: string;
+  /** Gate is what its conditions say. */
+  gate: Gate;
+  /** YAML of the child without managed fields. What a Secret holds is masked. */
+  yaml?: string;
+}
+
+/** Gate is what the conditions of a declaration say. */
+export interface Gate {
+  /** State is open, closed or unknown; empty where there is none. */
+  state?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  field?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  wanted?: string;
+  /** Field, Wanted and Actual are those of the first condition that does not hold. */
+  actual?: string;
+}
+
+/** Event is one of the API server. */
+export interface Event {
+  /** Time of the last occurrence, Count how often. */
+  time: string;
+  /** Time of the last occurrence, Count how often. */
+  count: number;
+  /** Type is Normal or Warning. */
+  type: string;
+  /** Type is Normal or Warning. */
+  reason: string;
+  /** Type is Normal or Warning. */
+  message: string;
+  /** Object that it is about, as Kind/name. */
+  object: string;
+}
+
+/** Change is what the stream GET /api/v1/stream tells: something has changed, and its page asks again. An empty box means the fleet as a whole. */
+export interface Change {
+  /**  */
+  box?: string;
+  /** Resource that has changed; absent: the box itself has. */
+  resource?: Reference;
+}
+
+/** Problem is what is answered in place of the rest (RFC 9457). */
+export interface Problem {
+  /** Status is that of HTTP, Title its text. */
+  status: number;
+  /** Status is that of HTTP, Title its text. */
+  title: string;
+  /** Detail says what is wrong and what to do, in a sentence. */
+  detail: string;
+}

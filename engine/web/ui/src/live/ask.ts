@@ -1,0 +1,42 @@
+// One question to the API, and what is wrong where there is no answer.
+import type { Problem } from "../api";
+import { heard } from "./clock";
+import { texts } from "../texts";
+
+/** NoAnswer carries the problem in place of an answer. */
+export class NoAnswer extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.title);
+  }
+}
+
+export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(`/api/v1${path}`, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new NoAnswer({ status: 0, title: texts.problem.title(0), detail: "" });
+  }
+  heard(response.headers.get("Date"));
+  if (!response.ok) throw new NoAnswer(await problemOf(response));
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new NoAnswer({ status: 502, title: texts.problem.title(502), detail: texts.problem.unreadable });
+  }
+}
+
+/** problemOf reads application/problem+json; what a proxy says in HTML is not shown. */
+async function problemOf(response: Response): Promise<Problem> {
+  const problem: Problem = { status: response.status, title: texts.problem.title(response.status), detail: "" };
+  if (!(response.headers.get("Content-Type") ?? "").includes("json")) return problem;
+  try {
+    const said = (await response.json()) as Partial<Problem>;
+    if (typeof said.detail === "string") problem.detail = said.detail;
+  } catch {
+    // The status says enough.
+  }
+  return problem;
+}

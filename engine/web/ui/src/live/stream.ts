@@ -1,0 +1,84 @@
+// The one stream of changes. It tells who listens what has changed, and after a break that anything may have.
+import { signal } from "@preact/signals";
+import type { Change } from "../api";
+import { now } from "./clock";
+
+export type Connection = { state: "connecting" | "live" } | { state: "lost"; since: number };
+
+/** Source is the part of EventSource that is used. */
+export interface Source {
+  onopen: ((event: Event) => void) | null;
+  onerror: ((event: Event) => void) | null;
+  onmessage: ((event: MessageEvent) => void) | null;
+  close(): void;
+}
+
+/** A change that is undefined says that anything may have changed. */
+type Listener = (change: Change | undefined) => void;
+
+const longest = 15_000;
+
+export class Stream {
+  readonly connection = signal<Connection>({ state: "connecting" });
+  private readonly listeners = new Set<Listener>();
+  private source: Source | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private pause = 1000;
+
+  constructor(private readonly open: () => Source) {}
+
+  listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** start connects, at once where it waits to try again. */
+  start(): void {
+    this.stop();
+    const source = this.open();
+    this.source = source;
+    source.onopen = () => {
+      this.pause = 1000;
+      this.connection.value = { state: "live" };
+      this.tell(undefined);
+    };
+    source.onmessage = (event) => this.tell(read(event.data));
+    source.onerror = () => this.lose();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  // Browsers differ in when an EventSource tries again by itself; so it never does.
+  private lose(): void {
+    this.stop();
+    if (this.connection.peek().state !== "lost") this.connection.value = { state: "lost", since: now.peek() };
+    this.timer = setTimeout(() => this.start(), this.pause);
+    this.pause = Math.min(longest, this.pause * 2);
+  }
+
+  private tell(change: Change | undefined): void {
+    for (const listener of [...this.listeners]) listener(change);
+  }
+}
+
+function read(data: unknown): Change | undefined {
+  try {
+    const change: unknown = JSON.parse(String(data));
+    return typeof change === "object" && change !== null ? (change as Change) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const stream = new Stream(() => new EventSource("/api/v1/stream"));
+
+/** watch keeps the stream open while the page is seen: browsers allow six connections to a server, and a tab in the background needs none. */
+export function watch(): void {
+  const look = () => (document.visibilityState === "hidden" ? stream.stop() : stream.start());
+  document.addEventListener("visibilitychange", look);
+  look();
+}

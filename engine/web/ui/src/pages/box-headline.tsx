@@ -1,0 +1,68 @@
+import type { BoxDetail } from "../api";
+import { paths, withQuery } from "../route";
+import { texts } from "../texts";
+import { Age } from "../parts/age";
+import { CountsBar } from "../parts/counts";
+import { AlertLink, ResourceLink } from "../parts/links";
+import { Shape, toneOf } from "../parts/state";
+import { Message, Text } from "../parts/text";
+
+/** BoxHeadline says what is wrong and since when, the resource that failed last, and how the resources are. */
+export function BoxHeadline({ of }: { of: BoxDetail }) {
+  const tone = toneOf(of.state);
+  const since = sinceOf(of);
+  const failure = tone === "bad" || of.consecutiveFailures > 0 ? of.lastFailure : undefined;
+  return (
+    <div class={`verdict ${tone}`}>
+      <Shape tone={tone} state={of.state} />
+      <div>
+        <p class="sentence">
+          {of.reason && <strong><Text of={of.reason} />: </strong>}
+          <Message of={of.message || wordsFor(of)} />
+          {since && <span class="muted"> {texts.since} <Age of={since} /></span>}
+        </p>
+        {failure && (
+          <p>
+            {texts.box.lastFailure}: <ResourceLink box={of.name} of={failure.resource} />{" "}
+            <span class="muted"><Age of={failure.time} />{failure.step && <>, {texts.box.step(failure.step)}</>}</span>{" "}
+            <Message of={failure.message} />
+          </p>
+        )}
+        {of.alerts && of.alerts.length > 0 && (
+          <p>{texts.box.alerts}: {of.alerts.map((a) => <span key={a.name} class="item"><AlertLink of={a} /></span>)}</p>
+        )}
+        <Tiles of={of} />
+      </div>
+    </div>
+  );
+}
+
+function wordsFor(of: BoxDetail): string {
+  if (of.state === "Healthy") return texts.box.well;
+  if (of.state === "Suspended") return texts.box.suspended;
+  return of.state === "Starting" || of.state === "Pending" ? texts.box.starting : of.state;
+}
+
+/** sinceOf is when the condition changed that says how the box is, or when the first of its resources began to fail. */
+export function sinceOf(of: BoxDetail): string | undefined {
+  const said = [...of.healthConditions, ...of.conditions];
+  const condition = said.find((c) => c.type === of.state && c.status === "True") ?? said.find((c) => c.type === "Healthy") ?? said.find((c) => c.type === "Ready");
+  if (condition?.since) return condition.since;
+  return of.failing.map((f) => f.since).sort()[0];
+}
+
+function Tiles({ of }: { of: BoxDetail }) {
+  const r = of.resources;
+  const to = (state: string) => withQuery(paths.resources(of.name), { state });
+  return (
+    <div class="tiles">
+      <p>
+        <a href={to("")}>{texts.counts.total(r.total)}</a>
+        <a href={to("Ready")}>{texts.counts.ready(r.ready)}</a>
+        <a href={to("Waiting")}>{texts.counts.waiting(r.waiting)}</a>
+        <a href={to("Failing")} class={r.failing > 0 ? "bad-text" : ""}>{texts.counts.failing(r.failing)}</a>
+      </p>
+      <CountsBar of={r} />
+    </div>
+  );
+}

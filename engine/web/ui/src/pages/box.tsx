@@ -1,0 +1,59 @@
+import type { BoxDetail } from "../api";
+import { useAnswer, type Answer } from "../live/answer";
+import { useSay } from "../live/say";
+import { paths } from "../route";
+import { texts } from "../texts";
+import { Conditions } from "../parts/conditions";
+import { Notes } from "../parts/notes";
+import { Breadcrumb, Heading, Loading, Section } from "../parts/page";
+import { ProblemNote } from "../parts/problem";
+import { StateMark } from "../parts/state";
+import { Yaml } from "../parts/yaml";
+import { Declarations, Dependencies, Overdue } from "./box-lists";
+import { BoxFacts } from "./box-facts";
+import { FailingResources } from "./box-failing";
+import { BoxHeadline } from "./box-headline";
+import { Revisions } from "./box-revisions";
+
+export function BoxPage({ box }: { box: string }) {
+  const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)));
+  const { data, problem } = answer;
+  const isNear = (name: string) => [...(data?.dependsOn ?? []), ...(data?.dependents ?? [])].some((d) => d.box === name);
+  useSay(data && `${data.name}: ${data.state}`);
+  return (
+    <>
+      <Breadcrumb of={[]} />
+      <div class="headline">
+        <Heading of={box} />
+        {data && <StateMark of={data.state} />}
+      </div>
+      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
+      {data ? <Detail of={data} /> : !problem && <Loading />}
+    </>
+  );
+}
+
+function Detail({ of }: { of: BoxDetail }) {
+  const t = texts.box;
+  return (
+    <>
+      <BoxHeadline of={of} />
+      <Notes of={of.notes} />
+      <div class="columns">
+        <div class="main-column">
+          <FailingResources of={of} />
+          <Overdue of={of} />
+          <Section title={t.health} name="health"><Conditions of={of.healthConditions} caption={t.health} /></Section>
+          <Section title={t.conditions} name="conditions"><Conditions of={of.conditions} caption={t.conditions} /></Section>
+          <Declarations of={of} />
+          <Revisions of={of} />
+        </div>
+        <div class="side-column">
+          <Section title={t.facts} name="facts"><BoxFacts of={of} /></Section>
+          <Dependencies of={of} />
+        </div>
+      </div>
+      <Yaml of={of.yaml} label={t.yaml} />
+    </>
+  );
+}

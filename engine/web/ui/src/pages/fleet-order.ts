@@ -1,0 +1,46 @@
+// Which boxes are shown, and in which order.
+import type { Box, Tally } from "../api";
+import { rank, toneOf } from "../parts/state";
+
+/** worst is the order in which trouble comes first. */
+export const worst = "state";
+
+export const isTrouble = (b: Box) => toneOf(b.state) === "bad";
+
+export function matching(boxes: Box[], state: string, text: string): Box[] {
+  const wanted = text.trim().toLowerCase();
+  return boxes.filter((b) => (state === "" || b.state === state) && (wanted === "" || searched(b).includes(wanted)));
+}
+
+const searched = (b: Box) => [b.name, b.kind, b.crd, b.reason, b.message, b.lastFailure?.message].join(" ").toLowerCase();
+
+export function tally(boxes: Box[]): Tally[] {
+  const counts = new Map<string, number>();
+  for (const b of boxes) counts.set(b.state, (counts.get(b.state) ?? 0) + 1);
+  return [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => rank(a.value) - rank(b.value));
+}
+
+type Value = (b: Box) => number | string;
+
+// What is more is worse, and comes first; names come by the alphabet.
+const values: Record<string, Value> = {
+  state: (b) => rank(b.state),
+  name: (b) => b.name,
+  resources: (b) => -b.resources.total,
+  failures: (b) => -b.consecutiveFailures,
+  error: (b) => -(b.lastFailure ? Date.parse(b.lastFailure.time) : 0),
+  queue: (b) => -b.queueDepth,
+  workers: (b) => -b.workers,
+  revision: (b) => b.revision ?? "",
+};
+
+export function sorted(boxes: Box[], sort: string): Box[] {
+  const down = sort.startsWith("-");
+  const value = values[down ? sort.slice(1) : sort] ?? values[worst]!;
+  return [...boxes].sort((a, b) => {
+    const by = compare(value(a), value(b));
+    return (down ? -by : by) || b.resources.failing - a.resources.failing || compare(a.name, b.name);
+  });
+}
+
+const compare = (a: number | string, b: number | string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,70 @@
+import { useAnswer } from "../live/answer";
+import { useSay } from "../live/say";
+import { change, query } from "../route";
+import type { Box, Fleet, Manager } from "../api";
+import { texts } from "../texts";
+import { Heading, Loading } from "../parts/page";
+import { Notes } from "../parts/notes";
+import { ProblemNote } from "../parts/problem";
+import { Note } from "../parts/table";
+import { Message, Text } from "../parts/text";
+import { isTrouble, matching, sorted, tally, worst } from "./fleet-order";
+import { FleetFilters } from "./fleet-filters";
+import { FleetTable } from "./fleet-table";
+
+export function FleetPage() {
+  const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined);
+  const { data, problem } = answer;
+  const summary = data && summaryOf(data.boxes);
+  useSay(data && (data.manager.running ? summary : `${texts.fleet.noManager}. ${summary}`));
+  return (
+    <>
+      <div class="headline">
+        <Heading of={texts.fleet.heading} />
+        <p class="summary">{summary ?? " "}</p>
+        {data?.person.name && <p class="person"><Text of={texts.as(data.person.name)} /></p>}
+      </div>
+      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
+      {data && !data.manager.running && <NoManager of={data.manager} />}
+      {data && <Notes of={data.notes} />}
+      {data ? <Boxes of={data.boxes} /> : !problem && <Loading />}
+    </>
+  );
+}
+
+function summaryOf(boxes: Box[]): string {
+  const bad = boxes.filter(isTrouble).length;
+  return bad > 0 ? texts.fleet.trouble(bad, boxes.length) : texts.fleet.allWell(boxes.length);
+}
+
+function NoManager({ of }: { of: Manager }) {
+  return (
+    <Note tone="bad">
+      <div>
+        <p><strong>{texts.fleet.noManager}.</strong> <Message of={of.message ?? ""} /></p>
+        <p>{texts.fleet.noManagerTodo}</p>
+      </div>
+    </Note>
+  );
+}
+
+function Boxes({ of }: { of: Box[] }) {
+  if (of.length === 0) return <div class="empty"><p>{texts.fleet.empty}</p><p class="muted">{texts.fleet.emptyTodo}</p></div>;
+  const state = query.value.get("state") ?? "";
+  const text = query.value.get("text") ?? "";
+  const sort = query.value.get("sort") ?? worst;
+  const shown = sorted(matching(of, state, text), sort);
+  return (
+    <>
+      <FleetFilters tallies={tally(of)} total={of.length} state={state} text={text} shown={shown.length} />
+      {shown.length > 0 ? (
+        <FleetTable of={shown} sort={sort} onSort={(s) => change({ sort: s === worst ? "" : s })} />
+      ) : (
+        <div class="empty">
+          <p>{texts.fleet.nothing}</p>
+          <button type="button" onClick={() => change({ state: "", text: "" })}>{texts.fleet.clear}</button>
+        </div>
+      )}
+    </>
+  );
+}

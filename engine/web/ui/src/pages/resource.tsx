@@ -1,0 +1,72 @@
+import type { Resource } from "../api";
+import { useAnswer } from "../live/answer";
+import { useSay } from "../live/say";
+import { paths } from "../route";
+import { texts } from "../texts";
+import { Conditions } from "../parts/conditions";
+import { nameOf } from "../parts/links";
+import { Notes } from "../parts/notes";
+import { Breadcrumb, Heading, Loading, Section } from "../parts/page";
+import { ProblemNote } from "../parts/problem";
+import { Shape, StateMark, toneOf } from "../parts/state";
+import { Message, Text } from "../parts/text";
+import { Yaml } from "../parts/yaml";
+import { CauseNote } from "./resource-cause";
+import { Events } from "./resource-events";
+import { ResourceFacts } from "./resource-facts";
+import { Tree } from "./tree";
+
+interface Props { box: string; namespace: string; name: string }
+
+export function ResourcePage({ box, namespace, name }: Props) {
+  const answer = useAnswer<Resource>(paths.resource(box, namespace, name), (c) => {
+    if (c.box && c.box !== box) return false;
+    return !c.resource || (c.resource.name === name && (c.resource.namespace ?? "") === namespace);
+  });
+  const { data, problem } = answer;
+  useSay(data && `${data.state}. ${data.headline}`);
+  return (
+    <>
+      <Breadcrumb of={[{ label: box, to: paths.box(box) }, { label: texts.resources.heading, to: paths.resources(box) }]} />
+      <div class="headline">
+        <Heading of={nameOf({ namespace, name })} />
+        {data && <StateMark of={data.state} />}
+      </div>
+      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
+      {data ? <Detail of={data} /> : !problem && <Loading />}
+    </>
+  );
+}
+
+function Detail({ of }: { of: Resource }) {
+  const t = texts.resource;
+  const tone = toneOf(of.state);
+  return (
+    <>
+      <div class={`verdict ${tone}`}>
+        <Shape tone={tone} state={of.state} />
+        <div>
+          <p class="sentence"><Message of={of.headline} /></p>
+          {of.cause && <CauseNote of={of.cause} />}
+        </div>
+      </div>
+      <Notes of={of.notes} />
+      <div class="columns">
+        <div class="main-column">
+          <Section title={t.tree} name="tree"><Tree of={of.declarations} cause={of.cause} /></Section>
+          {of.provided && of.provided.length > 0 && (
+            <Section title={t.provided} name="provided"><ul class="plain">{of.provided.map((p) => <li key={p}><Text of={p} /></li>)}</ul></Section>
+          )}
+          <Section title={t.conditions} name="conditions">
+            {of.conditions.length === 0 ? <p class="muted">{t.noConditions}</p> : <Conditions of={of.conditions} caption={t.conditions} />}
+          </Section>
+          <Events of={of.events} />
+        </div>
+        <div class="side-column">
+          <Section title={t.facts} name="facts"><ResourceFacts of={of} /></Section>
+        </div>
+      </div>
+      <Yaml of={of.yaml} label={t.yaml} />
+    </>
+  );
+}

@@ -1,0 +1,198 @@
+import { answers, asked, until } from "./dom";
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { render } from "preact";
+import type { BoxDetail, Fleet, Resource, Rows } from "../src/api";
+import { App } from "../src/app";
+import { now } from "../src/live/clock";
+import { stream } from "../src/live/stream";
+import { go, read } from "../src/route";
+import { texts } from "../src/texts";
+
+const hostile = "<script>document.title='owned'</script><img src=x onerror=alert(1)> \x1b[31m \u202egnp.exe";
+const minutesAgo = (n: number) => new Date(now.value - n * 60_000).toISOString();
+const text = () => document.body.textContent ?? "";
+
+const fleet = (): Fleet => ({
+  manager: { running: true }, person: {},
+  boxes: [
+    { name: "fine", state: "Healthy", created: minutesAgo(9), resources: { total: 2, ready: 2, waiting: 0, failing: 0 }, consecutiveFailures: 0, successCount: 1, failureCount: 0, workers: 1, queueDepth: 0 },
+    {
+      name: "bad", state: "Degraded", reason: "ResourcesFailing", message: "one fails", created: minutesAgo(9), resources: { total: 2, ready: 1, waiting: 0, failing: 1 },
+      consecutiveFailures: 4, successCount: 1, failureCount: 4, workers: 1, queueDepth: 3,
+      lastFailure: { time: minutesAgo(4), resource: { namespace: "shop", name: "cart" }, message: hostile },
+    },
+  ],
+});
+
+const box = (): BoxDetail => ({
+  ...fleet().boxes[1]!, conditions: [], healthConditions: [{ type: "Healthy", status: "False", since: minutesAgo(22) }], declarations: [], revisions: [], yaml: "kind: OperatorBox",
+  failing: [{ namespace: "shop", name: "cart", consecutiveFailures: 4, message: "m".repeat(10_000), since: minutesAgo(7) }],
+});
+
+const resource = (): Resource => ({
+  namespace: "shop", name: "cart", state: "Waiting", created: minutesAgo(60), apiVersion: "v1", kind: "Shop", box: "bad", headline: hostile, conditions: [], events: [], yaml: "a: b",
+  cause: { declaration: "services/web", field: "children.deployment.status.readyReplicas", wanted: "greater than 0", actual: "absent", message: "it waits for a Pod" },
+  declarations: [
+    { declaration: "deployments/web", kind: "Deployment", name: "web", state: "Progressing", gate: { state: "open" }, group: "onReconcile" },
+    { declaration: "services/web", kind: "Service", state: "Waiting", gate: { state: "closed" }, group: "onReconcile" },
+  ],
+});
+
+const rows = (n: number): Rows => ({
+  rows: Array.from({ length: Math.min(n, 100) }, (_, i) => ({ namespace: "shop", name: `r${i}`, state: "Ready" as const, created: minutesAgo(i) })),
+  matching: n, total: n, states: [{ value: "Ready", count: n }], reasons: [], namespaces: [{ value: "shop", count: n }],
+});
+
+function show(path: string): void {
+  document.body.innerHTML = '<div id="app"></div>';
+  history.pushState(null, "", path);
+  read();
+  render(<App />, document.getElementById("app")!);
+}
+
+afterEach(() => {
+  render(null, document.getElementById("app")!);
+  answers.clear();
+  asked.length = 0;
+  stream.connection.value = { state: "connecting" };
+});
+
+const tell = (change: unknown) => (stream as unknown as { tell(c: unknown): void }).tell(change);
+
+test("the fleet shows trouble first, and leads to the resource that fails", async () => {
+  answers.set("/fleet", { body: fleet() });
+  show("/");
+  await until(() => text().includes("1 of 2 boxes in trouble"), "the summary");
+  const heads = [...document.querySelectorAll("tbody th a")].map((a) => a.textContent);
+  assert.deepEqual(heads, ["bad", "fine"]);
+  assert.ok(document.querySelector('a[href="/boxes/bad/resources/shop/cart"]'));
+  assert.match(text(), /4m/);
+  assert.equal(document.title, "Fleet · Orkestra");
+});
+
+test("texts of others stay texts", async () => {
+  answers.set("/boxes/bad/resources/shop/cart", { body: resource() });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => text().includes("gnp.exe"), "the headline");
+  assert.equal(document.querySelectorAll("script, img").length, 0);
+  assert.ok(text().includes("<script>document.title='owned'</script>"));
+  assert.ok(!/[\x1b\u202e]/.test(text()));
+  assert.ok(text().includes("\\x1b[31m \\u202egnp.exe"));
+  assert.notEqual(document.title, "owned");
+});
+
+test("a resource shows its cause with field, wanted and actual, and marks it in the tree", async () => {
+  answers.set("/boxes/bad/resources/shop/cart", { body: resource() });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelector(".cause"), "the cause");
+  assert.deepEqual([...document.querySelectorAll(".cause dl.gate dd")].map((d) => d.textContent), ["children.deployment.status.readyReplicas", "greater than 0", "absent"]);
+  assert.match(document.getElementById("cause")!.textContent!, /services\/web.*the cause/s);
+  assert.equal(document.querySelectorAll(".leaf").length, 2);
+});
+
+test("a box says what is wrong since when, and folds long messages", async () => {
+  answers.set("/boxes/bad", { body: box() });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict"), "the verdict");
+  assert.match(document.querySelector(".verdict .sentence")!.textContent!, /ResourcesFailing: one fails since 22m/);
+  const message = document.querySelector("table.failing td.message")!;
+  assert.ok(message.textContent!.length < 400);
+  message.querySelector("button")!.click();
+  await until(() => message.textContent!.length > 10_000, "the whole message");
+});
+
+test("resources are paged by the server, and filters go into its question", async () => {
+  answers.set("/boxes/bad/resources", { body: rows(50_000) });
+  show("/boxes/bad/resources");
+  await until(() => asked.length === 1, "the first question");
+  assert.deepEqual(asked, ["/boxes/bad/resources?sort=state&limit=100"], "trouble comes first");
+  asked.length = 0;
+  render(null, document.getElementById("app")!);
+  show("/boxes/bad/resources?state=Ready&offset=200&sort=-age");
+  await until(() => text().includes("201–300 of 50,000"), "the range");
+  assert.deepEqual(asked, ["/boxes/bad/resources?state=Ready&sort=-age&offset=200&limit=100"]);
+  const links = [...document.querySelectorAll(".pages a")].map((a) => a.getAttribute("href"));
+  assert.deepEqual(links, ["?state=Ready&sort=-age", "?state=Ready&offset=100&sort=-age", "?state=Ready&offset=300&sort=-age", "?state=Ready&offset=49900&sort=-age"].map((q) => `/boxes/bad/resources${q}`));
+});
+
+test("a page asks again for a change that concerns it, and for no other", async () => {
+  answers.set("/boxes/bad/resources/shop/cart", { body: resource() });
+  show("/boxes/bad/resources/shop/cart");
+  await until(() => document.querySelector(".cause"), "the resource");
+  tell({ box: "fine" });
+  tell({ box: "bad", resource: { namespace: "shop", name: "other" } });
+  tell({ box: "bad", resource: { name: "cart" } });
+  await new Promise((done) => setTimeout(done, 350));
+  assert.equal(asked.length, 1);
+  answers.set("/boxes/bad/resources/shop/cart", { body: { ...resource(), headline: "All is well now." } });
+  for (let i = 0; i < 20; i++) tell({ box: "bad", resource: { namespace: "shop", name: "cart" } });
+  await until(() => text().includes("All is well now."), "the new headline");
+  assert.ok(asked.length <= 3, String(asked));
+});
+
+test("errors are sentences with what to do", async () => {
+  for (const status of [401, 403, 404, 500, 503]) {
+    answers.set("/boxes/x", { status, body: { status, title: "T", detail: `Detail of ${status}.` }, type: "application/problem+json" });
+    show("/boxes/x");
+    await until(() => text().includes(`Detail of ${status}.`), `the problem ${status}`);
+    assert.ok(text().includes(texts.problem.title(status)) && text().includes(texts.problem.todo(status)), text());
+    assert.ok(document.querySelector('[role="alert"] button'));
+    render(null, document.getElementById("app")!);
+  }
+});
+
+test("what a proxy says in HTML is not shown, and an answer that is no JSON is a problem", async () => {
+  answers.set("/boxes/x", { status: 502, body: "<h1>Bad Gateway</h1>", type: "text/html" });
+  show("/boxes/x");
+  await until(() => text().includes(texts.problem.title(502)), "the problem");
+  assert.ok(!text().includes("Bad Gateway"));
+  render(null, document.getElementById("app")!);
+  answers.set("/boxes/y", { body: "<html>login</html>" });
+  show("/boxes/y");
+  await until(() => text().includes(texts.problem.unreadable), "the problem");
+});
+
+test("while the server is away the page keeps what it shows, says since when, and asks again afterwards", async () => {
+  answers.set("/fleet", { body: fleet() });
+  show("/");
+  await until(() => text().includes("1 of 2 boxes in trouble"), "the summary");
+  stream.connection.value = { state: "lost", since: now.value - 120_000 };
+  answers.set("/fleet", "down");
+  tell(undefined);
+  await until(() => asked.length === 2, "the second question");
+  await until(() => text().includes("No connection to the server since"), "the line about the connection");
+  assert.match(document.querySelector(".lost-line")!.textContent!, /\(2m\)/);
+  assert.ok(text().includes("1 of 2 boxes in trouble"));
+  answers.set("/fleet", { body: { ...fleet(), boxes: fleet().boxes.slice(0, 1) } });
+  stream.connection.value = { state: "live" };
+  tell(undefined);
+  await until(() => text().includes("1 box, none in trouble"), "the new summary");
+  assert.equal(document.querySelector(".lost-line"), null);
+});
+
+test("what may no longer be seen is taken away", async () => {
+  answers.set("/boxes/bad", { body: box() });
+  show("/boxes/bad");
+  await until(() => document.querySelector(".verdict"), "the verdict");
+  answers.set("/boxes/bad", { status: 403, body: { status: 403, title: "", detail: "no" }, type: "application/problem+json" });
+  tell({ box: "bad" });
+  await until(() => text().includes(texts.problem.title(403)), "the problem");
+  assert.equal(document.querySelector(".verdict"), null);
+});
+
+test("a page that fails says so, and the next one is shown", async () => {
+  answers.set("/boxes/bad", { body: { name: "bad" } });
+  answers.set("/fleet", { body: fleet() });
+  show("/boxes/bad");
+  await until(() => text().includes(texts.problem.broken), "the failure");
+  go("/");
+  await until(() => text().includes("1 of 2 boxes in trouble"), "the fleet");
+});
+
+test("no manager is said in a sentence", async () => {
+  answers.set("/fleet", { body: { ...fleet(), manager: { running: false, message: "The Lease ran out." } } });
+  show("/");
+  await until(() => text().includes("The Lease ran out."), "the banner");
+  assert.ok(text().includes(texts.fleet.noManager));
+});

@@ -78,6 +78,11 @@ func (p *Plan) Retained() []schema.GroupVersionKind {
 	return p.ObservedKinds
 }
 
+// Declared gives what a resource has while it lives: the declarations of onCreate and onReconcile in their order, and the patches.
+func (p *Plan) Declared() []*declare.Declaration {
+	return slices.Concat(p.declared.Live, p.declared.Patches)
+}
+
 // NextToGo gives those of the children that are to go that may be deleted now.
 func (p *Plan) NextToGo(going []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return declare.NextToGo(p.declared, going, children.IDOf)

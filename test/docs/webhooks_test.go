@@ -89,6 +89,9 @@ func same(t *testing.T, at string, of reflect.Type, all map[string]schema, s sch
 	case reflect.Struct:
 		fields, required := map[string]reflect.Type{}, []string{}
 		for f := range of.Fields() {
+			if !f.IsExported() {
+				continue // JSON does not have it
+			}
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			fields[name] = f.Type
 			if !strings.Contains(options, "omit") {

@@ -2,7 +2,15 @@
 // they speak of, times are RFC 3339, and what is not known is left out. docs/design/control-center.md says how they are served.
 package api
 
-import "time"
+import (
+	_ "embed"
+	"time"
+)
+
+// OpenAPI describes the API (OpenAPI 3.1). It is generated of the types.
+//
+//go:embed openapi.json
+var OpenAPI []byte
 
 // Fleet is the answer to GET /api/v1/fleet: all boxes, and who runs them.
 type Fleet struct {

@@ -66,6 +66,9 @@ type jsonField struct {
 func fieldsOf(s *ast.StructType) ([]jsonField, error) {
 	var out []jsonField
 	for _, f := range s.Fields.List {
+		if len(f.Names) == 1 && !f.Names[0].IsExported() {
+			continue // JSON does not have it
+		}
 		if len(f.Names) != 1 || f.Tag == nil {
 			return nil, errors.New("a field has no name, or no JSON tag")
 		}

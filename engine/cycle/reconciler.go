@@ -185,7 +185,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) {
 	leaving, since := r.Owners.Leaving(ctx, key, stored)
 	// A former resource of this name may have left children behind. That does not depend on what there is now under the name.
 	if next := r.Owners.CleanUp(ctx, key); next > 0 {
-		r.Queue.EnqueueLow(next, key)
+		r.Queue.Enqueue(next, key) // behind all fresh events it would never have its turn in a box that always has some, and the next one beside it
 	}
 	c.record.Began = r.Clock.Now()
 	if leaving != nil {

@@ -39,7 +39,7 @@ func (d decoder) value(at int) (v any, next int) {
 }
 
 // plain gives one of plains, what follows of which is at a place.
-func (d decoder) plain(which uint64, at int) (v any, next int) {
+func (d decoder) plain(which, at int) (v any, next int) {
 	switch which {
 	case no:
 		return false, at
@@ -51,7 +51,7 @@ func (d decoder) plain(which uint64, at int) (v any, next int) {
 		return map[string]any(nil), at
 	case integer:
 		number, next := d.number(at)
-		return int64(number>>1) ^ -int64(number&1), next //nolint:gosec // as binary.AppendVarint has folded it
+		return int64(number>>1) ^ -int64(number&1), next
 	case float:
 		var bits uint64
 		for i := range 8 {
@@ -68,10 +68,10 @@ func (d decoder) text(at int) (s string, next int) {
 	kind, argument, next := d.head(at)
 	switch kind {
 	case text:
-		end := next + int(argument)
+		end := next + argument
 		return strings.Clone(d.body[next:end]), end
 	case again:
-		s, _ = d.text(int(argument))
+		s, _ = d.text(argument)
 		return s, next
 	case word:
 		s, _ = d.words[argument].(string)
@@ -127,10 +127,10 @@ func (d decoder) is(at int, s string) (is bool, next int) {
 	kind, argument, next := d.head(at)
 	switch kind {
 	case text:
-		end := next + int(argument)
+		end := next + argument
 		return d.body[next:end] == s, end
 	case again:
-		is, _ = d.is(int(argument), s)
+		is, _ = d.is(argument, s)
 		return is, next
 	case word:
 		return d.words[argument] == s, next
@@ -151,7 +151,7 @@ func (d decoder) skip(at int) (next int) {
 			next += 8
 		}
 	case text:
-		next += int(argument)
+		next += argument
 	case list:
 		for range argument {
 			next = d.skip(next)
@@ -164,9 +164,9 @@ func (d decoder) skip(at int) (next int) {
 	return next
 }
 
-func (d decoder) head(at int) (kind int, argument uint64, next int) {
+func (d decoder) head(at int) (kind, argument, next int) {
 	number, next := d.number(at)
-	return int(number & (1<<kindBits - 1)), number >> kindBits, next
+	return int(number & (1<<kindBits - 1)), int(number >> kindBits), next //nolint:gosec // lengths and places of what is in memory
 }
 
 func (d decoder) number(at int) (n uint64, next int) {

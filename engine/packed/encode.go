@@ -125,5 +125,5 @@ func (e *encoder) text(s string) {
 }
 
 func (e *encoder) head(kind int, argument uint64) {
-	e.out = binary.AppendUvarint(e.out, argument<<kindBits|uint64(kind))
+	e.out = binary.AppendUvarint(e.out, argument<<kindBits|uint64(kind)) //nolint:gosec // kinds are few, and begin with 0
 }

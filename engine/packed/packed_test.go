@@ -358,7 +358,10 @@ func BenchmarkPacked(b *testing.B) {
 			}
 			text += len(raw)
 		}
-		raw, _ := json.Marshal(made(1).Object)
+		raw, err := json.Marshal(made(1).Object)
+		if err != nil {
+			b.Fatal(err)
+		}
 		b.Run(name+"/pack", func(b *testing.B) {
 			obj := made(1)
 			for b.Loop() {

@@ -33,6 +33,7 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
+		//nolint:gosec // loopback is served without TLS, so that Secure would keep the cookie from coming back
 		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		http.Redirect(w, r, "/", http.StatusSeeOther) // the address that stays in the history has no secret

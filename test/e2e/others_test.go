@@ -195,7 +195,7 @@ var _ = Describe("A box over objects of others", func() {
 				g.Expect(got).To(Equal(code), out)
 			}).WithContext(ctx).Should(Succeed())
 		}
-		elder, younger := w.id+"-a", w.id+"-b"
+		elder, younger := w.id+"a", w.id+"b" // ids of declarations, too
 		over(elder, "a")
 		over(younger, "b")
 		shared := w.owned(ctx, "shared", map[string]string{"own": "x"})
@@ -208,7 +208,7 @@ var _ = Describe("A box over objects of others", func() {
 
 		By("a patch that the first one is in the way of")
 		deployment(ctx, "second", "b")
-		says("second", 1, `(?s)^Deployment `+w.namespace+`/second is not ready: Conflict: patches: mine: .*\nmine +ConfigMap/shared +Failed`,
+		says("second", 1, `(?s)^Deployment `+w.namespace+`/second is not ready: ReconcileError: patches: mine: .*\nmine +ConfigMap/shared +Failed`,
 			`(?s)Deployment/`+w.namespace+`/second +False .*ConfigMap/shared +False .* patch mine: Failed: .*the patch "mine" of Deployment`)
 
 		By("no target")

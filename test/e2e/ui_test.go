@@ -69,7 +69,7 @@ func (p *page) changes(ctx context.Context) <-chan string {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/api/v1/stream", nil)
 	Expect(err).NotTo(HaveOccurred())
-	r, err := p.Do(request)
+	r, err := p.Do(request) //nolint:bodyclose // what reads it closes it
 	Expect(err).NotTo(HaveOccurred())
 	told := make(chan string, 1000)
 	go func() {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,9 +22,7 @@ func (w *world) beside(name string, spec map[string]any) {
 	for _, field := range []string{"selector", "annotationSelector"} {
 		delete(second.Object["spec"].(map[string]any), field)
 	}
-	for field, value := range spec {
-		second.Object["spec"].(map[string]any)[field] = value
-	}
+	maps.Copy(second.Object["spec"].(map[string]any), spec)
 	w.Objects = append(w.Objects, second)
 }
 

@@ -142,7 +142,7 @@ func (g *builder) declaration(ctx context.Context, r *inspect.Resource, d inspec
 		n.Status += ": " + d.Reason
 	}
 	if d.Patch {
-		return patchNode(n, d, r)
+		return patchNode(n, d)
 	}
 	child := d.Child()
 	if child == nil {
@@ -160,7 +160,7 @@ func (g *builder) declaration(ctx context.Context, r *inspect.Resource, d inspec
 }
 
 // patchNode shows an object that a resource patches. What belongs to the object is its owner's, and is not shown.
-func patchNode(n *node, d inspect.Declaration, r *inspect.Resource) *node {
+func patchNode(n *node, d inspect.Declaration) *node {
 	if namespace, name, found := strings.Cut(d.Name, "/"); found {
 		n.Namespace, n.Name = namespace, name
 	}

@@ -73,7 +73,7 @@ func conditionsOf(resource *unstructured.Unstructured) []metav1.Condition {
 // conditionOf reads the fields that are of the right type: a CRD of others may have more, or fewer.
 func conditionOf(fields map[string]any) metav1.Condition {
 	text := func(key string) string {
-		s, _ := fields[key].(string) //nolint:revive // another type is as good as none
+		s, _ := fields[key].(string) // another type is as good as none
 		return s
 	}
 	c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")}
@@ -84,7 +84,7 @@ func conditionOf(fields map[string]any) metav1.Condition {
 	case int64:
 		c.ObservedGeneration = n
 	case json.Number:
-		c.ObservedGeneration, _ = n.Int64() //nolint:errcheck // no number is 0
+		c.ObservedGeneration, _ = n.Int64() // no number is 0
 	default:
 	}
 	return c

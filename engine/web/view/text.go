@@ -46,7 +46,7 @@ func mask(object *unstructured.Unstructured) {
 			continue
 		}
 		for key, value := range values {
-			text, _ := value.(string) //nolint:revive // another type is as good as none
+			text, _ := value.(string) // another type is as good as none
 			size := len(text)
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && field == "data" {
 				size = len(decoded)

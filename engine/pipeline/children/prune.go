@@ -101,12 +101,14 @@ func PruneAfterError(ctx context.Context, c *Cycle) error {
 	if c.applied.complete || c.Plan.Rollback != nil && !c.Succeeded {
 		return nil // it is pruned already, or may go back
 	}
+	// Where none was expanded, the children are not read: a step before them would be tried again whenever one of them changes.
+	rolled := slices.DeleteFunc(slices.Clone(c.Declared.Live), func(d *declare.Declaration) bool { return d.Rollout == nil || !c.applied.expanded[d] })
+	if len(rolled) == 0 {
+		return nil
+	}
 	ours, _ := undeclared(c)
 	next := declare.NextToGo(c.Declared, ours, IDOf)
-	for _, d := range c.Declared.Live {
-		if d.Rollout == nil {
-			continue
-		}
+	for _, d := range rolled {
 		leaving := slices.DeleteFunc(slices.Clone(next), func(child *unstructured.Unstructured) bool {
 			return c.Declared.Of(IDOf(child)) != d || c.applied.mayBeMeant(child, c.Declared)
 		})

@@ -166,7 +166,7 @@ func (d decoder) skip(at int) (next int) {
 
 func (d decoder) head(at int) (kind, argument, next int) {
 	number, next := d.number(at)
-	return int(number & (1<<kindBits - 1)), int(number >> kindBits), next //nolint:gosec // lengths and places of what is in memory
+	return int(number & (1<<kindBits - 1)), int(number >> kindBits), next
 }
 
 func (d decoder) number(at int) (n uint64, next int) {

@@ -117,7 +117,7 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 	}
 	g.shown[string(r.UID())] = true
 	for _, d := range r.Declarations {
-		n.Children = append(n.Children, g.declaration(ctx, r, d))
+		n.Children = append(n.Children, g.declaration(ctx, d))
 	}
 	for _, made := range r.Provided {
 		id, what, _ := strings.Cut(made, ": ")
@@ -127,7 +127,7 @@ func (g *builder) resource(ctx context.Context, r *inspect.Resource) *node {
 }
 
 // declaration gives the tree of a declaration's child.
-func (g *builder) declaration(ctx context.Context, r *inspect.Resource, d inspect.Declaration) *node {
+func (g *builder) declaration(ctx context.Context, d inspect.Declaration) *node {
 	n := &node{Kind: d.Kind, Name: d.Name, Declaration: d.Declaration, Status: string(d.State), Ready: no, Created: d.Created}
 	switch d.State {
 	case overview.StateReady, overview.StateCompleted:

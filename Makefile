@@ -112,10 +112,10 @@ verify: ## Fail if generated files, formatting or go.mod files are not as they s
 	@for dir in . test/cluster test/gitops test/providers test/rules test/tools config/samples/*/manager; do \
 		(cd $$dir && $(GO) mod tidy -diff) || { echo "Run go mod tidy in $$dir."; exit 1; }; done
 	$(GO) vet ./...
-	@if command -v npm >/dev/null; then \
-		rm -rf $(REPORTS)/page; mkdir -p $(REPORTS); cp -R $(UI)/dist $(REPORTS)/page; $(MAKE) ui; \
-		diff -rq $(REPORTS)/page $(UI)/dist || { echo "make ui changed $(UI)/dist: commit it."; exit 1; }; \
-	else echo "The page is not built again: there is no npm."; fi
+	@if ! command -v npm >/dev/null; then echo "The page is not built again: there is no npm."; \
+	elif ! $(MAKE) $(UI)/node_modules/.package-lock.json; then echo "The page is not built again: npm can't get its packages."; \
+	else rm -rf $(REPORTS)/page; mkdir -p $(REPORTS); cp -R $(UI)/dist $(REPORTS)/page; $(MAKE) ui && \
+		{ diff -rq $(REPORTS)/page $(UI)/dist || { echo "make ui changed $(UI)/dist: commit it."; exit 1; }; }; fi
 
 UI := engine/web/ui
 # What the script of the page may weigh, compressed.

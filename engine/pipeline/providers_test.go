@@ -92,6 +92,14 @@ func (c *cloud) Kinds() map[string]provider.Kind {
 			Credentials: []provider.Key{{Name: "key"}, {Name: "hint", Optional: true}}, WebIdentity: true, Audience: "cloud.test",
 			Driver: c,
 		},
+		"door": {
+			Summary:     "A door, which may be open.",
+			Schema:      apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text}},
+			Identity:    []string{"name"},
+			Outputs:     apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"address": text}},
+			Credentials: []provider.Key{{Name: "key", Optional: true}, {Name: "hint", Optional: true}},
+			Driver:      c,
+		},
 		"account": {
 			Summary: "An account with a password.",
 			Schema: apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text,
@@ -814,6 +822,32 @@ func credentials(key string) *unstructured.Unstructured {
 // c2VjcmV0LWtleQ== is secret-key.
 const oneVault = `{providers: {cloud: [{id: v, vault: {name: v}, credentials: {secretRef: {name: cloud}}}]}}`
 
+// TestOptionalCredentialsThatAreNamedMustBeThere: a service that lets in anybody would be asked by nobody, though somebody is declared.
+func TestOptionalCredentialsThatAreNamedMustBeThere(t *testing.T) {
+	g := gomega.NewWithT(t)
+	x := newTenant(t, `{}`)
+	plan := x.plan(t, `{providers: {cloud: [{id: v, door: {name: v}, credentials: {secretRef: {name: cloud}}}]}}`)
+	waits := func(message string) {
+		r, err := x.cycle(plan)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(r.Waits).To(gomega.ContainElement(gomega.HaveField("Message", message)))
+		g.Expect(x.taken()).To(gomega.BeEmpty())
+	}
+	waits(`v: credentials.secretRef: Secret "team-a/cloud" does not exist`)
+	x.others = []*unstructured.Unstructured{other(compile.SecretKind, "team-a", "cloud", map[string]any{"data": map[string]any{"password": "eA=="}})}
+	waits(`v: credentials.secretRef: Secret "team-a/cloud" has nothing under the key "key"`)
+	x.others = []*unstructured.Unstructured{credentials("c2VjcmV0LWtleQo=")}
+	r, err := x.cycle(plan)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty())
+	g.Expect(x.keys).To(gomega.ContainElement("secret-key"))
+
+	x = newTenant(t, `{}`)
+	r, err = x.cycle(x.plan(t, `{providers: {cloud: [{id: v, door: {name: v}}]}}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(r.Waits).To(gomega.BeEmpty(), "nobody is declared")
+}
+
 func TestCredentials(t *testing.T) {
 	g := gomega.NewWithT(t)
 	x := newTenant(t, `{}`)
@@ -1011,7 +1045,7 @@ func TestMistakesOfProviders(t *testing.T) {
 	for resource, want := range map[string]string{
 		`{id: a, bucket: {name: a}, vault: {name: a}}`: "wanted exactly one field that names the kind, and holds what is declared of it; there are bucket, vault",
 		`{id: a}`:                                               "there is none",
-		`{id: a, buket: {name: a}}`:                             `provider "cloud" has no such kind, and this is no field of a resource; it has account, bucket, vault, did you mean "bucket"?`,
+		`{id: a, buket: {name: a}}`:                             `provider "cloud" has no such kind, and this is no field of a resource; it has account, bucket, door, vault, did you mean "bucket"?`,
 		`{id: a, bucket: {}}`:                                   "spec.providers.cloud[0].bucket.name: Required value",
 		`{id: a, bucket: {name: a, sise: 3}}`:                   `bucket.sise: Invalid value: "sise": unknown field, did you mean "size"?`,
 		`{id: a, bucket: {name: a, size: big}}`:                 "bucket.size: Invalid value: \"big\": wanted integer",

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // maxMessage bounds what a service can put into a status.
@@ -44,15 +46,46 @@ func (r *Request) Line(text string) string {
 	// The longest first: one may be part of another.
 	slices.SortFunc(hidden, func(a, b string) int { return len(b) - len(a) })
 	for _, value := range hidden {
-		if value != "" {
-			text = strings.ReplaceAll(text, value, "[hidden]")
-		}
+		text = hide(text, value)
 	}
 	line := strings.Join(strings.Fields(text), " ")
 	if len(line) <= maxMessage {
 		return line
 	}
 	return strings.ToValidUTF8(line[:maxMessage], "") + "…"
+}
+
+// wholeWord is the length below which a value is hidden only where it stands as a word: "u" is in most words, and cutting it out of them would make a
+// message hard to read, and tell the value.
+const wholeWord = 4
+
+// hide replaces a value in a text.
+func hide(text, value string) string {
+	switch {
+	case value == "":
+		return text
+	case len(value) >= wholeWord:
+		return strings.ReplaceAll(text, value, "[hidden]")
+	}
+	isPart := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var out strings.Builder
+	from := 0
+	for {
+		at := strings.Index(text[from:], value)
+		if at < 0 {
+			return out.String() + text[from:]
+		}
+		at += from
+		last, _ := utf8.DecodeLastRuneInString(text[:at])
+		next, _ := utf8.DecodeRuneInString(text[at+len(value):])
+		out.WriteString(text[from:at])
+		if isPart(last) || isPart(next) {
+			out.WriteString(value)
+		} else {
+			out.WriteString("[hidden]")
+		}
+		from = at + len(value)
+	}
 }
 
 // Foreign says of a thing that carries the mark of another owner why this one does not touch it, and what helps. A custom resource that was made again

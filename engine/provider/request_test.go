@@ -37,6 +37,10 @@ func TestLineHidesCredentialsAndIsShort(t *testing.T) {
 	if diff := cmp.Diff(want, r.Line("said\n\tkey-and-more key pass  tok.en\r\n")); diff != "" {
 		t.Error(diff)
 	}
+	short := &Request{Credentials: map[string]string{"username": "u", "password": "pé"}}
+	if diff := cmp.Diff("current topology of [hidden]@host: [hidden], pépé u2 [hidden]", short.Line("current topology of u@host: pé, pépé u2 u")); diff != "" {
+		t.Error(diff)
+	}
 	long := r.Line(strings.Repeat("é", maxMessage))
 	if len(long) > maxMessage+len("…") || !utf8.ValidString(long) {
 		t.Errorf("%d bytes, valid %v", len(long), utf8.ValidString(long))

@@ -312,7 +312,7 @@ providers:
 		w.settled(t, "down")
 		f.fails(true)
 		w.delete(t, "down")
-		w.shows(t, "down", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "user: mongodb/user (database down, name app at "+f.endpoint()+"): ", "the server can't be reached")
+		w.shows(t, "down", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "user: mongodb/user (database down, name app at "+f.endpoint()+"): ", "the server can't be reached: ", "connection refused")
 		g.Expect(users(t, one, "down")).To(gomega.Equal(1))
 		f.fails(false)
 		w.vanished(t, "down")

@@ -57,7 +57,13 @@ type Secret struct {
 }
 
 // SecretError says that a Secret, or what is wanted of it, is not there. Its arrival queues the resource.
-type SecretError struct{ text string }
+type SecretError struct {
+	text    string
+	lacking bool
+}
+
+// LacksKey says that the Secret is there, and has nothing under a key.
+func (e *SecretError) LacksKey() bool { return e.lacking }
 
 // Error gives one line without any value.
 func (e *SecretError) Error() string { return e.text }
@@ -116,7 +122,7 @@ func (a *externalAuth) credential(ctx context.Context, c *stage.Cycle, data expr
 		if len(values) > 1 {
 			value += ":" + strings.TrimSpace(values[1])
 		} else if !strings.Contains(value, ":") {
-			return nil, &SecretError{fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.What, a.secret.key)}
+			return nil, &SecretError{text: fmt.Sprintf("%s: key %q of the Secret holds no user:password", a.secret.What, a.secret.key)}
 		}
 		_, password, _ := strings.Cut(value, ":") // the name of a user is none, and stands in many an answer
 		return &external.Credential{
@@ -155,7 +161,7 @@ func (s *Secret) Read(ctx context.Context, c *stage.Cycle, name string, keys ...
 		if s.Name != nil && !expr.MayShow(s.Name.Paths()) {
 			described = "the Secret that its name yields"
 		}
-		return nil, &SecretError{fmt.Sprintf("%s: %s", s.What, c.Absent(described))}
+		return nil, &SecretError{text: fmt.Sprintf("%s: %s", s.What, c.Absent(described))}
 	}
 	values := make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -163,7 +169,7 @@ func (s *Secret) Read(ctx context.Context, c *stage.Cycle, name string, keys ...
 		encoded, _, _ := unstructured.NestedString(secret.Object, "data", key)
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || strings.TrimSpace(string(value)) == "" {
-			return nil, &SecretError{fmt.Sprintf("%s: %s has nothing under the key %q", s.What, stage.Describe(compile.SecretKind, namespace, name), key)}
+			return nil, &SecretError{text: fmt.Sprintf("%s: %s has nothing under the key %q", s.What, stage.Describe(compile.SecretKind, namespace, name), key), lacking: true}
 		}
 		values = append(values, string(value))
 	}

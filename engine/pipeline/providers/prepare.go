@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -105,18 +106,24 @@ func (e *entry) render(ctx context.Context, c *children.Cycle, in children.Insta
 	return nil, stage.NewPermanent(v1alpha1.ReasonTemplateError, fmt.Errorf("%s: %s", e.kind, strings.TrimPrefix(problem, "<nil>: ")))
 }
 
-// readCredentials gives the values of the keys that a kind takes. A line break at the end, as a file has it, is no part of one.
+// readCredentials gives the values of the keys that a kind takes. A line break at the end, as a file has it, is no part of one. An optional key may be
+// missing, but neither the Secret nor all of its keys: without what somebody has named, the service would be asked by nobody, and might answer.
 func readCredentials(ctx context.Context, c *children.Cycle, of *provider.Kind, secret *outside.Secret, name string) (map[string]string, error) {
 	out := map[string]string{}
+	var lacking error
 	for _, key := range of.Credentials {
 		values, err := secret.Read(ctx, c.Cycle, name, key.Name)
-		if _, missing := errors.AsType[*outside.SecretError](err); missing && key.Optional {
+		if refused, ok := errors.AsType[*outside.SecretError](err); ok && refused.LacksKey() && key.Optional {
+			lacking = cmp.Or(lacking, err)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		out[key.Name] = strings.TrimRight(values[0], "\r\n")
+	}
+	if len(out) == 0 && lacking != nil {
+		return nil, lacking
 	}
 	return out, nil
 }

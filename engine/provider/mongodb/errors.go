@@ -3,8 +3,11 @@ package mongodb
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/orkspace/orkestra/engine/provider"
 )
@@ -60,7 +63,7 @@ func explain(ctx context.Context, r *provider.Request, command string, err error
 	out := &provider.Error{Class: provider.Transient, Operation: command, Message: r.Line(err.Error())}
 	number, name := codeOf(err)
 	if number == 0 {
-		out.Message = r.Line("the server can't be reached: " + err.Error())
+		out.Message = r.Line("the server can't be reached: " + unreached(err))
 		return out
 	}
 	out.Code = name
@@ -69,9 +72,36 @@ func explain(ctx context.Context, r *provider.Request, command string, err error
 		out.Class = provider.Invalid
 	}
 	if number == codeAuthenticationFailed {
-		out.Message = "the server refuses the username and the password of the Secret of the credentials"
+		out.Message = "the server refuses the username and the password of the Secret of the credentials; a user of another database than that of the endpoint needs its name there, as authSource"
 	}
 	return out
+}
+
+// unreached says why no server could be asked. The driver tells of the wait first, and of each server only in what it knows of the whole cluster: what
+// keeps a server from being reached is what helps.
+func unreached(err error) string {
+	selecting, ok := errors.AsType[topology.ServerSelectionError](err)
+	if !ok {
+		return err.Error()
+	}
+	var each []string
+	for _, server := range selecting.Desc.Servers {
+		if server.LastError != nil {
+			each = append(each, fmt.Sprintf("%s: %v", server.Addr, innermost(server.LastError)))
+		}
+	}
+	if len(each) == 0 {
+		return err.Error()
+	}
+	return strings.Join(each, "; ")
+}
+
+// innermost is the error that others have wrapped.
+func innermost(err error) error {
+	for next := err; next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
 }
 
 // codeOf is the code of the server, with its name; 0: the server has not said anything.

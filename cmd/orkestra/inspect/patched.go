@@ -53,7 +53,7 @@ func (r *Resource) declares(t patches.Target) bool {
 		if !d.Patch || d.patch != t.ID && !strings.HasPrefix(t.ID, d.patch+declare.KeyMark) {
 			return false
 		}
-		return d.Name == "" && d.State != overview.StateOff || d.Kind == t.Object.GetKind() && (d.Name == t.Object.GetName() || d.Name == t.Object.GetNamespace()+"/"+t.Object.GetName())
+		return d.Name == "" && (d.State != overview.StateOff || d.kept) || d.Kind == t.Object.GetKind() && (d.Name == t.Object.GetName() || d.Name == t.Object.GetNamespace()+"/"+t.Object.GetName())
 	})
 }
 

@@ -76,6 +76,7 @@ type Declaration struct {
 	Patch bool `json:"patch,omitempty"`
 
 	patch string // the id of the patch
+	kept  bool   // of a patch that may not act: what it has set stays
 	child *unstructured.Unstructured
 }
 
@@ -217,7 +218,7 @@ func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live
 func declarationOf(s overview.Status) Declaration {
 	apiVersion, kind := s.Kind.ToAPIVersionAndKind()
 	d := Declaration{
-		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child, Patch: s.Patch != "", patch: s.Patch,
+		Declaration: s.Declaration, Group: s.Group, Path: s.Path, APIVersion: apiVersion, Kind: kind, Name: s.Name, State: s.State, Reason: s.Reason, child: s.Child, Patch: s.Patch != "", patch: s.Patch, kept: s.Kept,
 		Gate: Gate{State: "closed", Field: s.Gate.Field, Wanted: s.Gate.Wanted, Actual: s.Gate.Actual},
 	}
 	switch {

@@ -147,3 +147,38 @@ func TestStatusOfPatches(t *testing.T) {
 		})
 	}
 }
+
+// TestStatusOfAPatchThatStaysBehindAClosedGate: whenFalse says whether what is set is to be taken back.
+func TestStatusOfAPatchThatStaysBehindAClosedGate(t *testing.T) {
+	for whenFalse, tc := range map[string]struct {
+		first string
+		rows  int
+	}{"Keep": {"Deployment default/flowers is ready\n", 1}, "Delete": {"Deployment default/flowers is not ready: Undeclared: cm: it stands, and is to be taken back\n", 2}} {
+		t.Run(whenFalse, func(t *testing.T) {
+			g, w := NewWithT(t), newWorld(t)
+			w.decorate(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"expose": "yes"}}})
+			flowers := w.object("Deployment", "flowers")
+			flowers.SetLabels(map[string]string{"expose": "yes"})
+			marks := flowers.GetAnnotations()
+			if marks == nil {
+				marks = map[string]string{}
+			}
+			marks[v1alpha1.AnnotationPatches] = `[{"id":"cm","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"shared"}]`
+			flowers.SetAnnotations(marks)
+			w.set("OperatorBox", "shops", map[string]any{"patches": []any{map[string]any{
+				"id": "cm", "target": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "shared"}, "patch": map[string]any{"data": map[string]any{"a": "b"}},
+				"whenFalse": whenFalse, "when": []any{map[string]any{"field": "metadata.labels.expose", "equals": "no"}},
+			}}}, "spec", "onReconcile")
+			w.add("ConfigMap", "shared")
+			shared := w.object("ConfigMap", "shared")
+			shared.Object["data"] = map[string]any{"a": "b"}
+			shared.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: v1alpha1.PatchManager(flowers.GetUID(), "cm"), Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)}},
+			})
+			w.remove("CRDHealth")
+			stdout, stderr, _ := w.status(t, "deployment/flowers")
+			g.Expect(stdout).To(HavePrefix(tc.first), stderr)
+			g.Expect(strings.Count(stdout, "\ncm ")).To(Equal(tc.rows), stdout)
+		})
+	}
+}

@@ -31,7 +31,7 @@ func (o *overview) children(ctx context.Context, in children.Instance, gate Gate
 func (o *overview) add(ctx context.Context, in children.Instance, gate Gate, state State, reason, fate string) {
 	s := Status{Declaration: in.Label(ctx, o.c), Group: string(in.Phase), Path: in.Where, Kind: in.GVK, State: state, Reason: reason, Gate: gate}
 	if in.Patch != nil {
-		s.Patch = in.ID
+		s.Patch, s.Kept = in.ID, fate == leftAlone // what is noted says whether it stands
 		o.out = append(o.out, s)
 		return
 	}

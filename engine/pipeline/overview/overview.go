@@ -64,6 +64,8 @@ type Status struct {
 	Gate Gate
 	// Patch is the id of a patch, whose object belongs to others: it has no child. Empty: it is no patch.
 	Patch string
+	// Kept says of a patch that may not act that what it has set stays.
+	Kept bool
 }
 
 // Gate is what the conditions of a declaration say.
@@ -253,8 +255,6 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 			state = StateOff
 		}
 		switch {
-		case in.Patch != nil:
-			fate = "" // what is noted says whether it stands
 		case !in.KeepsOn(res):
 			fate = "it is to be deleted"
 		}

@@ -254,8 +254,7 @@ func (o *overview) open(ctx context.Context, in children.Instance) bool {
 		if res.Choice {
 			state = StateOff
 		}
-		switch {
-		case !in.KeepsOn(res):
+		if !in.KeepsOn(res) {
 			fate = "it is to be deleted"
 		}
 		o.add(ctx, in, closedBy(res), state, children.WhyClosed(ctx, o.c, res), fate)

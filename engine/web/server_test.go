@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -147,6 +148,31 @@ func TestParametersOfRows(t *testing.T) {
 	}
 }
 
+// heard records a stream that goes on while it is read.
+type heard struct {
+	*httptest.ResponseRecorder
+
+	mu sync.Mutex
+}
+
+func (h *heard) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ResponseRecorder.Write(b)
+}
+
+func (h *heard) Flush() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ResponseRecorder.Flush()
+}
+
+func (h *heard) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Body.String()
+}
+
 // TestABurstIsToldFewTimes: a thousand changes are told at once to begin with, and then together.
 func TestABurstIsToldFewTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +180,7 @@ func TestABurstIsToldFewTimes(t *testing.T) {
 		server := serverOf(source)
 		server.Run(t.Context())
 		ctx, leave := context.WithCancel(t.Context())
-		w, ended := httptest.NewRecorder(), make(chan struct{})
+		w, ended := &heard{ResponseRecorder: httptest.NewRecorder()}, make(chan struct{})
 		go func() {
 			defer close(ended)
 			server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/stream", nil).WithContext(ctx))
@@ -170,13 +196,13 @@ func TestABurstIsToldFewTimes(t *testing.T) {
 			source.changed(api.Change{Box: "other"})
 		}
 		synctest.Wait()
-		g.Expect(w.Body.String()).To(Equal("retry: 1000\n\n" + `data: {"box":"web","resource":{"namespace":"a","name":"first"}}` + "\n\n"))
+		g.Expect(w.text()).To(Equal("retry: 1000\n\n" + `data: {"box":"web","resource":{"namespace":"a","name":"first"}}` + "\n\n"))
 		time.Sleep(gather)
 		synctest.Wait()
-		g.Expect(w.Body.String()).To(HaveSuffix(`"first"}}` + "\n\n" + `data: {"box":"other"}` + "\n\n" + `data: {"box":"other","resource":{"name":"same"}}` + "\n\n" + `data: {"box":"web"}` + "\n\n"))
+		g.Expect(w.text()).To(HaveSuffix(`"first"}}` + "\n\n" + `data: {"box":"other"}` + "\n\n" + `data: {"box":"other","resource":{"name":"same"}}` + "\n\n" + `data: {"box":"web"}` + "\n\n"))
 		time.Sleep(beat)
 		synctest.Wait()
-		g.Expect(w.Body.String()).To(ContainSubstring(": still here"))
+		g.Expect(w.text()).To(ContainSubstring(": still here"))
 		leave()
 		<-ended
 		g.Expect(server.streams.all).To(BeEmpty())

@@ -166,7 +166,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	marked := &marks{}
-	c := mgr.GetClient()
+	c := crds.NewIndexing(mgr.GetClient(), mgr.GetFieldIndexer())
 	reviews := access.NewReviews(c, o.Clock)
 	store := crds.NewStore(c, mgr.GetAPIReader())
 	revisions := revision.NewStore(c, mgr.GetAPIReader(), o.Namespace)

@@ -67,10 +67,6 @@ func New(p Ports) *Reconciler {
 
 // SetupWithManager makes the controller. marked adds the boxes that Ports.Boxes holds.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, marked source.Source) error {
-	ctx := context.Background() //nolint:forbidigo // it waits for nothing: the cache does not run yet
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.OperatorBox{}, crds.Index, crds.Indexed); err != nil {
-		return fmt.Errorf("indexing boxes by their CRDs: %w", err)
-	}
 	leaderOnly := false
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("operatorbox").

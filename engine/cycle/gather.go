@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/inventory"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/status"
@@ -69,7 +70,7 @@ func (c *cycle) gather(ctx context.Context) *Facts {
 
 // reader reads what the inputs of a cycle are compared with, without noting it as read.
 type reader struct {
-	pipeline.Inventory
+	*inventory.Inventory
 	pipeline.Observer
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/watch"
@@ -91,6 +92,22 @@ func (i *Inventory) Owned(kind schema.GroupVersionKind, resource *unstructured.U
 	return slices.DeleteFunc(i.WrittenFor(kind, resource.GetUID()), func(child *unstructured.Unstructured) bool {
 		return !plan.MayHaveMade(resource, child)
 	})
+}
+
+// Versions implements stage.Reader: those that Owned gives, without unpacking them. Most looks at a resource find that nothing has changed.
+func (i *Inventory) Versions(kind schema.GroupVersionKind, resource *unstructured.Unstructured) iter.Seq2[types.UID, string] {
+	return func(yield func(types.UID, string) bool) {
+		plan := i.plan()
+		for child := range i.children.Heads(kind, resource.GetUID()) {
+			uid, version, namespace := child.Head()
+			if !child.ManagedBy(v1alpha1.FieldManager) || kind == rollback.Kind && rollback.Is(child.Unpack()) || !plan.MayHaveMadeIn(resource, namespace) {
+				continue
+			}
+			if !yield(uid, version) {
+				return
+			}
+		}
+	}
 }
 
 // WrittenFor gives all objects that are labeled as children of a resource and were applied by Orkestra, in any namespace. Snapshots

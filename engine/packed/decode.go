@@ -63,15 +63,21 @@ func (d decoder) plain(which, at int) (v any, next int) {
 	}
 }
 
-// text gives the text at a place, empty if another value is there, and where the next value is.
+// text gives the text at a place, empty if another value is there, and where the next value is. It may be kept: it does not keep the body.
 func (d decoder) text(at int) (s string, next int) {
+	s, next = d.view(at)
+	return strings.Clone(s), next
+}
+
+// view is text for those who look at it and let it go: it is part of the body.
+func (d decoder) view(at int) (s string, next int) {
 	kind, argument, next := d.head(at)
 	switch kind {
 	case text:
 		end := next + argument
-		return strings.Clone(d.body[next:end]), end
+		return d.body[next:end], end
 	case again:
-		s, _ = d.text(argument)
+		s, _ = d.view(argument)
 		return s, next
 	case word:
 		s, _ = d.words[argument].(string)

@@ -3,6 +3,7 @@
 package packed
 
 import (
+	"slices"
 	"sync/atomic"
 	"weak"
 
@@ -120,6 +121,58 @@ func (o *Object) Labels() labels.Set {
 		return nil
 	}
 	return d.texts(at)
+}
+
+// Head gives UID, resourceVersion and namespace, to be compared and let go: they are part of the object, and what keeps them keeps all of it.
+func (o *Object) Head() (uid types.UID, version, namespace string) {
+	switch {
+	case o == nil:
+		return "", "", ""
+	case o.whole != nil:
+		return o.whole.GetUID(), o.whole.GetResourceVersion(), o.whole.GetNamespace()
+	}
+	d := o.decoder()
+	at, found := d.at(metadata)
+	if !found {
+		return "", "", ""
+	}
+	look := func(name string) string {
+		place, found := d.field(at, name)
+		if !found {
+			return ""
+		}
+		text, _ := d.view(place)
+		return text
+	}
+	return types.UID(look("uid")), look("resourceVersion"), look("namespace")
+}
+
+// ManagedBy says whether a manager is among those of the object's fields.
+func (o *Object) ManagedBy(manager string) bool {
+	switch {
+	case o == nil:
+		return false
+	case o.whole != nil:
+		return slices.ContainsFunc(o.whole.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
+	}
+	d := o.decoder()
+	at, found := d.at(metadata, "managedFields")
+	if !found {
+		return false
+	}
+	kind, count, at := d.head(at)
+	if kind != list {
+		return false
+	}
+	for range count {
+		if place, found := d.field(at, "manager"); found {
+			if is, _ := d.is(place, manager); is {
+				return true
+			}
+		}
+		at = d.skip(at)
+	}
+	return false
 }
 
 // Key is the key under which a store holds the object.

@@ -201,6 +201,12 @@ func TestMetadataIsReadWithoutUnpacking(t *testing.T) {
 	g.Expect(o.Key()).To(Equal("default/applied-settled0-1-a"))
 	g.Expect(o.Label("orkestra.orkspace.io/box")).To(Equal("applied"))
 	g.Expect(o.Label("none")).To(BeEmpty())
+	for _, object := range []*packed.Object{o, packed.Whole(configMap(1))} {
+		uid, version, namespace := object.Head()
+		g.Expect([]string{string(uid), version, namespace}).To(Equal([]string{"f5637079-f7be-4f08-8628-000000000001", "1001", "default"}))
+		g.Expect(object.ManagedBy("orkestra")).To(BeTrue())
+		g.Expect(object.ManagedBy("ork")).To(BeFalse())
+	}
 
 	var none *packed.Object
 	g.Expect(none.Unpack()).To(BeNil())
@@ -390,5 +396,16 @@ func BenchmarkPacked(b *testing.B) {
 			}
 			b.ReportAllocs()
 		})
+	}
+}
+
+// BenchmarkPackedHead is what a cycle that finds nothing to do looks at of a child.
+func BenchmarkPackedHead(b *testing.B) {
+	o := packed.NewWords().Pack(configMap(1))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, version, _ := o.Head(); version == "" || !o.ManagedBy("orkestra") {
+			b.Fatal("it is not read")
+		}
 	}
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -182,6 +183,16 @@ func (p *ports) Kinds() []schema.GroupVersionKind { return p.kinds() }
 
 func (p *ports) Owned(kind schema.GroupVersionKind, resource *unstructured.Unstructured) []*unstructured.Unstructured {
 	return p.owned(kind, resource.GetUID())
+}
+
+func (p *ports) Versions(kind schema.GroupVersionKind, resource *unstructured.Unstructured) iter.Seq2[types.UID, string] {
+	return func(yield func(types.UID, string) bool) {
+		for _, child := range p.Owned(kind, resource) {
+			if !yield(child.GetUID(), child.GetResourceVersion()) {
+				return
+			}
+		}
+	}
 }
 
 func (p *ports) Apply(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {

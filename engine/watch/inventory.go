@@ -33,6 +33,21 @@ func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstru
 	return objects
 }
 
+// Heads goes over the children of a kind that an owner has, in no order, as they are packed.
+func (c *Children) Heads(gvk schema.GroupVersionKind, owner types.UID) iter.Seq[*packed.Object] {
+	return func(yield func(*packed.Object) bool) {
+		k, ok := c.kind(gvk)
+		if !ok {
+			return
+		}
+		for _, obj := range k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner)) {
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
+
 // Get gives the child with a name; the namespace is empty for cluster-scoped kinds. Only objects with the label
 // v1alpha1.LabelOwnerUID are known.
 func (c *Children) Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool) {

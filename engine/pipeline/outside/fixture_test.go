@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"encoding/base64"
+	"iter"
 	"maps"
 	"testing"
 	"time"
@@ -180,6 +181,10 @@ func (*caller) ReadersOf(context.Context, []compile.Outside) []string { return n
 
 func (*caller) Select(schema.GroupVersionKind, string, labels.Selector) []*unstructured.Unstructured {
 	return nil
+}
+
+func (*caller) Versions(schema.GroupVersionKind, *unstructured.Unstructured) iter.Seq2[types.UID, string] {
+	return func(func(types.UID, string) bool) {}
 }
 
 func (*caller) Owned(schema.GroupVersionKind, *unstructured.Unstructured) []*unstructured.Unstructured {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -78,6 +79,16 @@ func (c *cluster) Finish(context.Context, *unstructured.Unstructured, []string) 
 
 func (c *cluster) Owned(schema.GroupVersionKind, *unstructured.Unstructured) []*unstructured.Unstructured {
 	return c.children
+}
+
+func (c *cluster) Versions(schema.GroupVersionKind, *unstructured.Unstructured) iter.Seq2[types.UID, string] {
+	return func(yield func(types.UID, string) bool) {
+		for _, child := range c.children {
+			if !yield(child.GetUID(), child.GetResourceVersion()) {
+				return
+			}
+		}
+	}
 }
 
 func (c *cluster) Get(_ schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {

@@ -99,9 +99,9 @@ func (in *Inputs) Unchanged(p *Plan, stored *unstructured.Unstructured, read Rea
 	}
 	count := 0
 	for _, kind := range read.Kinds() {
-		for _, child := range read.Owned(kind, stored) {
+		for uid, version := range read.Versions(kind, stored) {
 			count++
-			if v := in.children[child.GetUID()]; v == written || v != child.GetResourceVersion() {
+			if v := in.children[uid]; v == written || v != version {
 				return false
 			}
 		}

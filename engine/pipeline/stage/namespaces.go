@@ -121,7 +121,11 @@ func (c *Cycle) hasReached(namespace string) bool {
 // A resource that was marked before there were notes has none, until its next cycle. Until then its children may be anywhere that
 // templates can lead to.
 func (p *Plan) MayHaveMade(resource, child *unstructured.Unstructured) bool {
-	namespace := child.GetNamespace()
+	return p.MayHaveMadeIn(resource, child.GetNamespace())
+}
+
+// MayHaveMadeIn says so of a child in a namespace.
+func (p *Plan) MayHaveMadeIn(resource *unstructured.Unstructured, namespace string) bool {
 	if namespace == "" || namespace == resource.GetNamespace() || slices.Contains(p.Places.Literal, namespace) {
 		return true
 	}

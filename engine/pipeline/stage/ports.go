@@ -2,12 +2,14 @@ package stage
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/engine/apply"
@@ -132,8 +134,12 @@ var _ DryRun = (*apply.DryRun)(nil)
 
 // Reader reads what the inputs of a cycle are made of.
 type Reader interface {
-	Inventory
 	Observer
+	// Kinds are all kinds that the box watches, in a fixed order.
+	Kinds() []schema.GroupVersionKind
+	// Versions goes over the children of one kind of a resource, those that Inventory gives as Owned, in no order: the UID and the resourceVersion
+	// of each, to be compared and let go.
+	Versions(kind schema.GroupVersionKind, resource *unstructured.Unstructured) iter.Seq2[types.UID, string]
 }
 
 // Laps measures how long the parts of a cycle take, and traces them. The parts come one after the other.

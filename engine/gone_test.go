@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -92,4 +93,30 @@ func TestClamp(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(clamp(3)).To(Equal(int32(3)))
 	g.Expect(clamp(1 << 40)).To(Equal(int32(1<<31 - 1)))
+}
+
+// A box may always have fresh events, and more of them than its workers can do. A look at what is gone is due after a minute, and has its turn then:
+// with each resource that goes, there is one more of them.
+func TestALookAtWhatIsGoneIsNotBehindAllEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		e := idle(t, nil)
+		b := idleBox(t, e, "website", nil, func(context.Context, *box) {})
+		defer e.stopAll(e.boxes)
+		b.queue.Open()
+		gone := last("gone", true)
+		b.owners.Deleted(gone)
+		b.cycles.Reconcile(t.Context(), client.ObjectKeyFromObject(gone))
+		time.Sleep(time.Hour) // of the bubble
+		synctest.Wait()
+		b.queue.EnqueueLow(0, types.NamespacedName{Name: "swept"})
+		b.queue.Enqueue(0, types.NamespacedName{Name: "fresh"})
+		var turns []string
+		for range 3 {
+			key, _ := b.queue.Get()
+			turns = append(turns, key.Name)
+			b.queue.Done(key)
+		}
+		g.Expect(turns).To(Equal([]string{"web", "fresh", "swept"}))
+	})
 }

@@ -367,7 +367,7 @@ func (c *cycle) release(ctx context.Context) {
 		*c.st = state{uid: c.st.uid, released: true}
 		c.Owners.Left(c.stored)
 		if next := c.Owners.CleanUp(ctx, c.record.Key); next > 0 {
-			c.record.Next = &Next{After: next, Low: true}
+			c.record.Next = &Next{After: next}
 		}
 		return
 	}

@@ -98,7 +98,7 @@ func (i *Inventory) Owned(kind schema.GroupVersionKind, resource *unstructured.U
 func (i *Inventory) Versions(kind schema.GroupVersionKind, resource *unstructured.Unstructured) iter.Seq2[types.UID, string] {
 	return func(yield func(types.UID, string) bool) {
 		plan := i.plan()
-		for child := range i.children.Heads(kind, resource.GetUID()) {
+		for _, child := range i.children.Heads(kind, resource.GetUID()) {
 			uid, version, namespace := child.Head()
 			if !child.ManagedBy(v1alpha1.FieldManager) || kind == rollback.Kind && rollback.Is(child.Unpack()) || !plan.MayHaveMadeIn(resource, namespace) {
 				continue

@@ -19,12 +19,8 @@ import (
 // Owned gives the children of a kind that an owner has, by namespace and name. There are none of a kind that nobody has
 // acquired.
 func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
-	k, ok := c.kind(gvk)
-	if !ok {
-		return nil
-	}
 	var objects []*unstructured.Unstructured
-	for _, obj := range k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner)) {
+	for _, obj := range c.Heads(gvk, owner) {
 		objects = append(objects, obj.Unpack())
 	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
@@ -33,19 +29,12 @@ func (c *Children) Owned(gvk schema.GroupVersionKind, owner types.UID) []*unstru
 	return objects
 }
 
-// Heads goes over the children of a kind that an owner has, in no order, as they are packed.
-func (c *Children) Heads(gvk schema.GroupVersionKind, owner types.UID) iter.Seq[*packed.Object] {
-	return func(yield func(*packed.Object) bool) {
-		k, ok := c.kind(gvk)
-		if !ok {
-			return
-		}
-		for _, obj := range k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner)) {
-			if !yield(obj) {
-				return
-			}
-		}
+// Heads gives the children of a kind that an owner has, in no order, as they are packed.
+func (c *Children) Heads(gvk schema.GroupVersionKind, owner types.UID) []*packed.Object {
+	if k, ok := c.kind(gvk); ok {
+		return k.selected(ownerIndex, v1alpha1.LabelOwnerUID, string(owner))
 	}
+	return nil
 }
 
 // Get gives the child with a name; the namespace is empty for cluster-scoped kinds. Only objects with the label

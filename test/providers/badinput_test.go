@@ -310,11 +310,11 @@ providers:
 	t.Run("a server that is down, and comes back", func(t *testing.T) {
 		w.website(t, "down", "{image: x}")
 		w.settled(t, "down")
-		f.fails(true)
+		f.down()
 		w.delete(t, "down")
 		w.shows(t, "down", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, "deletion: ", "user: mongodb/user (database down, name app at "+f.endpoint()+"): ", "the server can't be reached: ", "connection refused")
 		g.Expect(users(t, one, "down")).To(gomega.Equal(1))
-		f.fails(false)
+		f.up(t)
 		w.vanished(t, "down")
 		g.Expect(collections(t, one, "down")).To(gomega.BeEmpty())
 	})

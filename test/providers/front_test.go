@@ -159,31 +159,30 @@ func refuses(w http.ResponseWriter, status int, code, message string) {
 
 // mongoFront is where a manager finds MongoDB: a port of loopback before the socket of a server.
 type mongoFront struct {
-	listener net.Listener
-	server   *server
-	serving  sync.WaitGroup
+	address string
+	server  *server
+	serving sync.WaitGroup
 
 	mu          sync.Mutex
 	step        step                  // guarded by mu
-	down        bool                  // it takes no connections; guarded by mu
-	connections map[net.Conn]struct{} // guarded by mu; nil: it is closed
+	listener    net.Listener          // guarded by mu; nil: it is down, and refuses connections
+	connections map[net.Conn]struct{} // guarded by mu
 }
 
 func newMongoFront(t *testing.T, s *server) *mongoFront {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &mongoFront{listener: listener, server: s, connections: map[net.Conn]struct{}{}}
-	f.serving.Go(f.serve)
-	t.Cleanup(f.close)
+	f := &mongoFront{address: "127.0.0.1:0", server: s, connections: map[net.Conn]struct{}{}}
+	f.up(t)
+	t.Cleanup(func() {
+		f.down()
+		f.serving.Wait()
+	})
 	return f
 }
 
 // endpoint is its connection string.
 func (f *mongoFront) endpoint() string {
-	return "mongodb://" + f.listener.Addr().String() + "/?directConnection=true&authSource=setup"
+	return "mongodb://" + f.address + "/?directConnection=true&authSource=setup"
 }
 
 // through has each call told to somebody.
@@ -193,32 +192,37 @@ func (f *mongoFront) through(s step) {
 	f.step = s
 }
 
-// fails says whether it is down. What is connected then, is not any more.
-func (f *mongoFront) fails(down bool) {
+// up takes connections, always at the same address.
+func (f *mongoFront) up(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", f.address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.down = down
-	for connection := range f.connections {
-		_ = connection.Close()
-	}
+	f.address, f.listener = listener.Addr().String(), listener
+	f.serving.Go(func() { f.serve(listener) })
 }
 
-func (f *mongoFront) close() {
-	_ = f.listener.Close()
+// down refuses connections, and closes those that there are.
+func (f *mongoFront) down() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listener != nil {
+		_ = f.listener.Close()
+	}
+	f.listener = nil
 	for connection := range f.connections {
 		_ = connection.Close()
 	}
-	f.connections = nil
-	f.mu.Unlock()
-	f.serving.Wait()
 }
 
-// keep keeps a connection for as long as the front is open, and says whether it is.
+// keep keeps a connection until it is down, and says whether it is up.
 func (f *mongoFront) keep(connection net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.connections == nil || f.down {
+	if f.listener == nil {
 		_ = connection.Close()
 		return false
 	}
@@ -233,9 +237,9 @@ func (f *mongoFront) drop(connection net.Conn) {
 	delete(f.connections, connection)
 }
 
-func (f *mongoFront) serve() {
+func (f *mongoFront) serve(listener net.Listener) {
 	for {
-		here, err := f.listener.Accept()
+		here, err := listener.Accept()
 		if err != nil {
 			return
 		}

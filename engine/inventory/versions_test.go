@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -63,13 +64,11 @@ func TestVersionsAreThoseOfTheChildren(t *testing.T) {
 		resource.SetNamespace("team")
 		resource.SetUID(types.UID(fmt.Sprint("owner-", owner)))
 		for _, kind := range kinds {
-			want, got := map[types.UID]string{}, map[types.UID]string{}
+			want := map[types.UID]string{}
 			for _, child := range i.Owned(kind, resource) {
 				want[child.GetUID()] = child.GetResourceVersion()
 			}
-			for uid, version := range i.Versions(kind, resource) {
-				got[uid] = version
-			}
+			got := maps.Collect(i.Versions(kind, resource))
 			g.Expect(got).To(Equal(want))
 			seen += len(got)
 		}

@@ -60,7 +60,9 @@ func (w *world) startBaseline(b *testing.B, kind string) *racer {
 	must(b, err)
 	reconciler := &baseline.Reconciler{
 		Client: mgr.GetClient(), Kind: schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: kind},
-		Holds: kind == "Handheld", Events: mgr.GetEventRecorder("baseline"),
+	}
+	if kind == "Handheld" {
+		reconciler.Holder = &baseline.Holder{Client: mgr.GetClient(), Events: mgr.GetEventRecorder("baseline")}
 	}
 	must(b, reconciler.SetupWithManager(mgr, baseline.Workers))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,7 +24,9 @@ type contender struct {
 	// short stands for it in the names of resources.
 	short string
 	// kind of the resources that it makes three ConfigMaps for.
-	kind       string
+	kind string
+	// byHand says that it is written by hand, so that it has nothing that a box has.
+	byHand     bool
 	command    []string
 	kubeconfig string
 	user       string
@@ -32,7 +35,7 @@ type contender struct {
 // ownNamespace is where the leases of contenders are, and what they say of them.
 const ownNamespace = "orkestra-system"
 
-// contenders are bin/orkestra, the one that BENCH_BINARY names, and the operators written by hand, which get flags.
+// contenders are bin/orkestra, the one that BENCH_BINARY names, and the operator written by hand without and with what Orkestra does besides, which gets flags.
 func (p *plane) contenders(b *testing.B, t *sheet, flags ...string) []*contender {
 	b.Helper()
 	must(b, p.kube.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}}))
@@ -43,7 +46,10 @@ func (p *plane) contenders(b *testing.B, t *sheet, flags ...string) []*contender
 	if t.binary != "" {
 		all = append(all, &contender{column: other, short: "b", kind: "Applied", command: manager(t.binary)})
 	}
-	all = append(all, &contender{column: hand, short: "h", kind: "Handwritten", command: append([]string{filepath.Join("..", "..", "bin", "baseline"), "--namespace=" + ownNamespace}, flags...)})
+	byHand := append([]string{filepath.Join("..", "..", "bin", "baseline"), "--namespace=" + ownNamespace}, flags...)
+	all = append(all,
+		&contender{column: hand, short: "h", kind: "Handwritten", byHand: true, command: byHand},
+		&contender{column: held, short: "f", kind: "Handwritten", byHand: true, command: append(slices.Clone(byHand), "--holds")})
 	for _, c := range all {
 		if _, err := os.Stat(c.command[0]); err != nil {
 			b.Fatalf("finding the binary of %s: %v; make bench builds ours", c.column, err)

@@ -42,7 +42,7 @@ func measureSoak(b *testing.B, t *sheet) {
 	_, err := p.cluster.KubectlApply(b.Context(), fmt.Sprintf(sideBox, usualResync, "b"))
 	must(b, err)
 	for _, c := range p.contenders(b, t) {
-		if c.column == hand {
+		if c.byHand {
 			continue
 		}
 		address := freeAddress(b)

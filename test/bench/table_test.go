@@ -21,9 +21,9 @@ type sheet struct {
 // BenchmarkTable runs the benchmarks that -bench selects, and prints one table with every row.
 func BenchmarkTable(b *testing.B) {
 	s := readSettings(b)
-	columns := []string{ours, hand}
+	columns := []string{ours, hand, held}
 	if s.binary != "" {
-		columns = []string{ours, other, hand}
+		columns = []string{ours, other, hand, held}
 	}
 	t := &sheet{table.New(rows(), columns...), s}
 	before := load()

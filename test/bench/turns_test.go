@@ -37,7 +37,7 @@ func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step
 	all := p.contenders(b, t, flags...)
 	for n := range t.turns {
 		for _, c := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
-			if c.column == hand && !slices.ContainsFunc(steps, func(s step) bool { return s.hand }) {
+			if !c.takesPart(benchmark, steps) {
 				continue
 			}
 			u := &turn{plane: p, contender: c, b: b, t: t, benchmark: benchmark, name: fmt.Sprintf("%s%d", c.short, n)}
@@ -51,10 +51,19 @@ func (p *plane) takeTurns(b *testing.B, t *sheet, benchmark string, steps []step
 	}
 }
 
+// takesPart says whether a contender has something to do in a benchmark. What a finalizer and an event cost is seen where a resource has few
+// children, and where it has many.
+func (c *contender) takesPart(benchmark string, steps []step) bool {
+	if c.column == held && benchmark != inSides && benchmark != inWebsites {
+		return false
+	}
+	return !c.byHand || slices.ContainsFunc(steps, func(s step) bool { return s.hand })
+}
+
 func (u *turn) take(steps []step) {
 	u.b.Helper()
 	for _, s := range steps {
-		if u.column == hand && !s.hand {
+		if u.byHand && !s.hand {
 			continue
 		}
 		if u.process.ended() {

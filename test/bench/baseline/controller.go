@@ -19,15 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
 const (
-	manager   = "baseline"
-	finalizer = "bench.example.com/baseline"
+	manager = "baseline"
 	// LabelManaged is on every child, so that the cache holds no other ConfigMaps.
 	LabelManaged = "bench.example.com/baseline"
 	// Workers are as many as a box has by default.
@@ -40,10 +38,8 @@ type Reconciler struct {
 	Client client.Client
 	// Kind of the resources. Each has the text spec.host.
 	Kind schema.GroupVersionKind
-	// Holds says that resources get a finalizer before their children are made, and an event when they are ready, as Orkestra does it.
-	Holds bool
-	// Events is told what has become ready. Only controllers that hold resources need it.
-	Events events.EventRecorder
+	// Holder holds the resources; nil: nobody does.
+	Holder *Holder
 }
 
 // SetupWithManager makes the controller, with a number of workers.
@@ -69,10 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, resource); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if resource.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, nil // the garbage collector takes the children
-	}
-	if err := r.hold(ctx, resource); err != nil {
+	if deleted, err := r.Holder.hold(ctx, resource); deleted || err != nil {
 		return ctrl.Result{}, err
 	}
 	host, _, err := unstructured.NestedString(resource.Object, "spec", "host")
@@ -86,23 +79,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	return ctrl.Result{}, r.ready(ctx, resource)
-}
-
-// hold puts a finalizer on a resource.
-func (r *Reconciler) hold(ctx context.Context, resource *unstructured.Unstructured) error {
-	if !r.Holds || slices.Contains(resource.GetFinalizers(), finalizer) {
-		return nil
-	}
-	held := &unstructured.Unstructured{Object: map[string]any{}}
-	held.SetGroupVersionKind(r.Kind)
-	held.SetNamespace(resource.GetNamespace())
-	held.SetName(resource.GetName())
-	held.SetFinalizers([]string{finalizer})
-	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(held), client.FieldOwner(manager+"-marks"), client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("holding %q: %w", resource.GetName(), err)
-	}
-	return nil
 }
 
 // child applies a child unless the cache shows it as it should be.
@@ -147,8 +123,6 @@ func (r *Reconciler) ready(ctx context.Context, resource *unstructured.Unstructu
 	if err != nil {
 		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), err)
 	}
-	if r.Holds {
-		r.Events.Eventf(resource, nil, corev1.EventTypeNormal, "Applied", "Apply", "everything is as it should be")
-	}
+	r.Holder.ready(resource)
 	return nil
 }

@@ -47,6 +47,8 @@ func Cached(selector labels.Selector) map[client.Object]cache.ByObject {
 type Websites struct {
 	// Client reads from the cache of a manager and writes.
 	Client client.Client
+	// Holder holds the resources; nil: nobody does.
+	Holder *Holder
 }
 
 // website is the part of a resource that says what there is to be.
@@ -93,8 +95,8 @@ func (w *Websites) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := w.Client.Get(ctx, req.NamespacedName, resource); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if resource.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, nil // the garbage collector takes the children
+	if deleted, err := w.Holder.hold(ctx, resource); deleted || err != nil {
+		return ctrl.Result{}, err
 	}
 	site := &website{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, site); err != nil {
@@ -188,6 +190,9 @@ func (w *Websites) tell(ctx context.Context, resource *unstructured.Unstructured
 	err = w.Client.Status().Patch(ctx, resource, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of %q: %w", resource.GetName(), err)
+	}
+	if ready.Status == metav1.ConditionTrue {
+		w.Holder.ready(resource)
 	}
 	return nil
 }

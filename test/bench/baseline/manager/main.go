@@ -34,10 +34,11 @@ func main() {
 	kubeconfig := flags.String("kubeconfig", "", "where the API server is")
 	namespace := flags.String("namespace", "default", "where the lease is")
 	websites := flags.Bool("websites", false, "serve Websites, and not the kind with three ConfigMaps")
+	holds := flags.Bool("holds", false, "put a finalizer on each resource, and tell in an event when it is ready")
 	_ = flags.Parse(os.Args[1:]) // it ends the process where something is wrong
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *kubeconfig, *namespace, *websites)
+	err := run(ctx, *kubeconfig, *namespace, *websites, *holds)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -45,7 +46,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, kubeconfig, namespace string, websites bool) error {
+func run(ctx context.Context, kubeconfig, namespace string, websites, holds bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
@@ -66,11 +67,15 @@ func run(ctx context.Context, kubeconfig, namespace string, websites bool) error
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
+	var holder *baseline.Holder
+	if holds {
+		holder = &baseline.Holder{Client: mgr.GetClient(), Events: mgr.GetEventRecorder("baseline")}
+	}
 	if websites {
-		err = (&baseline.Websites{Client: mgr.GetClient()}).SetupWithManager(mgr, baseline.Workers)
+		err = (&baseline.Websites{Client: mgr.GetClient(), Holder: holder}).SetupWithManager(mgr, baseline.Workers)
 	} else {
 		kind := schema.GroupVersionKind{Group: "noise.example.com", Version: "v1", Kind: "Handwritten"}
-		err = (&baseline.Reconciler{Client: mgr.GetClient(), Kind: kind}).SetupWithManager(mgr, baseline.Workers)
+		err = (&baseline.Reconciler{Client: mgr.GetClient(), Kind: kind, Holder: holder}).SetupWithManager(mgr, baseline.Workers)
 	}
 	if err != nil {
 		return err

@@ -24,10 +24,10 @@ func (h *historian) keep(ctx context.Context, s *scope) (stop bool, err error) {
 	if !h.Engine.Leading() {
 		return false, nil
 	}
-	good, err := h.knownGood(ctx, s.box.Name)
-	if err == nil {
-		err = h.Revisions.Keep(ctx, s.box, append(h.Engine.SnapshotRevisions(s.box.Name), good)...)
-	}
+	err = h.Revisions.Keep(ctx, s.box, func(ctx context.Context) ([]string, error) {
+		good, err := h.knownGood(ctx, s.box.Name)
+		return append(h.Engine.SnapshotRevisions(s.box.Name), good), err
+	})
 	if err == nil {
 		return false, nil
 	}

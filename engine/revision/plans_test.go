@@ -170,7 +170,7 @@ func TestFinalizersOfKeptRevisions(t *testing.T) {
 	for _, name := range []v1alpha1.ShortString{"example.io/a", "example.io/b"} {
 		box := saying("a", "")
 		box.Spec.Finalizers = []v1alpha1.ShortString{name}
-		g.Expect(h.Keep(t.Context(), box)).To(Succeed())
+		g.Expect(h.Keep(t.Context(), box, sparing())).To(Succeed())
 	}
 	g.Expect(plans.FinalizersOf(t.Context(), "shop")).To(ConsistOf("example.io/a", "example.io/b"))
 	g.Expect(plans.FinalizersOf(t.Context(), "cart")).To(BeEmpty())

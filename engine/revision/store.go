@@ -50,9 +50,13 @@ func NewStore(c client.Client, live client.Reader, namespace string) *Store {
 	return &Store{client: c, live: live, namespace: namespace, stored: map[string]string{}, places: map[string]boxspec.Places{}}
 }
 
+// Spare names revisions that stay though they are old. It may look through all resources of a box, so it is only asked where something would
+// be removed.
+type Spare func(ctx context.Context) ([]string, error)
+
 // Keep stores the spec of a box as its newest revision, and removes old ones above the box's limit, but none of those to spare.
 // It costs one request where a former process has stored the revision, and none where this one has.
-func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...string) error {
+func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare Spare) error {
 	data, err := boxspec.Data(box)
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (s *Store) Keep(ctx context.Context, box *v1alpha1.OperatorBox, spare ...st
 	}
 	s.note(box.Name, hash)
 	all = slices.DeleteFunc(all, func(old appsv1.ControllerRevision) bool { return old.Name == name })
-	return s.prune(ctx, box, all, append(spare, box.Status.Revision))
+	return s.prune(ctx, box, all, spare)
 }
 
 // find gives a revision; nil: there is none. One that holds something else is removed.
@@ -128,16 +132,24 @@ func (s *Store) put(ctx context.Context, found *appsv1.ControllerRevision, all [
 }
 
 // prune removes old revisions above the box's limit, the oldest first.
-func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []appsv1.ControllerRevision, spare []string) error {
+func (s *Store) prune(ctx context.Context, box *v1alpha1.OperatorBox, old []appsv1.ControllerRevision, spare Spare) error {
 	left := defaultHistory
 	if limit := box.Spec.RevisionHistoryLimit; limit != nil {
 		left = int(*limit)
 	}
-	for i := range old {
-		if i < left || slices.Contains(spare, old[i].Name) {
+	if len(old) <= left {
+		return nil
+	}
+	spared, err := spare(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range old[left:] {
+		name := old[left+i].Name
+		if name == box.Status.Revision || slices.Contains(spared, name) {
 			continue
 		}
-		if err := s.remove(ctx, &old[i]); err != nil {
+		if err := s.remove(ctx, &old[left+i]); err != nil {
 			return err
 		}
 	}

@@ -89,7 +89,11 @@ func (h *history) keeps(t *testing.T, want map[string]int64) {
 // says stores what a box says after it ran something else.
 func (h *history) says(t *testing.T, what, before string, spare ...string) {
 	t.Helper()
-	NewWithT(t).Expect(h.Keep(t.Context(), saying(what, before), spare...)).To(Succeed())
+	NewWithT(t).Expect(h.Keep(t.Context(), saying(what, before), sparing(spare...))).To(Succeed())
+}
+
+func sparing(names ...string) Spare {
+	return func(context.Context) ([]string, error) { return names, nil }
 }
 
 func (h *history) object(t *testing.T, what string) *appsv1.ControllerRevision {
@@ -119,6 +123,28 @@ func TestRevisionsAreKept(t *testing.T) {
 	h.keeps(t, map[string]int64{"c": 3, "d": 4, "b": 5})
 }
 
+// What is to be spared may take a look at all resources of a box, and a box is reconciled once a second while its resources change.
+func TestNobodyIsAskedWhatToSpareWhereNothingIsPruned(t *testing.T) {
+	g := NewWithT(t)
+	h := newHistory(t)
+	asked := 0
+	keep := func(what, before string) error {
+		return h.Keep(t.Context(), saying(what, before), func(context.Context) ([]string, error) {
+			asked++
+			return []string{revisionOf("a")}, nil
+		})
+	}
+	for i, what := range []string{"a", "b", "c"} { // one that runs, and two that are kept
+		g.Expect(keep(what, []string{"", "a", "b"}[i])).To(Succeed())
+		g.Expect(keep(what, what)).To(Succeed())
+	}
+	g.Expect(asked).To(BeZero())
+	g.Expect(keep("d", "c")).To(Succeed())
+	g.Expect(keep("d", "d")).To(Succeed())
+	g.Expect(asked).To(Equal(1))
+	h.keeps(t, map[string]int64{"a": 1, "b": 2, "c": 3, "d": 4})
+}
+
 func TestWhatRunsAndWhatIsSparedIsNotPruned(t *testing.T) {
 	h := newHistory(t)
 	h.says(t, "a", "")
@@ -131,7 +157,7 @@ func TestWhatRunsAndWhatIsSparedIsNotPruned(t *testing.T) {
 
 	box := saying("f", "c") // it did not come to run d and e
 	box.Spec.RevisionHistoryLimit = new(int32(1))
-	NewWithT(t).Expect(h.Keep(t.Context(), box)).To(Succeed())
+	NewWithT(t).Expect(h.Keep(t.Context(), box, sparing())).To(Succeed())
 	all, err := h.List(t.Context(), "shop")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	names := []string{}
@@ -269,7 +295,7 @@ func TestRevisionsGoWithTheirBox(t *testing.T) {
 	h.says(t, "b", "a")
 	cart := saying("a", "")
 	cart.Name = "cart"
-	g.Expect(h.Keep(t.Context(), cart)).To(Succeed())
+	g.Expect(h.Keep(t.Context(), cart, sparing())).To(Succeed())
 	g.Expect(h.Boxes(t.Context())).To(ConsistOf("shop", "shop", "cart"))
 	g.Expect(h.Forget(t.Context(), "shop")).To(Succeed())
 	g.Expect(h.Boxes(t.Context())).To(ConsistOf("cart"))

@@ -299,10 +299,10 @@ $(BIN)/docgen: test/tools/go.mod $(call gofiles,test/tools/docgen)
 $(BIN)/enumgen: test/tools/go.mod $(call gofiles,test/tools/enumgen)
 	cd test/tools && $(GO) build -o ../../$@ ./enumgen
 
-$(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen)
+$(BIN)/protogen: test/tools/go.mod $(call gofiles,test/tools/protogen test/tools/gotypes)
 	cd test/tools && $(GO) build -o ../../$@ ./protogen
 
-$(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen)
+$(BIN)/webgen: test/tools/go.mod $(call gofiles,test/tools/webgen test/tools/gotypes)
 	cd test/tools && $(GO) build -o ../../$@ ./webgen
 
 $(BIN)/testsum: test/tools/go.mod $(call gofiles,test/tools/testsum)

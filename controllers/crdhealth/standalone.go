@@ -189,10 +189,7 @@ func (r *Reconciler) standalone(ctx context.Context, current *v1alpha1.CRDHealth
 		seen.Report = pending(current, "", "resources are not looked at yet", 0).Report
 	}
 	result, err := r.writeStatus(ctx, nil, current, seen.Report)
-	if result.RequeueAfter == 0 || seen.RequeueAfter > 0 && seen.RequeueAfter < result.RequeueAfter {
-		result.RequeueAfter = seen.RequeueAfter
-	}
-	return result, err
+	return sooner(result, seen.RequeueAfter), err
 }
 
 // MarkWaiting marks the CRDHealths without a box that wait for a right, because rights may have changed.

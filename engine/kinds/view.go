@@ -4,14 +4,12 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/engine/kinds/shape"
 )
-
-// lastApplied is the annotation in which kubectl keeps a copy of an object, also of a Secret's data.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // secretKind is the kind whose data templates never see.
 var secretKind = schema.GroupKind{Kind: "Secret"}
@@ -92,11 +90,11 @@ func viewSecret(object map[string]any) map[string]any {
 	delete(view, "stringData")
 	metadata := shape.Object(object[nameMetadata])
 	annotations := shape.Object(metadata["annotations"])
-	if _, ok := annotations[lastApplied]; !ok {
+	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; !ok {
 		return view
 	}
 	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
-	delete(annotations, lastApplied)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	metadata["annotations"] = annotations
 	view[nameMetadata] = metadata
 	return view

@@ -18,6 +18,27 @@ func (p *ports) lives(t *testing.T, plan *Plan, marks map[string]string, spec st
 	return r.Stored.GetAnnotations(), err
 }
 
+// draws runs a plan for a new resource, and gives its marks and what the ConfigMap web holds then.
+func (p *ports) draws(t *testing.T, plan *Plan, spec string) (marks map[string]string, drew any) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	marks, err := p.lives(t, plan, nil, spec)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	drew = p.data("web")
+	g.Expect(drew).To(gomega.HaveKeyWithValue("password", gomega.HaveLen(16)))
+	return marks, drew
+}
+
+// keeps runs a plan again, and expects that the ConfigMap web still holds what was drawn.
+func (p *ports) keeps(t *testing.T, plan *Plan, marks map[string]string, spec string, drew any) map[string]string {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	marks, err := p.lives(t, plan, marks, spec)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.data("web")).To(gomega.Equal(drew))
+	return marks
+}
+
 // madeBy gives the id of the declaration that a ConfigMap says has made it.
 func (p *ports) madeBy(name string) string {
 	for _, c := range p.list(configMapKind, "u1") {
@@ -28,9 +49,11 @@ func (p *ports) madeBy(name string) string {
 	return ""
 }
 
+// drawnOnce is a text that is another one each time, of a child that is made once.
+const drawnOnce = `once: true, data: {password: "{{ randAlpha 16 }}"}`
+
 // What one declaration has drawn is not taken by another that makes its object once, too, also where the first one is not about to render it.
 func TestWhatIsMadeOnceIsNotTaken(t *testing.T) {
-	const drawn = `once: true, data: {password: "{{ randAlpha 16 }}"}`
 	for name, test := range map[string]struct {
 		box, made string
 		edits     []string // in each, the second declaration leads to what the first has made
@@ -39,8 +62,8 @@ func TestWhatIsMadeOnceIsNotTaken(t *testing.T) {
 	}{
 		"of onCreate, under its name": {
 			box: `
-onCreate: {configmaps: [{id: cr, name: "{{ .spec.host }}", ` + drawn + `}]}
-onReconcile: {configmaps: [{id: rec, name: "{{ .spec.image }}", after: [cr], ` + drawn + `}]}`,
+onCreate: {configmaps: [{id: cr, name: "{{ .spec.host }}", ` + drawnOnce + `}]}
+onReconcile: {configmaps: [{id: rec, name: "{{ .spec.image }}", after: [cr], ` + drawnOnce + `}]}`,
 			made: `{host: web, image: o}`, edits: []string{`{host: web, image: web}`, `{host: elsewhere, image: web}`}, back: `{host: web, image: o}`,
 			message: `"rec" renders ConfigMap "web", which "cr" has made once and keeps; give "rec" another name`,
 		},
@@ -48,8 +71,8 @@ onReconcile: {configmaps: [{id: rec, name: "{{ .spec.image }}", after: [cr], ` +
 			box: `
 onReconcile:
   configmaps:
-  - {id: a, name: web, whenFalse: Keep, when: [{field: spec.host, equals: a}], ` + drawn + `}
-  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawn + `}`,
+  - {id: a, name: web, whenFalse: Keep, when: [{field: spec.host, equals: a}], ` + drawnOnce + `}
+  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawnOnce + `}`,
 			made: `{host: a}`, edits: []string{`{host: b}`}, back: `{host: none}`,
 			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
 		},
@@ -57,9 +80,9 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawn + `}
+  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawnOnce + `}
   - {id: first, name: first}
-  - {id: a, name: web, whenFalse: Keep, after: [first], when: [{field: spec.host, equals: a}], ` + drawn + `}`,
+  - {id: a, name: web, whenFalse: Keep, after: [first], when: [{field: spec.host, equals: a}], ` + drawnOnce + `}`,
 			made: `{host: a}`, edits: []string{`{host: b}`}, back: `{host: none}`,
 			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
 		},
@@ -67,8 +90,8 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: a, name: "{{ .spec.image }}", whenFalse: Keep, when: [{field: spec.tls, equals: true}], ` + drawn + `}
-  - {id: b, name: "{{ .spec.host }}", ` + drawn + `}`,
+  - {id: a, name: "{{ .spec.image }}", whenFalse: Keep, when: [{field: spec.tls, equals: true}], ` + drawnOnce + `}
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}`,
 			made: `{image: web, tls: true, host: o}`, edits: []string{`{image: elsewhere, tls: false, host: web}`}, back: `{image: web, tls: true, host: o}`,
 			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
 		},
@@ -76,9 +99,9 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: "{{ .spec.host }}", ` + drawn + `}
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
   - {id: lever, name: lever, data: {ready: "{{ .spec.image }}"}}
-  - {id: a, name: web, when: [{field: children.lever.data.ready, equals: "yes"}], ` + drawn + `}`,
+  - {id: a, name: web, when: [{field: children.lever.data.ready, equals: "yes"}], ` + drawnOnce + `}`,
 			made: `{host: o, image: "yes"}`, edits: []string{`{host: web, image: "no"}`}, back: `{host: o, image: "no"}`,
 			message: `give one of them another name`, // the lever still says yes
 		},
@@ -86,9 +109,9 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: "{{ .spec.host }}", ` + drawn + `}
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
   - {id: first, name: first}
-  - {id: a, name: web, after: [first], ` + drawn + `}`,
+  - {id: a, name: web, after: [first], ` + drawnOnce + `}`,
 			made: `{host: o}`, edits: []string{`{host: web}`}, back: `{host: o}`,
 			message: `"b" renders ConfigMap "web", which "a" has made once; give one of them another name`,
 		},
@@ -96,7 +119,7 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: each, name: web, forEach: {field: spec.any.list, as: it, key: "{{ .it.key }}"}, whenFalse: Keep, when: [{field: it.active, equals: true}], ` + drawn + `}`,
+  - {id: each, name: web, forEach: {field: spec.any.list, as: it, key: "{{ .it.key }}"}, whenFalse: Keep, when: [{field: it.active, equals: true}], ` + drawnOnce + `}`,
 			made: `{any: {list: [{key: a, active: true}]}}`, edits: []string{`{any: {list: [{key: a, active: false}, {key: b, active: true}]}}`, `{any: {list: [{key: b, active: true}, {key: a, active: false}]}}`},
 			back:    `{any: {list: [{key: a, active: false}]}}`,
 			message: `"each#b" renders ConfigMap "web", which "each#a" has made once and keeps; give "each#b" another name`,
@@ -105,29 +128,26 @@ onReconcile:
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: "{{ .spec.host }}", ` + drawn + `}
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
   - {id: first, name: first}
-  - {id: each, name: "{{ .item }}", forEach: {field: spec.tags, key: "{{ .item }}"}, after: [first], ` + drawn + `}`,
+  - {id: each, name: "{{ .item }}", forEach: {field: spec.tags, key: "{{ .item }}"}, after: [first], ` + drawnOnce + `}`,
 			made: `{host: o, tags: [web, x]}`, edits: []string{`{host: web, tags: [web, x]}`}, back: `{host: o, tags: [web, x]}`,
 			message: `"b" renders ConfigMap "web", which "each#web" has made once; give one of them another name`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, p, plan := gomega.NewWithT(t), newPorts(), planOf(t, test.box)
-			marks, err := p.lives(t, plan, nil, test.made)
-			g.Expect(err).NotTo(gomega.HaveOccurred())
-			drew, by := p.data("web"), p.madeBy("web")
-			g.Expect(drew).To(gomega.HaveKeyWithValue("password", gomega.HaveLen(16)))
+			marks, drew := p.draws(t, plan, test.made)
+			by := p.madeBy("web")
 			for _, spec := range append(test.edits, test.edits...) {
+				var err error
 				marks, err = p.lives(t, plan, marks, spec)
 				expectStep(g, err, "onReconcile", Refused, v1alpha1.ReasonDuplicateChild)
 				g.Expect(err.Error()).To(gomega.HaveSuffix(test.message))
 				g.Expect(p.madeBy("web")).To(gomega.Equal(by))
 			}
 			for _, spec := range []string{test.back, test.made} {
-				marks, err = p.lives(t, plan, marks, spec)
-				g.Expect(err).NotTo(gomega.HaveOccurred())
-				g.Expect(p.data("web")).To(gomega.Equal(drew))
+				marks = p.keeps(t, plan, marks, spec, drew)
 				g.Expect(p.madeBy("web")).To(gomega.Equal(by))
 			}
 		})
@@ -136,48 +156,42 @@ onReconcile:
 
 // Where the declaration that has made an object no longer stands for it, another that makes one of the name once takes over what was drawn.
 func TestWhatIsMadeOnceIsTakenOver(t *testing.T) {
-	const drawn = `once: true, data: {password: "{{ randAlpha 16 }}"}`
 	for name, test := range map[string]struct{ box, spec, then, thenSpec, by string }{
 		"by a renamed id": {
-			box: `onReconcile: {configmaps: [{id: a, name: web, ` + drawn + `}]}`, spec: `{}`,
-			then: `onReconcile: {configmaps: [{id: b, name: web, ` + drawn + `}]}`, thenSpec: `{}`, by: "b",
+			box: `onReconcile: {configmaps: [{id: a, name: web, ` + drawnOnce + `}]}`, spec: `{}`,
+			then: `onReconcile: {configmaps: [{id: b, name: web, ` + drawnOnce + `}]}`, thenSpec: `{}`, by: "b",
 		},
 		"by a renamed id, of onCreate": {
-			box: `onCreate: {configmaps: [{id: a, name: web, ` + drawn + `}]}`, spec: `{}`,
-			then: `onReconcile: {configmaps: [{id: b, name: web, ` + drawn + `}]}`, thenSpec: `{}`, by: "b",
+			box: `onCreate: {configmaps: [{id: a, name: web, ` + drawnOnce + `}]}`, spec: `{}`,
+			then: `onReconcile: {configmaps: [{id: b, name: web, ` + drawnOnce + `}]}`, thenSpec: `{}`, by: "b",
 		},
 		"from one that a gate has deleted": {
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawn + `}
-  - {id: a, name: web, when: [{field: spec.host, equals: a}], ` + drawn + `}`, spec: `{host: a}`, thenSpec: `{host: b}`, by: "b",
+  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawnOnce + `}
+  - {id: a, name: web, when: [{field: spec.host, equals: a}], ` + drawnOnce + `}`, spec: `{host: a}`, thenSpec: `{host: b}`, by: "b",
 		},
 		"from one that leads elsewhere now": {
 			box: `
 onReconcile:
   configmaps:
-  - {id: b, name: "{{ .spec.host }}", ` + drawn + `}
-  - {id: a, name: "{{ .spec.image }}", ` + drawn + `}`, spec: `{host: o, image: web}`, thenSpec: `{host: web, image: o2}`, by: "b",
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: a, name: "{{ .spec.image }}", ` + drawnOnce + `}`, spec: `{host: o, image: web}`, thenSpec: `{host: web, image: o2}`, by: "b",
 		},
 		"from an item that is gone": {
-			box:  `onReconcile: {configmaps: [{id: each, name: web, forEach: {field: spec.tags, key: "{{ .item }}"}, ` + drawn + `}]}`,
+			box:  `onReconcile: {configmaps: [{id: each, name: web, forEach: {field: spec.tags, key: "{{ .item }}"}, ` + drawnOnce + `}]}`,
 			spec: `{tags: [a]}`, thenSpec: `{tags: [b]}`, by: "each#b",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, p, plan := gomega.NewWithT(t), newPorts(), planOf(t, test.box)
-			marks, err := p.lives(t, plan, nil, test.spec)
-			g.Expect(err).NotTo(gomega.HaveOccurred())
-			drew := p.data("web")
-			g.Expect(drew).To(gomega.HaveKeyWithValue("password", gomega.HaveLen(16)))
+			marks, drew := p.draws(t, plan, test.spec)
 			if test.then != "" {
 				plan = planOf(t, test.then)
 			}
 			for range 2 {
-				marks, err = p.lives(t, plan, marks, test.thenSpec)
-				g.Expect(err).NotTo(gomega.HaveOccurred())
-				g.Expect(p.data("web")).To(gomega.Equal(drew))
+				marks = p.keeps(t, plan, marks, test.thenSpec, drew)
 				g.Expect(p.madeBy("web")).To(gomega.Equal(test.by))
 			}
 		})

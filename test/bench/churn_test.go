@@ -52,7 +52,7 @@ func (l *births) take(name string) (time.Duration, bool) {
 
 // churn makes, edits and deletes resources at a steady pace, and looks at how long the new ones take.
 func (u *turn) churn() error {
-	if _, err := u.one(u.b, noiseOf(u.kind, u.name+"-warm")); err != nil {
+	if _, err := u.one(noiseOf(u.kind, u.name+"-warm")); err != nil {
 		return err
 	}
 	before, err := u.process.rss()
@@ -90,8 +90,7 @@ func (u *turn) churn() error {
 	if err != nil {
 		return err
 	}
-	u.add("churn.p50", took.quantile(0.5))
-	u.add("churn.p99", took.quantile(0.99))
+	u.addTimes("churn", took)
 	u.add("churn.unready", float64(unready))
 	u.add("churn.rss", after-before)
 	return nil

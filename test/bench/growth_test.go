@@ -21,7 +21,7 @@ func measureGrowth(b *testing.B, t *sheet) {
 
 // growth makes two bursts, of which the second is larger, beside the resources of the first.
 func (u *turn) growth() error {
-	if _, err := u.one(u.b, noiseOf(u.kind, u.name+"-warm")); err != nil {
+	if _, err := u.one(noiseOf(u.kind, u.name+"-warm")); err != nil {
 		return err
 	}
 	var each, cpus [2]float64

@@ -20,25 +20,6 @@ const (
 	samples, pace = 300, 100 * time.Millisecond
 )
 
-// noises are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and
-// again, and a policy forbids those of the other. Their resync is short, so that the pauses between two attempts do not grow for long.
-const noises = `apiVersion: orkestra.orkspace.io/v1alpha1
-kind: OperatorBox
-metadata: {name: failing}
-spec:
-  crd: {name: failings.noise.example.com}
-  resync: 5s
-  onReconcile: {configmaps: [{data: {a: "{{ .metadata.name }}"}}]}
----
-apiVersion: orkestra.orkspace.io/v1alpha1
-kind: OperatorBox
-metadata: {name: forbidden}
-spec:
-  crd: {name: forbiddens.noise.example.com}
-  resync: 5s
-  onReconcile: {secrets: [{data: {a: "{{ .metadata.name }}"}}]}
-`
-
 const noiseCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: %[1]ss.noise.example.com}
@@ -72,41 +53,31 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: noise}}}
 `
 
-// noisyKinds are those of the noisy boxes.
-func noisyKinds() []string { return []string{"Failing", "Forbidden"} }
-
-// makeNoise makes the noisy boxes, which sleep, and their resources.
-func (w *world) makeNoise(b *testing.B) {
-	b.Helper()
-	ctx := b.Context()
-	_, err := w.cluster.KubectlApply(ctx, fmt.Sprintf(noiseCRD, "failing", "Failing")+fmt.Sprintf(noiseCRD, "forbidden", "Forbidden"))
-	must(b, err)
-	_, err = w.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "crd/failings.noise.example.com", "crd/forbiddens.noise.example.com", "--timeout=60s")
-	must(b, err)
-	must(b, w.kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "noise"}}))
-	must(b, w.kube.Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: "noise"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}},
-	}))
-	_, err = w.cluster.KubectlApply(ctx, forbids)
-	must(b, err)
-	_, err = w.cluster.KubectlApply(ctx, strings.ReplaceAll(noises, "spec:\n", "spec:\n  suspend: true\n"))
-	must(b, err)
-	for kind, count := range map[string]int{"Failing": failing, "Forbidden": forbidden} {
-		for n := range count {
-			must(b, w.kube.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "noise.example.com/v1", "kind": kind,
-				"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", strings.ToLower(kind), n), "namespace": "noise"},
-			}}))
-		}
+// noisy are two boxes that fail as much as they can: a quota refuses all children of the one, which is tried again and again, and a policy
+// forbids those of the other.
+func noisy() []disturber {
+	return []disturber{
+		{"Failing", failing, `onReconcile: {configmaps: [{data: {a: "{{ .metadata.name }}"}}]}`},
+		{"Forbidden", forbidden, `onReconcile: {secrets: [{data: {a: "{{ .metadata.name }}"}}]}`},
 	}
 }
 
-// allFail waits until the noisy boxes have reconciled each of their resources, all of which fail from then on.
-func (w *world) allFail(b *testing.B) {
+// refuse has the API server refuse all children in the namespace of the noise.
+func (w *world) refuse(b *testing.B) {
 	b.Helper()
-	for name, count := range map[string]int{"failing": failing, "forbidden": forbidden} {
-		_, err := w.cluster.Kubectl(b.Context(), "wait", fmt.Sprintf("--for=jsonpath={.status.resources.failing}=%d", count), "crdhealth/"+name, "--timeout=180s")
+	must(b, w.kube.Create(b.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: "noise"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}},
+	}))
+	_, err := w.cluster.KubectlApply(b.Context(), forbids)
+	must(b, err)
+}
+
+// allFail waits until boxes have reconciled each of their resources, all of which fail from then on.
+func (w *world) allFail(b *testing.B, all []disturber) {
+	b.Helper()
+	for _, d := range all {
+		_, err := w.cluster.Kubectl(b.Context(), "wait", fmt.Sprintf("--for=jsonpath={.status.resources.failing}=%d", d.count), "crdhealth/"+d.box(), "--timeout=180s")
 		must(b, err)
 	}
 }
@@ -132,21 +103,23 @@ func (w *world) creations(b *testing.B, turn string) times {
 func measureNoisy(b *testing.B, t *sheet) {
 	b.Helper()
 	w := newWorld(b)
-	w.makeNoise(b)
+	all := noisy()
+	w.beside(b, all)
+	w.refuse(b)
 	w.creations(b, "warm") // connections, caches
 	for turn := range t.turns {
 		quiet := w.creations(b, fmt.Sprintf("quiet-%d", turn))
-		w.hold(b, false, noisyKinds(), unwell)
+		w.hold(b, false, all, unwell)
 		waking := w.creations(b, fmt.Sprintf("waking-%d", turn))
-		w.allFail(b)
+		w.allFail(b, all)
 		before := w.noise.Load()
-		noisy := w.creations(b, fmt.Sprintf("noisy-%d", turn))
+		beside := w.creations(b, fmt.Sprintf("noisy-%d", turn))
 		sent := w.noise.Load() - before
-		w.hold(b, true, noisyKinds(), suspended)
-		t.Add("noisy.p50", ours, noisy.quantile(0.5)/quiet.quantile(0.5))
-		t.Add("noisy.p99", ours, noisy.quantile(0.99)/quiet.quantile(0.99))
+		w.hold(b, true, all, suspended)
+		t.Add("noisy.p50", ours, beside.quantile(0.5)/quiet.quantile(0.5))
+		t.Add("noisy.p99", ours, beside.quantile(0.99)/quiet.quantile(0.99))
 		t.Note("Noisy boxes, turn %d: p50 and p99 alone %.3g and %.3g ms; beside noise, which sent %d requests, %.3g and %.3g ms; while it looked at everything once, %.3g and %.3g ms.", turn+1,
-			quiet.quantile(0.5), quiet.quantile(0.99), sent, noisy.quantile(0.5), noisy.quantile(0.99), waking.quantile(0.5), waking.quantile(0.99))
+			quiet.quantile(0.5), quiet.quantile(0.99), sent, beside.quantile(0.5), beside.quantile(0.99), waking.quantile(0.5), waking.quantile(0.99))
 	}
 }
 

@@ -69,46 +69,51 @@ func chainBox(name string) string {
 // named selects one object by its name.
 func named(name string) client.ListOption { return client.MatchingFields{"metadata.name": name} }
 
-// one makes a resource, and gives the time until it is Ready.
-func (p *plane) one(b *testing.B, obj *unstructured.Unstructured) (time.Duration, error) {
-	b.Helper()
-	follower, err := p.follow(b.Context(), obj.GroupVersionKind(), named(obj.GetName()))
+// awaited does something, and gives the time until an object is as that should make it.
+func (u *turn) awaited(kind schema.GroupVersionKind, name, wanted string, what func() error, done func(event watch.Event, now *unstructured.Unstructured) bool) (time.Duration, error) {
+	u.b.Helper()
+	follower, err := u.follow(u.b.Context(), kind, named(name))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { follower.stop() }()
 	began := time.Now()
-	if err := p.kube.Create(b.Context(), obj); err != nil {
+	if err := what(); err != nil {
 		return 0, err
 	}
-	err = follower.until(obj.GetKind()+" "+obj.GetName()+" Ready", func(_ watch.Event, seen *unstructured.Unstructured) bool { return isReady(seen) })
+	err = follower.until(kind.Kind+" "+name+" "+wanted, done)
 	return time.Since(began), err
+}
+
+// one makes a resource, and gives the time until it is Ready.
+func (u *turn) one(obj *unstructured.Unstructured) (time.Duration, error) {
+	u.b.Helper()
+	return u.awaited(obj.GroupVersionKind(), obj.GetName(), "Ready", func() error { return u.kube.Create(u.b.Context(), obj) },
+		func(_ watch.Event, now *unstructured.Unstructured) bool { return isReady(now) })
+}
+
+// stays makes a resource that later steps find, and gives the time until it is Ready.
+func (u *turn) stays(obj *unstructured.Unstructured) (time.Duration, error) {
+	u.b.Helper()
+	took, err := u.one(obj)
+	if err == nil {
+		u.alive = append(u.alive, obj.GetName())
+	}
+	return took, err
 }
 
 // newOnes makes one resource after another.
 func (u *turn) newOnes() error {
-	warm := namesOf(u.kind, u.name+"-warm", 1)[0]
-	if _, err := u.one(u.b, noiseOf(u.kind, warm)); err != nil { // it serves from then on
+	made := func(name string) (time.Duration, error) { return u.stays(noiseOf(u.kind, name)) }
+	if _, err := made(namesOf(u.kind, u.name+"-warm", 1)[0]); err != nil { // it serves from then on
 		return err
 	}
-	u.alive = append(u.alive, warm)
-	var took times
-	_, counts, err := u.spent(func() error {
-		for _, name := range namesOf(u.kind, u.name+"-new", u.t.samples) {
-			d, err := u.one(u.b, noiseOf(u.kind, name))
-			if err != nil {
-				return err
-			}
-			took, u.alive = append(took, d), append(u.alive, name)
-		}
-		return nil
-	})
+	took, _, counts, err := u.oneByOne(namesOf(u.kind, u.name+"-new", u.t.samples), made)
 	if err != nil {
 		return err
 	}
-	u.add("new.p50", took.quantile(0.5))
-	u.add("new.p99", took.quantile(0.99))
-	u.add("new.requests", float64(total(counts))/float64(len(took)))
+	u.addTimes("new", took)
+	u.addRequests("new", counts, len(took))
 	return nil
 }
 
@@ -126,73 +131,55 @@ func (u *turn) burst() error {
 	}
 	u.add("burst.time", took.Seconds())
 	u.add("burst.rate", float64(u.t.burst)/took.Seconds())
-	u.add("burst.requests", float64(total(counts))/float64(u.t.burst))
+	u.addRequests("burst", counts, u.t.burst)
 	u.add("burst.cpu", milliseconds(cpu, u.t.burst))
 	u.t.Note("Requests each in the burst, %s: %s.", u.column, listed(counts, u.t.burst))
 	return nil
 }
 
-// repaired does something to one child of each of some resources, one after another, and gives the times until it is as it should be.
-func (u *turn) repaired(suffix string, harm func(child *corev1.ConfigMap) error, mended func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool) (times, error) {
-	var took times
-	for _, name := range u.alive[:min(u.t.samples, len(u.alive))] {
+// repaired does something to one child of each of some resources, one after another, and gives the times until it is as it should be, and the
+// requests.
+func (u *turn) repaired(suffix string, harm func(child *corev1.ConfigMap) error, mended func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool) (took times, counts map[string]int, err error) {
+	u.b.Helper()
+	took, _, counts, err = u.oneByOne(u.alive[:min(u.t.samples, len(u.alive))], func(name string) (time.Duration, error) {
 		child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name + suffix, Namespace: "default"}}
 		if err := u.kube.Get(u.b.Context(), client.ObjectKeyFromObject(child), child); err != nil {
-			return nil, err
+			return 0, err
 		}
-		follower, err := u.follow(u.b.Context(), configMaps, named(child.Name))
-		if err != nil {
-			return nil, err
-		}
-		before, began := child.DeepCopy(), time.Now()
-		err = harm(child)
-		if err == nil {
-			err = follower.until("ConfigMap "+child.Name+" as it should be", func(event watch.Event, now *unstructured.Unstructured) bool {
-				return now.GetResourceVersion() != before.ResourceVersion && mended(before, event, now)
-			})
-		}
-		took = append(took, time.Since(began))
-		follower.stop()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return took, nil
+		before := child.DeepCopy()
+		return u.awaited(configMaps, child.Name, "as it should be", func() error { return harm(child) }, func(event watch.Event, now *unstructured.Unstructured) bool {
+			return now.GetResourceVersion() != before.ResourceVersion && mended(before, event, now)
+		})
+	})
+	return took, counts, err
 }
 
 // drift changes a field of children.
 func (u *turn) drift() error {
-	var took times
-	_, counts, err := u.spent(func() error {
-		var err error
-		took, err = u.repaired("-a", func(child *corev1.ConfigMap) error {
-			return u.kube.Patch(u.b.Context(), child, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":"drifted"}}`)), client.FieldOwner("rival"))
-		}, func(before *corev1.ConfigMap, _ watch.Event, now *unstructured.Unstructured) bool {
-			host, _, _ := unstructured.NestedString(now.Object, "data", "host")
-			return host == before.Data["host"]
-		})
-		return err
+	took, counts, err := u.repaired("-a", func(child *corev1.ConfigMap) error {
+		return u.kube.Patch(u.b.Context(), child, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"host":"drifted"}}`)), client.FieldOwner("rival"))
+	}, func(before *corev1.ConfigMap, _ watch.Event, now *unstructured.Unstructured) bool {
+		host, _, _ := unstructured.NestedString(now.Object, "data", "host")
+		return host == before.Data["host"]
 	})
 	if err != nil {
 		return err
 	}
-	u.add("drift.p50", took.quantile(0.5))
-	u.add("drift.p99", took.quantile(0.99))
-	u.add("drift.requests", float64(total(counts))/float64(len(took)))
+	u.addTimes("drift", took)
+	u.addRequests("drift", counts, len(took))
 	return nil
 }
 
 // back deletes children.
 func (u *turn) back() error {
-	took, err := u.repaired("-b", func(child *corev1.ConfigMap) error { return u.kube.Delete(u.b.Context(), child) },
+	took, _, err := u.repaired("-b", func(child *corev1.ConfigMap) error { return u.kube.Delete(u.b.Context(), child) },
 		func(before *corev1.ConfigMap, event watch.Event, now *unstructured.Unstructured) bool {
 			return event.Type == watch.Added && now.GetUID() != before.UID
 		})
 	if err != nil {
 		return err
 	}
-	u.add("back.p50", took.quantile(0.5))
-	u.add("back.p99", took.quantile(0.99))
+	u.addTimes("back", took)
 	return nil
 }
 
@@ -232,7 +219,7 @@ func (u *turn) templateChange() error {
 		return err
 	}
 	u.add("template-change.time", took.Seconds())
-	u.add("template-change.requests", float64(total(counts))/float64(len(u.alive)))
+	u.addRequests("template-change", counts, len(u.alive))
 	u.t.Note("Requests each for a change of one template over %d resources, %s: %s.", len(u.alive), u.column, listed(counts, len(u.alive)))
 	return nil
 }
@@ -265,30 +252,16 @@ func (u *turn) noOp() error {
 
 // chain makes resources whose children wait for each other, one after another.
 func (u *turn) chain() error {
-	var took times
-	_, counts, err := u.spent(func() error {
-		for _, name := range namesOf("Chained", u.name, u.t.samples) {
-			follower, err := u.follow(u.b.Context(), configMaps, named(fmt.Sprintf("%s-%d", name, links-1)))
-			if err != nil {
-				return err
-			}
-			began := time.Now()
-			if err = u.kube.Create(u.b.Context(), noiseOf("Chained", name)); err == nil {
-				err = follower.until("the last link", func(event watch.Event, _ *unstructured.Unstructured) bool { return event.Type == watch.Added })
-			}
-			took = append(took, time.Since(began))
-			follower.stop()
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+	took, _, counts, err := u.oneByOne(namesOf("Chained", u.name, u.t.samples), func(name string) (time.Duration, error) {
+		last := fmt.Sprintf("%s-%d", name, links-1)
+		return u.awaited(configMaps, last, "there", func() error { return u.kube.Create(u.b.Context(), noiseOf("Chained", name)) },
+			func(event watch.Event, _ *unstructured.Unstructured) bool { return event.Type == watch.Added })
 	})
 	if err != nil {
 		return err
 	}
 	u.add("chain.p50", took.quantile(0.5))
-	u.add("chain.requests", float64(total(counts))/float64(len(took)))
+	u.addRequests("chain", counts, len(took))
 	return nil
 }
 
@@ -316,11 +289,10 @@ func (u *turn) restart() error {
 	}
 	began, name := time.Now(), namesOf(u.kind, u.name+"-after", 1)[0]
 	u.process = u.start(u.b)
-	if _, err := u.one(u.b, noiseOf(u.kind, name)); err != nil {
+	if _, err := u.stays(noiseOf(u.kind, name)); err != nil {
 		return err
 	}
 	u.add("restart.time", time.Since(began).Seconds())
-	u.alive = append(u.alive, name)
 	return nil
 }
 
@@ -354,7 +326,7 @@ func (u *turn) deleted() error {
 		return err
 	}
 	u.add("deleted.time", took.Seconds())
-	u.add("deleted.requests", float64(total(counts))/float64(len(u.alive)))
+	u.addRequests("deleted", counts, len(u.alive))
 	u.alive = nil
 	return nil
 }

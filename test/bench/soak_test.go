@@ -90,7 +90,7 @@ func (p *plane) watches() (*gauge, error) {
 // soak has resources come, change and go, and lays lines through what the process takes meanwhile. The API server tells how many watches there
 // are: of everybody, but only those of this process may change.
 func (u *turn) soak(metrics string) error {
-	if _, err := u.one(u.b, noiseOf(u.kind, u.name+"-warm")); err != nil {
+	if _, err := u.one(noiseOf(u.kind, u.name+"-warm")); err != nil {
 		return err
 	}
 	watches, err := u.watches()

@@ -95,6 +95,17 @@ func (u *turn) told(step string, err error) {
 // add gives a figure of this turn.
 func (u *turn) add(row string, figure float64) { u.t.Add(row, u.column, figure) }
 
+// addTimes gives the median of times, and what most of them stay below.
+func (u *turn) addTimes(row string, took times) {
+	u.add(row+".p50", took.quantile(0.5))
+	u.add(row+".p99", took.quantile(0.99))
+}
+
+// addRequests gives how many requests were sent for each of a number of things.
+func (u *turn) addRequests(row string, counts map[string]int, of int) {
+	u.add(row+".requests", float64(total(counts))/float64(of))
+}
+
 // counted gives the requests since they were last counted, once they have ended.
 func (u *turn) counted() (counts map[string]int, sum int) {
 	u.b.Helper()
@@ -115,6 +126,22 @@ func (u *turn) spent(what func() error) (cpu time.Duration, counts map[string]in
 	counts, _ = u.counted()
 	after, err := u.process.cpu()
 	return after - before, counts, err
+}
+
+// oneByOne does something with one name after another, and gives how long each took, as it says, and what all have spent.
+func (u *turn) oneByOne(names []string, what func(name string) (time.Duration, error)) (took times, cpu time.Duration, counts map[string]int, err error) {
+	u.b.Helper()
+	cpu, counts, err = u.spent(func() error {
+		for _, name := range names {
+			d, err := what(name)
+			if err != nil {
+				return err
+			}
+			took = append(took, d)
+		}
+		return nil
+	})
+	return took, cpu, counts, err
 }
 
 // milliseconds each of a number of things took.

@@ -64,25 +64,15 @@ func sleeping(name string) *unstructured.Unstructured {
 
 // websites makes one Website after another.
 func (u *turn) websites() error {
-	if _, err := u.one(u.b, sleeping(u.name+"-warm")); err != nil {
+	if _, err := u.one(sleeping(u.name + "-warm")); err != nil {
 		return err
 	}
-	names, took := namesOf("web", u.name, u.t.samples), times{}
-	cpu, counts, err := u.spent(func() error {
-		for _, name := range names {
-			d, err := u.one(u.b, sleeping(name))
-			if err != nil {
-				return err
-			}
-			took, u.alive = append(took, d), append(u.alive, name)
-		}
-		return nil
-	})
+	took, cpu, counts, err := u.oneByOne(namesOf("web", u.name, u.t.samples), func(name string) (time.Duration, error) { return u.stays(sleeping(name)) })
 	if err != nil {
 		return err
 	}
 	u.add("website.p50", took.quantile(0.5))
-	u.add("website.requests", float64(total(counts))/float64(len(took)))
+	u.addRequests("website", counts, len(took))
 	u.add("website.cpu", milliseconds(cpu, len(took)))
 	u.t.Note("Requests each for a Website, %s: %s.", u.column, listed(counts, len(took)))
 	return nil
@@ -90,39 +80,23 @@ func (u *turn) websites() error {
 
 // image changes the image of Deployments, one after another.
 func (u *turn) image() error {
-	var took times
-	_, counts, err := u.spent(func() error {
-		for _, name := range u.alive {
-			d, err := u.repainted(name)
-			if err != nil {
-				return err
-			}
-			took = append(took, d)
-		}
-		return nil
-	})
+	took, _, counts, err := u.oneByOne(u.alive, u.repainted)
 	if err != nil {
 		return err
 	}
 	u.add("image.p50", took.quantile(0.5))
-	u.add("image.requests", float64(total(counts))/float64(len(took)))
+	u.addRequests("image", counts, len(took))
 	return nil
 }
 
 // repainted changes the image of one Deployment, and gives the time until it is the old one again.
 func (u *turn) repainted(name string) (time.Duration, error) {
-	follower, err := u.follow(u.b.Context(), appsv1.SchemeGroupVersion.WithKind("Deployment"), named(name))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { follower.stop() }()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	began, drifted := time.Now(), false
-	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"drift:1"}]`))
-	if err := u.kube.Patch(u.b.Context(), d, patch, client.FieldOwner("rival")); err != nil {
-		return 0, err
-	}
-	err = follower.until("the image of "+name+" again", func(_ watch.Event, now *unstructured.Unstructured) bool {
+	drifted := false
+	return u.awaited(appsv1.SchemeGroupVersion.WithKind("Deployment"), name, "with its image again", func() error {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+		patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"drift:1"}]`))
+		return u.kube.Patch(u.b.Context(), d, patch, client.FieldOwner("rival"))
+	}, func(_ watch.Event, now *unstructured.Unstructured) bool {
 		containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
 		if len(containers) != 1 {
 			return false
@@ -131,7 +105,6 @@ func (u *turn) repainted(name string) (time.Duration, error) {
 		drifted = drifted || first["image"] == "drift:1"
 		return drifted && first["image"] != "drift:1"
 	})
-	return time.Since(began), err
 }
 
 // websitesGone removes what the turn has made.

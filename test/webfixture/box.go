@@ -10,10 +10,10 @@ import (
 )
 
 // box gives the details of a box; any name has some.
-func (w world) box(name string) api.BoxDetail {
+func (w *world) box(name string) *api.BoxDetail {
 	all := w.boxes()
 	i := slices.IndexFunc(all, func(b api.Box) bool { return b.Name == name })
-	d := api.BoxDetail{
+	d := &api.BoxDetail{
 		Failing: []api.FailingResource{}, Declarations: []api.BoxDeclaration{}, Revisions: []api.Revision{}, YAML: boxYAML(name),
 	}
 	if i < 0 {
@@ -50,7 +50,7 @@ func (w world) box(name string) api.BoxDetail {
 	return d
 }
 
-func (w world) boxConditions(b api.Box) (box, health []api.Condition) {
+func (w *world) boxConditions(b api.Box) (box, health []api.Condition) {
 	well, message := "True", ""
 	if b.State != api.Healthy {
 		well, message = "False", b.Message
@@ -68,7 +68,7 @@ func (w world) boxConditions(b api.Box) (box, health []api.Condition) {
 	return box, health
 }
 
-func (w world) failing(b api.Box) []api.FailingResource {
+func (w *world) failing(b api.Box) []api.FailingResource {
 	out := []api.FailingResource{}
 	messages := []string{
 		`admission webhook "policy.example.com" denied the request: image registry.example.com/checkout:latest has no digest`,

@@ -4,24 +4,26 @@ import (
 	"time"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
 )
 
 // world is what is told. Times are counted back from its start.
 type world struct {
 	start   time.Time
 	managed bool
-	many    []api.Row // the 50,000
+	every   time.Duration // how often a box changes; 0: never
+	many    *rows.Table   // the 50,000
 }
 
-func newWorld(managed bool) world {
-	w := world{start: time.Now(), managed: managed}
-	w.many = w.manyRows()
+func newWorld(managed bool, every time.Duration) *world {
+	w := &world{start: time.Now(), managed: managed, every: every}
+	w.many = tableOf(w.manyRows())
 	return w
 }
 
-func (w world) ago(d time.Duration) time.Time { return w.start.Add(-d).UTC().Truncate(time.Second) }
+func (w *world) ago(d time.Duration) time.Time { return w.start.Add(-d).UTC().Truncate(time.Second) }
 
-func (w world) since(d time.Duration) *time.Time {
+func (w *world) since(d time.Duration) *time.Time {
 	t := w.ago(d)
 	return &t
 }
@@ -31,8 +33,8 @@ const day = 24 * time.Hour
 // hostile is a message that would do harm where it is not taken as text.
 const hostile = "<script>document.title='owned'</script><img src=x onerror=alert(1)> \x1b[31mred\x1b[0m \u202egnp.exe\u202c null:\x00 bell:\x07 zero\u200bwidth"
 
-func (w world) fleet() api.Fleet {
-	f := api.Fleet{
+func (w *world) fleet() *api.Fleet {
+	f := &api.Fleet{
 		Manager: api.Manager{Running: w.managed},
 		Person:  api.Person{Name: "ada", Groups: []string{"platform"}},
 		Boxes:   w.boxes(),
@@ -44,7 +46,7 @@ func (w world) fleet() api.Fleet {
 	return f
 }
 
-func (w world) boxes() []api.Box {
+func (w *world) boxes() []api.Box {
 	kinds := []struct {
 		name, kind string
 		state      api.State

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,7 +16,7 @@ func main() {
 	unmanaged := flag.Bool("unmanaged", false, "say that no manager runs")
 	every := flag.Duration("every", time.Second, "how often a box changes; 0: never")
 	flag.Parse()
-	s := &http.Server{Addr: *listen, Handler: newHandler(newWorld(!*unmanaged), *every), ReadHeaderTimeout: time.Second}
+	s := &http.Server{Addr: *listen, Handler: newHandler(context.Background(), newWorld(!*unmanaged, *every)), ReadHeaderTimeout: time.Second}
 	fmt.Fprintln(os.Stderr, "webfixture:", s.ListenAndServe())
 	os.Exit(1)
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // resource gives one resource: "many" has 1,000 children, "well" is ready, every other one waits for a gate behind a Deployment that fails.
-func (w world) resource(box, namespace, name string) api.Resource {
-	r := api.Resource{
+func (w *world) resource(box, namespace, name string) *api.Resource {
+	r := &api.Resource{
 		Row: api.Row{
-			Reference: api.Reference{Namespace: strings.TrimPrefix(namespace, "-"), Name: name}, State: api.Failing, Reason: "ChildFailed",
+			Reference: api.Reference{Namespace: namespace, Name: name}, State: api.Failing, Reason: "ChildFailed",
 			Created: w.ago(9 * day), Since: w.since(22 * time.Minute),
 		},
 		APIVersion: "demo.example.com/v1", Kind: "Website", Box: box, Revision: "websites-7c9d4",
@@ -41,7 +41,7 @@ func (w world) resource(box, namespace, name string) api.Resource {
 	return r
 }
 
-func (w world) declarations(name string) []api.Declaration {
+func (w *world) declarations(name string) []api.Declaration {
 	open, closed := api.Gate{State: "open"}, api.Gate{
 		State: "closed", Field: "children.deployment.status.readyReplicas", Wanted: "greater than 0", Actual: "absent",
 	}
@@ -79,7 +79,7 @@ func (w world) declarations(name string) []api.Declaration {
 	return out
 }
 
-func (w world) resourceConditions() []api.Condition {
+func (w *world) resourceConditions() []api.Condition {
 	return []api.Condition{
 		{Type: "Ready", Status: "False", Reason: "ChildFailed", Message: "Deployment shop/web has failed: ProgressDeadlineExceeded", Since: w.since(22 * time.Minute), ObservedGeneration: 3},
 		{Type: "Reconciling", Status: "False", Reason: "Settled", Since: w.since(22 * time.Minute)},
@@ -87,7 +87,7 @@ func (w world) resourceConditions() []api.Condition {
 	}
 }
 
-func (w world) events() []api.Event {
+func (w *world) events() []api.Event {
 	return []api.Event{
 		{Time: w.ago(41 * time.Second), Count: 118, Type: "Warning", Reason: "BackOff", Object: "Pod/web-6d4cf56db6-x9x2p", Message: "Back-off restarting failed container web in pod web-6d4cf56db6-x9x2p"},
 		{Time: w.ago(22 * time.Minute), Count: 1, Type: "Warning", Reason: "Hostile", Object: "Pod/<b>x</b>", Message: hostile},

@@ -1,93 +1,35 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
 )
 
-// rows gives a page of the resources of a box: 50,000 of websites, 3 of hostile, none of nothing-yet.
-func (w world) rows(box string, q url.Values) api.Rows {
-	all := w.allRows(box)
-	out := api.Rows{
-		Rows: []api.Row{}, Total: len(all),
-		States:     tally(all, func(r api.Row) string { return string(r.State) }),
-		Reasons:    tally(all, func(r api.Row) string { return r.Reason }),
-		Namespaces: tally(all, func(r api.Row) string { return r.Namespace }),
+// table has the resources of a box: 50,000 of websites, 3 of hostile, none of nothing-yet.
+func (w *world) table(box string) *rows.Table {
+	switch box {
+	case "nothing-yet":
+		return tableOf(nil)
+	case "hostile":
+		return tableOf(w.hostileRows())
+	default:
+		return w.many
 	}
-	kept := slices.DeleteFunc(all, func(r api.Row) bool {
-		return differs(q.Get("state"), string(r.State)) || differs(q.Get("reason"), r.Reason) || differs(q.Get("namespace"), r.Namespace) ||
-			!strings.Contains(strings.ToLower(r.Namespace+"/"+r.Name), strings.ToLower(q.Get("text")))
-	})
-	sortRows(kept, q.Get("sort"))
-	out.Matching = len(kept)
-	from := min(number(q.Get("offset"), 0), len(kept))
-	out.Rows = append(out.Rows, kept[from:min(from+number(q.Get("limit"), 100), len(kept))]...)
-	return out
 }
 
-func differs(wanted, value string) bool { return wanted != "" && wanted != value }
-
-func number(text string, otherwise int) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return otherwise
+func tableOf(all []api.Row) *rows.Table {
+	t := rows.New()
+	for _, row := range all {
+		t.Set(row)
 	}
-	return n
+	return t
 }
 
-// urgent is the order of states, trouble first.
-var urgent = []api.State{api.Failing, api.RolledBack, api.Deleting, api.Waiting, api.Unknown, api.Paused, api.Ready}
-
-func sortRows(rows []api.Row, by string) {
-	by, down := strings.CutPrefix(by, "-")
-	slices.SortStableFunc(rows, func(a, b api.Row) int {
-		var c int
-		switch by {
-		case "state":
-			c = cmp.Compare(slices.Index(urgent, a.State), slices.Index(urgent, b.State))
-		case "age":
-			c = b.Created.Compare(a.Created)
-		case "name":
-			c = cmp.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-		}
-		if down {
-			return -c
-		}
-		return c
-	})
-}
-
-func tally(rows []api.Row, of func(api.Row) string) []api.Tally {
-	counts := map[string]int{}
-	for _, r := range rows {
-		counts[of(r)]++
-	}
-	out := []api.Tally{}
-	for value, n := range counts {
-		out = append(out, api.Tally{Value: value, Count: n})
-	}
-	slices.SortFunc(out, func(a, b api.Tally) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
-	return out
-}
-
-func (w world) allRows(box string) []api.Row {
-	if box == "nothing-yet" {
-		return nil
-	}
-	if box == "hostile" {
-		return w.hostileRows()
-	}
-	return slices.Clone(w.many)
-}
-
-func (w world) manyRows() []api.Row {
+func (w *world) manyRows() []api.Row {
 	out := make([]api.Row, 0, 50_000)
 	for i := range 50_000 {
 		r := api.Row{
@@ -111,7 +53,7 @@ func (w world) manyRows() []api.Row {
 	return out
 }
 
-func (w world) hostileRows() []api.Row {
+func (w *world) hostileRows() []api.Row {
 	long := strings.Repeat("n", 253)
 	return []api.Row{
 		{Reference: api.Reference{Namespace: "shop", Name: "x\u202eevil\x1b"}, State: api.Failing, Reason: "<b>Bold</b>", Message: hostile, Created: w.ago(day)},

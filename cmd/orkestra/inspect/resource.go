@@ -162,8 +162,8 @@ func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Un
 	}
 }
 
-// inspect says how a resource of a box stands.
-func (i *Inspector) inspect(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
+// ResourceIn says how an object stands that is a resource of a box.
+func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
 	res := resourceOf(live, box.Name)
 	if ready := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
 		res.Notes = append(res.Notes, fmt.Sprintf("OperatorBox %q is not ready: %s: %s", box.Name, ready.Reason, ready.Message))
@@ -288,7 +288,7 @@ func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, na
 	}
 	out := make([]*Resource, 0, len(all))
 	for _, live := range all {
-		res, err := i.inspect(ctx, box, live)
+		res, err := i.ResourceIn(ctx, box, live)
 		if err != nil {
 			return out, err
 		}
@@ -321,9 +321,4 @@ func (s *Session) List(ctx context.Context, kind schema.GroupVersionKind, namesp
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return all, err
-}
-
-// ResourceIn says how an object stands that is a resource of a box.
-func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
-	return i.inspect(ctx, box, live)
 }

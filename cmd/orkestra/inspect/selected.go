@@ -67,7 +67,7 @@ func over(i *Inspector, crd string, live *unstructured.Unstructured) []*v1alpha1
 func selecting(ctx context.Context, i *Inspector, boxes []*v1alpha1.OperatorBox, live *unstructured.Unstructured) (*Resource, error) {
 	var best *Resource
 	for _, box := range boxes {
-		res, err := i.inspect(ctx, box, live)
+		res, err := i.ResourceIn(ctx, box, live)
 		if err != nil || !res.Unselected {
 			return res, err
 		}

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -184,9 +185,14 @@ func (s *source) Rows(ctx context.Context, name string, q rows.Query) (*api.Rows
 // kindOf is the kind of a box's resources.
 func kindOf(box *v1alpha1.OperatorBox) (schema.GroupVersionKind, error) {
 	crd := box.Status.CRD
-	group, found := groupOf(crd.Name)
+	_, group, found := strings.Cut(crd.Name, ".")
 	if crd.Kind == "" || !found {
 		return schema.GroupVersionKind{}, notServed(box)
 	}
 	return schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}, nil
+}
+
+// notServed says of a box that its CRD is not there, so that it has no resources.
+func notServed(box *v1alpha1.OperatorBox) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
 }

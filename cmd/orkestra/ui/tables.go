@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -163,15 +161,4 @@ func (t *tables) handler(one *table, plan *pipeline.Plan) toolscache.ResourceEve
 			}
 		},
 	}
-}
-
-// groupOf is the group in the name of a CRD.
-func groupOf(crd string) (group string, ok bool) {
-	_, group, ok = strings.Cut(crd, ".")
-	return group, ok
-}
-
-// notServed says of a box that its CRD is not there, so that it has no resources.
-func notServed(box *v1alpha1.OperatorBox) error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
 }

@@ -98,16 +98,12 @@ func ReadComposite(body any, uid string) (*CompositeResponse, error) {
 	if err := decode(body, r, loose); err != nil {
 		return nil, err
 	}
-	all := map[string]any{}
-	if err := decode(body, &all, loose); err != nil {
-		return nil, err
-	}
-	if _, said := all[fieldChildren]; !said {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !slices.Contains(compositeFields, name) {
-				r.unknown = append(r.unknown, name)
-			}
+	if r.Children == nil { // most answers have some, and need not be decoded twice
+		all := map[string]any{}
+		if err := decode(body, &all, loose); err != nil {
+			return nil, err
 		}
+		r.unknown = unknownIn(all)
 	}
 	if r.Parent != nil {
 		found, _, _ := unstructured.NestedString(r.Parent, "metadata", "uid") // another type is another uid
@@ -116,6 +112,14 @@ func ReadComposite(body any, uid string) (*CompositeResponse, error) {
 		}
 	}
 	return r, nil
+}
+
+// unknownIn gives the fields of an answer that Metacontroller does not know; none where the answer says its children, be it that there are none.
+func unknownIn(answer map[string]any) []string {
+	if _, said := answer[fieldChildren]; said {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(answer)), func(name string) bool { return slices.Contains(compositeFields, name) })
 }
 
 // Check finds an answer that would delete all children and was not meant to: one that is none, or where a field that Metacontroller does not know

@@ -155,8 +155,8 @@ func (k *call) askAgain(out *hook.Outcome) {
 // answerError is an answer that can't be used.
 type answerError struct{ error }
 
-// failed gives the error of a call that came to nothing, without what is hidden: a host is quoted in it, too. What mends it can't be watched, so that it is called again at the next resync at the
-// latest.
+// failed gives the error of a call that came to nothing, without what is hidden: a host is quoted in it, too. What mends it can't be watched, so
+// that it is called again at the next resync at the latest.
 func (w *webhook) failed(k *call, hidden outside.Masked, err error) error {
 	k.ReconcileAt(k.NextRead())
 	var (
@@ -169,7 +169,8 @@ func (w *webhook) failed(k *call, hidden outside.Masked, err error) error {
 	case errors.As(err, &host) && !host.Refused:
 		return fmt.Errorf("webhook %s: %w", outside.Origin(w.url), err)
 	case errors.As(err, &host), errors.As(err, &answer), errors.As(err, &at):
-		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook %s: %w", outside.Origin(w.url), errors.New(hidden.Text(err.Error())))) // in its words alone, so that its class is the one that it is given here
+		// In its words alone, so that its class is the one that it is given here.
+		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook %s: %s", outside.Origin(w.url), hidden.Text(err.Error())))
 	case errors.As(err, &secret):
 		return stage.NewPermanent(v1alpha1.ReasonWebhookFailed, fmt.Errorf("webhook: %w", secret))
 	default:

@@ -4,12 +4,10 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
-
-// lastApplied holds a copy of a whole object, also of a Secret.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // maxYAML is how much of one object is shown, in bytes.
 const maxYAML = 256 << 10
@@ -32,8 +30,8 @@ func YAML(object *unstructured.Unstructured) string {
 // mask replaces what a Secret holds by its size.
 func mask(object *unstructured.Unstructured) {
 	annotations := object.GetAnnotations()
-	if _, copied := annotations[lastApplied]; copied {
-		delete(annotations, lastApplied)
+	if _, copied := annotations[corev1.LastAppliedConfigAnnotation]; copied { // of the whole object, also of a Secret
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		object.SetAnnotations(annotations)
 	}
 	if kind := object.GroupVersionKind(); kind.Group != "" || kind.Kind != "Secret" {

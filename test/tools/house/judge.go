@@ -29,7 +29,7 @@ type exception struct {
 
 // What may be larger than its limit, each with a reason.
 var exceptions = []exception{
-	{"lines of engine", 1500, "resources are counted from when they are queued; autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
+	{"lines of engine", 1490, "resources are counted from when they are queued; autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
 	{"fields of engine/cycle.Facts", 21, "a reconciler of a constructor takes over what a plan has marked"},
 	{"files below 50 lines", 16, "the files of the page are compiled in by a package beside them"},
 	{"lines of engine/cycle", 2550, "what measures the steps of a cycle begins and ends their spans, too"},
@@ -39,8 +39,7 @@ var exceptions = []exception{
 	{"methods of engine/cleanup.Owners", 26, "the same"},
 	{"lines of engine/apply", 2710, "patches of objects of others are sent by the same client, and are read, compared and forced as children are"},
 	{"lines of controllers/operatorbox", 2530, "a box that does not stop is shown where it is to start anew, and where it is deleted"},
-	{"methods of engine/pipeline/children.Instance", 27, "what code says of an object is named by its place in the answer, and by the label of its item"},
-	{"lines of engine/pipeline/children", 2910, "the turns of a rollout part pending writes, and stand beside them; so does what code says, and why a child is switched off"},
+	{"lines of engine/pipeline/children", 2860, "the turns of a rollout part pending writes, and stand beside them; so does what code says, and why a child is switched off"},
 	{"lines of engine/pipeline/declare", 2720, "the declaration whose objects code says, and those of providers, are compiled as the others are; so are the kinds that code lists"},
 }
 

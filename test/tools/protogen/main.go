@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/orkspace/orkestra/test/tools/gotypes"
 )
 
 func main() {
@@ -22,7 +24,7 @@ func main() {
 }
 
 func run(types, out string) error {
-	all, err := readTypes(types)
+	all, err := gotypes.Read(types)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/orkspace/orkestra/test/tools/gotypes"
 )
 
 // object is a JSON object.
@@ -26,19 +29,22 @@ const refs = "#/$defs/"
 
 // writer makes schemas of types.
 type writer struct {
-	types map[string]typeOf
+	types map[string]gotypes.Type
 	names map[string]string // of schemas, by Go type
 	made  map[string]object
 }
 
 // schemasOf gives the schemas of the messages and of what they hold, by name.
-func schemasOf(types map[string]typeOf) (map[string]object, error) {
-	w := &writer{types: types, names: map[string]string{}, made: map[string]object{}}
+func schemasOf(types []gotypes.Type) (map[string]object, error) {
+	w := &writer{types: map[string]gotypes.Type{}, names: map[string]string{}, made: map[string]object{}}
+	for _, t := range types {
+		w.types[t.Name] = t
+	}
 	for _, root := range roots {
 		w.names[root.goName] = root.name
 	}
 	for _, root := range roots {
-		if _, known := types[root.goName]; !known {
+		if _, known := w.types[root.goName]; !known {
 			return nil, fmt.Errorf("there is no type %s", root.goName)
 		}
 		if err := w.add(root.goName, root.closed); err != nil {
@@ -61,26 +67,32 @@ func (w *writer) add(goName string, closed bool) error {
 		return nil
 	}
 	of := w.types[goName]
-	s, ok := of.syntax.(*ast.StructType)
+	s, ok := of.Syntax.(*ast.StructType)
 	if !ok {
 		return fmt.Errorf("%s is no struct", goName)
 	}
-	schema := object{"type": "object", "description": of.doc}
+	schema := object{"type": "object", "description": of.Doc}
 	w.made[w.name(goName)] = schema
-	fields, err := fieldsOf(s)
+	fields, embedded, err := gotypes.FieldsOf(s)
+	if err == nil && len(embedded) > 0 {
+		err = errors.New("a field has no name")
+	}
 	if err != nil {
 		return fmt.Errorf("type %s: %w", goName, err)
 	}
 	properties, required := object{}, []string{}
 	for _, f := range fields {
-		property, err := w.schema(f.syntax, closed)
-		if err != nil {
-			return fmt.Errorf("%s.%s: %w", goName, f.name, err)
+		property, err := w.schema(f.Syntax, closed)
+		if err == nil && f.Doc == "" {
+			err = errors.New("it has no comment")
 		}
-		property["description"] = f.doc
-		properties[f.name] = property
-		if f.required {
-			required = append(required, f.name)
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", goName, f.Name, err)
+		}
+		property["description"] = f.Doc
+		properties[f.Name] = property
+		if !f.Optional {
+			required = append(required, f.Name)
 		}
 	}
 	schema["properties"] = properties
@@ -128,8 +140,8 @@ func (w *writer) named(name string, closed bool) (object, error) {
 	if !known {
 		return nil, fmt.Errorf("no schema is known for %s", name)
 	}
-	if _, isStruct := of.syntax.(*ast.StructType); !isStruct {
-		return w.schema(of.syntax, closed)
+	if _, isStruct := of.Syntax.(*ast.StructType); !isStruct {
+		return w.schema(of.Syntax, closed)
 	}
 	return object{"$ref": refs + w.name(name)}, w.add(name, closed)
 }

@@ -74,14 +74,14 @@ func schemaOf(t typeOf) (object, error) {
 	}
 	properties, required := object{}, []string{}
 	for _, f := range t.fields {
-		p, err := property(f.syntax)
+		p, err := property(f.Syntax)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		p["description"] = f.doc
-		properties[f.name] = p
-		if !f.optional {
-			required = append(required, f.name)
+		p["description"] = f.Doc
+		properties[f.Name] = p
+		if !f.Optional {
+			required = append(required, f.Name)
 		}
 	}
 	s := object{"type": "object", "description": t.doc, "properties": properties}

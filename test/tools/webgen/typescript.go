@@ -24,15 +24,15 @@ func typescript(types []typeOf) (string, error) {
 		}
 		fmt.Fprintf(&b, "export interface %s%s {\n", t.name, extends)
 		for _, f := range t.fields {
-			kind, err := scriptType(f.syntax)
+			kind, err := scriptType(f.Syntax)
 			if err != nil {
-				return "", fmt.Errorf("%s.%s: %w", t.name, f.name, err)
+				return "", fmt.Errorf("%s.%s: %w", t.name, f.Name, err)
 			}
 			mark := ""
-			if f.optional {
+			if f.Optional {
 				mark = "?"
 			}
-			fmt.Fprintf(&b, "  /** %s */\n  %s%s: %s;\n", f.doc, f.name, mark, kind)
+			fmt.Fprintf(&b, "  /** %s */\n  %s%s: %s;\n", f.Doc, f.Name, mark, kind)
 		}
 		b.WriteString("}\n")
 	}

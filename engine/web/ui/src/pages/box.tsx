@@ -3,10 +3,10 @@ import { useAnswer, type Answer } from "../live/answer";
 import { useSay } from "../live/say";
 import { paths } from "../route";
 import { texts } from "../texts";
+import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { Notes } from "../parts/notes";
-import { Breadcrumb, Heading, Loading, Section } from "../parts/page";
-import { ProblemNote } from "../parts/problem";
+import { Breadcrumb, Heading, Section } from "../parts/page";
 import { StateMark } from "../parts/state";
 import { Yaml } from "../parts/yaml";
 import { Declarations, Dependencies, Overdue } from "./box-lists";
@@ -17,7 +17,7 @@ import { Revisions } from "./box-revisions";
 
 export function BoxPage({ box }: { box: string }) {
   const answer: Answer<BoxDetail> = useAnswer<BoxDetail>(paths.box(box), (c) => c.resource === undefined && (!c.box || c.box === box || isNear(c.box)));
-  const { data, problem } = answer;
+  const { data } = answer;
   const isNear = (name: string) => [...(data?.dependsOn ?? []), ...(data?.dependents ?? [])].some((d) => d.box === name);
   useSay(data && `${data.name}: ${data.state}`);
   return (
@@ -27,8 +27,7 @@ export function BoxPage({ box }: { box: string }) {
         <Heading of={box} />
         {data && <StateMark of={data.state} />}
       </div>
-      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
-      {data ? <Detail of={data} /> : !problem && <Loading />}
+      <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>
   );
 }

@@ -3,9 +3,9 @@ import { useSay } from "../live/say";
 import { change, query } from "../route";
 import type { Box, Fleet, Manager } from "../api";
 import { texts } from "../texts";
-import { Heading, Loading } from "../parts/page";
+import { Answered } from "../parts/answered";
+import { Heading } from "../parts/page";
 import { Notes } from "../parts/notes";
-import { ProblemNote } from "../parts/problem";
 import { Note } from "../parts/table";
 import { Message, Text } from "../parts/text";
 import { isTrouble, matching, sorted, tally, worst } from "./fleet-order";
@@ -14,7 +14,7 @@ import { FleetTable } from "./fleet-table";
 
 export function FleetPage() {
   const answer = useAnswer<Fleet>("/fleet", (c) => c.resource === undefined);
-  const { data, problem } = answer;
+  const { data } = answer;
   const summary = data && summaryOf(data.boxes);
   useSay(data && (data.manager.running ? summary : `${texts.fleet.noManager}. ${summary}`));
   return (
@@ -24,10 +24,15 @@ export function FleetPage() {
         <p class="summary">{summary ?? " "}</p>
         {data?.person.name && <p class="person"><Text of={texts.as(data.person.name)} /></p>}
       </div>
-      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
-      {data && !data.manager.running && <NoManager of={data.manager} />}
-      {data && <Notes of={data.notes} />}
-      {data ? <Boxes of={data.boxes} /> : !problem && <Loading />}
+      <Answered of={answer}>
+        {(fleet) => (
+          <>
+            {!fleet.manager.running && <NoManager of={fleet.manager} />}
+            <Notes of={fleet.notes} />
+            <Boxes of={fleet.boxes} />
+          </>
+        )}
+      </Answered>
     </>
   );
 }

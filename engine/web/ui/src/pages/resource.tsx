@@ -3,11 +3,11 @@ import { useAnswer } from "../live/answer";
 import { useSay } from "../live/say";
 import { paths } from "../route";
 import { texts } from "../texts";
+import { Answered } from "../parts/answered";
 import { Conditions } from "../parts/conditions";
 import { nameOf } from "../parts/links";
 import { Notes } from "../parts/notes";
-import { Breadcrumb, Heading, Loading, Section } from "../parts/page";
-import { ProblemNote } from "../parts/problem";
+import { Breadcrumb, Heading, Section } from "../parts/page";
 import { Shape, StateMark, toneOf } from "../parts/state";
 import { Message, Text } from "../parts/text";
 import { Yaml } from "../parts/yaml";
@@ -23,7 +23,7 @@ export function ResourcePage({ box, namespace, name }: Props) {
     if (c.box && c.box !== box) return false;
     return !c.resource || (c.resource.name === name && (c.resource.namespace ?? "") === namespace);
   });
-  const { data, problem } = answer;
+  const { data } = answer;
   useSay(data && `${data.state}. ${data.headline}`);
   return (
     <>
@@ -32,8 +32,7 @@ export function ResourcePage({ box, namespace, name }: Props) {
         <Heading of={nameOf({ namespace, name })} />
         {data && <StateMark of={data.state} />}
       </div>
-      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
-      {data ? <Detail of={data} /> : !problem && <Loading />}
+      <Answered of={answer}>{(found) => <Detail of={found} />}</Answered>
     </>
   );
 }

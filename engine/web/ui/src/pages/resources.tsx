@@ -4,10 +4,10 @@ import { useSayOn } from "../live/say";
 import { change, paths, query, withQuery } from "../route";
 import { texts } from "../texts";
 import { Age } from "../parts/age";
+import { Answered } from "../parts/answered";
 import { nameOf, ResourceLink } from "../parts/links";
 import { Notes } from "../parts/notes";
-import { Breadcrumb, Heading, Loading } from "../parts/page";
-import { ProblemNote } from "../parts/problem";
+import { Breadcrumb, Heading } from "../parts/page";
 import { StateMark, toneOf } from "../parts/state";
 import { Cell, HeadCell, Row, Table } from "../parts/table";
 import { Text } from "../parts/text";
@@ -25,16 +25,21 @@ export function ResourcesPage({ box }: { box: string }) {
   const offset = Math.max(0, Math.floor(Number(value("offset"))) || 0);
   const path = withQuery(paths.resources(box), { ...filters, offset: offset > 0 ? String(offset) : "", limit: String(limit) });
   const answer = useAnswer<Rows>(path, (c) => !c.box || c.box === box);
-  const { data, problem } = answer;
+  const { data } = answer;
   useSayOn(path, data && !answer.stale ? texts.resources.matching(data.matching, data.total) : undefined);
   return (
     <>
       <Breadcrumb of={[{ label: box, to: paths.box(box) }]} />
       <div class="headline"><Heading of={texts.resources.of(box)} /></div>
-      {problem && <ProblemNote problem={problem} stale={data !== undefined} again={answer.again} />}
-      {data && <Notes of={data.notes} />}
-      {data && <ResourceFilters of={data} filters={filters} />}
-      {data ? <List box={box} of={data} sort={filters.sort} offset={offset} stale={answer.stale} /> : !problem && <Loading />}
+      <Answered of={answer}>
+        {(found) => (
+          <>
+            <Notes of={found.notes} />
+            <ResourceFilters of={found} filters={filters} />
+            <List box={box} of={found} sort={filters.sort} offset={offset} stale={answer.stale} />
+          </>
+        )}
+      </Answered>
     </>
   );
 }

@@ -182,7 +182,7 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 	from := c.element(fn.Name, name.Pos, values, origins)
 	call := &site{fn: fn, from: from, lenient: lenient}
 	if fn.Name == functions.Get {
-		call.looked = c.lookup(args, origins)
+		call.looked = c.scope.names().lookup(args, origins)
 	}
 	return c.operation(opCall, call, values...), from
 }

@@ -22,13 +22,13 @@ type missed struct {
 }
 
 // lookup notes what messages say of the arguments of get.
-func (c *compiler) lookup(args []parse.Node, origins []origin) []looked {
+func (s names) lookup(args []parse.Node, origins []origin) []looked {
 	out := make([]looked, len(origins))
 	for i, from := range origins {
 		if i < len(args) {
 			out[i].text = asWritten(args[i])
 		}
-		out[i].shown = from.known && MayShow(c.scope.names().closure([]Path{from.inputs()}))
+		out[i].shown = from.known && MayShow(s.closure([]Path{from.inputs()}))
 	}
 	return out
 }

@@ -55,7 +55,6 @@ func Compile(b *compile.Box) *Set {
 	quotable(all)
 	quotablePatches(slices.Concat(s.Patches, s.Provided))
 	for _, group := range [][]*Declaration{s.Live, s.OnRollback} {
-		c.uniqueObjects(group)
 		noteReads(group)
 		c.rings(group)
 	}

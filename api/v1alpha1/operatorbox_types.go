@@ -153,8 +153,8 @@ type CRDReference struct {
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
-	// Plural under which the kind is served, where it is not the usual one: gateways, of Gateway. Default: the kind in lower case with s, es
-	// or ies.
+	// Plural under which the kind is served, where it is not the usual one: gateways, of Gateway. Default: the kind in lower case with s (es
+	// behind an s, ies in place of a y).
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	// +optional

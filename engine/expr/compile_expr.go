@@ -180,7 +180,11 @@ func (c *compiler) function(name *parse.IdentifierNode, args []parse.Node, dot p
 		return pipeOf(append([]parse.Node{parse.NewIdentifier(fn.Name)}, values...)...), origin{}
 	}
 	from := c.element(fn.Name, name.Pos, values, origins)
-	return c.operation(opCall, &site{fn: fn, from: from, lenient: lenient}, values...), from
+	call := &site{fn: fn, from: from, lenient: lenient}
+	if fn.Name == functions.Get {
+		call.looked = c.scope.names().lookup(args, origins)
+	}
+	return c.operation(opCall, call, values...), from
 }
 
 // element gives the origin of what index and get read, where the keys are constants.

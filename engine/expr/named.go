@@ -32,6 +32,9 @@ func (s *Scope) NameTree(name string, v any, at *field.Path) (*Named, field.Erro
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	if tree.template != nil {
+		tree.template.tells = true
+	}
 	return &Named{name: name, tree: tree, reads: tree.named, paths: tree.Paths(), schema: tree.schema(s)}, nil
 }
 

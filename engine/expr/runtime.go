@@ -21,6 +21,7 @@ type state struct {
 	data     Data
 	out      strings.Builder
 	kept     any
+	missed   *missed // the last call of get that has found nothing
 }
 
 // Write takes the template's text, as long as the limit allows.
@@ -41,11 +42,12 @@ type frame struct {
 
 // site is a place in a template where something is read, called or printed.
 type site struct {
-	expr string              // the action as written, for messages
-	fn   *functions.Function // of a call
-	path Path                // of a read: from the root, or below a value
-	from origin              // where that value comes from; of a call: what it gives
-	fold int                 // from this segment on, the first letter's case is decided by the value
+	expr   string              // the action as written, for messages
+	fn     *functions.Function // of a call
+	path   Path                // of a read: from the root, or below a value
+	from   origin              // where that value comes from; of a call: what it gives
+	fold   int                 // from this segment on, the first letter's case is decided by the value
+	looked []looked            // of a call of get: its arguments
 	// lenient: what is absent is nil here, no error.
 	lenient bool
 }
@@ -153,6 +155,9 @@ func (st *state) text(v any) (string, error) {
 // runKeep keeps the value of a template that is a single expression.
 func runKeep(f *frame, i int, v any) (string, error) {
 	kept, err := f.state.CopyOut(v)
+	if kept == nil && err == nil {
+		err = f.state.null()
+	}
 	f.state.kept = kept
 	return "", f.site(i).wrap(err)
 }
@@ -196,12 +201,17 @@ func runCall(f *frame, i int, args ...any) (any, error) {
 		return nil, s.wrap(err)
 	}
 	v, err := s.fn.Call(f.state.Run, args)
+	if v == nil && err == nil && s.looked != nil {
+		f.state.missed = &missed{site: s, args: args}
+	}
 	if absent, ok := errors.AsType[*roots.AbsentError](err); ok {
 		if s.lenient {
 			return nil, nil // What is absent is nil here; nothing in, nothing out.
 		}
 		if errors.Is(err, functions.ErrNoElement) {
 			err = &roots.AbsentError{Path: s.from.path, What: absent.What}
+		} else if f.state.hasMissed(s.expr) {
+			err = f.state.missed.error()
 		}
 	}
 	return v, s.wrap(err)

@@ -29,6 +29,8 @@ type Template struct {
 	sites []*site
 	// keeps: the template is one expression, whose value is kept.
 	keeps bool
+	// tells: it is all of a value that has a name. Where it gives null, it is asked which key it has looked up in vain.
+	tells bool
 	paths []Path
 	// needs are those of them that must not be absent, whatever else is read.
 	needs []Path

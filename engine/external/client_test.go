@@ -411,7 +411,8 @@ func TestCallLeavesALongRetryAfterToTheQueue(t *testing.T) {
 	r := get(url)
 	r.Retries = 10
 	failure := fails(t, c, r)
-	g.Expect(failure.Error()).To(Equal("answered 429 Too Many Requests, expected 200"))
+	until := "; by its Retry-After it is left alone until " + start.Add(120*time.Second).UTC().Format(time.RFC3339)
+	g.Expect(failure.Error()).To(Equal("answered 429 Too Many Requests, expected 200" + until))
 	g.Expect(failure.Held).To(BeFalse())
 	g.Expect(calls.Load()).To(BeEquivalentTo(1))
 
@@ -424,6 +425,28 @@ func TestCallLeavesALongRetryAfterToTheQueue(t *testing.T) {
 	clk.SetTime(start.Add(120 * time.Second))
 	g.Expect(fails(t, c, r).Held).To(BeFalse())
 	g.Expect(calls.Load()).To(BeEquivalentTo(2))
+}
+
+// What a host asks for in vain, or would get anyway, is not told: the message stays the same from one failure to the next.
+func TestUntilWhenAHostIsLeftAlone(t *testing.T) {
+	for after, want := range map[string]string{
+		"3600": "answered 503 Service Unavailable, expected 200; by its Retry-After it is left alone until " + start.Add(longestAsked).UTC().Format(time.RFC3339),
+		"60":   "answered 503 Service Unavailable, expected 200",
+		"":     "answered 503 Service Unavailable, expected 200",
+	} {
+		t.Run(after, func(t *testing.T) {
+			g := NewWithT(t)
+			url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", after)
+				w.WriteHeader(http.StatusServiceUnavailable)
+			})
+			c, _ := newClient(t)
+			g.Expect(fails(t, c, get(url)).Error()).To(Equal(want))
+			held := fails(t, c, get(url))
+			g.Expect(held.Held).To(BeTrue())
+			g.Expect(held.Error()).To(Equal(want))
+		})
+	}
 }
 
 func TestRedirects(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Error says why a call failed. Its text is the same for the same cause, and holds nothing that a caller may not show.
+// Error says why a call failed. Its text is the same for the same cause, but for the time until which a host asks to be left alone for longer than
+// it would be anyway. It holds nothing that a caller may not show.
 type Error struct {
 	// Text is one line, in lower case.
 	Text string

@@ -2,6 +2,7 @@ package external
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -100,6 +101,9 @@ func (t *turn) leave(failure *Error) {
 			h.cause = failure
 			hold := min(firstHold<<min(h.failures-1, 10), longestHold)
 			h.until = t.limiter.clock.Now().Add(max(hold, min(failure.after, longestAsked)))
+			if failure.after > longestHold {
+				failure.Text += fmt.Sprintf("; by its Retry-After it is left alone until %s", h.until.UTC().Format(time.RFC3339))
+			}
 		default:
 			// Another call that was under way at the same time has failed first. Both show one outage, which counts once.
 		}

@@ -152,7 +152,7 @@ var apiDocs = map[string]typeDoc{
 			"name":           {text: "The CRD's name, <plural>.<group>. Immutable.", standard: "", example: ""},
 			"apiVersion":     {text: "APIVersion of a kind of others: apps/v1, or v1. The box is not the operator of that kind: it serves the objects that spec.selector and spec.annotationSelector select, and leaves them as they are.", standard: "", example: ""},
 			"kind":           {text: "Kind of others, such as Deployment. Immutable.", standard: "", example: ""},
-			"plural":         {text: "Under which the kind is served, where it is not the usual one: gateways, of Gateway.", standard: "the kind in lower case with s, es or ies", example: ""},
+			"plural":         {text: "Under which the kind is served, where it is not the usual one: gateways, of Gateway.", standard: "the kind in lower case with s (es behind an s, ies in place of a y)", example: ""},
 			"version":        {text: "The served version to work in.", standard: "the storage version, chosen once", example: ""},
 			"definition":     {text: "The spec of a CustomResourceDefinition that the box installs and keeps up to date.", standard: "", example: ""},
 			"adopt":          {text: "Whether an existing CRD may be taken over.", standard: "", example: ""},

@@ -260,7 +260,7 @@ onDelete: {configmaps: [{reconcile: true}]}`,
 		},
 		"replace on a Job that is made once": {
 			`onReconcile: {jobs: [{image: a, once: true, replace: true}]}
-onCreate: {jobs: [{id: second, image: a, replace: true}]}
+onCreate: {jobs: [{name: second, image: a, replace: true}]}
 onDelete: {jobs: [{image: a, replace: true}]}`,
 			[]string{
 				"spec.onCreate.jobs[0].replace: Forbidden: this Job is made once and does not follow its declaration; move it to onReconcile, or set reconcile: true, or remove replace",
@@ -286,9 +286,9 @@ onDelete: {jobs: [{image: a, replace: true}]}`,
   deployments: [{id: web, image: a}, {id: tenant, image: a, name: "{{ .item }}", forEach: {field: spec.tags}}]
   daemonsets: [{id: logs, image: a}]
   configmaps: [{id: settings}]
-  services: [{id: a, workload: wep}, {id: b, workload: settings}, {id: c, workload: tenant}, {id: d, workload: "{{ .spec.image }}"}, {id: e, workload: web, selector: {}}]
-  hpas: [{workload: logs, maxReplicas: 2}, {id: h, workload: web, maxReplicas: 2, spec: {scaleTargetRef: {name: x}}}]
-  ingresses: [{id: i, service: web}, {id: j, service: a, serviceName: x, servicePort: 80}]
+  services: [{id: a, workload: wep}, {id: b, name: b, workload: settings}, {id: c, name: c, workload: tenant}, {id: d, name: d, workload: "{{ .spec.image }}"}, {id: e, name: e, workload: web, selector: {}}]
+  hpas: [{workload: logs, maxReplicas: 2}, {id: h, name: h, workload: web, maxReplicas: 2, spec: {scaleTargetRef: {name: x}}}]
+  ingresses: [{id: i, service: web}, {id: j, name: j, service: a, serviceName: x, servicePort: 80}]
   networkpolicies: [{workload: only}]
 onDelete: {deployments: [{id: only, image: a}], jobs: [{image: a}]}`,
 			[]string{

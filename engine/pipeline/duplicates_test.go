@@ -114,3 +114,38 @@ func TestSingularsOfPlannedKindsAreNoIDs(t *testing.T) {
 	_, errs := Compile(boxOf(t, `onReconcile: {configmaps: [{id: statefulset, name: a}]}`), Env{CRD: websites(t)})
 	g.Expect(errs).To(gomega.HaveLen(1))
 }
+
+// What makes one object whatever the resource is, is known when the box is applied.
+func TestDeclarationsOfOneObject(t *testing.T) {
+	const same = ` makes the %s of the same name, and neither has a gate; give one of them another name, or each a ` + "`when`" + ` by which never both are made`
+	for name, tc := range map[string]struct{ box, wrong, of string }{
+		"one name":               {`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x}]}`, `spec.onReconcile.configmaps[1]: Duplicate value: "x": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"one template":           {`onReconcile: {configmaps: [{id: a, name: "{{ .spec.host }}"}, {id: b, name: "{{ .spec.host }}"}]}`, `spec.onReconcile.configmaps[1]: Duplicate value: "{{ .spec.host }}": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"that of the resource":   {`onReconcile: {configmaps: [{id: a}, {id: b, name: "{{ .metadata.name }}"}]}`, `spec.onReconcile.configmaps[1]: Duplicate value: "{{ .metadata.name }}": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"in a manifest":          {`onReconcile: {configmaps: [{id: a, name: x}], resources: [{id: b, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}}]}`, `spec.onReconcile.resources[0]: Duplicate value: "x": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"of both groups":         {"onCreate: {configmaps: [{id: a, name: x}]}\nonReconcile: {configmaps: [{id: b, name: x}]}", `spec.onReconcile.configmaps[0]: Duplicate value: "x": spec.onCreate.configmaps[0]`, "ConfigMap"},
+		"made once":              {`onReconcile: {configmaps: [{id: a, name: x, once: true}, {id: b, name: x}]}`, `spec.onReconcile.configmaps[1]: Duplicate value: "x": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"below the box's gate":   {"when: [{field: spec.tls, equals: true}]\nonReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x}]}", `spec.onReconcile.configmaps[1]: Duplicate value: "x": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"in one namespace":       {`onReconcile: {configmaps: [{id: a, name: x, namespace: ns}, {id: b, name: x, namespace: ns}]}`, `spec.onReconcile.configmaps[1]: Duplicate value: "x": spec.onReconcile.configmaps[0]`, "ConfigMap"},
+		"in another version":     {`onReconcile: {hpas: [{id: a, name: x, workload: w, maxReplicas: 2}], deployments: [{id: w, image: a}], resources: [{id: b, manifest: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: x}}}]}`, `spec.onReconcile.resources[0]: Duplicate value: "x": spec.onReconcile.hpas[0]`, "HorizontalPodAutoscaler"},
+		"of onRollback":          {`rollback: {onRollback: {configmaps: [{id: a, name: x}, {id: b, name: x}]}}`, `spec.rollback.onRollback.configmaps[1]: Duplicate value: "x": spec.rollback.onRollback.configmaps[0]`, "ConfigMap"},
+		"in another namespace":   {`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x, namespace: ns}]}`, ``, ``},
+		"of another kind":        {`onReconcile: {configmaps: [{id: a, name: x}], secrets: [{id: b, name: x}]}`, ``, ``},
+		"of another group":       {`onReconcile: {services: [{id: a, name: x, port: 80, selector: {a: b}}], resources: [{id: b, manifest: {apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: x}}}]}`, ``, ``},
+		"one of them has a gate": {`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x, when: [{field: spec.tls, equals: true}]}]}`, ``, ``},
+		"one of them is a loop":  {`onReconcile: {configmaps: [{id: a, name: x}, {id: b, name: x, forEach: {field: spec.tags, key: "{{ .item }}"}}]}`, ``, ``},
+		"when the resource goes": {"onReconcile: {configmaps: [{id: a, name: x}]}\nonDelete: {configmaps: [{id: b, name: x}]}", ``, ``},
+		"and when it goes back":  {"onReconcile: {configmaps: [{id: a, name: x}]}\nrollback: {onRollback: {configmaps: [{id: b, name: x}]}}", ``, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			_, errs := Compile(boxOf(t, tc.box), Env{CRD: websites(t)})
+			if tc.wrong == "" {
+				g.Expect(errs).To(gomega.BeEmpty())
+				return
+			}
+			g.Expect(errs).To(gomega.HaveLen(1))
+			g.Expect(errs[0].Error()).To(gomega.Equal(tc.wrong + fmt.Sprintf(same, tc.of)))
+		})
+	}
+}

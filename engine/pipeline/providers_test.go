@@ -447,6 +447,59 @@ func TestWhatIsNotThereIsNotReady(t *testing.T) {
 	shows(x, x.plan(t, oneBucket), metav1.ConditionFalse, "assets (name shop-assets, region here): GetBucket: slow down")
 }
 
+// What was made before the outputs were there, or have changed, has not read them: the resource is Ready when it has.
+func TestReadyIsSaidWhenOutputsAreRead(t *testing.T) {
+	const buckets = "providers: {cloud: [{id: assets, bucket: {name: assets, size: \"{{ .spec.replicas }}\"}}]}\nstatus: {fields: [{path: phase, value: %q}]}\n"
+	direct, ofChild := fmt.Sprintf(buckets, "{{ .providers.assets.size }}"), fmt.Sprintf(buckets, "{{ .children.c.data.s }}")
+	for name, tc := range map[string]struct {
+		box  string
+		next bool // it is Ready one cycle later
+	}{
+		"nobody but the status": {direct, false},
+		"a child":               {ofChild + `onReconcile: {configmaps: [{id: c, data: {s: "{{ .providers.assets.size }}"}}]}`, true},
+		"a child that need not": {ofChild + `onReconcile: {configmaps: [{id: c, data: {s: "{{ .providers.assets.size | default 0 }}"}}]}`, true},
+		"the gate of a child":   {direct + `onReconcile: {configmaps: [{id: c, when: [{field: providers.assets.size, greaterThan: 0}]}]}`, true},
+		"a value":               {ofChild + "values: [{name: size, value: \"{{ .providers.assets.size }}\"}]\n" + `onReconcile: {configmaps: [{id: c, data: {s: "{{ .values.size }}"}}]}`, true},
+		"what nobody waits for": {direct + `onReconcile: {configmaps: [{id: c, optional: true, data: {s: "{{ .providers.assets.size }}"}}]}`, false},
+		"somebody, another one": {"providers: {cloud: [{id: assets, bucket: {name: assets, size: \"{{ .spec.replicas }}\"}}, {id: more, bucket: {name: more}}]}\nstatus: {fields: [{path: phase, value: \"{{ .providers.assets.size }}\"}]}\n" +
+			`onReconcile: {configmaps: [{id: c, data: {s: "{{ .providers.more.address }}"}}]}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			x := newTenant(t, `{replicas: 3}`)
+			plan := x.plan(t, tc.box)
+			shows := func(size string) {
+				t.Helper()
+				r, err := x.cycle(plan)
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				res, err := r.Result(context.Background(), nil)
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				if size == "" {
+					g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionFalse))
+					g.Expect(res.Ready.Reason).To(gomega.Equal(v1alpha1.ReasonWaitingForProvider))
+					g.Expect(res.Ready.Message).To(gomega.HaveSuffix(": its outputs have just changed; what reads them is made next"))
+					g.Expect(r.Inputs.Expires()).To(gomega.Equal(x.clock.Now()), "the next cycle follows at once")
+					return
+				}
+				g.Expect(res.Ready.Status).To(gomega.Equal(metav1.ConditionTrue), res.Ready.Message)
+				g.Expect(fmt.Sprint(res.Fields)).To(gomega.ContainSubstring("[phase] " + size))
+			}
+			if tc.next {
+				shows("")
+			}
+			shows("3")
+			x.restart()
+			shows("3")
+			g.Expect(unstructured.SetNestedField(x.stored.Object, int64(4), "spec", "replicas")).To(gomega.Succeed())
+			x.stored.SetGeneration(2)
+			if tc.next && name != "somebody, another one" {
+				shows("")
+			}
+			shows("4")
+		})
+	}
+}
+
 func TestChildrenWaitForOutputs(t *testing.T) {
 	g := gomega.NewWithT(t)
 	x := newTenant(t, `{replicas: 3}`)

@@ -130,6 +130,52 @@ onReconcile: {configmaps: [{name: made, data: {a: "{{ .values.port }}"}}]}
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`configmaps/made: values.port: evaluating {{ div 80 .spec.replicas }}: div: division by zero`)))
 }
 
+// A key that is not there is named with what it was looked up in, and with its value where that may be shown.
+func TestAKeyThatIsNotThereIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct{ value, want string }{
+		"of the spec":      {`{{ get (dict "small" "1Gi") .spec.host }}`, `values.size: the key "large" (.spec.host) of (dict "small" "1Gi"): no value; where it may be absent, use default or if`},
+		"the key first":    {`{{ dict "small" "1Gi" | get .spec.host }}`, `values.size: the key "large" (.spec.host): no value; where`},
+		"the key piped":    {`{{ .spec.host | get (dict "small" "1Gi") }}`, `values.size: the key "large" of (dict "small" "1Gi"): no value; where`},
+		"written down":     {`{{ get (dict "small" "1Gi") "big" }}`, `values.size: the key "big" of (dict "small" "1Gi"): no value; where`},
+		"several":          {`{{ get (dict "a" (dict "b" "c")) "a" .spec.host "x" }}`, `values.size: the key "a", "large" (.spec.host), "x" of (dict "a" (dict "b" "c")): no value; where`},
+		"of a function":    {`{{ upper (get (dict "small" "1Gi") .spec.host) }}`, `values.size: the key "large" (.spec.host) of (dict "small" "1Gi"): no value; where`},
+		"of a known place": {`{{ get .spec.any "big" }}`, `values.size: spec.any.big: no such field in this resource; where`},
+		"by a value":       {`{{ get (dict "small" "1Gi") .values.wanted }}`, `values.size: the key "large" (.values.wanted) of (dict "small" "1Gi"): no value; where`},
+		"of an annotation": {`{{ get (dict "small" "1Gi") (index .metadata.annotations "size") }}`, `values.size: the key (index .metadata.annotations "size") of (dict "small" "1Gi"): no value; where`},
+		"of a child":       {`{{ get (dict "small" "1Gi") .children.free.data.size }}`, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			resource := website(t, `{host: large, any: {small: 1Gi}}`)
+			resource.SetAnnotations(map[string]string{"size": "hidden"})
+			r, err := newPorts().run(planOf(t, `
+values: [{name: wanted, value: "{{ .spec.host }}"}, {name: size, value: '`+tc.value+`'}]
+onReconcile: {configmaps: [{id: free, name: free, data: {size: hidden}}, {name: made, data: {a: "{{ .values.size }}"}}]}
+`), resource)
+			if tc.want == "" { // it may come with the next change of the child
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+				g.Expect(r.Waits).To(gomega.ConsistOf(gomega.HaveField("Message", `configmaps/made: values.size: the key .children.free.data.size of (dict "small" "1Gi") is not there yet`)))
+				return
+			}
+			expectStep(g, err, "onReconcile", Permanent, v1alpha1.ReasonTemplateError)
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(tc.want)))
+			g.Expect(err.Error()).NotTo(gomega.ContainSubstring("hidden"))
+		})
+	}
+}
+
+// To who can do without, it is absent, as it was before anybody asked why.
+func TestAValueWithoutItsKeyIsAbsent(t *testing.T) {
+	g := gomega.NewWithT(t)
+	p := newPorts()
+	_, err := p.run(planOf(t, `
+values: [{name: size, value: '{{ get (dict "small" "1Gi") .spec.host }}'}]
+onReconcile: {configmaps: [{name: made, when: [{cel: "!has(values.size)"}], data: {a: "{{ .values.size | default `+"`none`"+` }}"}}]}
+`), website(t, `{host: large}`))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(p.data("made")).To(gomega.Equal(map[string]string{"a": "none"}))
+}
+
 func TestValueMistakes(t *testing.T) {
 	const reads = `onReconcile: {configmaps: [{name: a, data: {a: "{{ .values.%s }}"}}]}`
 	for name, tc := range map[string]struct{ box, want string }{

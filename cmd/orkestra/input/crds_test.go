@@ -33,6 +33,8 @@ spec:
               image: {type: string}
               replicas: {type: integer, default: 1, maximum: 9}
               tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+              most: &most {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
+              each: {type: object, additionalProperties: {type: object, properties: {most: *most}}}
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
               labels: {type: object, additionalProperties: {type: object, properties: {name: {type: string}}}}
             x-kubernetes-validations: [{rule: "self.image != 'none'", message: "no image is no image"}]
@@ -106,6 +108,12 @@ func TestObjectsAreAdmitted(t *testing.T) {
 		"a wrong type":     {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
 		"below a map":      {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
 		"no list":          {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
+		"no integer and no string": {
+			"{image: a, most: 1.5, each: {a.b: {most: [1]}, c: {most: {d: e}}}}",
+			[]string{"spec.most: want integer or string, got number", "spec.each[a.b].most: want integer or string, got array", "spec.each.c.most: want integer or string, got object"},
+		},
+		"a number that is too large": {"{image: a, most: 1e30}", []string{"spec.most: want integer or string, got number"}},
+		"an integer or a string": {"{image: a, most: 12345678901, each: {a: {most: 25%}, b: {most: null}}}", nil},
 		"several mistakes": {"{imgae: none, replicas: 10}", []string{`spec.imgae: unknown field, did you mean "image"?`, "spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
 	} {
 		t.Run(name, func(t *testing.T) {

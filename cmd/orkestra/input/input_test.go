@@ -12,6 +12,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
@@ -151,6 +152,28 @@ func TestTypeErrors(t *testing.T) {
 			}
 			slices.Sort(got)
 			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestTypesThatAreAnIntegerOrAString(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value any
+		want  string
+	}{
+		"a string":      {"25%", ""},
+		"an integer":    {int64(-2147483648), ""},
+		"too large":     {int64(2147483648), "x: Invalid value: 2147483648: want a string, or an integer from -2147483648 to 2147483647"},
+		"a number":      {1.5, `x: Invalid value: "number": want integer or string`},
+		"a list":        {[]any{}, `x: Invalid value: "array": want integer or string`},
+		"a boolean":     {true, `x: Invalid value: "boolean": want integer or string`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			for _, e := range Mismatches(tc.value, reflect.TypeFor[*intstr.IntOrString](), field.NewPath("x")) {
+				got += e.Error()
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (s *Schema) Admit(ctx context.Context, object map[string]any, found *Findin
 	pruning.Prune(object, s.structural, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
-	found.Add(FromSchema, validation.ValidateCustomResource(nil, object, s.openAPI)...)
+	found.Add(FromSchema, oneEach(validation.ValidateCustomResource(nil, object, s.openAPI), object, s.structural)...)
 	found.Add(FromSchema, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	broken, _ := s.rules.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	// The API server checks no rule at all when something else is wrong. Here they are checked, so that all mistakes come out

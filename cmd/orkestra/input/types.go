@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orkspace/orkestra/engine/suggest"
@@ -47,8 +48,10 @@ func (c *typeCheck) value(value any, t reflect.Type, at *field.Path) {
 		c.value(value, alternative, at)
 		return
 	}
-	custom := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) // such as Quantity and IntOrString
+	custom := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) // such as Quantity
 	switch {
+	case t == reflect.TypeFor[intstr.IntOrString]():
+		c.intOrString(value, at)
 	case custom:
 		c.leaf(value, t, at)
 	case t.Kind() == reflect.Struct:

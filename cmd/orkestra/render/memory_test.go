@@ -186,6 +186,8 @@ external:
 func TestWithThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`external: {quota: 5}`:                                            "with.yaml: external.quota: wanted an object with status, body and headers",
+		`external: {quota: {limit: 5}}`:                                   "with.yaml: external.quota.limit: unknown; wanted status, body and headers, with what the service says in body",
+		`external: {quota: {headers: a}}`:                                 "with.yaml: external.quota.headers: wanted an object",
 		`external: {quota: {status: "200"}}`:                              "with.yaml: external.quota.status: wanted a number",
 		`{apiVersion: v1, kind: ConfigMap}`:                               "wanted objects with apiVersion, kind and metadata.name",
 		`{kind: ConfigMap, metadata: {name: a}}`:                          "wanted objects with apiVersion, kind and metadata.name",

@@ -126,6 +126,15 @@ func (f *flags) run(ctx context.Context, in io.Reader, out, notes io.Writer) err
 	if err != nil {
 		return exit.Failure(err)
 	}
+	wanted := askedBy(v.Boxes, f.Providers)
+	for _, doc := range with {
+		if !holdsAnswers(doc) {
+			continue
+		}
+		if err := wanted.check(ctx, doc); err != nil {
+			return exit.Failure(err)
+		}
+	}
 	if all.known, err = readState(slices.Concat(with, others), v.Mapper); err != nil {
 		return exit.Failure(err)
 	}

@@ -87,6 +87,8 @@ func TestRenderGolden(t *testing.T) {
 		"provided":         {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided.yaml"},
 		"provided-some":    {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided-some.yaml"},
 		"provided-wrong":   {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "provided-wrong.yaml"},
+		"unasked-keys":     {"-f", renders + "reads.yaml", "--crd", renders + "shop.yaml", "-r", renders + "asks.yaml", "--with", renders + "unasked-keys.yaml"},
+		"unasked-outputs":  {"-f", renders + "provides.yaml", "--crd", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "unasked-outputs.yaml"},
 		"with-no-metadata": {"-f", renders + "shop.yaml", "-r", renders + "flowers.yaml", "--with", renders + "nameless.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

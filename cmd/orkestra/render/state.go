@@ -30,23 +30,24 @@ type state struct {
 	provided map[string]any
 }
 
-// readState reads the documents of --with.
+// readState reads the documents of --with. Those with answers are checked: see asked.
 func readState(docs []input.Document, mapper meta.RESTMapper) (*state, error) {
 	s := &state{answers: map[string]*external.Answer{}, provided: map[string]any{}}
 	for _, doc := range docs {
-		answers, ofCalls := doc.Content["external"].(map[string]any)
-		answer, ofWebhook := doc.Content["webhook"].(map[string]any)
-		provided, ofProviders := doc.Content["providers"].(map[string]any)
+		answers, _ := doc.Content[ofCalls].(map[string]any)
+		answer, answered := doc.Content[ofWebhook].(map[string]any)
+		provided, _ := doc.Content[ofProviders].(map[string]any)
 		keys := doc.Keys()
 		switch {
 		case len(doc.Content) == 0:
 		case len(keys) > 0:
 			return nil, fmt.Errorf("%s:%d: %s: %s", doc.File, keys[0].Line, keys[0].Path, keys[0].Message)
-		case (ofCalls || ofWebhook || ofProviders) && doc.Kind() == "":
-			if ofWebhook {
+		case holdsAnswers(doc):
+			if answered {
 				s.webhook = answer
 			}
-			if err := errors.Join(s.addAnswers(answers), s.addProvided(provided)); err != nil {
+			maps.Copy(s.provided, provided)
+			if err := s.addAnswers(answers); err != nil {
 				return nil, fmt.Errorf("%s: %w", doc.File, err)
 			}
 		case doc.Kind() == "" || doc.APIVersion() == "" || doc.Name() == "":
@@ -89,6 +90,11 @@ func (s *state) addAnswers(answers map[string]any) error {
 		if !ok {
 			return fmt.Errorf("external.%s: wanted an object with status, body and headers", name)
 		}
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			if !slices.Contains([]string{"status", "body", "headers"}, key) {
+				return fmt.Errorf("external.%s.%s: unknown; wanted status, body and headers, with what the service says in body", name, key)
+			}
+		}
 		answer := &external.Answer{Status: okStatus, Headers: map[string]any{}, Body: given["body"]}
 		if status, found := given["status"]; found {
 			n, isNumber := status.(int64)
@@ -97,20 +103,12 @@ func (s *state) addAnswers(answers map[string]any) error {
 			}
 			answer.Status = int(n)
 		}
-		if headers, ok := given["headers"].(map[string]any); ok {
-			answer.Headers = headers
+		if headers, found := given["headers"]; found {
+			if answer.Headers, ok = headers.(map[string]any); !ok {
+				return fmt.Errorf("external.%s.headers: wanted an object", name)
+			}
 		}
 		s.answers[name] = answer
-	}
-	return nil
-}
-
-func (s *state) addProvided(provided map[string]any) error {
-	for _, id := range slices.Sorted(maps.Keys(provided)) {
-		if _, ok := provided[id].(map[string]any); !ok {
-			return fmt.Errorf("providers.%s: wanted an object with its outputs, or with forEach, one of them for each key of an item", id)
-		}
-		s.provided[id] = provided[id]
 	}
 	return nil
 }

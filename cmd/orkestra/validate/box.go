@@ -65,6 +65,8 @@ type Validator struct {
 type Box struct {
 	// Name of the box.
 	Name string
+	// Written is the box, with its defaults.
+	Written *v1alpha1.OperatorBox
 	// Plan that it compiled to.
 	Plan *pipeline.Plan
 }
@@ -221,7 +223,7 @@ func (v *Validator) compile(ctx context.Context, box *v1alpha1.OperatorBox, foun
 	found.Add(input.FromCompile, errs...)
 	if plan != nil {
 		r.Revision = plan.Revision
-		v.Boxes = append(v.Boxes, Box{Name: box.Name, Plan: plan})
+		v.Boxes = append(v.Boxes, Box{Name: box.Name, Written: box, Plan: plan})
 		r.Notes = append(r.Notes, plan.Notes...)
 		if plan.Admission != nil {
 			r.Rules = admission.Compile(plan.Admission, v.mutates()).Places()

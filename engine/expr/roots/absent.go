@@ -14,7 +14,7 @@ import (
 type AbsentError struct {
 	// Path is what was read. It is empty where a function had no value to work on.
 	Path value.Path
-	// What stands for Path where there is none: "argument 1 of trim".
+	// What stands for Path where there is none: "argument 1 of trim", or the key that was looked up.
 	What string
 	// Found says what was there instead, such as "spec.image is a string"; it may be empty.
 	Found string
@@ -35,17 +35,17 @@ func (e *AbsentError) Become(cause *AbsentError) {
 
 // Below says whether what is absent is below a root, or is made of what is: it may come when that changes.
 func (e *AbsentError) Below(root string) bool {
-	if len(e.Path) == 0 {
-		return false
-	}
-	return e.Path[0] == root || slices.ContainsFunc(e.Reads, func(p value.Path) bool { return p[0] == root })
+	return len(e.Path) > 0 && e.Path[0] == root || slices.ContainsFunc(e.Reads, func(p value.Path) bool { return p[0] == root })
 }
 
-// Place is where it is absent: the values that were read on the way, and the path.
+// Place is where it is absent: the values that were read on the way, and the path, or what stands for it.
 func (e *AbsentError) Place() string {
 	var b strings.Builder
 	for _, p := range e.Through {
 		b.WriteString(p.String() + ": ")
+	}
+	if len(e.Path) == 0 {
+		return b.String() + e.What
 	}
 	return b.String() + e.Path.String()
 }
@@ -56,9 +56,9 @@ func (e *AbsentError) Error() string {
 	place := e.Place()
 	switch {
 	case len(e.Path) == 0 && e.Hint != "":
-		b.WriteString(place + e.What)
+		b.WriteString(place)
 	case len(e.Path) == 0:
-		b.WriteString(place + e.What + ": no value")
+		b.WriteString(place + ": no value")
 	case e.Path[0] == Children:
 		b.WriteString(place + ": no such child or field yet")
 	case e.Path[0] == Cross:

@@ -42,6 +42,7 @@ type entry struct {
 	secret         *outside.Secret // nil: no Secret is read
 	token          *v1alpha1.WebIdentity
 	endpoint       string
+	feeds          bool // children or patches that something waits for read the outputs
 }
 
 func (e *entry) source() compile.Outside {
@@ -60,6 +61,9 @@ func Compile(b *compile.Box, declared *declare.Set) (plan *Plan, note string) {
 			e := &entry{Declaration: declared.Provided[next], provider: name, endpoint: list[i].Endpoint}
 			next++
 			e.compile(b, &list[i], at.Child(name).Index(i), known)
+			e.feeds = slices.ContainsFunc(slices.Concat(declared.Making(), declared.Patches), func(d *declare.Declaration) bool {
+				return !d.Optional && slices.Contains(d.Outside, e.source())
+			})
 			p.entries = append(p.entries, e)
 		}
 	}

@@ -76,11 +76,22 @@ func (p providing) Run(ctx context.Context, c *children.Cycle) (stage.Outcome, e
 	c.Ports.Providers.Memory().Retain(keys)
 	if !reflect.DeepEqual(before, c.Outside.ProvidedWithSecrets) && len(p.entries) > 0 {
 		c.ReconcileAt(c.Now) // what was made before this stage has read other outputs, or none
+		r.waitForReaders(before)
 	}
 	if r.first != nil {
 		return stage.Hold, r.first
 	}
 	return stage.Next, nil
+}
+
+// waitForReaders notes that what reads outputs has not seen them yet, so that the resource is not Ready with what was made without them.
+func (r *round) waitForReaders(before map[string]any) {
+	for _, e := range r.entries {
+		if e.feeds && !reflect.DeepEqual(before[e.ID], r.c.Outside.ProvidedWithSecrets[e.ID]) {
+			r.waitAs(e, e.Label(), stage.Wait{Reason: v1alpha1.ReasonWaitingForProvider,
+				Message: "its outputs have just changed; what reads them is made next", Unready: true})
+		}
+	}
 }
 
 // entry brings what one declaration wants. An error is one that ends the cycle.

@@ -13,10 +13,11 @@ import (
 type answering struct {
 	status int
 	body   string
+	header http.Header
 }
 
 func (a answering) Do(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: a.status, Body: io.NopCloser(strings.NewReader(a.body))}, nil
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body))}, nil
 }
 
 // What somebody in between says is no answer of a service: one without a mark would say that a bucket is somebody else's, and it would stay for ever.
@@ -26,16 +27,16 @@ func TestPagesAreNoAnswers(t *testing.T) {
 		answering
 		refused bool
 	}{
-		"a login page":                  {http.MethodGet, answering{200, "\n<HTML><body>log in</body></html>"}, true},
-		"a page with a type":            {http.MethodPost, answering{200, "<!DOCTYPE html><html>"}, true},
-		"a long page":                   {http.MethodPut, answering{200, "<html>" + strings.Repeat("x", 10*sniffed)}, true},
-		"nothing, where one reads":      {http.MethodGet, answering{200, ""}, true},
-		"nothing, after a change":       {http.MethodPut, answering{200, ""}, false},
-		"no content":                    {http.MethodDelete, answering{204, ""}, false},
-		"a head":                        {http.MethodHead, answering{200, ""}, false},
-		"XML":                           {http.MethodGet, answering{200, "<?xml version='1.0'?><Tagging><TagSet/></Tagging>"}, false},
-		"long XML":                      {http.MethodGet, answering{200, "<Tagging>" + strings.Repeat("x", 10*sniffed)}, false},
-		"an error, which the SDK reads": {http.MethodGet, answering{404, "<html>"}, false},
+		"a login page":                  {http.MethodGet, answering{status: 200, body: "\n<HTML><body>log in</body></html>"}, true},
+		"a page with a type":            {http.MethodPost, answering{status: 200, body: "<!DOCTYPE html><html>"}, true},
+		"a long page":                   {http.MethodPut, answering{status: 200, body: "<html>" + strings.Repeat("x", 10*sniffed)}, true},
+		"nothing, where one reads":      {http.MethodGet, answering{status: 200, body: ""}, true},
+		"nothing, after a change":       {http.MethodPut, answering{status: 200, body: ""}, false},
+		"no content":                    {http.MethodDelete, answering{status: 204, body: ""}, false},
+		"a head":                        {http.MethodHead, answering{status: 200, body: ""}, false},
+		"XML":                           {http.MethodGet, answering{status: 200, body: "<?xml version='1.0'?><Tagging><TagSet/></Tagging>"}, false},
+		"long XML":                      {http.MethodGet, answering{status: 200, body: "<Tagging>" + strings.Repeat("x", 10*sniffed)}, false},
+		"an error, which the SDK reads": {http.MethodGet, answering{status: 404, body: "<html>"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), c.method, "https://s3.example.com", http.NoBody)

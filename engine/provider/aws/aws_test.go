@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -143,6 +144,34 @@ func TestClassesOfErrors(t *testing.T) {
 		if got := classify(c.status, c.code); got != c.want {
 			t.Errorf("%d %s is %s, want %s", c.status, c.code, got, c.want)
 		}
+	}
+}
+
+// A bucket in another region is told with the region that it is in, the one in which it was asked for, and what to do.
+func TestABucketInAnotherRegion(t *testing.T) {
+	const moved = "<Error><Code>PermanentRedirect</Code><Message>must be addressed using the specified endpoint</Message><Endpoint>shop.s3.eu-west-1.amazonaws.com</Endpoint></Error>"
+	const explained = "the bucket shop is in the region eu-west-1, and was asked for in us-east-1: declare the region eu-west-1, or give the bucket another name"
+	for name, c := range map[string]struct {
+		answering
+		region string
+		want   string
+	}{
+		"moved":                 {answering{status: 301, body: moved}, "eu-west-1", "GetBucketTagging: PermanentRedirect: " + explained},
+		"signed for another":    {answering{status: 400, body: "<Error><Code>AuthorizationHeaderMalformed</Code><Message>expecting 'eu-west-1'</Message></Error>"}, "eu-west-1", "GetBucketTagging: AuthorizationHeaderMalformed: " + explained},
+		"no region is told":     {answering{status: 301, body: moved}, "", "GetBucketTagging: PermanentRedirect: must be addressed using the specified endpoint"},
+		"another mistake there": {answering{status: 400, body: "<Error><Code>InvalidRequest</Code><Message>wrong</Message></Error>"}, "us-east-1", "GetBucketTagging: InvalidRequest: wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.header = http.Header{"X-Amz-Bucket-Region": {c.region}}
+			r := &provider.Request{
+				HTTP: c.answering, Declared: map[string]any{"name": "shop", "region": "us-east-1"},
+				Credentials: map[string]string{keyID: "id", keySecret: "hidden-secret"},
+			}
+			_, err := bucketDriver{services: &services{sessions: newSessions()}}.Observe(t.Context(), r)
+			if !provider.IsClass(err, provider.Invalid) || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
 	}
 }
 

@@ -61,8 +61,8 @@ func explain(ctx context.Context, r *provider.Request, err error) error {
 	}
 	out.Code, out.Message = answer.ErrorCode(), r.Line(answer.ErrorMessage())
 	out.Class = classify(status, out.Code)
-	if region := elsewhere(response); region != "" {
-		out.Message = r.Line(fmt.Sprintf("the bucket is in the region %s: declare this region, or another name", region))
+	if why := elsewhere(r, response); why != "" {
+		out.Message = r.Line(why)
 	}
 	return out
 }
@@ -104,12 +104,17 @@ func unanswered(r *provider.Request, status int, err error) (provider.Class, str
 	return provider.Transient, r.Line("the service can't be reached: " + err.Error())
 }
 
-// elsewhere is the region in which a bucket is, where the answer says that it is another one.
-func elsewhere(response *awshttp.ResponseError) string {
+// elsewhere says that a bucket is in another region than it was asked for in; empty: the answer does not say so. Amazon S3 tells the region of a
+// bucket with other mistakes, too.
+func elsewhere(r *provider.Request, response *awshttp.ResponseError) string {
 	if response == nil || response.Response == nil || response.HTTPStatusCode() != http.StatusMovedPermanently && response.HTTPStatusCode() != http.StatusBadRequest {
 		return ""
 	}
-	return response.Response.Header.Get("X-Amz-Bucket-Region")
+	region := response.Response.Header.Get("X-Amz-Bucket-Region")
+	if region == "" || region == r.Declared[fieldRegion] {
+		return ""
+	}
+	return fmt.Sprintf("the bucket %v is in the region %s, and was asked for in %v: declare the region %s, or give the bucket another name", r.Declared[fieldName], region, r.Declared[fieldRegion], region)
 }
 
 // code is that of an error of the contract; empty: it is another error.

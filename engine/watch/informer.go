@@ -60,7 +60,8 @@ type requester interface {
 type informerOptions struct {
 	name      string
 	resource  schema.GroupVersionResource
-	namespace string // all, if empty
+	kind      schema.GroupVersionKind // followed to where it is served; empty: the resource is asked for alone
+	namespace string                  // all, if empty
 	selector  string
 	fields    string
 	indexers  cache.Indexers
@@ -86,9 +87,12 @@ func newInformer(cfg Config, options informerOptions) *informer {
 		done:     make(chan struct{}),
 	}
 	var client any = cfg.Client
-	if options.annotated == nil {
+	switch {
+	case options.annotated == nil && !options.kind.Empty():
+		i.requests = following{client: cfg.Client, mapper: cfg.Mapper, kind: options.kind, first: options.resource}
+	case options.annotated == nil:
 		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
-	} else {
+	default:
 		metas := heads{requests: cfg.Metadata.Resource(options.resource).Namespace(options.namespace), selects: options.annotated}
 		i.requests, i.pass, client = metas, metas.pass, cfg.Metadata
 	}

@@ -40,6 +40,8 @@ func TestWhenAPatchStands(t *testing.T) {
 		"changed":                  {configMap, `data: {a: b}`, `data: {a: other}`, []metav1.ManagedFieldsEntry{applies(`{"f:data":{"f:a":{}}}`)}, false},
 		"changed, of others' kind": {custom, `spec: {a: b}`, `spec: {a: other}`, []metav1.ManagedFieldsEntry{applies(`{"f:spec":{"f:a":{}}}`)}, false},
 		"gone, of others' kind":    {custom, `spec: {a: b}`, `spec: {c: d}`, []metav1.ManagedFieldsEntry{applies(`{"f:spec":{"f:a":{}}}`)}, false},
+		"what is empty, and gone":  {custom, `spec: {a: b, dir: {}}`, `spec: {a: b}`, []metav1.ManagedFieldsEntry{applies(`{"f:spec":{"f:a":{},"f:dir":{}}}`)}, false},
+		"an object that is gone":   {custom, `spec: {a: b, dir: {}}`, `spec: {a: b}`, []metav1.ManagedFieldsEntry{applies(`{"f:spec":{"f:a":{},"f:dir":{".":{}}}}`)}, false},
 		"not set":                  {configMap, `data: {a: b}`, `data: {a: b}`, []metav1.ManagedFieldsEntry{by("maker", "Update", `{"f:data":{"f:a":{}}}`)}, false},
 		"set by an update":         {configMap, `data: {a: b}`, `data: {a: b}`, []metav1.ManagedFieldsEntry{by(byUs, "Update", `{"f:data":{"f:a":{}}}`)}, false},
 		"by another patch":         {configMap, `data: {a: b}`, `data: {a: b}`, []metav1.ManagedFieldsEntry{by(byOther, "Apply", `{"f:data":{"f:a":{}}}`)}, false},

@@ -178,7 +178,7 @@ func TestTreeShowsPatches(t *testing.T) {
 		ContainSubstring("ConfigMap/flowers-old True - patched by a "),
 		ContainSubstring("ConfigMap/flowers-old False - patch b: Missing: noted, and not set "),
 		ContainSubstring("Deployment/gone False - patch c: Missing: it does not exist "),
-		ContainSubstring("ConfigMap/team-b/far False - patch e: Missing: it does not exist "),
+		ContainSubstring("ConfigMap/team-b/far False - patch e: Missing: it does not exist"),
 		ContainSubstring("Secret/flowers-token Unknown - patch d: ")), stderr)
 }
 

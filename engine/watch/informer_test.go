@@ -116,12 +116,12 @@ func TestWatchInsistsOnlyOnWhatPasses(t *testing.T) {
 				i := newInformer(Config{Client: client, Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				i.requests = failing{requester: i.requests, watch: func() error {
+				i.requests = always(failing{requester: i.requests(), watch: func() error {
 					if tries++; tries == 4 {
 						cancel()
 					}
 					return tc.err
-				}}
+				}})
 				options := metav1.ListOptions{ResourceVersion: "5"}
 				if tc.initial {
 					options.SendInitialEvents = new(true)
@@ -156,7 +156,7 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 		g := NewWithT(t)
 		i := newInformer(Config{Client: newClient(), Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 		var limits []time.Duration
-		i.requests = failing{requester: i.requests, list: func(ctx context.Context) error {
+		i.requests = always(failing{requester: i.requests(), list: func(ctx context.Context) error {
 			start := time.Now()
 			if len(limits) == 12 {
 				return nil
@@ -164,7 +164,7 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 			<-ctx.Done()
 			limits = append(limits, time.Since(start))
 			return ctx.Err()
-		}}
+		}})
 		i.awaitKind(t.Context())
 		g.Expect(limits[:3]).To(Equal([]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}))
 		g.Expect(limits[11]).To(Equal(30*time.Second), "a slow API server gets its time")

@@ -7,13 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -83,27 +78,4 @@ func Consistent(options metav1.ListOptions) metav1.ListOptions {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
 	return options
-}
-
-// following lists and watches the objects of a kind where it is served now: a CRD may go, and another bring its kind back under another plural.
-type following struct {
-	client dynamic.Interface
-	mapper meta.RESTMapper
-	kind   schema.GroupVersionKind
-	first  schema.GroupVersionResource // where it was served when the informer was made
-}
-
-func (f following) now() requester {
-	if mapping, err := f.mapper.RESTMapping(f.kind.GroupKind(), f.kind.Version); err == nil {
-		return f.client.Resource(mapping.Resource)
-	}
-	return f.client.Resource(f.first) // the API server says what is wrong
-}
-
-func (f following) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return f.now().List(ctx, options) //nolint:wrapcheck // as that of a client
-}
-
-func (f following) Watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-	return f.now().Watch(ctx, options) //nolint:wrapcheck // as that of a client
 }

@@ -80,7 +80,7 @@ func newSite(t *testing.T, objects ...client.Object) *site {
 	NewWithT(t).Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
 	s := &site{
 		engine: &fakeEngine{reports: map[string]health.Report{}, tracked: map[string]monitor.MonitoredCRD{}},
-		clock:  testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), events: events.NewFakeRecorder(10),
+		clock:  testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), events: events.NewFakeRecorder(100),
 	}
 	s.kube = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.CRDHealth{}, &v1alpha1.OperatorBox{}).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -318,6 +318,11 @@ func TestAStateThatComesAndGoesIsToldOnceInAWhile(t *testing.T) {
 	s.passes(eventInterval)
 	becomes(3)
 	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")), "it is counted anew")
+	becomes(0)
+	s.told()
+	s.passes(-24 * time.Hour)
+	becomes(3)
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")), "the clock was set back: nobody waits for the time of the last event")
 }
 
 func TestTheCRDHealthOfABoxThatIsNotThere(t *testing.T) {

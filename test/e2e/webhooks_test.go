@@ -404,6 +404,8 @@ var _ = Describe("Webhooks", func() {
 				http.Error(rw, "no "+token.value, http.StatusInternalServerError)
 			case image == "text":
 				fmt.Fprint(rw, token.value+" is no JSON") //nolint:errcheck // the client tells
+			case image == "protocol":
+				sends(rw, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "uid": q.UID, "children": []any{}, token.value: "there is no such field"})
 			default:
 				a := repeats[image](q)
 				a.APIVersion, a.Kind, a.UID = protocol.Version, protocol.KindResponse, q.UID
@@ -412,12 +414,13 @@ var _ = Describe("Webhooks", func() {
 		})
 		w.running(ctx, w.box(ctx, s.hookedBy(`, auth: {secretRef: {name: login, key: token}}`, `, cross: [{name: login, apiVersion: v1, kind: Secret, selector: {name: login}}]`)))
 		for image, shown := range map[string][3]string{
-			"wait":   {v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForHook, "hook: not for [from a Secret]"},
-			"status": {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "status.url: it holds what a Secret holds"},
-			"child":  {v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidChild, "holds what a Secret holds"},
-			"field":  {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "[from a Secret]"},
-			"down":   {v1alpha1.ConditionReady, v1alpha1.ReasonReconcileError, "500"},
-			"text":   {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "JSON"},
+			"wait":     {v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForHook, "hook: not for [from a Secret]"},
+			"status":   {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "status.url: it holds what a Secret holds"},
+			"child":    {v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidChild, "holds what a Secret holds"},
+			"field":    {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "[from a Secret]"},
+			"down":     {v1alpha1.ConditionReady, v1alpha1.ReasonReconcileError, "500"},
+			"text":     {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "JSON"},
+			"protocol": {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, `unknown field "[from a Secret]"`},
 		} {
 			By(image)
 			w.website(ctx, image, `{image: `+image+`}`)

@@ -107,7 +107,7 @@ var _ = Describe("What kubectl shows", func() {
 				g.Expect(table(ctx, kind, w.id)).To(HaveExactElements(And(HaveKeyWithValue("RESOURCES", "6"), HaveKeyWithValue("FAILING", "0"))))
 			}).WithContext(ctx).Should(Succeed())
 		}
-		Expect(len(s.heard())).To(Equal(2), "the others were not looked at")
+		Expect(s.heard()).To(HaveLen(2), "the others were not looked at")
 
 		By("two of them going before they are looked at")
 		for _, name := range names[4:] {

@@ -398,13 +398,13 @@ var _ = Describe("Webhooks", func() {
 				return
 			}
 			image, _, _ := unstructured.NestedString(q.Resource, "spec", "image")
-			switch {
-			case image == "down":
+			switch image {
+			case "down":
 				rw.Header().Set("X-Token", token.value)
 				http.Error(rw, "no "+token.value, http.StatusInternalServerError)
-			case image == "text":
+			case "text":
 				fmt.Fprint(rw, token.value+" is no JSON") //nolint:errcheck // the client tells
-			case image == "protocol":
+			case "protocol":
 				sends(rw, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "uid": q.UID, "children": []any{}, token.value: "there is no such field"})
 			default:
 				a := repeats[image](q)

@@ -80,7 +80,7 @@ func newSite(t *testing.T, objects ...client.Object) *site {
 	NewWithT(t).Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
 	s := &site{
 		engine: &fakeEngine{reports: map[string]health.Report{}, tracked: map[string]monitor.MonitoredCRD{}},
-		clock:  testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), events: events.NewFakeRecorder(10),
+		clock:  testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), events: events.NewFakeRecorder(100),
 	}
 	s.kube = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.CRDHealth{}, &v1alpha1.OperatorBox{}).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -318,6 +318,75 @@ func TestAStateThatComesAndGoesIsToldOnceInAWhile(t *testing.T) {
 	s.passes(eventInterval)
 	becomes(3)
 	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")), "it is counted anew")
+	becomes(0)
+	s.told()
+	s.passes(-24 * time.Hour)
+	becomes(3)
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")), "the clock was set back: nobody waits for the time of the last event")
+}
+
+// TestWhatHasEndedIsNotTold: a box that became Degraded within the time after an event, and has stopped since, is not Degraded when the time is over.
+func TestWhatHasEndedIsNotTold(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, websiteBox())
+	for _, failures := range []int64{0, 3, 0, 3} {
+		s.engine.reports["website"] = runs(failures, 1)
+		s.passes(time.Second)
+		s.keeps(t, "website")
+	}
+	g.Expect(s.told()).To(HaveLen(2))
+	s.engine.reports["website"] = health.Report{Phase: health.Stopped}
+	s.passes(eventInterval)
+	h, result := s.keeps(t, "website")
+	g.Expect(h.Status.State).To(Equal(v1alpha1.HealthStopped))
+	g.Expect(s.told()).To(BeEmpty())
+	g.Expect(result.RequeueAfter).To(BeZero())
+}
+
+// TestAnotherProcessTellsNothingAgain: what the object shows was told.
+func TestAnotherProcessTellsNothingAgain(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, websiteBox())
+	for _, failures := range []int64{0, 3} {
+		s.engine.reports["website"] = runs(failures, 1)
+		s.passes(time.Second)
+		s.keeps(t, "website")
+	}
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded")))
+	s.Reconciler = s.withoutMemory()
+	s.passes(time.Second)
+	s.keeps(t, "website")
+	g.Expect(s.told()).To(BeEmpty())
+	s.engine.reports["website"] = runs(0, 1)
+	s.passes(time.Second)
+	s.keeps(t, "website")
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Normal Recovered")), "and it knows what ends")
+}
+
+// withoutMemory is a reconciler of another process.
+func (r *Reconciler) withoutMemory() *Reconciler {
+	return &Reconciler{Client: r.Client, Reports: r.Reports, Clock: r.Clock, Events: r.Events, Standalones: r.Standalones}
+}
+
+// TestABoxThatIsMadeAgainIsAnother: what was told of the former one of its name is forgotten.
+func TestABoxThatIsMadeAgainIsAnother(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t, websiteBox())
+	degrades := func() {
+		for _, failures := range []int64{0, 3} {
+			s.engine.reports["website"] = runs(failures, 1)
+			s.passes(time.Second)
+			s.keeps(t, "website")
+		}
+	}
+	degrades()
+	g.Expect(s.told()).To(HaveLen(1))
+	g.Expect(s.kube.Delete(t.Context(), websiteBox())).To(Succeed())
+	g.Expect(s.kube.Delete(t.Context(), s.health(t, "website"))).To(Succeed())
+	s.keeps(t, "website")
+	g.Expect(s.kube.Create(t.Context(), websiteBox())).To(Succeed())
+	degrades()
+	g.Expect(s.told()).To(HaveExactElements(HavePrefix("Warning Degraded 3 reconciles in a row failed")))
 }
 
 func TestTheCRDHealthOfABoxThatIsNotThere(t *testing.T) {

@@ -220,6 +220,35 @@ func TestReads(t *testing.T) {
 	g.Expect(c.Get(ctx, types.NamespacedName{Namespace: "a", Name: "one"}, &typed)).To(MatchError("not installed"), "what is not known is not absent")
 }
 
+// What the code changes of what it has read, or is asked about by its indexes, is a copy: others read the same caches.
+func TestWhatTheCodeChangesIsItsOwn(t *testing.T) {
+	data := func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"image": "v1"} }
+	w := &world{resources: []*unstructured.Unstructured{object(websites, "a", "one", "x", data)}, maps: []*unstructured.Unstructured{object(configMaps, "a", "one", "x", data)}}
+	was := []map[string]any{w.resources[0].DeepCopy().Object, w.maps[0].DeepCopy().Object}
+	c := w.code(t, nil)
+	ctx, g := t.Context(), NewWithT(t)
+	scribble := func(obj *unstructured.Unstructured) {
+		obj.SetName("changed")
+		obj.Object["data"].(map[string]any)["image"] = "changed"
+	}
+	for _, gvk := range []schema.GroupVersionKind{websites, configMaps} {
+		one, all := object(gvk, "", "", ""), &unstructured.UnstructuredList{}
+		g.Expect(c.client.Get(ctx, types.NamespacedName{Namespace: "a", Name: "one"}, one)).To(Succeed())
+		scribble(one)
+		all.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		g.Expect(c.client.List(ctx, all)).To(Succeed())
+		scribble(&all.Items[0])
+		g.Expect(c.indexes.IndexField(ctx, object(gvk, "", "", ""), "data", func(obj client.Object) []string {
+			scribble(obj.(*unstructured.Unstructured))
+			return []string{"all"}
+		})).To(Succeed())
+		g.Expect(c.client.List(ctx, all, client.MatchingFields{"data": "all"})).To(Succeed())
+		g.Expect(all.Items).To(HaveLen(1))
+		g.Expect(all.Items[0].Object["data"]).To(Equal(map[string]any{"image": "v1"}))
+	}
+	g.Expect([]map[string]any{w.resources[0].Object, w.maps[0].Object}).To(Equal(was))
+}
+
 func TestIndexes(t *testing.T) {
 	w := &world{maps: []*unstructured.Unstructured{
 		object(configMaps, "a", "one", "x", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"image": "v1"} }), object(configMaps, "a", "two", "y"),

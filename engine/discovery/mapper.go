@@ -34,7 +34,7 @@ type Mapper struct {
 	renewed time.Time                                     // when below was made; guarded by mu
 	served  map[schema.GroupVersionKind]*meta.RESTMapping // what below has answered: it looks through all that it knows each time; guarded by mu
 	absent  map[schema.GroupVersionKind]noMatch           // guarded by mu
-	awaited map[string]bool                               // groups of which a kind was not installed; guarded by mu
+	awaited map[string]bool                               // groups of which a kind was not installed, or went; guarded by mu
 	gone    map[string]bool                               // names of CRDs that were deleted and are not back; guarded by mu
 	defined map[schema.GroupVersionKind]definedByCRD      // kinds that were installed after somebody had waited for them; guarded by mu
 }
@@ -105,13 +105,13 @@ func notInstalled(kind schema.GroupVersionKind) error {
 	return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 }
 
-// Awaits says whether it matters what a CRD says that came or changed: somebody asked for a kind of its group that was not installed, or
-// what was known of it came from a CRD.
+// Awaits says whether it matters what a CRD says that came or changed: somebody asked for a kind of its group that was not installed, or a CRD of
+// its group went.
 func (m *Mapper) Awaits(crd string) bool {
 	_, group, _ := strings.Cut(crd, ".")
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.gone[crd] || m.awaited[group]
+	return m.awaited[group]
 }
 
 // Installed tells of a CRD that is served. Its kinds are known at once: discovery comes later, and the mapper below may still have what a
@@ -145,6 +145,7 @@ func (m *Mapper) Uninstalled(crd string) {
 	same := m.gone[crd]
 	m.forget(crd)
 	m.gone[crd] = true
+	m.awaited[group] = true // another CRD may bring its kind back under another plural
 	m.mu.Unlock()
 	if !same {
 		m.changed(group)

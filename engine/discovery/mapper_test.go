@@ -94,6 +94,36 @@ func TestAKindGoesAndComesWithItsCRD(t *testing.T) {
 	g.Expect(scope()).To(Equal("absent"))
 }
 
+// TestAKindComesBackUnderAnotherPlural: as another CRD, which nobody has asked for yet.
+func TestAKindComesBackUnderAnotherPlural(t *testing.T) {
+	g := NewWithT(t)
+	stale := meta.NewDefaultRESTMapper(nil)
+	kind := schema.GroupVersionKind{Group: "a.b", Version: "v1", Kind: "C"}
+	stale.AddSpecific(kind, kind.GroupVersion().WithResource("cees"), kind.GroupVersion().WithResource("cee"), meta.RESTScopeNamespace)
+	changed := 0
+	m := NewMapper(stale, testingclock.NewFakePassiveClock(time.Unix(0, 0)), nil, func(string) { changed++ })
+	_, err := m.RESTMapping(kind.GroupKind(), kind.Version)
+	g.Expect(err).NotTo(HaveOccurred())
+	m.Uninstalled("cees.a.b")
+	g.Expect(m.Awaits("ceez.a.b")).To(BeTrue())
+	g.Expect(m.Awaits("cees.other")).To(BeFalse())
+
+	other := cees(apiextensionsv1.ClusterScoped)
+	other.Name, other.Spec.Names.Plural = "ceez.a.b", "ceez"
+	m.Installed(other)
+	g.Expect(changed).To(Equal(2))
+	mapping, err := m.RESTMapping(kind.GroupKind(), kind.Version)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mapping.Resource).To(Equal(kind.GroupVersion().WithResource("ceez")))
+	g.Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameRoot))
+
+	m.Uninstalled("ceez.a.b")
+	m.Installed(cees(apiextensionsv1.NamespaceScoped))
+	mapping, err = m.RESTMapping(kind.GroupKind(), kind.Version)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mapping.Resource).To(Equal(kind.GroupVersion().WithResource("cees")))
+}
+
 // TestAKindThatIsAwaitedIsKnownAtOnce: before discovery says so, and before the memory of its absence is over.
 func TestAKindThatIsAwaitedIsKnownAtOnce(t *testing.T) {
 	g := NewWithT(t)

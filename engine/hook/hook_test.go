@@ -187,6 +187,42 @@ func TestReading(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("not by fields")))
 }
 
+// TestWhatAHookChangesIsItsOwn: what it has read, what it has declared, and the resource that it is given.
+func TestWhatAHookChangesIsItsOwn(t *testing.T) {
+	g, r, out := NewWithT(t), registry(t), &Outcome{}
+	scribble := func(obj *unstructured.Unstructured) {
+		obj.SetName("changed")
+		obj.Object["data"].(map[string]any)["of"] = "changed"
+	}
+	type kind = *unstructured.Unstructured
+	hooks := Hooks[kind]{OnReconcile: func(ctx context.Context, c *Call[kind]) error {
+		one, all, child := named(""), &unstructured.UnstructuredList{}, &unstructured.Unstructured{}
+		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "one"}, one)).To(Succeed())
+		g.Expect(c.Apply(one)).To(Succeed())
+		scribble(one)
+		all.SetAPIVersion("v1")
+		all.SetKind("ConfigMapList")
+		g.Expect(c.List(ctx, all)).To(Succeed())
+		scribble(&all.Items[1])
+		found, err := c.Children.Get("child", child)
+		g.Expect(found, err).To(BeTrue())
+		scribble(child)
+		scribble(c.Resource)
+		return nil
+	}}
+	g.Expect(AddHooks(r, "x.Any", func() Hooks[kind] { return hooks })).To(Succeed())
+	read, child, resource := cache{objects: []*unstructured.Unstructured{named("one"), named("two")}}, named("child"), named("r")
+	g.Expect(r.Hooks("x.Any").Call(t.Context(), Reconcile, resource.Object, Cycle{
+		Log: logr.Discard(), Children: NewChildren(map[string]*unstructured.Unstructured{"child": child}, nil),
+	}, read, out)).To(Succeed())
+	for i, name := range []string{"one", "two", "child", "r"} {
+		g.Expect(append(read.objects, child, resource)[i]).To(Equal(named(name)))
+	}
+	g.Expect(out.Children).To(HaveLen(1))
+	g.Expect(out.Children[0].Object.Object["data"]).To(Equal(map[string]any{"of": "one"}))
+	g.Expect(out.Children[0].Object.GetName()).To(Equal("one"))
+}
+
 // TestSecretsAreRemembered, so that they are not shown: those that are read by name, and those of children.
 func TestSecretsAreRemembered(t *testing.T) {
 	g := NewWithT(t)

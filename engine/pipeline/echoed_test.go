@@ -81,6 +81,37 @@ func TestWhatAWebhookIsAskedByIsNotShown(t *testing.T) {
 	}
 }
 
+// TestATokenThatIsAWordIsNoReason: one that reads like a reason, or like the type of a condition, is shown as none.
+func TestATokenThatIsAWordIsNoReason(t *testing.T) {
+	const token = "TokSecret123"
+	for name, tc := range map[string]struct {
+		answer  *protocol.Response
+		instead string // what is shown
+		reason  string // of the error; empty: there is none
+	}{
+		"of an event":         {&protocol.Response{Children: []protocol.Child{}, Events: []protocol.Event{{Reason: token, Message: "done"}}}, v1alpha1.ReasonHookEvent, ""},
+		"of a wait":           {&protocol.Response{Wait: &protocol.Wait{Reason: token, Message: "not yet"}}, v1alpha1.ReasonWaitingForHook, ""},
+		"of a condition":      {&protocol.Response{Children: []protocol.Child{}, Conditions: []protocol.Condition{{Type: "Fits", Status: "True", Reason: token}}}, "the type or the reason of Fits holds what a Secret holds", v1alpha1.ReasonWebhookFailed},
+		"type of a condition": {&protocol.Response{Children: []protocol.Child{}, Conditions: []protocol.Condition{{Type: token, Status: "True", Reason: "Known"}}}, "the type or the reason of [from a Secret] holds what a Secret holds", v1alpha1.ReasonWebhookFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			a := asking(t, func(*protocol.Request) *protocol.Response { return tc.answer })
+			resource := website(t, `{image: v1}`)
+			a.others = append(a.others, secret(resource.GetNamespace(), "hooks", map[string]string{"token": token}))
+			r, err := a.at(webhooked(t, `url: "https://hooks.example.com", auth: {secretRef: {name: hooks}}`, `workers: 1`), resource, 0)
+			if tc.reason != "" {
+				expectStep(g, err, "hook", Permanent, tc.reason)
+			} else {
+				g.Expect(err).NotTo(gomega.HaveOccurred())
+			}
+			res, _ := r.Result(t.Context(), err)
+			shown := fmt.Sprintf("%v %+v %+v %+v %+v", err, res, r.Events, r.Waits, r.Shown)
+			g.Expect(shown).To(gomega.And(gomega.ContainSubstring(tc.instead), gomega.Not(gomega.ContainSubstring(token))))
+		})
+	}
+}
+
 func labeled(with string) map[string]any {
 	object := mapChild("a", "a").Object
 	object["metadata"] = map[string]any{"name": "a", "annotations": map[string]any{"example.com/said": with}}

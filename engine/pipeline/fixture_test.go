@@ -400,7 +400,7 @@ func (w *world) markResource(_ context.Context, resource *unstructured.Unstructu
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	for _, list := range []string{v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookConditions} {
+	for _, list := range []string{v1alpha1.AnnotationPatches, v1alpha1.AnnotationHookConditions, v1alpha1.AnnotationRolledBack, v1alpha1.AnnotationFinalizers} {
 		if marks.Annotations[list] == "" {
 			delete(annotations, list) // as an apply takes off what it no longer names
 		}

@@ -229,6 +229,20 @@ func TestAJobThatIsMadeOnce(t *testing.T) {
 	}
 }
 
+// A Job that is made once is done under the name that it had: under another name it is another Job.
+func TestAJobThatIsMadeOnceUnderAnotherName(t *testing.T) {
+	l := newLife(t, `onReconcile: {jobs: [{id: migrate, once: true, name: "{{ .spec.host }}", image: a, ttlSecondsAfterFinished: 60}]}`, `{host: one}`)
+	l.cycle()
+	l.ends("one", batchv1.JobComplete)
+	l.cycle()
+	l.goes("one")
+	_, did := l.cycle()
+	l.Expect(did).To(gomega.BeEmpty())
+	l.edit(`{host: two}`)
+	_, did = l.cycle()
+	l.Expect(did).To(gomega.Equal([]string{"create Job/two"}))
+}
+
 func TestMarksOfJobsThatAreGoneAreDropped(t *testing.T) {
 	const perTag = `onReconcile: {jobs: [{id: migrate, forEach: {field: spec.tags, key: "{{ .item }}"}, name: "{{ .item }}", image: x}]}`
 	l := newLife(t, perTag, `{tags: [a, b]}`)

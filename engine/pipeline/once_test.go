@@ -1,11 +1,15 @@
 package pipeline
 
 import (
+	"context"
 	"testing"
 
 	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/pipeline/children"
 )
 
@@ -134,9 +138,60 @@ onReconcile:
 			made: `{host: o, tags: [web, x]}`, edits: []string{`{host: web, tags: [web, x]}`}, back: `{host: o, tags: [web, x]}`,
 			message: `"b" renders ConfigMap "web", which "each#web" has made once; give one of them another name`,
 		},
+		"while its source is not there": {
+			box: `
+cross: [{name: db, apiVersion: v1, kind: ConfigMap, selector: {name: "{{ .spec.image }}"}}]
+onReconcile:
+  configmaps:
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: a, name: web, whenFalse: Delete, when: [{field: cross.db.data.k, equals: v}], ` + drawnOnce + `}`,
+			made: `{host: o, image: there}`, edits: []string{`{host: web, image: absent}`}, back: `{host: o, image: absent}`,
+			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
+		},
+		"while its name can't be told": {
+			box: `
+onReconcile:
+  configmaps:
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: first, name: first}
+  - {id: a, name: "{{ .spec.image }}", after: [first], ` + drawnOnce + `}`,
+			made: `{host: o, image: web}`, edits: []string{`{host: web}`}, back: `{host: o, image: web}`,
+			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
+		},
+		"while its gate can't be told": {
+			box: `
+onReconcile:
+  configmaps:
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: first, name: first}
+  - {id: a, name: web, after: [first], when: [{cel: "self.spec.image == 'x'"}], ` + drawnOnce + `}`,
+			made: `{host: o, image: x}`, edits: []string{`{host: web}`}, back: `{host: o, image: x}`,
+			message: `"b" renders ConfigMap "web", which "a" has made once and keeps; give "b" another name`,
+		},
+		"while its items can't be told": {
+			box: `
+onReconcile:
+  configmaps:
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: first, name: first}
+  - {id: each, name: "{{ .item.name }}", forEach: {field: spec.any.list, key: "{{ .item.name }}"}, after: [first], ` + drawnOnce + `}`,
+			made: `{host: o, any: {list: [{name: web}]}}`, edits: []string{`{host: web, any: {list: [{nom: web}]}}`}, back: `{host: o, any: {list: [{name: web}]}}`,
+			message: `"b" renders ConfigMap "web", which "each#web" has made once and keeps; give "b" another name`,
+		},
+		"while it can't be told which item it is of": {
+			box: `
+onReconcile:
+  configmaps:
+  - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
+  - {id: first, name: first}
+  - {id: each, name: "{{ .item.name }}", forEach: {field: spec.any.list}, after: [first], ` + drawnOnce + `}`,
+			made: `{host: o, any: {list: [{name: web}]}}`, edits: []string{`{host: web, any: {list: [{nom: web}]}}`}, back: `{host: o, any: {list: [{name: web}]}}`,
+			message: `"b" renders ConfigMap "web", which "each#web" has made once and keeps; give "b" another name`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, p, plan := gomega.NewWithT(t), newPorts(), planOf(t, test.box)
+			p.others = append(p.others, other(configMapKind, "team-a", "there", map[string]any{"data": map[string]any{"k": "v"}}))
 			marks, drew := p.draws(t, plan, test.made)
 			by := p.madeBy("web")
 			for _, spec := range append(test.edits, test.edits...) {
@@ -179,6 +234,22 @@ onReconcile:
   - {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}
   - {id: a, name: "{{ .spec.image }}", ` + drawnOnce + `}`, spec: `{host: o, image: web}`, thenSpec: `{host: web, image: o2}`, by: "b",
 		},
+		"from one of onCreate that leads elsewhere, before the resource is active": {
+			box: `
+onCreate:
+  configmaps:
+  - {id: cr, name: "{{ .spec.image }}", ` + drawnOnce + `}
+  - {id: waits, name: waits, when: [{field: children.lever.data.ready, equals: "yes"}]}
+onReconcile: {configmaps: [{id: lever, name: lever, data: {ready: "no"}}, {id: b, name: "{{ .spec.host }}", ` + drawnOnce + `}]}`,
+			spec: `{host: o, image: web}`, thenSpec: `{host: web, image: o2}`, by: "b",
+		},
+		"from one that follows its declaration, and is kept": {
+			box: `
+onReconcile:
+  configmaps:
+  - {id: a, name: web, whenFalse: Keep, when: [{field: spec.host, equals: a}], data: {password: abcdefghijklmnop}}
+  - {id: b, name: web, when: [{field: spec.host, equals: b}], ` + drawnOnce + `}`, spec: `{host: a}`, thenSpec: `{host: b}`, by: "b",
+		},
 		"from an item that is gone": {
 			box:  `onReconcile: {configmaps: [{id: each, name: web, forEach: {field: spec.tags, key: "{{ .item }}"}, ` + drawnOnce + `}]}`,
 			spec: `{tags: [a]}`, thenSpec: `{tags: [b]}`, by: "each#b",
@@ -193,6 +264,29 @@ onReconcile:
 			for range 2 {
 				marks = p.keeps(t, plan, marks, test.thenSpec, drew)
 				g.Expect(p.madeBy("web")).To(gomega.Equal(test.by))
+			}
+		})
+	}
+}
+
+// What says that it belongs to the resource, and was not made by Orkestra, is no object that was made already: whose it is, is for the writer to
+// find out.
+func TestWhatOrkestraHasNotMadeDoesNotCountAsMade(t *testing.T) {
+	for name, managers := range map[string][]metav1.ManagedFieldsEntry{"ours": {{Manager: v1alpha1.FieldManager}}, "somebody else's": {{Manager: "kubectl"}}} {
+		t.Run(name, func(t *testing.T) {
+			g, p := gomega.NewWithT(t), newPorts()
+			p.put(configMapKind, "web", "a", func(c *unstructured.Unstructured) { c.SetManagedFields(managers) })
+			var sent []string
+			p.apply = func(ctx context.Context, owner apply.Owner, child apply.Child) (apply.Outcome, error) {
+				sent = append(sent, child.ID)
+				return p.applyChild(ctx, owner, child)
+			}
+			_, err := p.run(planOf(t, `onReconcile: {configmaps: [{id: a, name: web, once: true, data: {password: "{{ randAlpha 16 }}"}}]}`), website(t, `{}`))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			if name == "ours" {
+				g.Expect(sent).To(gomega.BeEmpty())
+			} else {
+				g.Expect(sent).To(gomega.Equal([]string{"a"}))
 			}
 		})
 	}

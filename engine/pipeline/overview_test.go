@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/engine/identity"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/pipeline/stage"
 )
@@ -234,6 +236,9 @@ func TestOverviewSaysHowPatchesStand(t *testing.T) {
 		return obj
 	}
 	ours := v1alpha1.PatchManager(website(t, "").GetUID(), "x")
+	going := managed("h", ours)
+	going.SetDeletionTimestamp(&metav1.Time{Time: now})
+	const withheldFrom = "the account"
 	for name, tc := range map[string]struct {
 		patch  string
 		target *unstructured.Unstructured
@@ -252,7 +257,11 @@ func TestOverviewSaysHowPatchesStand(t *testing.T) {
 			obj.SetLabels(map[string]string{v1alpha1.LabelOwnerUID: "u2", v1alpha1.LabelOwner: "shop", v1alpha1.LabelBox: "shops"})
 			return obj
 		}(), "", `x  Error: ConfigMap "team-a/theirs" is a child of "shop", which box "shops" makes: a patch would be put back; change its declaration`},
-		"a template that can't be evaluated": {`{id: x, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, patch: {data: {a: "{{ .spec.image }}"}}}`, nil, "", `x  Error: patch.data.a: evaluating {{ .spec.image }}: spec.image: no such field in this resource; where it may be absent, use default or if`},
+		"one that may be absent, and goes":        {`{id: x, optional: true, ` + set + `}`, going, "", `x theirs Waiting: ConfigMap "team-a/theirs" is being deleted`},
+		"one that may be absent, and not be read": {`{id: x, optional: true, ` + set + `}`, nil, withheldFrom, `x theirs Waiting: ServiceAccount team/ann may not read ConfigMap "team-a/theirs"; the box's condition PermissionsGranted names the right`},
+		"one of a loop":                           {`{id: x, forEach: {field: spec.tags, key: "{{ .item }}"}, ` + set + `}`, managed("h", v1alpha1.PatchManager(website(t, "").GetUID(), "x#k")), "", `x#k theirs Ready: `},
+		"one of a loop that another item has set": {`{id: x, forEach: {field: spec.tags, key: "{{ .item }}"}, ` + set + `}`, managed("h", v1alpha1.PatchManager(website(t, "").GetUID(), "x#l")), "", `x#k theirs Missing: nothing seen here keeps it from being set, and it is not`},
+		"a template that can't be evaluated":      {`{id: x, target: {apiVersion: v1, kind: ConfigMap, name: theirs}, patch: {data: {a: "{{ .spec.image }}"}}}`, nil, "", `x  Error: patch.data.a: evaluating {{ .spec.image }}: spec.image: no such field in this resource; where it may be absent, use default or if`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPorts()
@@ -261,11 +270,21 @@ func TestOverviewSaysHowPatchesStand(t *testing.T) {
 			}
 			plan, all := planOf(t, `onReconcile: {patches: [`+tc.patch+`]}`), p.ports()
 			all.Patcher, all.Marker, all.Unread = nil, nil, tc.unread // an overview only reads
-			rows := plan.Overview(t.Context(), plan.NewRun(website(t, `{host: h, tls: false}`), now, all), nil, comparer)
+			if tc.unread == withheldFrom {
+				all.Access, all.Unread = withholding{}, ""
+			}
+			rows := plan.Overview(t.Context(), plan.NewRun(website(t, `{host: h, tls: false, tags: [k]}`), now, all), nil, comparer)
 			g := gomega.NewWithT(t)
 			g.Expect(rows).To(gomega.HaveLen(1))
 			g.Expect(fmt.Sprintf("%s %s %s: %s", rows[0].Declaration, rows[0].Name, rows[0].State, rows[0].Reason)).To(gomega.Equal(tc.want))
-			g.Expect(rows[0].Patch).To(gomega.Equal("x"))
+			g.Expect(rows[0].Patch).To(gomega.Equal(rows[0].Declaration))
 		})
 	}
+}
+
+// withholding is the access of an account that may read nothing.
+type withholding struct{}
+
+func (withholding) Reads(_ context.Context, kind schema.GroupVersionKind, namespace, name string) (time.Time, error) {
+	return now, &stage.WithheldError{Account: identity.Account{Namespace: "team", Name: "ann"}, What: stage.Describe(kind, namespace, name)}
 }

@@ -143,6 +143,40 @@ onReconcile:
 	g.Expect(r.Inputs.As(&plan.Plan, bad).Unchanged(&plan.Plan, bad, p, now)).To(gomega.BeTrue())
 }
 
+// A resource is rolled back until a cycle of its own has come to its end: one that fails leaves the mark. A box that has no rollback any more takes it
+// off at once.
+func TestTheMarkOfARollbackGoesWithACycleThatSucceeds(t *testing.T) {
+	const rules = `, validation: {rules: [{field: spec.image, operator: notEquals, value: bad, message: "bad"}]}, onReconcile: {configmaps: [{name: a}]}}`
+	for name, tc := range map[string]struct {
+		box, image string
+		stays      bool
+		marked     bool // by the plan, at the beginning
+	}{
+		"it succeeds":                       {`{rollback: {}` + rules, "good", false, true},
+		"it fails":                          {`{rollback: {}` + rules, "bad", true, true},
+		"it succeeds, and there is no rule": {`{resync: 1h` + rules, "good", false, false},
+		"it fails, and there is no rule":    {`{resync: 1h` + rules, "bad", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, p := gomega.NewWithT(t), newPorts()
+			plan := planOf(t, tc.box)
+			r, err := p.run(plan, website(t, "image: good"))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			back := r.Stored.DeepCopy()
+			annotations := back.GetAnnotations()
+			annotations[v1alpha1.AnnotationRolledBack] = `{"generation": 2, "revision": "website-1", "snapshot": "s"}`
+			back.SetAnnotations(annotations)
+			back.Object["spec"] = map[string]any{"image": tc.image}
+			g.Expect(plan.Marked(back)).To(gomega.Equal(tc.marked))
+			r, err = p.run(plan, back)
+			g.Expect(err != nil).To(gomega.Equal(tc.image == "bad"))
+			_, stays := r.Stored.GetAnnotations()[v1alpha1.AnnotationRolledBack]
+			g.Expect(stays).To(gomega.Equal(tc.stays))
+			g.Expect(r.Stored.GetFinalizers()).To(gomega.Equal(back.GetFinalizers()))
+		})
+	}
+}
+
 func TestGoBackHasNotGoneWhereItWaits(t *testing.T) {
 	g := gomega.NewWithT(t)
 	p := newPorts()

@@ -96,6 +96,7 @@ func (c *Children) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 	k = newOverlay(newInformer(c.config, informerOptions{
 		name:     gvk.String(),
 		resource: resource,
+		kind:     gvk,
 		selector: v1alpha1.LabelOwnerUID,
 		indexers: cache.Indexers{ownerIndex: byLabel(v1alpha1.LabelOwnerUID), boxIndex: byLabel(v1alpha1.LabelBox)},
 		trim:     trimChild,

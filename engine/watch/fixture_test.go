@@ -166,6 +166,9 @@ func remove(t *testing.T, client *dynamicfake.FakeDynamicClient, obj *unstructur
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
+// always gives the same requests, wherever a kind is served.
+func always(r requester) func() requester { return func() requester { return r } }
+
 // failing are requests that fail as the functions say.
 type failing struct {
 	requester

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,8 +26,8 @@ const noObject = "metadata.name=-"
 
 // informer is one informer that this package starts, awaits and stops.
 type informer struct {
-	name      string // of the kind, for messages
-	requests  requester
+	name      string                                      // of the kind, for messages
+	requests  func() requester                            // gives that of where the kind is served now
 	pass      func(apiwatch.Event) (apiwatch.Event, bool) // gives what is told for an event; false: nothing
 	selector  string
 	fields    string
@@ -60,7 +61,8 @@ type requester interface {
 type informerOptions struct {
 	name      string
 	resource  schema.GroupVersionResource
-	namespace string // all, if empty
+	kind      schema.GroupVersionKind // of the resource, which may be served elsewhere one day; empty: it is not asked where
+	namespace string                  // all, if empty
 	selector  string
 	fields    string
 	indexers  cache.Indexers
@@ -69,6 +71,16 @@ type informerOptions struct {
 	beside    func(context.Context) // runs while the informer does; nil: nothing
 	// annotated says by their annotations which objects are known, and of those only the heads are. nil: all are, and whole.
 	annotated func(annotations map[string]string) bool
+}
+
+// served is where the kind is served now: its CRD may go, and another bring it back under another plural.
+func (o informerOptions) served(mapper meta.RESTMapper) schema.GroupVersionResource {
+	if !o.kind.Empty() {
+		if mapping, err := mapper.RESTMapping(o.kind.GroupKind(), o.kind.Version); err == nil {
+			return mapping.Resource
+		}
+	}
+	return o.resource
 }
 
 func newInformer(cfg Config, options informerOptions) *informer {
@@ -87,10 +99,10 @@ func newInformer(cfg Config, options informerOptions) *informer {
 	}
 	var client any = cfg.Client
 	if options.annotated == nil {
-		i.requests = cfg.Client.Resource(options.resource).Namespace(options.namespace)
+		i.requests = func() requester { return cfg.Client.Resource(options.served(cfg.Mapper)).Namespace(options.namespace) }
 	} else {
 		metas := heads{requests: cfg.Metadata.Resource(options.resource).Namespace(options.namespace), selects: options.annotated}
-		i.requests, i.pass, client = metas, metas.pass, cfg.Metadata
+		i.requests, i.pass, client = func() requester { return metas }, metas.pass, cfg.Metadata
 	}
 	i.gauge = func() func() { return cfg.Gauges.Watch(options.resource.GroupResource().String(), i.state) }
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -251,7 +263,7 @@ func (i *informer) awaitKind(ctx context.Context) {
 	probe := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		_, err := i.requests.List(ctx, metav1.ListOptions{FieldSelector: noObject, Limit: 1, ResourceVersion: "0"})
+		_, err := i.requests().List(ctx, metav1.ListOptions{FieldSelector: noObject, Limit: 1, ResourceVersion: "0"})
 		if ctx.Err() != nil {
 			limit = min(2*limit, longestAnswer) // the API server may just be slow
 		}
@@ -274,7 +286,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer i.watchdog.giveUp(ctx, cancel)()
-		list, err = i.requests.List(ctx, options)
+		list, err = i.requests().List(ctx, options)
 		return i.watchdog.explained(ctx, err)
 	})
 	if err != nil {

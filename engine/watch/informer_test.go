@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -13,7 +14,12 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -110,12 +116,12 @@ func TestWatchInsistsOnlyOnWhatPasses(t *testing.T) {
 				i := newInformer(Config{Client: client, Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				i.requests = failing{requester: i.requests, watch: func() error {
+				i.requests = always(failing{requester: i.requests(), watch: func() error {
 					if tries++; tries == 4 {
 						cancel()
 					}
 					return tc.err
-				}}
+				}})
 				options := metav1.ListOptions{ResourceVersion: "5"}
 				if tc.initial {
 					options.SendInitialEvents = new(true)
@@ -150,7 +156,7 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 		g := NewWithT(t)
 		i := newInformer(Config{Client: newClient(), Log: logr.Discard()}, informerOptions{resource: cups, handler: ResourceEvents{}.handler()})
 		var limits []time.Duration
-		i.requests = failing{requester: i.requests, list: func(ctx context.Context) error {
+		i.requests = always(failing{requester: i.requests(), list: func(ctx context.Context) error {
 			start := time.Now()
 			if len(limits) == 12 {
 				return nil
@@ -158,7 +164,7 @@ func TestTheProbeDoesNotWaitForTheClient(t *testing.T) {
 			<-ctx.Done()
 			limits = append(limits, time.Since(start))
 			return ctx.Err()
-		}}
+		}})
 		i.awaitKind(t.Context())
 		g.Expect(limits[:3]).To(Equal([]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}))
 		g.Expect(limits[11]).To(Equal(30*time.Second), "a slow API server gets its time")
@@ -188,6 +194,61 @@ func TestStopWaitsForListsInFlight(t *testing.T) {
 	g.Consistently(stopped, 100*time.Millisecond).ShouldNot(BeClosed())
 	close(answered)
 	g.Eventually(stopped).Should(BeClosed())
+}
+
+// A CRD goes, and another brings its kind back under another plural: the informer that boxes have follows.
+func TestAKindIsFollowedToAnotherPlural(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		client := newClient(child("ns", "a", "1", "o@box"))
+		var moved atomic.Bool
+		client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if served := action.GetResource() == bowls; served != moved.Load() {
+				return true, nil, notFound()
+			}
+			return false, nil, nil
+		})
+		streams := make(chan *apiwatch.FakeWatcher, 10)
+		client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, apiwatch.Interface, error) {
+			if served := action.GetResource() == bowls; served != moved.Load() {
+				return true, nil, notFound()
+			}
+			stream := apiwatch.NewFake()
+			streams <- stream
+			return true, stream, nil
+		})
+		children := NewChildren(Config{Client: client, Mapper: moving{RESTMapper: mapper(), moved: &moved}, Log: logr.Discard()}, func(types.UID, string, schema.GroupVersionKind) {})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { g.Expect(children.Run(ctx)).To(Succeed()) })
+		defer group.Wait()
+		defer cancel()
+		g.Expect(children.Acquire(t.Context(), "box", cupKind)).To(Succeed())
+		g.Expect(names(children.Owned(cupKind, "o"))).To(Equal([]string{"ns/a#1"}))
+
+		back := child("ns", "b", "3", "o@box")
+		g.Expect(client.Tracker().Create(bowls, back, "ns")).To(Succeed())
+		moved.Store(true)
+		(<-streams).Stop()
+		time.Sleep(time.Minute)
+		g.Expect(names(children.Owned(cupKind, "o"))).To(Equal([]string{"ns/b#3"}))
+		g.Expect(children.Complete("box", cupKind)).To(BeTrue())
+	})
+}
+
+// moving maps the first kind of the tests to the resource of the second, when it has moved.
+type moving struct {
+	meta.RESTMapper
+
+	moved *atomic.Bool
+}
+
+func (m moving) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	if err == nil && m.moved.Load() {
+		mapping.Resource = bowls
+	}
+	return mapping, err
 }
 
 func TestAKindThatRefusesTheProbeIsWatched(t *testing.T) {

@@ -42,6 +42,7 @@ func (o *Observed) newKind(gvk schema.GroupVersionKind, resource schema.GroupVer
 	options := informerOptions{
 		name:     gvk.String(),
 		resource: resource,
+		kind:     gvk,
 		indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 		trim:     trimObserved,
 		handler: handler{

@@ -70,7 +70,7 @@ func (d *watchdog) explained(ctx context.Context, err error) error {
 func (i *informer) open(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	answered := i.watchdog.giveUp(ctx, cancel)
-	stream, err := i.requests.Watch(ctx, options)
+	stream, err := i.requests().Watch(ctx, options)
 	answered()
 	if err != nil {
 		cancel(err)

@@ -97,8 +97,8 @@ func watching(t *testing.T, events ResourceEvents) (i *informer, client *stuck, 
 	fake := newClient(child("a", "one", "1", "u1"))
 	i = newInformer(Config{Client: fake, Log: logr.Discard(), Quiet: time.Minute, Gauges: tracked},
 		informerOptions{resource: cups, handler: events.handler(), trim: trimResource})
-	client = &stuck{requester: i.requests}
-	i.requests = client
+	client = &stuck{requester: i.requests()}
+	i.requests = always(client)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	i.start(ctx, &group)
@@ -141,7 +141,7 @@ func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		i := newInformer(Config{Client: newClient(), Log: logr.Discard(), Quiet: time.Minute}, informerOptions{resource: cups, handler: ResourceEvents{}.handler(), trim: trimResource})
-		i.requests = hanging{i.requests}
+		i.requests = always(hanging{i.requests()})
 		began := time.Now()
 		_, err := i.open(t.Context(), metav1.ListOptions{})
 		g.Expect(err).To(MatchError(errQuiet))
@@ -149,14 +149,14 @@ func TestARequestThatIsNotAnsweredIsGivenUp(t *testing.T) {
 		g.Expect(time.Since(began)).To(Equal(time.Minute))
 		tries := 0
 		ctx, cancel := context.WithCancel(t.Context())
-		i.requests = failing{requester: i.requests, list: func(ctx context.Context) error {
+		i.requests = always(failing{requester: i.requests(), list: func(ctx context.Context) error {
 			tries++
 			<-ctx.Done()
 			if tries == 3 {
 				cancel()
 			}
 			return refused()
-		}}
+		}})
 		_, err = i.list(ctx, metav1.ListOptions{})
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(tries).To(Equal(3), "and tried again")

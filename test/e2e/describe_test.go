@@ -2,14 +2,17 @@ package e2e_test
 
 import (
 	"context"
+	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/engine/hook/protocol"
 )
 
 // table runs kubectl get, and gives the columns of its output by their headers.
@@ -84,6 +87,35 @@ var _ = Describe("What kubectl shows", func() {
 		out, err := cluster.Kubectl(ctx, "get", "orkestra", "-o", "name")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(strings.Fields(out)).To(ContainElements("operatorbox.orkestra.orkspace.io/"+w.id, "crdhealth.orkestra.orkspace.io/"+w.id))
+	})
+
+	It("of resources that are queued, while all workers are busy", func(ctx context.Context) {
+		w, s, release := newWorld(ctx), newHookServer((*httptest.Server).StartTLS), make(chan struct{})
+		s.trusted(ctx, w)
+		s.says(func(*protocol.Request) *protocol.Response {
+			<-release
+			return &protocol.Response{Children: []protocol.Child{}}
+		})
+		DeferCleanup(sync.OnceFunc(func() { close(release) })) // before the server waits for its requests
+		w.running(ctx, w.box(ctx, s.hookedBy(", timeout: 30s", ", workers: 2")))
+		names := strings.Split("abcdef", "")
+		for _, name := range names {
+			w.website(ctx, name, `{}`)
+		}
+		for _, kind := range []string{"obox", "crdhealth"} {
+			Eventually(func(g Gomega) {
+				g.Expect(table(ctx, kind, w.id)).To(HaveExactElements(And(HaveKeyWithValue("RESOURCES", "6"), HaveKeyWithValue("FAILING", "0"))))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		Expect(s.heard()).To(HaveLen(2), "the others were not looked at")
+
+		By("two of them going before they are looked at")
+		for _, name := range names[4:] {
+			Expect(kube.Delete(ctx, w.ref(name))).To(Succeed())
+		}
+		Eventually(func(g Gomega) {
+			g.Expect(table(ctx, "crdhealth", w.id)).To(HaveExactElements(HaveKeyWithValue("RESOURCES", "4")))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	It("of a resource that fails", func(ctx context.Context) {

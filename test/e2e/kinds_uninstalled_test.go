@@ -86,4 +86,34 @@ var _ = Describe("A kind that is uninstalled", func() {
 		w.settled(ctx, "web")
 		made(ctx, other, w)
 	})
+
+	It("is made, and watched, under another plural when it comes back so", func(ctx context.Context) {
+		other, w := newWorldWithoutCRD(ctx), newWorld(ctx)
+		other.install(ctx, apiextensionsv1.NamespaceScoped)
+		other.waitEstablished(ctx)
+		w.running(ctx, w.box(ctx, strings.NewReplacer("%OPTIONAL%", "false", "%GROUP%", other.group).Replace(spec)))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		other.uninstall(ctx)
+		renamed := other.crd()
+		renamed.Name, renamed.Spec.Names.Plural = "sites."+other.group, "sites"
+		Expect(kube.Create(ctx, renamed)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(kube.Delete(ctx, renamed)).To(Succeed()) })
+		child := other.ref(w.namespace + "-web")
+		child.SetNamespace(w.namespace)
+		holds := func() {
+			GinkgoHelper()
+			Eventually(func(g Gomega) {
+				g.Expect(uncached().Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
+				g.Expect(child.Object["spec"]).To(HaveKeyWithValue("image", "x"))
+			}).WithContext(ctx).Should(Succeed())
+		}
+		holds()
+		w.settled(ctx, "web")
+
+		By("somebody else changing it")
+		child.Object["spec"] = map[string]any{"image": "drift"}
+		Expect(uncached().Update(ctx, child)).To(Succeed())
+		holds()
+	})
 })

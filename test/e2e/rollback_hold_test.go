@@ -96,6 +96,7 @@ var _ = Describe("Rollback that holds", func() {
 		w.labeled(ctx, "web", `{image: "worse", port: 70001}`, "three")
 		rollbacks(3)
 		w.rolledBack(ctx, "web", "generation 3 failed")
+		w.told(ctx, "web", v1alpha1.ReasonRolledBack, "generation 3 failed") // it is the first try of this one
 
 		By("changing the box so that the spec is good")
 		w.box(ctx, strings.ReplaceAll(holding, `port: "{{ .spec.port }}"`, `port: 80`))

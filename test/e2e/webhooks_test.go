@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/engine/hook"
@@ -362,6 +364,78 @@ var _ = Describe("Webhooks", func() {
 			Expect(string(r.Body)).To(And(ContainSubstring(secret+"login"), Not(ContainSubstring(secret+"other")), Not(ContainSubstring("u-login"))))
 			Expect(r.Header.Get("Authorization")).To(Equal("Bearer u-other-of-somebody"))
 		}
+	})
+
+	It("may repeat what they are authenticated by: nothing of it is shown, logged or written", func(ctx context.Context) {
+		w, s := newWorld(ctx), newHookServer((*httptest.Server).StartTLS)
+		token := newCanary("that a webhook repeats", "token-"+utilrand.String(3*part))
+		h := &hunt{canaries: []*canary{token}, allowed: []*regexp.Regexp{regexp.MustCompile(`^object secrets ` + w.namespace + `/login `)}}
+		h.listen()
+		s.trusted(ctx, w)
+		Expect(kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: w.namespace}, StringData: map[string]string{"token": token.value}})).To(Succeed())
+		repeats := map[string]func(*protocol.Request) *protocol.Response{
+			"wait": func(*protocol.Request) *protocol.Response {
+				return &protocol.Response{
+					Wait:       &protocol.Wait{Message: "not for " + token.value},
+					Events:     []protocol.Event{{Message: "came with " + token.value}},
+					Conditions: []protocol.Condition{{Type: "Known", Status: "False", Reason: "Unknown", Message: token.value + " is not known"}},
+				}
+			},
+			"status": func(*protocol.Request) *protocol.Response {
+				return &protocol.Response{Children: []protocol.Child{}, Status: map[string]any{"url": "https://example.com/?token=" + token.value}}
+			},
+			"child": func(*protocol.Request) *protocol.Response {
+				return &protocol.Response{Children: []protocol.Child{{Object: childMap("of-"+token.value, map[string]any{})}}}
+			},
+			"field": func(*protocol.Request) *protocol.Response {
+				return &protocol.Response{Children: []protocol.Child{}, Status: map[string]any{token.value: "there is no such field"}}
+			},
+		}
+		s.answers(func(rw http.ResponseWriter, r *http.Request) {
+			q := &protocol.Request{}
+			if r.Header.Get("Authorization") != "Bearer "+token.value || json.NewDecoder(r.Body).Decode(q) != nil {
+				http.Error(rw, "who is it?", http.StatusUnauthorized)
+				return
+			}
+			image, _, _ := unstructured.NestedString(q.Resource, "spec", "image")
+			switch image {
+			case "down":
+				rw.Header().Set("X-Token", token.value)
+				http.Error(rw, "no "+token.value, http.StatusInternalServerError)
+			case "text":
+				fmt.Fprint(rw, token.value+" is no JSON") //nolint:errcheck // the client tells
+			case "protocol":
+				sends(rw, map[string]any{"apiVersion": protocol.Version, "kind": protocol.KindResponse, "uid": q.UID, "children": []any{}, token.value: "there is no such field"})
+			default:
+				a := repeats[image](q)
+				a.APIVersion, a.Kind, a.UID = protocol.Version, protocol.KindResponse, q.UID
+				sends(rw, a)
+			}
+		})
+		w.running(ctx, w.box(ctx, s.hookedBy(`, auth: {secretRef: {name: login, key: token}}`, `, cross: [{name: login, apiVersion: v1, kind: Secret, selector: {name: login}}]`)))
+		for image, shown := range map[string][3]string{
+			"wait":     {v1alpha1.ConditionReconciling, v1alpha1.ReasonWaitingForHook, "hook: not for [from a Secret]"},
+			"status":   {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "status.url: it holds what a Secret holds"},
+			"child":    {v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidChild, "holds what a Secret holds"},
+			"field":    {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "[from a Secret]"},
+			"down":     {v1alpha1.ConditionReady, v1alpha1.ReasonReconcileError, "500"},
+			"text":     {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, "JSON"},
+			"protocol": {v1alpha1.ConditionStalled, v1alpha1.ReasonWebhookFailed, `unknown field "[from a Secret]"`},
+		} {
+			By(image)
+			w.website(ctx, image, `{image: `+image+`}`)
+			is := metav1.ConditionTrue
+			if shown[0] == v1alpha1.ConditionReady {
+				is = metav1.ConditionFalse
+			}
+			w.shows(ctx, image, shown[0], is, shown[1], shown[2])
+		}
+		w.told(ctx, "wait", v1alpha1.ReasonHookEvent, "came with [from a Secret]")
+		w.shows(ctx, "wait", "Known", metav1.ConditionFalse, "Unknown", "[from a Secret] is not known")
+		all := h.objects(ctx)
+		Expect(token.holding(all)).To(Equal(1), "the Secret itself is found")
+		Expect(h.found(all)).To(BeEmpty())
+		Expect(h.found(h.said(Default))).To(BeEmpty())
 	})
 })
 

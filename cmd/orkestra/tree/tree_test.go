@@ -153,7 +153,8 @@ func TestTreeShowsPatches(t *testing.T) {
 				{"id":"a","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
 				{"id":"b","apiVersion":"v1","kind":"ConfigMap","namespace":"default","name":"flowers-old"},
 				{"id":"c","apiVersion":"apps/v1","kind":"Deployment","namespace":"default","name":"gone"},
-				{"id":"d","apiVersion":"v1","kind":"Secret","namespace":"default","name":"flowers-token"}]`})
+				{"id":"d","apiVersion":"v1","kind":"Secret","namespace":"default","name":"flowers-token"},
+				{"id":"e","apiVersion":"v1","kind":"ConfigMap","namespace":"team-b","name":"far"}]`})
 		case obj.GetName() == "flowers-old":
 			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: v1alpha1.PatchManager("flowers", "a"), Operation: metav1.ManagedFieldsOperationApply}})
 		}
@@ -177,6 +178,7 @@ func TestTreeShowsPatches(t *testing.T) {
 		ContainSubstring("ConfigMap/flowers-old True - patched by a "),
 		ContainSubstring("ConfigMap/flowers-old False - patch b: Missing: noted, and not set "),
 		ContainSubstring("Deployment/gone False - patch c: Missing: it does not exist "),
+		ContainSubstring("ConfigMap/team-b/far False - patch e: Missing: it does not exist"),
 		ContainSubstring("Secret/flowers-token Unknown - patch d: ")), stderr)
 }
 

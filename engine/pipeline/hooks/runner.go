@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
@@ -39,12 +38,12 @@ type call struct {
 	args     map[string]any
 }
 
-// resource is a copy of what the hook is given: the working copy, or for one that goes what is stored.
+// resource is what the hook is given: the working copy, or for one that goes what is stored. The hook gets a copy of it where it is decoded.
 func (k *call) resource() map[string]any {
 	if k.phase == hook.Delete {
-		return runtime.DeepCopyJSON(k.Stored.Object)
+		return k.Stored.Object
 	}
-	return runtime.DeepCopyJSON(k.Object)
+	return k.Object
 }
 
 // made are the children that the hook has declared.

@@ -22,10 +22,12 @@ type Source interface {
 	Fleet(ctx context.Context) (*api.Fleet, error)
 	// Box gives one box.
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
-	// Rows gives a page of the resources of a box.
-	Rows(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
+	// Page gives a page of the resources of a box.
+	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
+	// See gives those of some changes that who asks may know of.
+	See(ctx context.Context, changes []api.Change) []api.Change
 	// Subscribe calls back for each change, until the context ends. It does not wait for the callback's own work: that has to be short.
 	Subscribe(ctx context.Context, changed func(api.Change))
 }
@@ -93,7 +95,7 @@ func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Rows(ctx, r.PathValue("box"), q) })
+	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Page(ctx, r.PathValue("box"), q) })
 }
 
 // noNamespace stands in a path for the namespace of what is in none.

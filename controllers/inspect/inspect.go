@@ -31,8 +31,11 @@ type Objects interface {
 	List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error)
 }
 
-// Plans gives the plan of a revision of a box, and that of its spec where the reference names none.
+// Plans are those of boxes.
 type Plans interface {
+	// KindOf gives the kind of the resources of a box; an empty one where that is not known.
+	KindOf(ctx context.Context, box string) schema.GroupVersionKind
+	// PlanOf gives the plan of a revision of a box, and that of its spec where the reference names none.
 	PlanOf(ctx context.Context, box *v1alpha1.OperatorBox, of revision.Ref) (*pipeline.Plan, error)
 }
 
@@ -46,7 +49,8 @@ type Ports struct {
 	Mapper meta.RESTMapper
 	// Plans of boxes.
 	Plans Plans
-	// Compiler knows the CRDs of boxes.
+	// Compiler knows boxes by their names, and their CRDs, for what is asked of all resources of a box, and of one whose box is not known. nil: none of
+	// that is asked.
 	Compiler *compiler.Compiler
 	// ManagerNamespace is the manager's own.
 	ManagerNamespace string

@@ -38,6 +38,16 @@ type Compiling struct {
 	Kept *revision.Plans
 }
 
+// KindOf implements Plans.
+func (c Compiling) KindOf(ctx context.Context, name string) schema.GroupVersionKind {
+	box, err := c.Compiler.Box(ctx, name)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	picked, _ := crdOf(ctx, c.Compiler, box) // without one, its kind is empty
+	return picked.Kind
+}
+
 // PlanOf implements Plans.
 func (c Compiling) PlanOf(ctx context.Context, box *v1alpha1.OperatorBox, of revision.Ref) (*pipeline.Plan, error) {
 	if of.Name != "" && of.Name != boxspec.Revision(box) {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -160,18 +159,7 @@ func (r *reader) failed(err error) {
 }
 
 // Box implements pipeline.Observer.
-func (r *reader) Box(name string) schema.GroupVersionKind {
-	box, err := r.Compiler.Box(r.ctx, name)
-	if err != nil {
-		return schema.GroupVersionKind{}
-	}
-	crd, err := r.Compiler.CRD(r.ctx, box)
-	if err != nil {
-		return schema.GroupVersionKind{}
-	}
-	picked, _ := crds.OwnVersion(box, crd)
-	return picked.Kind
-}
+func (r *reader) Box(name string) schema.GroupVersionKind { return r.Plans.KindOf(r.ctx, name) }
 
 // Dependency implements pipeline.Observer. An overview asks for none.
 func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.DependencyState{} }

@@ -72,13 +72,17 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	secure(w.Header())
+	s.mux.ServeHTTP(w, r)
+}
+
+// secure sets what every answer has.
+func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	s.mux.ServeHTTP(w, r)
 }
 
 func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {

@@ -23,6 +23,12 @@ const (
 	resourceHealths = "crdhealths"
 )
 
+// What people do who look.
+const (
+	verbGet  = "get"
+	verbList = "list"
+)
+
 // The longest names of namespaces and objects. What is longer names nothing, and is not asked about.
 const (
 	maxNamespace = 63
@@ -67,7 +73,7 @@ func (r *reader) Get(ctx context.Context, kind schema.GroupVersionKind, namespac
 	if !namespaced {
 		namespace = ""
 	}
-	if err := r.allowed(ctx, person.Right{Verb: "get", Group: of.Group, Resource: of.Resource, Namespace: namespace, Name: name}); err != nil {
+	if err := r.allowed(ctx, person.Right{Verb: verbGet, Group: of.Group, Resource: of.Resource, Namespace: namespace, Name: name}); err != nil {
 		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, err)
 	}
 	obj, known := r.source.Caches.Object(kind, namespace, name)
@@ -83,7 +89,7 @@ func (r *reader) List(ctx context.Context, kind schema.GroupVersionKind, namespa
 	if err != nil {
 		return nil, err
 	}
-	if err := r.allowed(ctx, person.Right{Verb: "list", Group: of.Group, Resource: of.Resource, Namespace: namespace}); err != nil {
+	if err := r.allowed(ctx, person.Right{Verb: verbList, Group: of.Group, Resource: of.Resource, Namespace: namespace}); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
 	}
 	owner, ofOwner := selector.RequiresExactMatch(v1alpha1.LabelOwnerUID)
@@ -116,7 +122,7 @@ func (o own) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o
 	if _, isBox := obj.(*v1alpha1.OperatorBox); isBox {
 		resource = resourceBoxes
 	}
-	if err := o.allowed(ctx, person.Right{Verb: "get", Group: v1alpha1.GroupVersion.Group, Resource: resource, Name: key.Name}); err != nil {
+	if err := o.allowed(ctx, person.Right{Verb: verbGet, Group: v1alpha1.GroupVersion.Group, Resource: resource, Name: key.Name}); err != nil {
 		return err
 	}
 	return o.source.Own.Get(ctx, key, obj, opts...) //nolint:wrapcheck // as a cache says it
@@ -139,7 +145,7 @@ func (o own) List(ctx context.Context, list client.ObjectList, opts ...client.Li
 
 // filter keeps those that the person may read. Where there is none, the refusal of the whole list says what is missing.
 func filter[T any](ctx context.Context, r *reader, resource string, items *[]T, name func(*T) string) error {
-	refused := r.allowed(ctx, person.Right{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: resource})
+	refused := r.allowed(ctx, person.Right{Verb: verbList, Group: v1alpha1.GroupVersion.Group, Resource: resource})
 	if refused == nil {
 		return nil
 	}
@@ -148,7 +154,7 @@ func filter[T any](ctx context.Context, r *reader, resource string, items *[]T, 
 	}
 	seen := (*items)[:0:0]
 	for i := range *items {
-		err := r.allowed(ctx, person.Right{Verb: "get", Group: v1alpha1.GroupVersion.Group, Resource: resource, Name: name(&(*items)[i])})
+		err := r.allowed(ctx, person.Right{Verb: verbGet, Group: v1alpha1.GroupVersion.Group, Resource: resource, Name: name(&(*items)[i])})
 		switch {
 		case err == nil:
 			seen = append(seen, (*items)[i])
@@ -178,7 +184,7 @@ func (r *reader) rows(ctx context.Context, box *v1alpha1.OperatorBox) (center.Ro
 		return center.Rows{}, err
 	}
 	all := center.Rows{Table: table, Notes: notes}
-	refused := r.allowed(ctx, person.Right{Verb: "list", Group: of.Group, Resource: of.Resource})
+	refused := r.allowed(ctx, person.Right{Verb: verbList, Group: of.Group, Resource: of.Resource})
 	if refused == nil {
 		return all, nil
 	}
@@ -187,7 +193,7 @@ func (r *reader) rows(ctx context.Context, box *v1alpha1.OperatorBox) (center.Ro
 	}
 	lists := map[string]bool{}
 	for _, namespace := range table.Namespaces() {
-		err := r.allowed(ctx, person.Right{Verb: "list", Group: of.Group, Resource: of.Resource, Namespace: namespace})
+		err := r.allowed(ctx, person.Right{Verb: verbList, Group: of.Group, Resource: of.Resource, Namespace: namespace})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return center.Rows{}, err
 		}
@@ -203,6 +209,12 @@ func (r *reader) rows(ctx context.Context, box *v1alpha1.OperatorBox) (center.Ro
 	return all, nil
 }
 
+// seesBox says whether the person may read a box.
+func (r *reader) seesBox(ctx context.Context, name string) bool {
+	all := person.Right{Verb: verbList, Group: v1alpha1.GroupVersion.Group, Resource: resourceBoxes}
+	return r.allowed(ctx, all) == nil || r.allowed(ctx, person.Right{Verb: verbGet, Group: all.Group, Resource: all.Resource, Name: name}) == nil
+}
+
 // seesRow says whether the person may list the resources of a box in a namespace.
 func (r *reader) seesRow(ctx context.Context, name, namespace string) bool {
 	box := r.source.Caches.Box(name)
@@ -210,5 +222,5 @@ func (r *reader) seesRow(ctx context.Context, name, namespace string) bool {
 		return false
 	}
 	of := box.Plan().CRD.Resource
-	return r.allowed(ctx, person.Right{Verb: "list", Group: of.Group, Resource: of.Resource, Namespace: namespace}) == nil
+	return r.allowed(ctx, person.Right{Verb: verbList, Group: of.Group, Resource: of.Resource, Namespace: namespace}) == nil
 }

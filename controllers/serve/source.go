@@ -167,10 +167,7 @@ func (s *Source) See(ctx context.Context, changes []api.Change) (seen []api.Chan
 	}
 	r := &reader{source: s, who: who}
 	for _, c := range changes {
-		if r.allowed(ctx, person.Right{Verb: "get", Group: v1alpha1.GroupVersion.Group, Resource: resourceBoxes, Name: c.Box}) != nil {
-			continue
-		}
-		if c.Resource == nil || r.seesRow(ctx, c.Box, c.Resource.Namespace) {
+		if r.seesBox(ctx, c.Box) && (c.Resource == nil || r.seesRow(ctx, c.Box, c.Resource.Namespace)) {
 			seen = append(seen, c)
 		}
 	}

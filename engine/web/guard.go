@@ -28,9 +28,9 @@ func NewGuard(tokens Tokens, anonymous *person.Person, next http.Handler) *Guard
 
 // How to be let in.
 const (
-	noToken = `Nobody has said who asks. Send the header "Authorization: Bearer TOKEN" with the token of a Kubernetes user, such as kubectl create token gives, ` +
+	notSaid = `Nobody has said who asks. Send the header "Authorization: Bearer TOKEN" with the token of a Kubernetes user, such as kubectl create token gives, ` +
 		`have a proxy send it, or name in the chart's web.anonymous as whom everybody counts. On a laptop, orkestra ui shows the same page`
-	badToken = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
+	notKnown = "The API server does not know the token that was sent: it may have expired. Send another one, such as kubectl create token gives"
 )
 
 // ServeHTTP implements http.Handler.
@@ -42,7 +42,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	scheme, token, _ := strings.Cut(given, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		refuse(w, noToken)
+		refuse(w, notSaid)
 		return
 	}
 	who, err := g.tokens.Of(r.Context(), strings.TrimSpace(token))
@@ -51,7 +51,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
 		problem(w, http.StatusServiceUnavailable, "Whose the token is could not be found out: "+err.Error())
 	case who == nil:
-		refuse(w, badToken)
+		refuse(w, notKnown)
 	default:
 		g.next.ServeHTTP(w, r.WithContext(person.With(r.Context(), *who)))
 	}

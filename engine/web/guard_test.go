@@ -63,7 +63,11 @@ func TestWhoIsLetIn(t *testing.T) {
 				g.Expect(r.Header().Get("Content-Type")).To(Equal("application/problem+json"))
 				g.Expect(r.Header().Get("Content-Security-Policy")).To(Equal(policy))
 			}
-			g.Expect(r.Header().Get("WWW-Authenticate") != "").To(Equal(tc.status == http.StatusUnauthorized))
+			if tc.status == http.StatusUnauthorized {
+				g.Expect(r.Header().Get("WWW-Authenticate")).To(HavePrefix("Bearer"))
+			} else {
+				g.Expect(r.Header().Get("WWW-Authenticate")).To(BeEmpty())
+			}
 		})
 	}
 }

@@ -26,6 +26,11 @@ type Source interface {
 	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
+	Changes
+}
+
+// Changes are told to open pages.
+type Changes interface {
 	// See gives those of some changes that who asks may know of.
 	See(ctx context.Context, changes []api.Change) []api.Change
 	// Subscribe calls back for each change, until the context ends. It does not wait for the callback's own work: that has to be short.

@@ -45,7 +45,7 @@ func servePage(options serve.Options) (address string) {
 
 // centerAs is the page as somebody with a token has it; without one as somebody who does not say who they are.
 func centerAs(address, token string) *page {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the manager signs its own certificate
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	p := &page{Client: http.Client{Transport: bearer{token: token, next: transport}}, base: "https://" + address}
 	DeferCleanup(transport.CloseIdleConnections)
 	return p
@@ -110,6 +110,14 @@ func (w *world) lets(ctx context.Context, account, verb, group, resource, namesp
 	return review.Status.Allowed
 }
 
+// answerTo is the status of an answer to somebody who has a right, or has it not.
+func answerTo(allowed bool) int {
+	if allowed {
+		return http.StatusOK
+	}
+	return http.StatusForbidden
+}
+
 // to is a rule of RBAC.
 func to(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
@@ -152,7 +160,7 @@ var _ = Describe("The Control Center of a manager", func() {
 	}
 
 	It("shows somebody with rights in one namespace exactly that, and asks the API server for nothing but reviews", func(ctx context.Context) {
-		address := servePage(serve.Options{}) //nolint:contextcheck // a manager has a context of its own
+		address := servePage(serve.Options{})
 		settle(ctx)
 		token := w.tokenOf(ctx, "reader")
 		w.grant(ctx, "reader", "", to(ours, "operatorboxes", "get", "list"))
@@ -223,10 +231,10 @@ var _ = Describe("The Control Center of a manager", func() {
 	})
 
 	It("is served by a follower, which says that it does not lead", func(ctx context.Context) {
-		replaceManager(elected(w.namespace)) //nolint:contextcheck // a manager has a context of its own
+		replaceManager(elected(w.namespace))
 		settle(ctx)
 		address := freeAddress()
-		follower := startManager(cluster.Config(), elected(w.namespace), func(s *settings) { s.orkestra.Web = &serve.Options{Address: address} }) //nolint:contextcheck // the same
+		follower := startManager(cluster.Config(), elected(w.namespace), func(s *settings) { s.orkestra.Web = &serve.Options{Address: address} })
 		DeferCleanup(func() { follower.stop() })
 		token := w.tokenOf(ctx, "reader")
 		w.grant(ctx, "reader", "", to(ours, "operatorboxes", "get", "list"), to(ours, "crdhealths", "list"), to(w.group, "websites", "get", "list"), to("", "configmaps", "list"), to("", "secrets", "list"))
@@ -253,7 +261,7 @@ var _ = Describe("The Control Center of a manager", func() {
 	})
 
 	It("shows everybody what the user may read as whom they count", func(ctx context.Context) {
-		address := servePage(serve.Options{Anonymous: &person.Person{Name: w.id, Groups: []string{w.id + "-visitors"}}}) //nolint:contextcheck // a manager has a context of its own
+		address := servePage(serve.Options{Anonymous: &person.Person{Name: w.id, Groups: []string{w.id + "-visitors"}}})
 		settle(ctx)
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.id + "-visitors"}, Rules: []rbacv1.PolicyRule{to(ours, "operatorboxes", "list")}}
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -274,9 +282,9 @@ var _ = Describe("The Control Center of a manager", func() {
 	})
 
 	It("shows people with random rights what SubjectAccessReviews say", func(ctx context.Context) {
-		address := servePage(serve.Options{}) //nolint:contextcheck // a manager has a context of its own
+		address := servePage(serve.Options{})
 		settle(ctx)
-		seed := uint64(GinkgoRandomSeed()) //nolint:gosec // any number does
+		seed := uint64(GinkgoRandomSeed())
 		random := rand.New(rand.NewPCG(seed, 7))
 		AddReportEntry("seed", seed)
 		kinds := []struct{ group, resource string }{{ours, "operatorboxes"}, {ours, "crdhealths"}, {w.group, "websites"}, {"", "configmaps"}, {"", "secrets"}}
@@ -311,7 +319,7 @@ var _ = Describe("The Control Center of a manager", func() {
 			readsBox := allowed("get", ours, "operatorboxes", "", w.id)
 			var fleet api.Fleet
 			status := p.ask(ctx, Default, "fleet", &fleet)
-			Expect(status == http.StatusOK).To(Equal(readsBox || lists(ours, "operatorboxes", "")), "fleet of %s: %d", account, status)
+			Expect(status).To(Equal(answerTo(readsBox || lists(ours, "operatorboxes", ""))), "fleet of %s", account)
 			var rows api.Rows
 			status = p.ask(ctx, Default, "boxes/"+w.id+"/resources", &rows)
 			for in, name := range map[string]string{w.namespace: "web", other: "far"} {
@@ -320,7 +328,7 @@ var _ = Describe("The Control Center of a manager", func() {
 
 				var resource api.Resource
 				status := p.ask(ctx, Default, path(in, name), &resource)
-				Expect(status == http.StatusOK).To(Equal(readsBox && allowed("get", w.group, "websites", in, name)), "resource %s of %s: %d", name, account, status)
+				Expect(status).To(Equal(answerTo(readsBox && allowed("get", w.group, "websites", in, name))), "resource %s of %s", name, account)
 				if status != http.StatusOK {
 					continue
 				}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -33,6 +34,7 @@ import (
 	"github.com/orkspace/orkestra/controllers/operatorbox"
 	"github.com/orkspace/orkestra/controllers/policies"
 	"github.com/orkspace/orkestra/controllers/rights"
+	"github.com/orkspace/orkestra/controllers/serve"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/access"
 	"github.com/orkspace/orkestra/engine/external"
@@ -43,6 +45,7 @@ import (
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/rollback"
 	"github.com/orkspace/orkestra/engine/tracing"
+	"github.com/orkspace/orkestra/engine/web/person"
 )
 
 // Options say how boxes are run. The zero value has the defaults of the manager's flags.
@@ -86,6 +89,8 @@ type Options struct {
 	EgressRules external.EgressRules
 	// Code has the Go functions that boxes may name. Default: none.
 	Code *hook.Registry
+	// Web says where the Control Center is served, and to whom. Default: nowhere.
+	Web *serve.Options
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
 	// Registry is where series are registered. Default: none are.
@@ -226,10 +231,29 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := (&kinds.Reconciler{Cached: c, Live: mgr.GetAPIReader(), Mapper: eng.Mapper()}).SetupWithManager(mgr); err != nil {
 		return err
 	}
+	if err := addPage(mgr, o, c, eng); err != nil {
+		return err
+	}
 	return add(mgr, []reconciler{
 		{box.SetupWithManager, &marked.boxes}, {answer.SetupWithManager, drains},
 		{dependencies.SetupWithManager, &marked.dependencies}, {health.SetupWithManager, &marked.healths},
 	}, eng, draining, known, required, granted, leader{engine: eng, box: box, keys: keys})
+}
+
+// addPage has a manager serve the Control Center, where that is asked for.
+func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine) error {
+	if o.Web == nil {
+		return nil
+	}
+	source := serve.NewSource(serve.Ports{
+		Own: c, Informers: mgr.GetCache(), Caches: eng.Caches(), Mapper: eng.Mapper(), Rights: person.NewRights(c, o.Clock), Namespace: o.Namespace,
+		Leading: eng.Leading, Clock: o.Clock,
+	})
+	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), mgr.GetLogger().WithName("web"))
+	if err != nil {
+		return err
+	}
+	return add(mgr, nil, server)
 }
 
 // reconciler is added to a manager with what marks its objects.

@@ -111,7 +111,7 @@ func newBox(e *Engine, plan *pipeline.Plan, options Options) (*box, error) {
 		b.tracker.Restore(*options.Health)
 	}
 	b.namespaces = options.Namespaces
-	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, watch.Selected(plan.Watched()), b.events())
+	b.resources = watch.NewResources(b.watchConfig(), plan.CRD.Resource, b.namespaces, watch.Selected(plan.Watched()), e.caches.Events(b.name, b.events()))
 	b.release = release.Everything{
 		Releaser: &release.Releaser{Box: b.name, Plan: b.plan.Load, Client: client, Writer: writer, FormerFinalizers: former, Clock: e.config.Clock},
 		Finder:   &release.Finder{Namespaces: b.namespaces, Marker: apply.NewMarker(clients.manager), Lives: b.lives, Changed: func() { e.config.Notifier.BoxChanged(b.name) }}, Cache: b.resources, Inventory: b.inventory, Owners: b.owners, Patcher: writer.Patcher(),

@@ -31,6 +31,7 @@ import (
 	"github.com/orkspace/orkestra/engine/expr/budget"
 	"github.com/orkspace/orkestra/engine/health"
 	"github.com/orkspace/orkestra/engine/lifecycle"
+	"github.com/orkspace/orkestra/engine/look"
 	"github.com/orkspace/orkestra/engine/monitor"
 	"github.com/orkspace/orkestra/engine/observe"
 	"github.com/orkspace/orkestra/engine/pipeline"
@@ -74,6 +75,7 @@ type Engine struct {
 type shared struct {
 	mapper   *discovery.Mapper
 	monitors *monitor.Monitors
+	caches   *look.Caches
 }
 
 // New gives an engine that starts nothing until Start.
@@ -114,6 +116,7 @@ func New(config Config) (*Engine, error) {
 	e.writable = watch.NewObserved(writable(e.config.watch(e.dynamic, e.panicked)), func(kind schema.GroupVersionKind, old, obj *unstructured.Unstructured) {
 		codeChanged(e.all(), kind, old, obj)
 	})
+	e.caches = look.New(e.children, e.observed, e.writable)
 	e.monitors = monitor.New(monitor.Config{
 		Informers: e.observed, Clock: config.Clock, Log: config.Log, Timeout: RequestTimeout, Changed: config.Notifier.HealthChanged, Panicked: e.panicked,
 	})
@@ -159,6 +162,9 @@ func (s *shared) Mapper() *discovery.Mapper { return s.mapper }
 
 // Monitors are the CRDs of other operators that are monitored while the engine runs.
 func (s *shared) Monitors() *monitor.Monitors { return s.monitors }
+
+// Caches show what the boxes that run have in their informers.
+func (s *shared) Caches() *look.Caches { return s.caches }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. It is false because followers fill their caches, too: a new leader
 // begins to work at once. The workers wait for Lead.
@@ -256,6 +262,7 @@ func (e *Engine) Ensure(plan *pipeline.Plan, options Options) error {
 		return ErrNotStarted
 	}
 	e.boxes[plan.Box] = b
+	e.caches.Add(plan.Box, &look.Box{Plan: b.plan.Load, Resources: b.resources})
 	b.start(e.ctx)
 	e.mu.Unlock()
 	e.boxChanged(plan.Box)
@@ -286,6 +293,7 @@ func (e *Engine) Remove(name string) error {
 	last := e.boxes[name] == b
 	if last {
 		delete(e.boxes, name)
+		e.caches.Drop(name)
 	}
 	e.mu.Unlock()
 	if last {
@@ -376,6 +384,7 @@ func (e *Engine) childChanged(owner types.UID, name string, kind schema.GroupVer
 	for _, other := range others {
 		if key, ok := other.resources.Key(owner); ok {
 			other.queue.Enqueue(0, key)
+			e.caches.Changed(other.name, key)
 		} else if key, left := other.owners.ByUID(owner); left {
 			other.queue.Enqueue(0, key) // it is let go when what onDelete has made is done, and its children are gone
 		}

@@ -22,10 +22,17 @@ type Source interface {
 	Fleet(ctx context.Context) (*api.Fleet, error)
 	// Box gives one box.
 	Box(ctx context.Context, name string) (*api.BoxDetail, error)
-	// Rows gives a page of the resources of a box.
-	Rows(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
+	// Page gives a page of the resources of a box.
+	Page(ctx context.Context, box string, q rows.Query) (*api.Rows, error)
 	// Resource gives one resource of a box. The namespace is empty for a kind that has none.
 	Resource(ctx context.Context, box, namespace, name string) (*api.Resource, error)
+	Changes
+}
+
+// Changes are told to open pages.
+type Changes interface {
+	// See gives those of some changes that who asks may know of.
+	See(ctx context.Context, changes []api.Change) []api.Change
 	// Subscribe calls back for each change, until the context ends. It does not wait for the callback's own work: that has to be short.
 	Subscribe(ctx context.Context, changed func(api.Change))
 }
@@ -70,13 +77,17 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	secure(w.Header())
+	s.mux.ServeHTTP(w, r)
+}
+
+// secure sets what every answer has.
+func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	s.mux.ServeHTTP(w, r)
 }
 
 func (s *Server) fleet(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +104,7 @@ func (s *Server) rows(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Rows(ctx, r.PathValue("box"), q) })
+	answer(s, w, r, func(ctx context.Context) (*api.Rows, error) { return s.Source.Page(ctx, r.PathValue("box"), q) })
 }
 
 // noNamespace stands in a path for the namespace of what is in none.

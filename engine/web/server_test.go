@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func (c *canned) Box(_ context.Context, name string) (*api.BoxDetail, error) {
 	return &api.BoxDetail{Box: api.Box{Name: name}}, c.err
 }
 
-func (c *canned) Rows(_ context.Context, _ string, q rows.Query) (*api.Rows, error) {
+func (c *canned) Page(_ context.Context, _ string, q rows.Query) (*api.Rows, error) {
 	c.query = q
 	return &api.Rows{}, c.err
 }
@@ -47,6 +48,11 @@ func (c *canned) Rows(_ context.Context, _ string, q rows.Query) (*api.Rows, err
 func (c *canned) Resource(_ context.Context, box, namespace, name string) (*api.Resource, error) {
 	c.namespace = namespace
 	return &api.Resource{Box: box, Row: api.Row{Reference: api.Reference{Namespace: namespace, Name: name}}}, c.err
+}
+
+// See hides the box "hidden".
+func (*canned) See(_ context.Context, changes []api.Change) []api.Change {
+	return slices.DeleteFunc(changes, func(c api.Change) bool { return c.Box == "hidden" })
 }
 
 func (c *canned) Subscribe(_ context.Context, changed func(api.Change)) { c.changed = changed }
@@ -195,6 +201,7 @@ func TestABurstIsToldFewTimes(t *testing.T) {
 			source.changed(api.Change{Box: "other", Resource: &api.Reference{Name: "same"}})
 			source.changed(api.Change{Box: "other"})
 		}
+		source.changed(api.Change{Box: "hidden"})
 		synctest.Wait()
 		g.Expect(w.text()).To(Equal("retry: 1000\n\n" + `data: {"box":"web","resource":{"namespace":"a","name":"first"}}` + "\n\n"))
 		time.Sleep(gather)

@@ -138,7 +138,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-one.wake:
-			if !tellAll(w, one.take()) || out.Flush() != nil || !pause(r, gather) {
+			if !tellAll(w, s.Source.See(r.Context(), one.take())) || out.Flush() != nil || !pause(r, gather) {
 				return
 			}
 		}

@@ -27,13 +27,13 @@ func TestReasons(t *testing.T) {
 }
 
 // TestReasonsHaveOnePlace checks that no condition or event has a reason that is written elsewhere than among the constants of the
-// API, where TestReasons would not see it. The other commands write neither.
+// API, where TestReasons would not see it. The other commands write neither, and nor does what says how resources stand.
 func TestReasonsHaveOnePlace(t *testing.T) {
 	files := token.NewFileSet()
 	var parsed []*ast.File
 	for _, top := range []string{"engine", "controllers", "cmd/orkestra/manager"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(filepath.ToSlash(path), "/controllers/inspect/") {
 				return err
 			}
 			file, err := parser.ParseFile(files, path, nil, 0)

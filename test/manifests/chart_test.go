@@ -62,9 +62,12 @@ func TestChartObjects(t *testing.T) {
 			values: []string{"rbac.watchRights=false"},
 			want:   slices.DeleteFunc(slices.Concat(base, crds, metrics, people), func(name string) bool { return strings.HasSuffix(name, "/orkestra-rights") }),
 		},
-		"no roles for people":          {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
-		"metrics without an account":   {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
-		"profiles without metrics":     {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, metrics[:3])},
+		"no roles for people":        {values: []string{"rbac.userRoles=false"}, want: slices.Concat(base, crds, metrics)},
+		"metrics without an account": {values: []string{"metrics.secure=false"}, want: slices.Concat(base, crds, people, metrics[3:])},
+		"profiles without metrics":   {values: []string{"metrics.enabled=false", `pprof.bindAddress=":6060"`}, want: slices.Concat(base, crds, people, metrics[:3])},
+		"the page": {values: []string{"web.enabled=true"}, want: slices.Concat(base, crds, metrics, people, []string{
+			"ClusterRole/orkestra-web-auth", "ClusterRoleBinding/orkestra-web-auth", "Service/orkestra-web",
+		})},
 		"replicas without a budget":    {values: []string{"replicaCount=3", "podDisruptionBudget.enabled=false"}, want: slices.Concat(base, crds, metrics, people)},
 		"a budget needs more than one": {values: []string{"podDisruptionBudget.enabled=true"}, want: slices.Concat(base, crds, metrics, people)},
 	}
@@ -151,6 +154,10 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		"metrics over http":   {`metrics.secure=false`, "metrics-secure", "false"},
 		"port of the probes":  {`healthProbe.port=9001`, "health-probe-bind-address", ":9001"},
 		"pprof":               {`pprof.bindAddress="127.0.0.1:6060"`, "pprof-bind-address", "127.0.0.1:6060"},
+		"port of the page":    {`web={"enabled": true, "port": 9000}`, "web-bind-address", ":9000"},
+		"page's certificate":  {`web={"enabled": true, "certSecret": "x"}`, "web-cert-dir", "/etc/orkestra/web"},
+		"everybody":           {`web={"enabled": true, "anonymous": {"user": "visitor"}}`, "web-anonymous-user", "visitor"},
+		"groups of everybody": {`web={"enabled": true, "anonymous": {"user": "visitor", "groups": ["a"]}}`, "web-anonymous-groups", "a"},
 		"tracing":             {`tracing.ratio=0.25`, "tracing-ratio", "0.25"},
 		"all is traced":       {`tracing.ratio=1`, "tracing-ratio", "1"},
 		"allowed hosts":       {`external.allow=["10.0.0.0/8"]`, "external-allow", "10.0.0.0/8"},
@@ -178,7 +185,7 @@ func TestChartValuesReachTheManager(t *testing.T) {
 		_, ok := flag(t, helm(t, "trust.policies=false"), "require-policies")
 		g.Expect(ok).To(BeFalse())
 	})
-	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst"} {
+	for _, name := range []string{"egress-rules", "pprof-bind-address", "tracing-ratio", "kube-api-qps", "kube-api-burst", "web-bind-address", "web-cert-dir", "web-anonymous-user"} {
 		t.Run("no "+name, func(t *testing.T) {
 			_, ok := flag(t, helm(t), name)
 			NewWithT(t).Expect(ok).To(BeFalse())
@@ -190,7 +197,7 @@ func TestChartFlagsExist(t *testing.T) {
 	g := NewWithT(t)
 	help, err := run(t, "orkestra", "manager", "--help")
 	g.Expect(err).NotTo(HaveOccurred())
-	rendered := helm(t, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
+	rendered := helm(t, `web={"enabled": true, "certSecret": "x", "anonymous": {"user": "a", "groups": ["b"]}}`, `pprof.bindAddress=":1"`, `tracing.ratio=0.1`, `external.allow=["10.0.0.0/8"]`, `external.only=["example.com"]`, `trust.egress.only.boxes={"shop": ["example.com"]}`)
 	for _, arg := range only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		g.Expect(string(help)).To(MatchRegexp(`(?m)^\s+`+name+`\b`), "orkestra manager has no such flag")

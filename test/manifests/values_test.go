@@ -49,6 +49,9 @@ func TestChartRefuses(t *testing.T) {
 		"more than all traces":        {[]string{"tracing.ratio=1.5"}, "/tracing/ratio"},
 		"a collector without http":    {[]string{`tracing.endpoint="collector:4317"`}, "/tracing/endpoint"},
 		"another variable":            {[]string{`tracing.env=[{"name": "GOMEMLIMIT", "value": "1"}]`}, "/tracing/env/0/name"},
+		"everybody on no page":        {[]string{`web.anonymous={"user": "a"}`}, "it needs web.enabled"},
+		"groups of nobody":            {[]string{`web={"enabled": true, "anonymous": {"groups": ["a"]}}`}, "name the user"},
+		"a sign-in that is none":      {[]string{`web.oidc={}`}, "'oidc' not allowed"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}
 	for name, c := range cases {

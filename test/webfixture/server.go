@@ -42,8 +42,8 @@ func (w *world) Box(_ context.Context, name string) (*api.BoxDetail, error) {
 	return w.box(name), refusal(name)
 }
 
-// Rows implements web.Source.
-func (w *world) Rows(_ context.Context, box string, q rows.Query) (*api.Rows, error) {
+// Page implements web.Source.
+func (w *world) Page(_ context.Context, box string, q rows.Query) (*api.Rows, error) {
 	return w.table(box).Page(q, nil), refusal(box)
 }
 
@@ -51,6 +51,9 @@ func (w *world) Rows(_ context.Context, box string, q rows.Query) (*api.Rows, er
 func (w *world) Resource(_ context.Context, box, namespace, name string) (*api.Resource, error) {
 	return w.resource(box, namespace, name), refusal(name)
 }
+
+// See implements web.Source: everybody may know of everything.
+func (*world) See(_ context.Context, changes []api.Change) []api.Change { return changes }
 
 // Subscribe implements web.Source: one box changes again and again.
 func (w *world) Subscribe(ctx context.Context, changed func(api.Change)) {

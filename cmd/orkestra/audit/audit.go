@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
 )
 
 const long = `Judge the boxes that are there as the admission policies of Orkestra judge those that are written today: boxes from before the
@@ -43,7 +43,7 @@ const example = `  # All boxes, for a manager that lets boxes use the accounts o
 
 // flags are those of `orkestra audit`.
 type flags struct {
-	inspect.Flags
+	session.Flags
 
 	format        string
 	boxNamespaces []string

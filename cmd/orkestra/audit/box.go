@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	known "github.com/orkspace/orkestra/controllers/accounts"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/access"
@@ -68,7 +68,7 @@ func (b *box) found(reason, message string) {
 
 // judge judges boxes. It is used by one goroutine.
 type judge struct {
-	*inspect.Inspector
+	*session.Inspector
 
 	ctx       context.Context //nolint:containedctx // accounts.Known takes none: the manager reads a cache
 	accounts  *accounts
@@ -79,7 +79,7 @@ type judge struct {
 	notes     []string
 }
 
-func newJudge(ctx context.Context, i *inspect.Inspector, f *flags) *judge {
+func newJudge(ctx context.Context, i *session.Inspector, f *flags) *judge {
 	namespaces := slices.Sorted(slices.Values(f.boxNamespaces))
 	j := &judge{
 		Inspector: i, ctx: ctx, required: f.required, namespace: f.Namespace,

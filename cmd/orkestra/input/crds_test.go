@@ -99,22 +99,22 @@ func TestObjectsAreAdmitted(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"fine":             {"{image: a, free: {anything: [goes]}, labels: {a: {name: b}}}", nil},
-		"missing":          {"{}", []string{"spec.image: Required value"}},
-		"a misspelling":    {"{imgae: a, image: b}", []string{`spec.imgae: unknown field, did you mean "image"?`}},
-		"too many":         {"{image: a, replicas: 10}", []string{"spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
-		"twice in a set":   {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
-		"a rule":           {"{image: none}", []string{"spec: no image is no image"}},
-		"a wrong type":     {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
-		"below a map":      {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
-		"no list":          {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
+		"fine":           {"{image: a, free: {anything: [goes]}, labels: {a: {name: b}}}", nil},
+		"missing":        {"{}", []string{"spec.image: Required value"}},
+		"a misspelling":  {"{imgae: a, image: b}", []string{`spec.imgae: unknown field, did you mean "image"?`}},
+		"too many":       {"{image: a, replicas: 10}", []string{"spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
+		"twice in a set": {"{image: a, tags: [x, x]}", []string{`spec.tags[1]: Duplicate value: "x"`}},
+		"a rule":         {"{image: none}", []string{"spec: no image is no image"}},
+		"a wrong type":   {"{image: 5}", []string{"spec.image: want string, got integer; put it in quotes"}},
+		"below a map":    {"{image: a, labels: {a: {naem: b}}}", []string{`spec.labels.a.naem: unknown field, did you mean "name"?`}},
+		"no list":        {"{image: a, tags: x}", []string{"spec.tags: want array, got string"}},
 		"no integer and no string": {
 			"{image: a, most: 1.5, each: {a.b: {most: [1]}, c: {most: {d: e}}}}",
 			[]string{"spec.most: want integer or string, got number", "spec.each[a.b].most: want integer or string, got array", "spec.each.c.most: want integer or string, got object"},
 		},
 		"a number that is too large": {"{image: a, most: 1e30}", []string{"spec.most: want integer or string, got number"}},
-		"an integer or a string": {"{image: a, most: 12345678901, each: {a: {most: 25%}, b: {most: null}}}", nil},
-		"several mistakes": {"{imgae: none, replicas: 10}", []string{`spec.imgae: unknown field, did you mean "image"?`, "spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
+		"an integer or a string":     {"{image: a, most: 12345678901, each: {a: {most: 25%}, b: {most: null}}}", nil},
+		"several mistakes":           {"{imgae: none, replicas: 10}", []string{`spec.imgae: unknown field, did you mean "image"?`, "spec.replicas: Invalid value: 10: should be less than or equal to 9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 	yamlv3 "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
@@ -161,12 +161,12 @@ func TestTypesThatAreAnIntegerOrAString(t *testing.T) {
 		value any
 		want  string
 	}{
-		"a string":      {"25%", ""},
-		"an integer":    {int64(-2147483648), ""},
-		"too large":     {int64(2147483648), "x: Invalid value: 2147483648: want a string, or an integer from -2147483648 to 2147483647"},
-		"a number":      {1.5, `x: Invalid value: "number": want integer or string`},
-		"a list":        {[]any{}, `x: Invalid value: "array": want integer or string`},
-		"a boolean":     {true, `x: Invalid value: "boolean": want integer or string`},
+		"a string":   {"25%", ""},
+		"an integer": {int64(-2147483648), ""},
+		"too large":  {int64(2147483648), "x: Invalid value: 2147483648: want a string, or an integer from -2147483648 to 2147483647"},
+		"a number":   {1.5, `x: Invalid value: "number": want integer or string`},
+		"a list":     {[]any{}, `x: Invalid value: "array": want integer or string`},
+		"a boolean":  {true, `x: Invalid value: "boolean": want integer or string`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/controllers/inspect"
 )
 
 const long = `Say what each declaration of a box has come to for one resource: its child, its state, whether its gate is open, and why not.
@@ -44,7 +45,7 @@ const example = `  # What has become of a resource
 
 // flags are those of `orkestra status`.
 type flags struct {
-	inspect.Flags
+	session.Flags
 
 	format string
 	now    func() time.Time
@@ -55,7 +56,7 @@ type answer struct {
 	*inspect.Resource
 
 	// Manager says whether one is at work.
-	Manager inspect.Manager `json:"manager"`
+	Manager session.Manager `json:"manager"`
 }
 
 // NewCommand makes the command with a clock.
@@ -90,7 +91,7 @@ func (f *flags) run(ctx context.Context, arg string, out io.Writer) error {
 	if !ok {
 		return fmt.Errorf("--output %q: wanted json, wide or yaml", f.format)
 	}
-	kind, name, err := inspect.Split(arg)
+	kind, name, err := session.Split(arg)
 	if err != nil {
 		return err
 	}

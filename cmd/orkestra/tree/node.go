@@ -20,8 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 )
 
@@ -66,7 +67,7 @@ func boxNode(box *v1alpha1.OperatorBox) *node {
 
 // builder builds trees. Objects are listed once for each kind and namespace.
 type builder struct {
-	*inspect.Inspector
+	*session.Inspector
 
 	shown  map[string]bool // the UIDs of resources that are in the tree, so that one that is its own descendant is not walked again
 	listed map[listKey]*listResult

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
 )
 
 func parsed(t *testing.T, text string) *unstructured.Unstructured {
@@ -88,7 +88,7 @@ func TestBoxes(t *testing.T) {
 func TestLinesOfATree(t *testing.T) {
 	g := NewWithT(t)
 	made := metav1.NewTime(clock().Add(-90 * time.Second))
-	a := &answer{Manager: inspect.Manager{Message: "No manager is at work"}, Notes: []string{"a note"}, Items: []*node{
+	a := &answer{Manager: session.Manager{Message: "No manager is at work"}, Notes: []string{"a note"}, Items: []*node{
 		{Kind: "OperatorBox", Name: "a", Ready: yes, Children: []*node{
 			{Kind: "Shop", Namespace: "x", Name: "one", Ready: no, Status: "why", Created: &made, Children: []*node{
 				{Kind: "Deployment", Name: "web", Ready: yes, Children: []*node{{Kind: "Pod", Name: "p", Ready: yes}}},

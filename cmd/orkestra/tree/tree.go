@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
 	"github.com/orkspace/orkestra/cmd/orkestra/output"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/controllers/inspect"
 )
 
 const long = `Show boxes, their resources, the children of these, and what belongs to the children, such as Pods.
@@ -34,7 +35,7 @@ const example = `  # Everything
 
 // flags are those of `orkestra tree`.
 type flags struct {
-	inspect.Flags
+	session.Flags
 
 	format string
 	now    func() time.Time
@@ -43,7 +44,7 @@ type flags struct {
 // answer is what is printed as JSON and YAML.
 type answer struct {
 	// Manager says whether one is at work.
-	Manager inspect.Manager `json:"manager"`
+	Manager session.Manager `json:"manager"`
 	// Notes are what could not be read.
 	Notes []string `json:"notes,omitempty"`
 	// Items are the boxes.
@@ -78,7 +79,7 @@ func (f *flags) run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	kind, name := "", ""
 	if len(args) == 1 {
-		if kind, name, err = inspect.Split(args[0]); err != nil {
+		if kind, name, err = session.Split(args[0]); err != nil {
 			return err
 		}
 	}

@@ -3,31 +3,29 @@ package ui
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
+	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/engine/web/api"
-	"github.com/orkspace/orkestra/engine/web/rows"
-	"github.com/orkspace/orkestra/engine/web/view"
 )
 
 // source answers with what the caller may read. Boxes and CRDHealths are watched; the resources of a box are from when somebody looks at them.
 type source struct {
-	session *inspect.Session
+	center.Center
+
+	session *session.Session
 	cache   cache.Cache
-	person  api.Person
 	tables  *tables
 	events  *events
 	manager *remembered[api.Manager]
@@ -37,23 +35,27 @@ type source struct {
 }
 
 // newSource reads the boxes once, so that somebody who may not is told at once.
-func newSource(ctx context.Context, session *inspect.Session) (*source, error) {
-	inspector, err := session.Inspector(ctx, time.Now())
+func newSource(ctx context.Context, connected *session.Session) (*source, error) {
+	inspector, err := connected.Inspector(ctx, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	if _, err := inspector.Boxes(); err != nil {
 		return nil, err
 	}
-	config := *session.Config()
+	config := *connected.Config()
 	config.Timeout = 0 // watches do not end
-	watched, err := cache.New(&config, cache.Options{Scheme: cluster.Scheme(), Mapper: session.Client().RESTMapper(), DefaultTransform: cache.TransformStripManagedFields()})
+	watched, err := cache.New(&config, cache.Options{Scheme: cluster.Scheme(), Mapper: connected.Client().RESTMapper(), DefaultTransform: cache.TransformStripManagedFields()})
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	s := &source{session: session, cache: watched, manager: newRemembered[api.Manager](2 * time.Second)}
-	s.tables, s.events = newTables(s), newEvents(session.Client())
-	s.person, err = whoAmI(ctx, session.Client())
+	s := &source{session: connected, cache: watched, manager: newRemembered[api.Manager](2 * time.Second)}
+	s.tables, s.events = newTables(s), newEvents(connected.Client())
+	s.Ports = center.Ports{
+		Own: watched, Inspecting: connected.Inspecting(), Revisions: connected.Revisions().List, Events: s.events.of, Rows: s.tables.of, Manager: s.newest,
+		Clock: clock.RealClock{},
+	}
+	s.Person, err = whoAmI(ctx, connected.Client())
 	return s, err
 }
 
@@ -112,87 +114,17 @@ func withoutTombstone(object any) any {
 	return object
 }
 
-// Fleet implements web.Source.
-func (s *source) Fleet(ctx context.Context) (*api.Fleet, error) {
-	var boxes v1alpha1.OperatorBoxList
-	if err := s.cache.List(ctx, &boxes); err != nil {
-		return nil, fmt.Errorf("listing OperatorBoxes: %w", err)
-	}
-	healths, err := s.healths(ctx)
-	out := &api.Fleet{Person: s.person, Boxes: make([]api.Box, 0, len(boxes.Items))}
-	if err != nil {
-		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
-	}
-	for i := range boxes.Items {
-		out.Boxes = append(out.Boxes, view.Box(&boxes.Items[i], healthOf(healths, boxes.Items[i].Name)))
-	}
-	out.Manager, err = s.manager.get(func() (api.Manager, error) {
-		inspector, err := s.session.Inspector(ctx, time.Now())
+// newest asks the Lease of the manager whether one is at work.
+func (s *source) newest(ctx context.Context) (api.Manager, error) {
+	return s.manager.get(func() (api.Manager, error) {
+		inspector, err := s.session.Inspector(ctx, s.Clock.Now())
 		if err != nil {
 			return api.Manager{}, err
 		}
 		m := inspector.Manager(ctx)
-		return api.Manager{Running: m.State == inspect.ManagerRunning, Message: m.Message}, nil
+		return api.Manager{Running: m.State == session.ManagerRunning, Message: m.Message}, nil
 	})
-	if err != nil {
-		out.Manager.Message = "Whether a manager is at work is not known: " + err.Error()
-	}
-	return out, nil
 }
 
-func (s *source) healths(ctx context.Context) ([]v1alpha1.CRDHealth, error) {
-	var list v1alpha1.CRDHealthList
-	if err := s.cache.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing CRDHealths: %w", err)
-	}
-	return list.Items, nil
-}
-
-func healthOf(all []v1alpha1.CRDHealth, box string) *v1alpha1.CRDHealth {
-	for i := range all {
-		if all[i].Name == box {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// boxNamed gives a box; the error of one that is not there is NotFound.
-func (s *source) boxNamed(ctx context.Context, name string) (*v1alpha1.OperatorBox, error) {
-	box := &v1alpha1.OperatorBox{}
-	if err := s.cache.Get(ctx, types.NamespacedName{Name: name}, box); err != nil {
-		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
-	}
-	box.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("OperatorBox"))
-	return box, nil
-}
-
-// Rows implements web.Source.
-func (s *source) Rows(ctx context.Context, name string, q rows.Query) (*api.Rows, error) {
-	box, err := s.boxNamed(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	table, notes, err := s.tables.of(ctx, box)
-	if err != nil {
-		return nil, err
-	}
-	page := table.Page(q, nil)
-	page.Notes = append(page.Notes, notes...)
-	return page, nil
-}
-
-// kindOf is the kind of a box's resources.
-func kindOf(box *v1alpha1.OperatorBox) (schema.GroupVersionKind, error) {
-	crd := box.Status.CRD
-	_, group, found := strings.Cut(crd.Name, ".")
-	if crd.Kind == "" || !found {
-		return schema.GroupVersionKind{}, notServed(box)
-	}
-	return schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}, nil
-}
-
-// notServed says of a box that its CRD is not there, so that it has no resources.
-func notServed(box *v1alpha1.OperatorBox) error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
-}
+// See implements web.Source: who opens the page reads all with the same rights.
+func (*source) See(_ context.Context, changes []api.Change) []api.Change { return changes }

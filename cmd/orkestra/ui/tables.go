@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/center"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/rows"
@@ -50,10 +51,10 @@ type table struct {
 func newTables(s *source) *tables { return &tables{source: s} }
 
 // of gives the rows of a box, and what there is to know of them. The first question waits for the first list.
-func (t *tables) of(ctx context.Context, box *v1alpha1.OperatorBox) (*rows.Table, []string, error) {
-	kind, err := kindOf(box)
+func (t *tables) of(ctx context.Context, box *v1alpha1.OperatorBox) (center.Rows, error) {
+	kind, err := center.KindOf(box)
 	if err != nil {
-		return nil, nil, err
+		return center.Rows{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,19 +63,19 @@ func (t *tables) of(ctx context.Context, box *v1alpha1.OperatorBox) (*rows.Table
 		t.all = slices.Delete(t.all, at, at+1)
 		if one.kind == kind && one.revision == box.Status.Revision {
 			t.all = append(t.all, one)
-			return one.Table, one.notes, nil
+			return center.Rows{Table: one.Table, Notes: one.notes}, nil
 		}
 		t.drop(ctx, one)
 	}
 	one, err := t.open(ctx, box, kind)
 	if err != nil {
-		return nil, nil, err
+		return center.Rows{}, err
 	}
 	if t.all = append(t.all, one); len(t.all) > maxTables {
 		t.drop(ctx, t.all[0])
 		t.all = t.all[1:]
 	}
-	return one.Table, one.notes, nil
+	return center.Rows{Table: one.Table, Notes: one.notes}, nil
 }
 
 // drop ends a table, and its watch where no other table needs it.
@@ -92,11 +93,7 @@ func objectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 }
 
 func (t *tables) open(ctx context.Context, box *v1alpha1.OperatorBox, kind schema.GroupVersionKind) (*table, error) {
-	inspector, err := t.source.session.Inspector(ctx, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	plan, err := inspector.Plan(ctx, box)
+	plan, err := t.source.Plan(ctx, box)
 	if err != nil {
 		return nil, fmt.Errorf("which resources the box selects is not known: %w", err)
 	}
@@ -112,7 +109,7 @@ func (t *tables) open(ctx context.Context, box *v1alpha1.OperatorBox, kind schem
 	if err != nil {
 		return nil, fmt.Errorf("watching objects of kind %s: %w", kind.Kind, err)
 	}
-	one := &table{Table: rows.New(), box: box.Name, revision: box.Status.Revision, kind: kind, informer: informer, notes: notesOn(plan)}
+	one := &table{Table: rows.New(), box: box.Name, revision: box.Status.Revision, kind: kind, informer: informer, notes: center.NotesOn(plan)}
 	if one.handler, err = informer.AddEventHandler(t.handler(one, plan)); err != nil {
 		return nil, fmt.Errorf("watching objects of kind %s: %w", kind.Kind, err)
 	}
@@ -120,17 +117,6 @@ func (t *tables) open(ctx context.Context, box *v1alpha1.OperatorBox, kind schem
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, context.DeadlineExceeded)
 	}
 	return one, nil
-}
-
-// notesOn are what the rows of a box do not say.
-func notesOn(plan *pipeline.Plan) []string {
-	if plan.CRD.OfOthers {
-		return []string{"These objects belong to others, and their own conditions are shown. Open one to see what the box makes of it"}
-	}
-	if plan.Constructor != nil {
-		return []string{"The status of these resources is written by the box's constructor"}
-	}
-	return nil
 }
 
 // handler keeps the rows of one table. An object that the box does not select has none.

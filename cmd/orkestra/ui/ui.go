@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/cmd/orkestra/session"
 	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/ui"
 )
@@ -34,7 +34,7 @@ const example = `  # At a free port
 
 // flags are those of `orkestra ui`.
 type flags struct {
-	inspect.Flags
+	session.Flags
 
 	port int
 }

@@ -39,6 +39,17 @@ func (t *Table) Remove(of api.Reference) {
 	delete(t.rows, of)
 }
 
+// Namespaces are those of all rows, sorted.
+func (t *Table) Namespaces() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := map[string]bool{}
+	for of := range t.rows {
+		all[of.Namespace] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
 func same(a, b api.Row) bool {
 	sinceA, sinceB := a.Since, b.Since
 	a.Since, b.Since = nil, nil

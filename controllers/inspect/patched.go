@@ -27,7 +27,7 @@ func patched(ctx context.Context, i *Inspector, r *Resource, known bool) {
 		if namespace != "" && namespace != r.Namespace {
 			d.Name = namespace + "/" + name
 		}
-		live, err := i.cluster.Get(ctx, kind, namespace, name)
+		live, err := i.Objects.Get(ctx, kind, namespace, name)
 		switch {
 		case err != nil:
 			d.State, d.Reason = overview.StateUnknown, oneLine(err.Error())

@@ -93,7 +93,7 @@ type Gate struct {
 
 // Resource says how a resource stands. The error says why nothing can be said.
 func (i *Inspector) Resource(ctx context.Context, t Target) (*Resource, error) {
-	live, err := i.cluster.Get(ctx, t.Kind, t.Namespace, t.Name)
+	live, err := i.Objects.Get(ctx, t.Kind, t.Namespace, t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (i *Inspector) boxesOf(ctx context.Context, t Target, live *unstructured.Un
 	owner := live.GetLabels()[v1alpha1.LabelOwner]
 	switch {
 	case marked != "" && i.boxesErr != nil:
-		box, err := i.compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
+		box, err := i.Compiler.Box(ctx, marked) // the caller may not list boxes, but may be allowed to read this one by its name
 		return []*v1alpha1.OperatorBox{box}, err
 	case i.boxesErr != nil:
 		return nil, i.boxesErr
@@ -181,7 +181,7 @@ func (i *Inspector) ResourceIn(ctx context.Context, box *v1alpha1.OperatorBox, l
 	res.Revision = plan.Revision
 	if live.GroupVersionKind() != plan.CRD.Kind {
 		// The plan reads the resource in its own version.
-		if live, err = i.cluster.Get(ctx, plan.CRD.Kind, res.Namespace, res.Name); err != nil || live == nil {
+		if live, err = i.Objects.Get(ctx, plan.CRD.Kind, res.Namespace, res.Name); err != nil || live == nil {
 			return nil, errors.Join(err, fmt.Errorf("%s %q has just been deleted", res.Kind, res.Name))
 		}
 		res.APIVersion, res.object = live.GetAPIVersion(), live
@@ -257,6 +257,9 @@ func (i *Inspector) byDeclarations(ctx context.Context, r *Resource) {
 	}
 }
 
+// Message is the API server's own message in an error, in one line.
+func Message(err error) string { return oneLine(message(err)) }
+
 // message is the API server's own message in an error, without the context that callers have added.
 func message(err error) string {
 	var status apierrors.APIStatus
@@ -275,7 +278,7 @@ func (d Declaration) Child() *unstructured.Unstructured { return d.child }
 // Resources says how the resources of a box stand: those of a namespace, or of all where it is empty. Objects of others that the box does not
 // select are none of them.
 func (i *Inspector) Resources(ctx context.Context, box *v1alpha1.OperatorBox, namespace string) ([]*Resource, error) {
-	picked, err := i.crdOf(ctx, box)
+	picked, err := crdOf(ctx, i.Compiler, box)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +319,7 @@ func (i *Inspector) ResourceOf(ctx context.Context, live *unstructured.Unstructu
 
 // List gives the objects of a kind in a namespace, or in all where it is empty, by namespace and name.
 func (s *Session) List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
-	all, err := s.cluster.List(ctx, kind, namespace, labels.Everything())
+	all, err := s.Objects.List(ctx, kind, namespace, labels.Everything())
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})

@@ -1,80 +1,45 @@
-package ui
+package center
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/cmd/orkestra/inspect"
+	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/view"
 )
 
-// Box implements web.Source.
-func (s *source) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
-	box, err := s.boxNamed(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	healths, err := s.healths(ctx)
-	out := view.Detail(box, healthOf(healths, name), healths)
-	note := func(what string, err error) {
-		if err != nil {
-			out.Notes = append(out.Notes, what+" not known: "+err.Error())
-		}
-	}
-	note("How the box fares is", err)
-	note("What the box declares is", s.declared(ctx, box, out))
-	revisions, err := s.session.Revisions().List(ctx, name)
-	note("What the box has said before is", err)
-	out.Revisions = view.Revisions(revisions, out.Revision)
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(box)
-	if err != nil {
-		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
-	}
-	out.YAML = view.YAML(&unstructured.Unstructured{Object: fields})
-	return out, nil
-}
+// ErrNoEvents is the error of ports that know no events.
+var ErrNoEvents = errors.New("they are not read here: see kubectl events, or orkestra ui")
 
-// declared adds what the revision of the box that runs declares.
-func (s *source) declared(ctx context.Context, box *v1alpha1.OperatorBox, out *api.BoxDetail) error {
-	inspector, err := s.session.Inspector(ctx, time.Now())
-	if err != nil {
-		return err
-	}
-	plan, err := inspector.Plan(ctx, box)
-	if err != nil {
-		return err
-	}
-	for _, d := range plan.Declared() {
-		out.Declarations = append(out.Declarations, view.BoxDeclaration(d))
-	}
-	return nil
-}
-
-// Resource implements web.Source.
-func (s *source) Resource(ctx context.Context, boxName, namespace, name string) (*api.Resource, error) {
-	box, err := s.boxNamed(ctx, boxName)
+// Resource gives one resource of a box. The namespace is empty for a kind that has none.
+func (c *Center) Resource(ctx context.Context, boxName, namespace, name string) (*api.Resource, error) {
+	box, err := c.boxNamed(ctx, boxName)
 	if err != nil {
 		return nil, err
 	}
-	kind, err := kindOf(box)
+	kind, err := KindOf(box)
 	if err != nil {
 		return nil, err
 	}
-	inspector, err := s.session.Inspector(ctx, time.Now())
+	inspector, err := c.Inspecting.Inspector(ctx, c.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	live := objectOf(kind)
-	if err := s.session.Client().Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, live); err != nil {
-		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, err)
+	live, err := c.Inspecting.Objects.Get(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, name, apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name))
 	}
 	found, err := inspector.ResourceIn(ctx, box, live)
 	if err != nil {
@@ -87,7 +52,7 @@ func (s *source) Resource(ctx context.Context, boxName, namespace, name string) 
 			objects[child.GetUID()] = true
 		}
 	}
-	if out.Events, err = s.events.of(ctx, namespace, objects); err != nil {
+	if out.Events, err = c.Events(ctx, namespace, objects); err != nil {
 		out.Notes = append(out.Notes, "Events are not known: "+err.Error())
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package inspect
+package session
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/orkspace/orkestra/cmd/orkestra/manager"
 	"github.com/orkspace/orkestra/controllers/drain"
+	"github.com/orkspace/orkestra/controllers/inspect"
 )
 
 // Manager says whether one is at work, by its Lease.
@@ -34,15 +35,15 @@ const (
 
 // Manager reads the Lease of the leader.
 func (i *Inspector) Manager(ctx context.Context) Manager {
-	at := types.NamespacedName{Namespace: i.manager, Name: drain.LeaseName}
+	at := types.NamespacedName{Namespace: i.session.inspecting.ManagerNamespace, Name: drain.LeaseName}
 	lease := &coordinationv1.Lease{}
-	err := i.cluster.Client.Get(ctx, at, lease)
+	err := i.session.cluster.Client.Get(ctx, at, lease)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Manager{State: ManagerUnknown, Message: fmt.Sprintf("Whether a manager is at work is not known: there is no Lease %q. "+
 			"None has run in that namespace (name another by --manager-namespace), or it runs with --leader-elect=false", at)}
 	case err != nil:
-		return Manager{State: ManagerUnknown, Message: "Whether a manager is at work is not known: " + oneLine(message(err))}
+		return Manager{State: ManagerUnknown, Message: "Whether a manager is at work is not known: " + inspect.Message(err)}
 	}
 	m := Manager{State: ManagerRunning}
 	if lease.Spec.HolderIdentity != nil {
@@ -55,14 +56,14 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 	renewed := lease.Spec.RenewTime
 	var since string
 	if renewed != nil {
-		since = duration.HumanDuration(i.now.Sub(renewed.Time))
+		since = duration.HumanDuration(i.Now().Sub(renewed.Time))
 	}
 	switch {
 	case renewed == nil:
 		return i.without(ctx, m, fmt.Sprintf("Lease %q was never renewed", at), lease.CreationTimestamp.Time)
 	case m.Holder == "":
 		return i.without(ctx, m, fmt.Sprintf("Lease %q has had no holder for %s", at, since), renewed.Add(life))
-	case i.now.Sub(renewed.Time) > life:
+	case i.Now().Sub(renewed.Time) > life:
 		return i.without(ctx, m, fmt.Sprintf("%s has not renewed Lease %q for %s", m.Holder, at, since), renewed.Add(life))
 	}
 	return m
@@ -73,7 +74,7 @@ func (i *Inspector) Manager(ctx context.Context) Manager {
 func (i *Inspector) without(ctx context.Context, m Manager, lease string, over time.Time) Manager {
 	if at, what := i.written(ctx); at.After(over) {
 		m.State, m.Message = ManagerUnknown, fmt.Sprintf("%s, and yet a manager was at work %s ago: %s. One that runs with --leader-elect=false, "+
-			"or in another namespace (name it by --manager-namespace), leaves that Lease as it is", lease, duration.HumanDuration(i.now.Sub(at)), what)
+			"or in another namespace (name it by --manager-namespace), leaves that Lease as it is", lease, duration.HumanDuration(i.Now().Sub(at)), what)
 		return m
 	}
 	m.State, m.Message = ManagerAway, fmt.Sprintf("No manager is at work, or it runs with --leader-elect=false and has had nothing to write: %s. "+
@@ -88,12 +89,13 @@ func (i *Inspector) written(ctx context.Context) (last time.Time, what string) {
 			last, what = at.Time, fmt.Sprintf(format, args...)
 		}
 	}
-	for n := range i.boxes {
-		name, status := i.boxes[n].Name, &i.boxes[n].Status
+	boxes, _ := i.Boxes()
+	for n := range boxes {
+		name, status := boxes[n].Name, &boxes[n].Status
 		for _, c := range status.Conditions {
 			note(c.LastTransitionTime, "the condition %s of OperatorBox %q is of then", c.Type, name)
 		}
-		health, _ := i.health(ctx, name)
+		health, _ := i.Health(ctx, name)
 		for _, c := range health.Status.Conditions {
 			note(c.LastTransitionTime, "the condition %s of CRDHealth %q is of then", c.Type, name)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/apply"
 	"github.com/orkspace/orkestra/engine/boxspec"
@@ -26,14 +27,37 @@ func (i *Inspector) planOf(ctx context.Context, box *v1alpha1.OperatorBox, live 
 	if back := rollback.MarkOf(live); back != nil {
 		of = revision.Ref{Name: back.ToRevision, Hash: back.ToRevisionHash}
 	}
-	if of.Name != "" && of.Name != boxspec.Revision(box) {
-		return i.plans.PlanOf(ctx, box.Name, of.Name, of.Hash)
+	return i.Plans.PlanOf(ctx, box, of)
+}
+
+// Compiling compiles what it is asked for. It implements Plans.
+type Compiling struct {
+	// Compiler compiles the specs of boxes as they are.
+	Compiler *compiler.Compiler
+	// Kept has their former ones.
+	Kept *revision.Plans
+}
+
+// KindOf implements Plans.
+func (c Compiling) KindOf(ctx context.Context, name string) schema.GroupVersionKind {
+	box, err := c.Compiler.Box(ctx, name)
+	if err != nil {
+		return schema.GroupVersionKind{}
 	}
-	picked, err := i.crdOf(ctx, box)
+	picked, _ := crdOf(ctx, c.Compiler, box) // without one, its kind is empty
+	return picked.Kind
+}
+
+// PlanOf implements Plans.
+func (c Compiling) PlanOf(ctx context.Context, box *v1alpha1.OperatorBox, of revision.Ref) (*pipeline.Plan, error) {
+	if of.Name != "" && of.Name != boxspec.Revision(box) {
+		return c.Kept.PlanOf(ctx, box.Name, of.Name, of.Hash)
+	}
+	picked, err := crdOf(ctx, c.Compiler, box)
 	if err != nil {
 		return nil, err
 	}
-	plan, errs := pipeline.Compile(box, i.compiler.Env(ctx, box, picked))
+	plan, errs := pipeline.Compile(box, c.Compiler.Env(ctx, box, picked))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("OperatorBox %q does not compile: %w", box.Name, errs.ToAggregate())
 	}
@@ -46,11 +70,11 @@ func (i *Inspector) Plan(ctx context.Context, box *v1alpha1.OperatorBox) (*pipel
 }
 
 // crdOf gives the CRD of a box, in the version that the box serves.
-func (s *Session) crdOf(ctx context.Context, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
+func crdOf(ctx context.Context, c *compiler.Compiler, box *v1alpha1.OperatorBox) (pipeline.CRD, error) {
 	if crds.NameOf(box) == "" {
 		return pipeline.CRD{}, errors.New("its crd.definition can't be read, and it has installed no CRD")
 	}
-	crd, err := s.compiler.CRD(ctx, box)
+	crd, err := c.CRD(ctx, box)
 	if err != nil {
 		return pipeline.CRD{}, err
 	}
@@ -83,8 +107,8 @@ type snapshots struct{ *reader }
 
 // Owned implements rollback.Cache.
 func (s snapshots) Owned(kind schema.GroupVersionKind, owner types.UID) []*unstructured.Unstructured {
-	namespace := cmp.Or(s.resource.GetNamespace(), s.manager)
-	all, err := s.cluster.List(s.ctx, kind, namespace, labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(owner)}))
+	namespace := cmp.Or(s.resource.GetNamespace(), s.ManagerNamespace)
+	all, err := s.Objects.List(s.ctx, kind, namespace, labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwnerUID: string(owner)}))
 	if err != nil {
 		return nil // a snapshot that the caller may not read is reported as one that is not there
 	}

@@ -27,7 +27,7 @@ func (i *Inspector) constructed(ctx context.Context, res *Resource, code *hooks.
 	for _, kind := range code.Kinds {
 		all, err := i.List(ctx, kind, live.GetNamespace())
 		if err != nil && !meta.IsNoMatchError(err) {
-			res.Notes = append(res.Notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, oneLine(message(err))))
+			res.Notes = append(res.Notes, fmt.Sprintf("Children of kind %s are not known: %s", kind.Kind, Message(err)))
 		}
 		for _, child := range all {
 			if owner := metav1.GetControllerOf(child); owner == nil || owner.UID != live.GetUID() {
@@ -70,9 +70,9 @@ func (i *Inspector) vouch(ctx context.Context, res *Resource) {
 	unseen, started := res.Reason == reasonUnseen, meta.FindStatusCondition(health.Status.Conditions, v1alpha1.ConditionStarted)
 	switch {
 	case err != nil && unseen:
-		res.unknown(reasonUnseen, "its status has no condition Ready, and the health of the box is not known: "+oneLine(message(err)))
+		res.unknown(reasonUnseen, "its status has no condition Ready, and the health of the box is not known: "+Message(err))
 	case err != nil:
-		res.Notes = append(res.Notes, "Whether its reconciler fails is not known: the health of the box could not be read: "+oneLine(message(err)))
+		res.Notes = append(res.Notes, "Whether its reconciler fails is not known: the health of the box could not be read: "+Message(err))
 	case failing != nil:
 		res.Ready, res.Reason, res.Message = false, failing.Reason, failing.Step+": "+failing.Message
 	case !unseen && !res.Ready: // its status says why

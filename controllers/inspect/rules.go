@@ -61,7 +61,7 @@ func Named(namespace, name string) string {
 
 // asEnforced compiles the spec of a box as if it asked for its rules to be enforced.
 func (i *Inspector) asEnforced(ctx context.Context, box *v1alpha1.OperatorBox) (*pipeline.Plan, error) {
-	picked, err := i.crdOf(ctx, box)
+	picked, err := crdOf(ctx, i.Compiler, box)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (i *Inspector) asEnforced(ctx context.Context, box *v1alpha1.OperatorBox) (
 		enforced.Spec.Admission = &v1alpha1.AdmissionSpec{}
 	}
 	enforced.Spec.Admission.Validation = true
-	plan, errs := pipeline.Compile(enforced, i.compiler.Env(ctx, enforced, picked))
+	plan, errs := pipeline.Compile(enforced, i.Compiler.Env(ctx, enforced, picked))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("the box does not compile: %w", errs.ToAggregate())
 	}

@@ -24,7 +24,7 @@ func (i *Inspector) health(ctx context.Context, box string) (*v1alpha1.CRDHealth
 	known, found := i.healths[box]
 	if !found {
 		known.health = &v1alpha1.CRDHealth{}
-		known.err = i.cluster.Client.Get(ctx, types.NamespacedName{Name: box}, known.health)
+		known.err = i.Own.Get(ctx, types.NamespacedName{Name: box}, known.health)
 		i.healths[box] = known
 	}
 	return known.health, known.err

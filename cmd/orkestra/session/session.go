@@ -1,12 +1,11 @@
-// Package inspect says how resources stand, as far as a cluster shows it to the caller. It needs no manager, and writes nothing.
-package inspect
+// Package session connects commands that say how resources stand to a cluster, with the rights of the caller. They need no manager, and write nothing.
+package session
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/cluster"
 	"github.com/orkspace/orkestra/controllers/compiler"
 	"github.com/orkspace/orkestra/controllers/crds"
-	"github.com/orkspace/orkestra/engine/drift"
+	"github.com/orkspace/orkestra/controllers/inspect"
 	"github.com/orkspace/orkestra/engine/revision"
 	"github.com/orkspace/orkestra/engine/suggest"
 )
@@ -47,24 +46,18 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 
 // Session is a connection to an API server with the rights of the caller. It serves many inspectors, also at the same time.
 type Session struct {
-	cluster   *cluster.Cluster
-	mapper    meta.RESTMapper // as kubectl has it, with short names
-	plans     *revision.Plans
-	compiler  *compiler.Compiler
-	revisions *revision.Store
-	namespace string // of resources
-	manager   string // the manager's namespace
-	comparer  func() *drift.Comparer
+	inspecting *inspect.Session
+	cluster    *cluster.Cluster
+	mapper     meta.RESTMapper // as kubectl has it, with short names
+	revisions  *revision.Store
+	namespace  string // of resources
 }
 
-// Inspector answers questions of one moment. It is for one goroutine.
+// Inspector answers questions of one moment, and knows what people call things. It is for one goroutine.
 type Inspector struct {
-	*Session
+	*inspect.Inspector
 
-	now      time.Time
-	boxes    []v1alpha1.OperatorBox // those of the cluster
-	boxesErr error                  // why they could not be listed
-	healths  map[string]boxHealth   // those that were asked for, by the names of their boxes
+	session *Session
 }
 
 // New finds the API server, and reads its kinds and boxes.
@@ -94,39 +87,37 @@ func (f *Flags) Session() (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
-	cached := memory.NewMemCacheClient(server)
+	cached, manager := memory.NewMemCacheClient(server), cluster.ManagerNamespace(f.manager)
 	s := &Session{
-		cluster: connected, namespace: namespace, manager: cluster.ManagerNamespace(f.manager),
-		comparer: sync.OnceValue(func() *drift.Comparer { return drift.NewComparer(nil) }),
-		mapper:   restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		cluster: connected, namespace: namespace, revisions: revision.NewStore(nil, c, manager),
+		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
 	}
 	// The manager's flags are not known here. Nothing is written, so the compiler may allow everything.
-	s.revisions = revision.NewStore(nil, c, s.manager)
-	s.compiler = &compiler.Compiler{
+	compiling := &compiler.Compiler{
 		Client: c, Mapper: c.RESTMapper(), CRDs: crds.NewStore(c, c), Revisions: s.revisions, AllowGrantingKinds: true,
 		Restricted: func(*v1alpha1.OperatorBox) bool { return true },
 	}
-	s.plans = revision.NewPlans(s.revisions, s.compiler)
+	s.inspecting = inspect.NewSession(inspect.Ports{
+		Objects: connected, Own: c, Mapper: c.RESTMapper(), Compiler: compiling, ManagerNamespace: manager,
+		Plans: inspect.Compiling{Compiler: compiling, Kept: revision.NewPlans(s.revisions, compiling)},
+	})
 	return s, nil
 }
 
 // Inspector reads the boxes.
 func (s *Session) Inspector(ctx context.Context, now time.Time) (*Inspector, error) {
-	i := &Inspector{Session: s, now: now, healths: map[string]boxHealth{}}
-	var boxes v1alpha1.OperatorBoxList
-	switch err := s.cluster.Client.List(ctx, &boxes); {
-	case meta.IsNoMatchError(err):
+	i, err := s.inspecting.Inspector(ctx, now)
+	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("%s has no OperatorBoxes: Orkestra is not installed there", s.cluster.Config.Host)
-	case err != nil:
-		i.boxesErr = fmt.Errorf("listing OperatorBoxes: %w", err)
 	}
-	i.boxes = boxes.Items
-	slices.SortFunc(i.boxes, func(a, b v1alpha1.OperatorBox) int { return strings.Compare(a.Name, b.Name) })
-	return i, nil
+	if err != nil {
+		return nil, err
+	}
+	return &Inspector{Inspector: i, session: s}, nil
 }
 
-// Boxes are those of the cluster, by name. The error says why they could not be read.
-func (i *Inspector) Boxes() ([]v1alpha1.OperatorBox, error) { return i.boxes, i.boxesErr }
+// Client reads and reviews with the rights of the caller.
+func (i *Inspector) Client() client.Client { return i.session.Client() }
 
 // Client reads and reviews with the rights of the caller.
 func (s *Session) Client() client.Client { return s.cluster.Client }
@@ -134,23 +125,11 @@ func (s *Session) Client() client.Client { return s.cluster.Client }
 // Config is how the API server is reached.
 func (s *Session) Config() *rest.Config { return s.cluster.Config }
 
+// Inspecting makes inspectors.
+func (s *Session) Inspecting() *inspect.Session { return s.inspecting }
+
 // Revisions reads what boxes have said.
 func (s *Session) Revisions() *revision.Store { return s.revisions }
-
-// ManagerNamespace is the manager's.
-func (s *Session) ManagerNamespace() string { return s.manager }
-
-// Target is a resource that somebody has named.
-type Target struct {
-	// Kind of the resource, in the version that the API server prefers.
-	Kind schema.GroupVersionKind
-	// CRD is <plural>.<group>.
-	CRD string
-	// Namespace of the resource; empty for a kind that has none.
-	Namespace string
-	// Name of the resource.
-	Name string
-}
 
 // Split takes KIND/NAME apart. The error is one of wrong use.
 func Split(arg string) (kind, name string, err error) {
@@ -163,29 +142,30 @@ func Split(arg string) (kind, name string, err error) {
 
 // Resolve finds the kind that is meant as kubectl does: by its plural, singular or short name, or its kind, with or without version
 // and group.
-func (i *Inspector) Resolve(kind, name string) (Target, error) {
+func (i *Inspector) Resolve(kind, name string) (inspect.Target, error) {
+	boxes, _ := i.Boxes() // without them there is less to suggest
 	full, short := schema.ParseResourceArg(kind)
 	var found schema.GroupVersionKind
 	var err error = &meta.NoResourceMatchError{}
 	if full != nil {
-		found, err = i.mapper.KindFor(*full)
+		found, err = i.session.mapper.KindFor(*full)
 	}
 	if err != nil {
-		found, err = i.mapper.KindFor(short.WithVersion(""))
+		found, err = i.session.mapper.KindFor(short.WithVersion(""))
 	}
 	if meta.IsNoMatchError(err) {
-		return Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, suggest.DidYouMean(strings.ToLower(short.Resource), served(i.boxes)))
+		return inspect.Target{}, fmt.Errorf("the server doesn't have a resource type %q%s", kind, suggest.DidYouMean(strings.ToLower(short.Resource), served(boxes)))
 	}
 	if err != nil {
-		return Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)
+		return inspect.Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)
 	}
-	mapping, err := i.mapper.RESTMapping(found.GroupKind(), found.Version)
+	mapping, err := i.session.mapper.RESTMapping(found.GroupKind(), found.Version)
 	if err != nil {
-		return Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)
+		return inspect.Target{}, fmt.Errorf("asking for the kind %q: %w", kind, err)
 	}
-	t := Target{Kind: found, CRD: mapping.Resource.GroupResource().String(), Name: name}
+	t := inspect.Target{Kind: found, CRD: mapping.Resource.GroupResource().String(), Name: name}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		t.Namespace = i.namespace
+		t.Namespace = i.session.namespace
 	}
 	return t, nil
 }

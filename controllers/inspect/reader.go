@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orkspace/orkestra/api/v1alpha1"
-	"github.com/orkspace/orkestra/controllers/crds"
 	"github.com/orkspace/orkestra/engine/pipeline"
 	"github.com/orkspace/orkestra/engine/pipeline/overview"
 	"github.com/orkspace/orkestra/engine/rollback"
@@ -76,14 +75,14 @@ func (r *reader) hide(kind schema.GroupVersionKind, in []string, err error) {
 		where = " in namespace " + strings.Join(quoted, ", ")
 	}
 	r.hidden[kind] = overview.Hidden{Why: why + where, In: in}
-	r.notes = append(r.notes, fmt.Sprintf("Children of kind %s%s are not known: %s", kind.Kind, where, oneLine(message(err))))
+	r.notes = append(r.notes, fmt.Sprintf("Children of kind %s%s are not known: %s", kind.Kind, where, Message(err)))
 }
 
 // list gives the objects of a kind that the labels select: those of all namespaces, or for somebody who may not read them all, those of
 // the namespaces in which the resource has children. refused are those of these in which they could not be read; without any, an
 // error is about all.
 func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) (all []*unstructured.Unstructured, refused []string, err error) {
-	all, err = r.cluster.List(r.ctx, kind, "", selector)
+	all, err = r.Objects.List(r.ctx, kind, "", selector)
 	if !apierrors.IsForbidden(err) || r.resource.GetNamespace() == "" {
 		return all, nil, err
 	}
@@ -96,7 +95,7 @@ func (r *reader) list(kind schema.GroupVersionKind, selector labels.Selector) (a
 	namespaces = slices.DeleteFunc(slices.Compact(namespaces), func(namespace string) bool { return namespace == "" })
 	err = nil
 	for _, namespace := range namespaces {
-		found, listErr := r.cluster.List(r.ctx, kind, namespace, selector)
+		found, listErr := r.Objects.List(r.ctx, kind, namespace, selector)
 		if listErr != nil {
 			refused, err = append(refused, namespace), cmp.Or(err, listErr)
 		}
@@ -120,7 +119,7 @@ func (r *reader) Owned(kind schema.GroupVersionKind, _ *unstructured.Unstructure
 
 // Namespaced implements pipeline.Kinds.
 func (r *reader) Namespaced(kind schema.GroupVersionKind) (bool, error) {
-	mapping, err := r.cluster.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return false, err
 	}
@@ -138,14 +137,14 @@ func (r *reader) Observe(_ context.Context, kind schema.GroupVersionKind) error 
 
 // Get implements pipeline.Observer.
 func (r *reader) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	obj, err := r.cluster.Get(r.ctx, kind, namespace, name)
+	obj, err := r.Objects.Get(r.ctx, kind, namespace, name)
 	r.failed(err)
 	return obj
 }
 
 // Select implements pipeline.Observer.
 func (r *reader) Select(kind schema.GroupVersionKind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	all, err := r.cluster.List(r.ctx, kind, namespace, selector)
+	all, err := r.Objects.List(r.ctx, kind, namespace, selector)
 	r.failed(err)
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
 		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
@@ -155,23 +154,12 @@ func (r *reader) Select(kind schema.GroupVersionKind, namespace string, selector
 
 func (r *reader) failed(err error) {
 	if r.refused == nil && err != nil {
-		r.refused = errors.New(oneLine(message(err)))
+		r.refused = errors.New(Message(err))
 	}
 }
 
 // Box implements pipeline.Observer.
-func (r *reader) Box(name string) schema.GroupVersionKind {
-	box, err := r.compiler.Box(r.ctx, name)
-	if err != nil {
-		return schema.GroupVersionKind{}
-	}
-	crd, err := r.compiler.CRD(r.ctx, box)
-	if err != nil {
-		return schema.GroupVersionKind{}
-	}
-	picked, _ := crds.OwnVersion(box, crd)
-	return picked.Kind
-}
+func (r *reader) Box(name string) schema.GroupVersionKind { return r.Plans.KindOf(r.ctx, name) }
 
 // Dependency implements pipeline.Observer. An overview asks for none.
 func (*reader) Dependency(string) pipeline.DependencyState { return pipeline.DependencyState{} }

@@ -1,0 +1,42 @@
+package manager
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/orkspace/orkestra/controllers/serve"
+	"github.com/orkspace/orkestra/engine/web/person"
+)
+
+func TestFlagsOfThePage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want *serve.Options
+		err  string
+	}{
+		"none":                {nil, nil, ""},
+		"off":                 {[]string{"--web-bind-address=0"}, nil, ""},
+		"an address":          {[]string{"--web-bind-address=:8090"}, &serve.Options{Address: ":8090"}, ""},
+		"everything":          {[]string{"--web-bind-address=:8090", "--web-cert-dir=/c", "--web-anonymous-user=all", "--web-anonymous-groups=a,b"}, &serve.Options{Address: ":8090", CertDir: "/c", Anonymous: &person.Person{Name: "all", Groups: []string{"a", "b"}}}, ""},
+		"no address":          {[]string{"--web-bind-address=8090"}, nil, `--web-bind-address "8090": wanted host:port`},
+		"somebody, nowhere":   {[]string{"--web-anonymous-user=all"}, nil, "name by --web-bind-address where"},
+		"groups, nowhere":     {[]string{"--web-anonymous-groups=all"}, nil, "name by --web-bind-address where"},
+		"a folder, nowhere":   {[]string{"--web-cert-dir=/c", "--web-bind-address=0"}, nil, "name by --web-bind-address where"},
+		"groups without user": {[]string{"--web-bind-address=:1", "--web-anonymous-groups=all"}, nil, "--web-anonymous-groups are those of --web-anonymous-user, and there is none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w, fs := NewWithT(t), &web{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			w.bind(fs)
+			g.Expect(fs.Parse(tc.args)).To(Succeed())
+			got, err := w.options()
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}

@@ -1,0 +1,188 @@
+// Package center answers what the Control Center asks, for one person: from what that person may read, wherever it comes from. `orkestra ui` and the
+// manager use the same code.
+package center
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/api/v1alpha1"
+	"github.com/orkspace/orkestra/controllers/inspect"
+	"github.com/orkspace/orkestra/engine/pipeline"
+	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/rows"
+	"github.com/orkspace/orkestra/engine/web/view"
+)
+
+// Rows are those of a box's resources.
+type Rows struct {
+	*rows.Table
+
+	// Notes say what the rows do not.
+	Notes []string
+	// May says whether the person sees what is in a namespace; nil: all of it.
+	May func(namespace string) bool
+}
+
+// Ports are what is read for one person.
+type Ports struct {
+	// Own reads OperatorBoxes and CRDHealths, as far as the person may. An error is one of the API server's kind.
+	Own client.Reader
+	// Inspecting says how resources stand, from what the person may read.
+	Inspecting *inspect.Session
+	// Revisions of a box.
+	Revisions func(ctx context.Context, box string) ([]appsv1.ControllerRevision, error)
+	// Events about some objects of a namespace, the newest first.
+	Events func(ctx context.Context, namespace string, objects map[types.UID]bool) ([]api.Event, error)
+	// Rows of a box.
+	Rows func(ctx context.Context, box *v1alpha1.OperatorBox) (Rows, error)
+	// Manager says whether one is at work.
+	Manager func(ctx context.Context) (api.Manager, error)
+	// Person is who asks.
+	Person api.Person
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// Center answers one person.
+type Center struct{ Ports }
+
+// Fleet gives all boxes that the person may read.
+func (c *Center) Fleet(ctx context.Context) (*api.Fleet, error) {
+	var boxes v1alpha1.OperatorBoxList
+	if err := c.Own.List(ctx, &boxes); err != nil {
+		return nil, fmt.Errorf("listing OperatorBoxes: %w", err)
+	}
+	healths, err := c.healths(ctx)
+	out := &api.Fleet{Person: c.Person, Boxes: make([]api.Box, 0, len(boxes.Items))}
+	if err != nil {
+		out.Notes = append(out.Notes, "How boxes fare is not known: "+err.Error())
+	}
+	for i := range boxes.Items {
+		out.Boxes = append(out.Boxes, view.Box(&boxes.Items[i], healthOf(healths, boxes.Items[i].Name)))
+	}
+	if out.Manager, err = c.Manager(ctx); err != nil {
+		out.Manager.Message = "Whether a manager is at work is not known: " + err.Error()
+	}
+	return out, nil
+}
+
+func (c *Center) healths(ctx context.Context) ([]v1alpha1.CRDHealth, error) {
+	var list v1alpha1.CRDHealthList
+	if err := c.Own.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing CRDHealths: %w", err)
+	}
+	return list.Items, nil
+}
+
+func healthOf(all []v1alpha1.CRDHealth, box string) *v1alpha1.CRDHealth {
+	for i := range all {
+		if all[i].Name == box {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// boxNamed gives a box; the error of one that is not there is NotFound.
+func (c *Center) boxNamed(ctx context.Context, name string) (*v1alpha1.OperatorBox, error) {
+	box := &v1alpha1.OperatorBox{}
+	if err := c.Own.Get(ctx, types.NamespacedName{Name: name}, box); err != nil {
+		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
+	}
+	box.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("OperatorBox"))
+	return box, nil
+}
+
+// Box gives one box.
+func (c *Center) Box(ctx context.Context, name string) (*api.BoxDetail, error) {
+	box, err := c.boxNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	healths, err := c.healths(ctx)
+	out := view.Detail(box, healthOf(healths, name), healths)
+	note := func(what string, err error) {
+		if err != nil {
+			out.Notes = append(out.Notes, what+" not known: "+err.Error())
+		}
+	}
+	note("How the box fares is", err)
+	note("What the box declares is", c.declared(ctx, box, out))
+	revisions, err := c.Revisions(ctx, name)
+	note("What the box has said before is", err)
+	out.Revisions = view.Revisions(revisions, out.Revision)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(box)
+	if err != nil {
+		return nil, fmt.Errorf("reading OperatorBox %q: %w", name, err)
+	}
+	out.YAML = view.YAML(&unstructured.Unstructured{Object: fields})
+	return out, nil
+}
+
+// declared adds what the revision of the box that runs declares.
+func (c *Center) declared(ctx context.Context, box *v1alpha1.OperatorBox, out *api.BoxDetail) error {
+	plan, err := c.Plan(ctx, box)
+	if err != nil {
+		return err
+	}
+	for _, d := range plan.Declared() {
+		out.Declarations = append(out.Declarations, view.BoxDeclaration(d))
+	}
+	return nil
+}
+
+// Plan is that of the revision of a box that runs.
+func (c *Center) Plan(ctx context.Context, box *v1alpha1.OperatorBox) (*pipeline.Plan, error) {
+	inspector, err := c.Inspecting.Inspector(ctx, c.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	return inspector.Plan(ctx, box)
+}
+
+// Page gives a page of the resources of a box.
+func (c *Center) Page(ctx context.Context, name string, q rows.Query) (*api.Rows, error) {
+	box, err := c.boxNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Rows(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	page := all.Page(q, all.May)
+	page.Notes = append(page.Notes, all.Notes...)
+	return page, nil
+}
+
+// KindOf is the kind of a box's resources. The error is NotFound where it has none.
+func KindOf(box *v1alpha1.OperatorBox) (schema.GroupVersionKind, error) {
+	crd := box.Status.CRD
+	_, group, found := strings.Cut(crd.Name, ".")
+	if crd.Kind == "" || !found {
+		return schema.GroupVersionKind{}, apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resources of the box"}, box.Name)
+	}
+	return schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}, nil
+}
+
+// NotesOn are what the rows of a box do not say.
+func NotesOn(plan *pipeline.Plan) []string {
+	if plan.CRD.OfOthers {
+		return []string{"These objects belong to others, and their own conditions are shown. Open one to see what the box makes of it"}
+	}
+	if plan.Constructor != nil {
+		return []string{"The status of these resources is written by the box's constructor"}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/orkspace/orkestra/engine/web"
+	"github.com/orkspace/orkestra/engine/web/person"
+	"github.com/orkspace/orkestra/engine/web/ui"
+)
+
+// Options say where the page is served, and to whom.
+type Options struct {
+	// Address to listen at, as host:port.
+	Address string
+	// CertDir has tls.crt and tls.key; they are read again when they change. Empty: the process signs a certificate of its own.
+	CertDir string
+	// Anonymous is as whom those count who do not say who they are. nil: they are refused.
+	Anonymous *person.Person
+}
+
+// Server serves the page. It implements manager.Runnable.
+type Server struct {
+	options Options
+	tls     *tls.Config
+	watcher *certwatcher.CertWatcher // nil: the certificate stays
+	pages   *web.Server
+	guard   http.Handler
+	log     logr.Logger
+}
+
+// shutdown is how long requests that are under way may take when the process is told to stop.
+const shutdown = 2 * time.Second
+
+// NewServer makes one, and reads its certificate.
+func NewServer(o Options, source web.Source, tokens web.Tokens, log logr.Logger) (*Server, error) {
+	s := &Server{
+		options: o, log: log, pages: web.New(web.Config{Source: source, Files: ui.Files(), Log: log}),
+		// One protocol, as for metrics: resets and floods of HTTP/2 have exhausted servers.
+		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+	}
+	s.guard = web.NewGuard(tokens, o.Anonymous, s.pages)
+	if o.CertDir == "" {
+		certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("signing a certificate for the page: %w", err)
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate of the page: %w", err)
+		}
+		s.tls.Certificates = []tls.Certificate{pair}
+		return s, nil
+	}
+	watcher, err := certwatcher.New(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the page from %s: wanted tls.crt and tls.key there: %w", o.CertDir, err)
+	}
+	s.watcher, s.tls.GetCertificate = watcher, watcher.GetCertificate
+	return s, nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: followers serve, too.
+func (*Server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends.
+func (s *Server) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", s.options.Address)
+	if err != nil {
+		return fmt.Errorf("listening for the page at %s: %w", s.options.Address, err)
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if s.watcher == nil {
+			return
+		}
+		if err := s.watcher.Start(ctx); err != nil {
+			s.log.Error(err, "The certificate of the page is not followed: it stays as it was read")
+		}
+	}()
+	s.pages.Run(ctx)
+	server := &http.Server{
+		Handler: s.guard, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
+		ErrorLog:    slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelInfo),
+	}
+	s.log.Info("Serving the Control Center", "address", listener.Addr().String())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(tls.NewListener(listener, s.tls)) }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		cancel()
+		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+		err = server.Shutdown(closing)
+		stop()
+		<-ended
+	}
+	cancel()
+	<-watched
+	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("serving the page: %w", err)
+	}
+	return nil
+}

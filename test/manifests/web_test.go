@@ -1,0 +1,49 @@
+package manifests_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestTheRightsOfThePage: it asks who somebody is and what they may do, and reads nothing for them.
+func TestTheRightsOfThePage(t *testing.T) {
+	g := NewWithT(t)
+	for _, object := range helm(t, "web.enabled=true").ofKind("ClusterRole") {
+		if object.GetName() != "orkestra-web-auth" {
+			continue
+		}
+		rules, _, err := unstructured.NestedSlice(object.Object, "rules")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(rules).To(ConsistOf(
+			map[string]any{"apiGroups": []any{"authentication.k8s.io"}, "resources": []any{"tokenreviews"}, "verbs": []any{"create"}},
+			map[string]any{"apiGroups": []any{"authorization.k8s.io"}, "resources": []any{"subjectaccessreviews"}, "verbs": []any{"create"}},
+		))
+		return
+	}
+	t.Fatalf("there is no %T of the page", rbacv1.ClusterRole{})
+}
+
+// TestWhoReachesThePage: the port of the page is open to its own peers, and the Service leads to it.
+func TestWhoReachesThePage(t *testing.T) {
+	g := NewWithT(t)
+	rendered := helm(t, "web.enabled=true", "networkPolicy.enabled=true", `networkPolicy.webFrom=[{"namespaceSelector": {"matchLabels": {"a": "b"}}}]`)
+	policy := only[networkingv1.NetworkPolicy](t, rendered, "NetworkPolicy")
+	g.Expect(policy.Spec.Ingress).To(HaveLen(2))
+	g.Expect(policy.Spec.Ingress[0].Ports[0].Port.String()).To(Equal("metrics"))
+	g.Expect(policy.Spec.Ingress[0].From).To(BeEmpty())
+	g.Expect(policy.Spec.Ingress[1].Ports[0].Port.String()).To(Equal("web"))
+	g.Expect(policy.Spec.Ingress[1].From).To(HaveExactElements(HaveField("NamespaceSelector.MatchLabels", HaveKeyWithValue("a", "b"))))
+	container := only[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0]
+	g.Expect(container.Ports).To(ContainElement(And(HaveField("Name", "web"), HaveField("ContainerPort", BeEquivalentTo(9443)))))
+	alone := only[networkingv1.NetworkPolicy](t, helm(t, "metrics.enabled=false", "web.enabled=true", "networkPolicy.enabled=true"), "NetworkPolicy")
+	g.Expect(alone.Spec.Ingress).To(HaveLen(1))
+
+	mounted := only[appsv1.Deployment](t, helm(t, `web={"enabled": true, "certSecret": "cert"}`), "Deployment").Spec.Template.Spec
+	g.Expect(mounted.Volumes).To(ContainElement(HaveField("Secret.SecretName", "cert")))
+	g.Expect(mounted.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", "/etc/orkestra/web")))
+}

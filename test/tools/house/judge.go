@@ -29,7 +29,7 @@ type exception struct {
 
 // What may be larger than its limit, each with a reason.
 var exceptions = []exception{
-	{"lines of engine", 1490, "resources are counted from when they are queued; autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
+	{"lines of engine", 1500, "resources are counted from when they are queued; autoscale measures and tunes a box from here; a change of a child wakes an owner that its box does not select any more, beside those that it selects; the code of constructors is handed what it needs; and a box that does not stop is named, and waited for beside"},
 	{"fields of engine/cycle.Facts", 21, "a reconciler of a constructor takes over what a plan has marked"},
 	{"files below 50 lines", 16, "the files of the page are compiled in by a package beside them"},
 	{"lines of engine/cycle", 2550, "what measures the steps of a cycle begins and ends their spans, too"},

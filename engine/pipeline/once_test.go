@@ -209,6 +209,17 @@ onReconcile:
 	}
 }
 
+// Of two that have rendered one object in a cycle, both are said to render it, also where one of them makes it once.
+func TestTwoThatRenderWhatOneOfThemMakesOnce(t *testing.T) {
+	g, p := gomega.NewWithT(t), newPorts()
+	plan := planOf(t, `
+onCreate: {configmaps: [{id: first, name: web, data: {a: b}}]}
+onReconcile: {configmaps: [{id: second, name: "{{ .spec.host }}", data: {a: c}}]}`)
+	_, err := p.lives(t, plan, nil, `{host: web}`)
+	expectStep(g, err, "onReconcile", Refused, v1alpha1.ReasonDuplicateChild)
+	g.Expect(err.Error()).To(gomega.HaveSuffix(`"first" and "second" both render ConfigMap "web"; give one of them another name`))
+}
+
 // Where the declaration that has made an object no longer stands for it, another that makes one of the name once takes over what was drawn.
 func TestWhatIsMadeOnceIsTakenOver(t *testing.T) {
 	for name, test := range map[string]struct{ box, spec, then, thenSpec, by string }{

@@ -68,8 +68,8 @@ func (in Instance) Identity(ctx context.Context, c *Cycle) (*unstructured.Unstru
 // refuseMadeOnce refuses to let an instance write, or take, what another declaration has made once and still stands for. What was drawn for that
 // would be lost: at once, or when the instance lets go of it. live is what has the name of the instance; nil: nothing has.
 func (s appliedSet) refuseMadeOnce(ctx context.Context, c *Cycle, in Instance, live *unstructured.Unstructured) error {
-	if live == nil || IDOf(live) == in.ID {
-		return nil
+	if live == nil || IDOf(live) == in.ID || s.places[keyOf(live)] != "" {
+		return nil // of two that have rendered it, add says so
 	}
 	renders, keeps := c.Living.madeOnce(ctx, live)
 	switch {

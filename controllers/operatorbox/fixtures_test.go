@@ -67,6 +67,7 @@ type fakeEngine struct {
 	filling  bool                         // its caches, so that it can't judge
 	living   []*unstructured.Unstructured // resources
 	stuck    *engine.StuckError           // what runs does not stop
+	ended    bool                         // it does not run any more
 
 	left  []types.NamespacedName // of Release
 	fails error                  // of Release
@@ -77,6 +78,9 @@ type fakeEngine struct {
 func (e *fakeEngine) Ensure(plan *pipeline.Plan, options engine.Options) error {
 	if e.plans == nil {
 		e.plans, e.options = map[string]*pipeline.Plan{}, map[string]engine.Options{}
+	}
+	if e.ended {
+		return engine.ErrNotStarted
 	}
 	if e.stuck != nil {
 		return e.stuck

@@ -140,6 +140,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		ctrl.LoggerFrom(ctx).V(1).Info("Read an old OperatorBox", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	}
+	if errors.Is(err, engine.ErrNotStarted) {
+		// The engine begins and ends beside the controllers. A process that is asked to end must not log an error for that.
+		ctrl.LoggerFrom(ctx).V(1).Info("Awaiting the engine", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	}
 	return result, err
 }
 

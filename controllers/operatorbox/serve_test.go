@@ -373,3 +373,16 @@ func TestWhereResourcesAreWatched(t *testing.T) {
 		})
 	}
 }
+
+// The engine begins and ends beside the controllers: a process that is asked to end would log an error.
+func TestAnEngineThatDoesNotRunIsNoError(t *testing.T) {
+	g := NewWithT(t)
+	p := running(t)
+	p.engine.ended = true
+	p.edit(t, func(b *v1alpha1.OperatorBox) { b.Spec.Workers = new(int32(7)) })
+	_, result := p.serves(t, "shop")
+	g.Expect(result).To(Equal(ctrl.Result{RequeueAfter: staleDelay}))
+	p.engine.ended = false
+	box, _ := p.serves(t, "shop")
+	g.Expect(condition(box, v1alpha1.ConditionReady)).To(HavePrefix("True Running"))
+}

@@ -77,11 +77,12 @@ MANAGER_FLAGS ?=
 MANAGER ?= orkestra
 
 .PHONY: run
-run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against the local Kubernetes.
+run: $(BIN)/$(MANAGER) cluster-up ## Run the manager in the foreground against the local Kubernetes, and serve the Control Center beside it.
 	kubeconfig=$$($(BIN)/orkestra-cluster kubeconfig --dir $(CLUSTER)); \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -k config/crd; \
 	$(BIN)/orkestra-cluster kubectl --kubeconfig "$$kubeconfig" apply --server-side -f config/default/namespace.yaml; \
-	exec $(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
+	$(BIN)/$(MANAGER) ui --kubeconfig "$$kubeconfig" & trap "kill $$! 2>/dev/null || true" EXIT; \
+	$(BIN)/$(MANAGER) manager --kubeconfig "$$kubeconfig" --metrics-bind-address 0 --log-format text $(MANAGER_FLAGS)
 
 ##@ Develop
 

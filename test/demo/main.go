@@ -65,7 +65,7 @@ func run(ctx context.Context) (err error) {
 
 func (d *demo) install(ctx context.Context) error {
 	say("Installing the CRDs of Orkestra.")
-	if _, err := d.kubectl(ctx, "apply", "--server-side", "-f", "config/crd/bases"); err != nil {
+	if _, err := d.kubectl(ctx, "apply", "--server-side", "-f", "config/crd/bases", "-f", "config/default/namespace.yaml"); err != nil {
 		return err
 	}
 	_, err := d.kubectl(ctx, "wait", "--for=condition=Established", "crd", "--all", "--timeout=1m")
@@ -81,7 +81,7 @@ func (d *demo) startManager(ctx context.Context) error {
 		return fmt.Errorf("making the manager's log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	d.manager = exec.CommandContext(ctx, "bin/orkestra", "manager", "--kubeconfig", d.cluster.Kubeconfig(), "--leader-elect=false",
+	d.manager = exec.CommandContext(ctx, "bin/orkestra", "manager", "--kubeconfig", d.cluster.Kubeconfig(),
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--log-format=text")
 	d.manager.Stdout, d.manager.Stderr = log, log
 	d.manager.Cancel = func() error { return d.manager.Process.Signal(syscall.SIGTERM) }
@@ -143,6 +143,10 @@ func (d *demo) linger(ctx context.Context) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return nil
 	}
+	page, err := d.startPage(ctx)
+	if err != nil {
+		return err
+	}
 	fmt.Printf(`
 Everything still runs. In another terminal:
 
@@ -155,7 +159,20 @@ Everything still runs. In another terminal:
 Ctrl-C ends it all.
 `, d.cluster.Kubeconfig(), absolute("bin/orkestra-cluster"))
 	<-ctx.Done()
+	_ = page.Wait() // it was told to end, so its exit status says nothing
 	return nil
+}
+
+// startPage serves the Control Center as a process of its own, until the context ends. It prints the address itself.
+func (d *demo) startPage(ctx context.Context) (*exec.Cmd, error) {
+	page := exec.CommandContext(ctx, "bin/orkestra", "ui", "--kubeconfig", d.cluster.Kubeconfig())
+	page.Stdout, page.Stderr = os.Stdout, os.Stderr
+	page.Cancel = func() error { return page.Process.Signal(syscall.SIGTERM) }
+	page.WaitDelay = time.Minute
+	if err := page.Start(); err != nil {
+		return nil, fmt.Errorf("serving the Control Center: %w", err)
+	}
+	return page, nil
 }
 
 func (d *demo) kubectl(ctx context.Context, args ...string) (string, error) {

@@ -22,6 +22,8 @@ const (
 	few, many = 2, 6
 	// look and cool are interval and cooldown.
 	look, cool = time.Second, 5 * time.Second
+	// looking is the time between two looks at the series: each gathers all of them, which takes processor time, too.
+	looking = 200 * time.Millisecond
 )
 
 const scaledBox = `apiVersion: orkestra.orkspace.io/v1alpha1
@@ -119,7 +121,7 @@ func (s *scaled) gauge(name string) float64 { return gaugeOf(s.b, s.registry, s.
 // awaits waits until a series of the box holds what is wanted, and gives the time.
 func (s *scaled) awaits(name string, limit time.Duration, holds func(value float64) bool) time.Time {
 	s.b.Helper()
-	for late := time.Now().Add(limit); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(limit); time.Now().Before(late); time.Sleep(looking) {
 		if holds(s.gauge(name)) {
 			return time.Now()
 		}

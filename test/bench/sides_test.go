@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/orkspace/orkestra/engine/health"
 )
 
 // links are those of the chain.
@@ -224,13 +226,21 @@ func (u *turn) templateChange() error {
 	return nil
 }
 
+// late waits until what was counted of the work before is written, which is no part of the work that follows.
+func (u *turn) late() {
+	if !u.byHand {
+		time.Sleep(health.SlowInterval)
+	}
+	u.counted()
+}
+
 // noOp has all resources reconciled again and again without a change.
 func (u *turn) noOp() error {
 	text := "changed in " + u.name
 	if err := u.applyBox(oftenResynced, text); err != nil {
 		return err
 	}
-	u.counted() // the change of the box is over
+	u.late()
 	before, err := u.process.cpu()
 	if err != nil {
 		return err
@@ -267,7 +277,7 @@ func (u *turn) chain() error {
 
 // restart ends the process and starts it again, once to see what it writes, and once for the time.
 func (u *turn) restart() error {
-	u.counted()
+	u.late()
 	again := func() error {
 		if err := u.process.stop(); err != nil {
 			return err

@@ -249,7 +249,7 @@ func addPage(mgr ctrl.Manager, o Options, c client.Client, eng *engine.Engine) e
 		Own: c, Informers: mgr.GetCache(), Caches: eng.Caches(), Mapper: eng.Mapper(), Rights: person.NewRights(c, o.Clock), Namespace: o.Namespace,
 		Leading: eng.Leading, Clock: o.Clock,
 	})
-	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), mgr.GetLogger().WithName("web"))
+	server, err := serve.NewServer(*o.Web, source, person.NewTokens(c, o.Clock), o.Clock, mgr.GetLogger().WithName("web"))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/orkspace/orkestra/engine/web"
@@ -28,6 +30,8 @@ type Options struct {
 	CertDir string
 	// Anonymous is as whom those count who do not say who they are. nil: they are refused.
 	Anonymous *person.Person
+	// Hosts are the names, without ports, at which browsers reach the page. Addresses and localhost need no name.
+	Hosts []string
 }
 
 // Server serves the page. It implements manager.Runnable.
@@ -38,19 +42,26 @@ type Server struct {
 	pages   *web.Server
 	guard   http.Handler
 	log     logr.Logger
+	most    int // connections at the same time
 }
 
 // shutdown is how long requests that are under way may take when the process is told to stop.
 const shutdown = 2 * time.Second
 
+// Connections that may be open at the same time, and how long an answer may take, but for streams.
+const (
+	maxConnections = 2000
+	writeTimeout   = time.Minute
+)
+
 // NewServer makes one, and reads its certificate.
-func NewServer(o Options, source web.Source, tokens web.Tokens, log logr.Logger) (*Server, error) {
+func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.PassiveClock, log logr.Logger) (*Server, error) {
 	s := &Server{
-		options: o, log: log, pages: web.New(web.Config{Source: source, Files: ui.Files(), Log: log}),
+		options: o, log: log, most: maxConnections, pages: web.New(web.Config{Source: source, Files: ui.Files(), Clock: clk, Log: log}),
 		// One protocol, as for metrics: resets and floods of HTTP/2 have exhausted servers.
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 	}
-	s.guard = web.NewGuard(tokens, o.Anonymous, s.pages)
+	s.guard = web.NewGuard(web.Doors{Tokens: tokens, Anonymous: o.Anonymous, Hosts: o.Hosts, Clock: clk, Log: log}, s.pages)
 	if o.CertDir == "" {
 		certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
 		if err != nil {
@@ -95,13 +106,13 @@ func (s *Server) Start(ctx context.Context) error {
 	}()
 	s.pages.Run(ctx)
 	server := &http.Server{
-		Handler: s.guard, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: s.guard, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: writeTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
 		ErrorLog:    slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelInfo),
 	}
 	s.log.Info("Serving the Control Center", "address", listener.Addr().String())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(tls.NewListener(listener, s.tls)) }()
+	go func() { ended <- server.Serve(tls.NewListener(netutil.LimitListener(listener, s.most), s.tls)) }()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

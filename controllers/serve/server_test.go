@@ -1,18 +1,22 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/api"
@@ -44,7 +48,7 @@ func address(t *testing.T) string {
 func TestCertificates(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	_, err := NewServer(Options{CertDir: dir}, nothing{}, nobody{}, logr.Discard())
+	_, err := NewServer(Options{CertDir: dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
 	g.Expect(err).To(MatchError(ContainSubstring("wanted tls.crt and tls.key there")))
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("page.example.com", nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -62,7 +66,7 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			at := address(t)
-			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nobody{}, logr.Discard())
+			s, err := NewServer(Options{Address: at, CertDir: tc.dir}, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(s.NeedLeaderElection()).To(BeFalse())
 			ctx, stop := context.WithCancel(t.Context())
@@ -83,4 +87,69 @@ func TestCertificates(t *testing.T) {
 			g.Eventually(ended).Should(Receive(BeNil()))
 		})
 	}
+}
+
+// serving starts a server with a certificate of its own, and gives where it is.
+func serving(t *testing.T, o Options, change func(*Server)) (at string) {
+	t.Helper()
+	g := NewWithT(t)
+	o.Address = address(t)
+	s, err := NewServer(o, nothing{}, nobody{}, clock.RealClock{}, logr.Discard())
+	g.Expect(err).NotTo(HaveOccurred())
+	change(s)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		NewWithT(t).Eventually(ended, "10s").Should(Receive(BeNil()))
+	})
+	return o.Address
+}
+
+// connect opens a connection, when the server is there.
+func connect(t *testing.T, at string) *tls.Conn {
+	t.Helper()
+	var conn net.Conn
+	NewWithT(t).Eventually(func() (err error) {
+		conn, err = (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", at)
+		return err
+	}, "10s").Should(Succeed())
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn.(*tls.Conn)
+}
+
+// TestABodyThatNeverComes holds up nothing: no question has one, and the answer does not wait for it.
+func TestABodyThatNeverComes(t *testing.T) {
+	g, conn := NewWithT(t), connect(t, serving(t, Options{}, func(*Server) {}))
+	_, err := conn.Write([]byte("GET /api/v1/fleet HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
+	reader := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(reader, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.StatusCode).To(Equal(http.StatusRequestEntityTooLarge))
+	g.Expect(answer.Close).To(BeTrue())
+	_, err = io.Copy(io.Discard, answer.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Body.Close()).To(Succeed())
+	_, err = reader.ReadByte()
+	g.Expect(err).To(MatchError(io.EOF), "and the connection ends")
+}
+
+// TestConnectionsAreBounded: who opens more than the process can hold waits, and comes in when another one goes.
+func TestConnectionsAreBounded(t *testing.T) {
+	g := NewWithT(t)
+	at := serving(t, Options{}, func(s *Server) { s.most = 1 })
+	first := connect(t, at)
+	second, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at) // the kernel takes it, and nobody speaks TLS there
+	g.Expect(err).NotTo(HaveOccurred())
+	spoken := make(chan error, 1)
+	go func() {
+		spoken <- tls.Client(second, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context())
+	}()
+	g.Consistently(spoken).ShouldNot(Receive())
+	g.Expect(first.Close()).To(Succeed())
+	g.Eventually(spoken, "10s").Should(Receive(BeNil()))
+	g.Expect(second.Close()).To(Succeed())
 }

@@ -28,6 +28,7 @@ func (l *Loopback) Address() string { return "http://" + l.host + "/?" + tokenNa
 
 // ServeHTTP implements http.Handler.
 func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
 	if r.Host != l.host { // a name of somebody else that leads to this address
 		problem(w, http.StatusMisdirectedRequest, "This is served at http://"+l.host+" only")
 		return
@@ -35,7 +36,6 @@ func (l *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if given := r.URL.Query().Get(tokenName); given != "" && r.Method == http.MethodGet && l.is(given) {
 		//nolint:gosec // loopback is served without TLS, so that Secure would keep the cookie from coming back
 		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: l.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		w.Header().Set("Referrer-Policy", "no-referrer")
 		http.Redirect(w, r, "/", http.StatusSeeOther) // the address that stays in the history has no secret
 		return
 	}

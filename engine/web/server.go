@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/api"
 	"github.com/orkspace/orkestra/engine/web/rows"
@@ -43,8 +44,9 @@ type Config struct {
 	Source Source
 	// Files are those of the page; index.html is served for every path that is not a file.
 	Files fs.FS
-	// Log gets what is no answer to anybody.
-	Log logr.Logger
+	// Clock tells the time; Log gets what is no answer to anybody.
+	Clock clock.PassiveClock
+	Log   logr.Logger
 }
 
 // Server serves the page and its API. Who may ask is for a handler in front of it to say.

@@ -19,8 +19,10 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/person"
 	"github.com/orkspace/orkestra/engine/web/rows"
 )
 
@@ -58,7 +60,7 @@ func (*canned) See(_ context.Context, changes []api.Change) []api.Change {
 func (c *canned) Subscribe(_ context.Context, changed func(api.Change)) { c.changed = changed }
 
 func serverOf(source *canned) *Server {
-	return New(Config{Source: source, Files: fstest.MapFS{"index.html": {Data: []byte("the page")}, "app.js": {Data: []byte("code")}}, Log: logr.Discard()})
+	return New(Config{Source: source, Files: fstest.MapFS{"index.html": {Data: []byte("the page")}, "app.js": {Data: []byte("code")}}, Clock: clock.RealClock{}, Log: logr.Discard()})
 }
 
 func ask(handler http.Handler, method, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
@@ -216,31 +218,92 @@ func TestABurstIsToldFewTimes(t *testing.T) {
 	})
 }
 
+// TestTooManyPages: nobody can listen with so many pages that others can't, and all who have not said who they are neither.
 func TestTooManyPages(t *testing.T) {
 	g, server := NewWithT(t), serverOf(&canned{})
-	for range maxStreams {
-		g.Expect(server.streams.open()).NotTo(BeNil())
+	as := func(who person.Person) context.Context { return person.With(t.Context(), who) }
+	opens := func(ctx context.Context) int {
+		for n := range maxStreams + 1 {
+			if one, most := server.streams.open(ctx); one == nil {
+				g.Expect(ask(server, http.MethodGet, "/api/v1/stream", func(r *http.Request) { *r = *r.WithContext(ctx) }).Code).To(Equal(http.StatusTooManyRequests))
+				g.Expect(most).To(BeNumerically(">=", n))
+				return n
+			}
+		}
+		return maxStreams + 1
 	}
-	g.Expect(ask(server, http.MethodGet, "/api/v1/stream").Code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(opens(as(person.Person{Name: "ann"}))).To(Equal(maxEach))
+	g.Expect(opens(as(person.Person{Name: "visitor", Shared: true}))).To(Equal(maxShared))
+	g.Expect(opens(as(person.Person{Name: "bob"}))).To(Equal(maxEach))
+	g.Expect(opens(as(person.Person{Name: "eve"}))).To(Equal(maxEach))
+	g.Expect(opens(as(person.Person{Name: "joe"}))).To(Equal(maxStreams - 3*maxEach - maxShared))
+	for one := range server.streams.all {
+		server.streams.close(one)
+	}
+	g.Expect(server.streams.each).To(BeEmpty())
+	g.Expect(opens(t.Context())).To(Equal(maxStreams), "on loopback there is one person")
+}
+
+// changing are tokens of which one is taken back.
+type changing struct{ known *sync.Map }
+
+func (c changing) Of(_ context.Context, token string) (*person.Person, error) {
+	if err, found := c.known.Load(token); found {
+		failed, _ := err.(error)
+		return &person.Person{Name: "ann"}, failed
+	}
+	return nil, nil //nolint:nilnil // nobody has it
+}
+
+// TestAStreamEndsWithItsToken: who is not let in any more is told nothing any more. An API server that is away ends no stream.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, tokens := NewWithT(t), changing{&sync.Map{}}
+		tokens.known.Store("t", nil)
+		server := serverOf(&canned{})
+		guard := NewGuard(Doors{Tokens: tokens, Clock: clock.RealClock{}, Log: logr.Discard()}, server)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			ask(guard, http.MethodGet, "/api/v1/stream", with("Authorization", "Bearer t"))
+		}()
+		listens := func() bool {
+			time.Sleep(2 * beat)
+			synctest.Wait()
+			select {
+			case <-ended:
+				return false
+			default:
+				return true
+			}
+		}
+		g.Expect(listens()).To(BeTrue())
+		tokens.known.Store("t", errors.New("away"))
+		g.Expect(listens()).To(BeTrue())
+		tokens.known.Delete("t")
+		g.Expect(listens()).To(BeFalse())
+		g.Expect(server.streams.all).To(BeEmpty())
+	})
 }
 
 func TestLoopbackLetsInWhoHasTheSecret(t *testing.T) {
 	g := NewWithT(t)
 	guard := NewLoopback("127.0.0.1:8080", serverOf(&canned{}))
-	at := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 	here := at("127.0.0.1:8080")
-	with := func(value string) func(*http.Request) {
+	holding := func(value string) func(*http.Request) {
 		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookieName, Value: value}) }
 	}
 	g.Expect(guard.Address()).To(MatchRegexp(`^http://127\.0\.0\.1:8080/\?token=[A-Z2-7]{52}$`))
 	g.Expect(NewLoopback("h", nil).token).NotTo(Equal(guard.token))
 	for _, path := range []string{"/", "/api/v1/fleet", "/?token=", "/?token=guess", "/api/v1/stream"} {
-		g.Expect(ask(guard, http.MethodGet, path, here).Code).To(Equal(http.StatusUnauthorized), path)
+		r := ask(guard, http.MethodGet, path, here)
+		g.Expect(r.Code).To(Equal(http.StatusUnauthorized), path)
+		g.Expect(r.Header().Get("Content-Security-Policy")).To(Equal(policy), path)
 	}
-	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, with("guess")).Code).To(Equal(http.StatusUnauthorized))
+	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, holding("guess")).Code).To(Equal(http.StatusUnauthorized))
 	g.Expect(ask(guard, http.MethodPost, "/?token="+guard.token, here).Code).To(Equal(http.StatusUnauthorized), "a form of another origin")
 	for _, host := range []string{"evil.example.com:8080", "localhost:8080", "127.0.0.1", ""} {
-		g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", at(host), with(guard.token)).Code).To(Equal(http.StatusMisdirectedRequest), host)
+		g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", at(host), holding(guard.token)).Code).To(Equal(http.StatusMisdirectedRequest), host)
 	}
 	let := ask(guard, http.MethodGet, "/boxes/web?token="+guard.token, here)
 	g.Expect(let.Code).To(Equal(http.StatusSeeOther))
@@ -248,5 +311,5 @@ func TestLoopbackLetsInWhoHasTheSecret(t *testing.T) {
 	cookie := let.Result().Cookies()[0]
 	g.Expect(cookie.HttpOnly).To(BeTrue())
 	g.Expect(cookie.SameSite).To(Equal(http.SameSiteStrictMode))
-	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, with(cookie.Value)).Code).To(Equal(http.StatusOK))
+	g.Expect(ask(guard, http.MethodGet, "/api/v1/fleet", here, holding(cookie.Value)).Code).To(Equal(http.StatusOK))
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/orkspace/orkestra/engine/web/api"
+	"github.com/orkspace/orkestra/engine/web/person"
 )
 
 const (
@@ -17,20 +19,26 @@ const (
 	gather = 250 * time.Millisecond
 	// beat is how often a stream without a change says that it is there: proxies end connections that are silent.
 	beat = 15 * time.Second
-	// maxStreams is how many pages may listen at the same time.
-	maxStreams = 300
+	// maxStreams is how many pages may listen at the same time, maxEach how many of one person, and maxShared how many of all who have not said who
+	// they are: nobody can keep all others out.
+	maxStreams, maxEach, maxShared = 300, 30, 200
+	// writeTimeout is how long a page may take to read what it is told.
+	writeTimeout = 30 * time.Second
 	// maxNamed is how many resources of a box are named in one gathering. Beyond that the box as a whole is.
 	maxNamed = 50
 )
 
 // streams are those of all pages.
 type streams struct {
-	mu  sync.Mutex
-	all map[*stream]bool // guarded by mu
+	mu   sync.Mutex
+	all  map[*stream]bool // guarded by mu
+	each map[string]int   // how many are somebody's; guarded by mu
 }
 
 // stream gathers what one page has not been told yet.
 type stream struct {
+	of string // whose it is
+
 	mu      sync.Mutex
 	pending map[string]*boxChanges // by the names of boxes; guarded by mu
 	wake    chan struct{}
@@ -42,24 +50,40 @@ type boxChanges struct {
 	resources map[api.Reference]bool
 }
 
-func newStreams() *streams { return &streams{all: map[*stream]bool{}} }
+func newStreams() *streams { return &streams{all: map[*stream]bool{}, each: map[string]int{}} }
 
-// open makes a stream; nil: there are too many.
-func (s *streams) open() *stream {
+// open makes a stream for somebody; nil: there are too many, and most is how many there may be.
+func (s *streams) open(ctx context.Context) (one *stream, most int) {
+	who, known := person.From(ctx)
+	most = maxStreams // on loopback there is one person
+	switch {
+	case who.Shared:
+		most = maxShared
+	case known:
+		most = maxEach
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.all) >= maxStreams {
-		return nil
+	of := who.Key()
+	if s.each[of] >= most {
+		return nil, most
 	}
-	one := &stream{pending: map[string]*boxChanges{}, wake: make(chan struct{}, 1)}
+	if len(s.all) >= maxStreams {
+		return nil, maxStreams
+	}
+	one = &stream{of: of, pending: map[string]*boxChanges{}, wake: make(chan struct{}, 1)}
 	s.all[one] = true
-	return one
+	s.each[of]++
+	return one, most
 }
 
 func (s *streams) close(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, one)
+	if s.each[one.of]--; s.each[one.of] == 0 {
+		delete(s.each, one.of)
+	}
 }
 
 // tell notes a change for all pages.
@@ -111,11 +135,12 @@ func (s *stream) take() []api.Change {
 	return out
 }
 
-// stream tells of changes until the page goes.
+// stream tells of changes until the page goes, or who has opened it would not be let in any more.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	one := s.streams.open()
+	one, most := s.streams.open(r.Context())
 	if one == nil {
-		problem(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open, and no more are told of changes: close some, or reload this one now and then", maxStreams))
+		w.Header().Set("Retry-After", "15")
+		problem(w, http.StatusTooManyRequests, fmt.Sprintf("%d pages are open, and no more are told of changes: close some, or reload this one now and then", most))
 		return
 	}
 	defer s.streams.close(one)
@@ -124,6 +149,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
+	// Who does not read is not waited for.
+	bound := func() { _ = out.SetWriteDeadline(s.Clock.Now().Add(writeTimeout)) } // a recorder of a test has none
+	bound()
 	if _, err := fmt.Fprint(w, "retry: 1000\n\n"); err != nil || out.Flush() != nil {
 		return
 	}
@@ -134,10 +162,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-beats.C:
+			if !isStillIn(r) {
+				return // a token that has expired, or was taken back
+			}
+			bound()
 			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || out.Flush() != nil {
 				return
 			}
 		case <-one.wake:
+			bound()
 			if !tellAll(w, s.Source.See(r.Context(), one.take())) || out.Flush() != nil || !pause(r, gather) {
 				return
 			}

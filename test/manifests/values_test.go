@@ -51,6 +51,7 @@ func TestChartRefuses(t *testing.T) {
 		"another variable":            {[]string{`tracing.env=[{"name": "GOMEMLIMIT", "value": "1"}]`}, "/tracing/env/0/name"},
 		"everybody on no page":        {[]string{`web.anonymous={"user": "a"}`}, "it needs web.enabled"},
 		"groups of nobody":            {[]string{`web={"enabled": true, "anonymous": {"groups": ["a"]}}`}, "name the user"},
+		"a name with a port":          {[]string{`web.hosts=["a.example.com:443"]`}, "/web/hosts/0"},
 		"a sign-in that is none":      {[]string{`web.oidc={}`}, "'oidc' not allowed"},
 		"an affinity that is unknown": {[]string{"affinity.cloudAffinity={}"}, "'cloudAffinity' not allowed"},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/engine/web"
 	"github.com/orkspace/orkestra/engine/web/api"
@@ -19,7 +20,7 @@ import (
 
 // newHandler is the real server on canned answers, behind a proxy that can't reach it for one box.
 func newHandler(ctx context.Context, w *world) http.Handler {
-	server := web.New(web.Config{Source: w, Files: ui.Files(), Log: logr.Discard()})
+	server := web.New(web.Config{Source: w, Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
 	go server.Run(ctx)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/v1/boxes/behind") {

@@ -3,11 +3,9 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,13 +26,11 @@ import (
 	"github.com/orkspace/orkestra/cmd/orkestra/version"
 	"github.com/orkspace/orkestra/controllers"
 	"github.com/orkspace/orkestra/controllers/drain"
-	"github.com/orkspace/orkestra/controllers/serve"
 	"github.com/orkspace/orkestra/engine"
 	"github.com/orkspace/orkestra/engine/hook"
 	enginemetrics "github.com/orkspace/orkestra/engine/metrics"
 	"github.com/orkspace/orkestra/engine/provider"
 	"github.com/orkspace/orkestra/engine/tracing"
-	"github.com/orkspace/orkestra/engine/web/person"
 )
 
 // flags are those of `orkestra manager`.
@@ -248,38 +243,4 @@ func (f *flags) options(logger logr.Logger) ctrl.Options {
 		// Boxes have shutdownTimeout for what is under way. After that it is canceled, and the rest is for it to end.
 		GracefulShutdownTimeout: new(f.shutdownTimeout + 10*time.Second),
 	}
-}
-
-// web are the flags that say where the Control Center is served, and to whom.
-type web struct {
-	address, certDir, anonymous string
-	groups                      []string
-}
-
-func (w *web) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows, as far as their RBAC lets them read; default: nowhere")
-	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
-	fs.StringVar(&w.anonymous, "web-anonymous-user", "", "user as whom those count who send no token to the Control Center; default: they are refused")
-	fs.StringSliceVar(&w.groups, "web-anonymous-groups", nil, "groups of that user; repeatable")
-}
-
-// options checks the flags; nil: the Control Center is not served.
-func (w *web) options() (*serve.Options, error) {
-	if w.address == "" || w.address == "0" {
-		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 {
-			return nil, errors.New("--web-cert-dir, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
-		}
-		return nil, nil //nolint:nilnil // it is served nowhere
-	}
-	if _, _, err := net.SplitHostPort(w.address); err != nil {
-		return nil, fmt.Errorf("--web-bind-address %q: wanted host:port, or :port: %w", w.address, err)
-	}
-	o := &serve.Options{Address: w.address, CertDir: w.certDir}
-	switch {
-	case w.anonymous != "":
-		o.Anonymous = &person.Person{Name: w.anonymous, Groups: w.groups}
-	case len(w.groups) > 0:
-		return nil, errors.New("--web-anonymous-groups are those of --web-anonymous-user, and there is none")
-	}
-	return o, nil
 }

@@ -19,10 +19,12 @@ func TestFlagsOfThePage(t *testing.T) {
 		"none":                {nil, nil, ""},
 		"off":                 {[]string{"--web-bind-address=0"}, nil, ""},
 		"an address":          {[]string{"--web-bind-address=:8090"}, &serve.Options{Address: ":8090"}, ""},
-		"everything":          {[]string{"--web-bind-address=:8090", "--web-cert-dir=/c", "--web-anonymous-user=all", "--web-anonymous-groups=a,b"}, &serve.Options{Address: ":8090", CertDir: "/c", Anonymous: &person.Person{Name: "all", Groups: []string{"a", "b"}}}, ""},
+		"everything":          {[]string{"--web-bind-address=:8090", "--web-cert-dir=/c", "--web-anonymous-user=all", "--web-anonymous-groups=a,b", "--web-hosts=a.example.com,b"}, &serve.Options{Address: ":8090", CertDir: "/c", Hosts: []string{"a.example.com", "b"}, Anonymous: &person.Person{Name: "all", Groups: []string{"a", "b"}}}, ""},
 		"no address":          {[]string{"--web-bind-address=8090"}, nil, `--web-bind-address "8090": wanted host:port`},
 		"somebody, nowhere":   {[]string{"--web-anonymous-user=all"}, nil, "name by --web-bind-address where"},
 		"groups, nowhere":     {[]string{"--web-anonymous-groups=all"}, nil, "name by --web-bind-address where"},
+		"a name, nowhere":     {[]string{"--web-hosts=a"}, nil, "name by --web-bind-address where"},
+		"a name with a port":  {[]string{"--web-bind-address=:1", "--web-hosts=a:443"}, nil, `--web-hosts "a:443": wanted a name without a port`},
 		"a folder, nowhere":   {[]string{"--web-cert-dir=/c", "--web-bind-address=0"}, nil, "name by --web-bind-address where"},
 		"groups without user": {[]string{"--web-bind-address=:1", "--web-anonymous-groups=all"}, nil, "--web-anonymous-groups are those of --web-anonymous-user, and there is none"},
 	} {

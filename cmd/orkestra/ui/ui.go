@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"github.com/orkspace/orkestra/cmd/orkestra/exit"
 	"github.com/orkspace/orkestra/cmd/orkestra/session"
@@ -80,7 +81,7 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	pages := web.New(web.Config{Source: source, Files: ui.Files(), Log: logr.Discard()})
+	pages := web.New(web.Config{Source: source, Files: ui.Files(), Clock: clock.RealClock{}, Log: logr.Discard()})
 	guard := web.NewLoopback(listener.Addr().String(), pages)
 	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, until Ctrl-C.\n", guard.Address()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)

@@ -90,7 +90,7 @@ func TestGuessedTokens(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	var refused int
 	for n := range 1000 {
-		if _, err := tokens.Of(t.Context(), fmt.Sprint("guess-", n)); errors.Is(err, errTooMany) {
+		if _, err := tokens.Of(t.Context(), fmt.Sprint("guess-", n)); errors.Is(err, ErrTooMany) {
 			refused++
 		}
 	}

@@ -40,7 +40,7 @@ func NewRights(c Creator, clk clock.PassiveClock) *Rights {
 
 // May says whether a person has a right. The error says why the API server could not be asked; then the answer is no.
 func (r *Rights) May(ctx context.Context, p Person, want Right) (bool, error) {
-	return r.known.get(ctx, question{person: p.key(), right: want}, func(ctx context.Context) (bool, time.Duration, error) {
+	return r.known.get(ctx, question{person: p.Key(), right: want}, func(ctx context.Context) (bool, time.Duration, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: p.Name, UID: p.UID, Groups: p.Groups, Extra: p.Extra,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{

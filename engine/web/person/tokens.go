@@ -24,10 +24,14 @@ type Person struct {
 	Groups []string
 	// Extra is what else was said of the user.
 	Extra map[string]authorizationv1.ExtraValue
+	// Shared says that many are this user: all who have not said who they are.
+	Shared bool
 }
 
-// key is one text for each person who may have rights of their own.
-func (p Person) key() string { return fmt.Sprintf("%q %q %q %q", p.Name, p.UID, p.Groups, p.Extra) }
+// Key is one text for each person who may have rights of their own.
+func (p Person) Key() string {
+	return fmt.Sprintf("%q %q %q %q %t", p.Name, p.UID, p.Groups, p.Extra, p.Shared)
+}
 
 // contextKey is that of the person in a context.
 type contextKey struct{}
@@ -76,7 +80,8 @@ func NewTokens(c Creator, clk clock.PassiveClock) *Tokens {
 	return &Tokens{client: c, known: newAnswers[[sha256.Size]byte, *Person](clk, maxTokens), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(reviewRate, reviewBurst)}
 }
 
-var errTooMany = errors.New("too many tokens are sent that were not seen before: try again in a moment")
+// ErrTooMany is the error of a token that is not asked about, because too many are.
+var ErrTooMany = errors.New("too many tokens are sent that were not seen before: try again in a moment")
 
 // Of says whose a token is; nil: the API server does not know it. The error says why it could not be asked. Tokens are kept as their hashes.
 func (t *Tokens) Of(ctx context.Context, token string) (*Person, error) {
@@ -85,7 +90,7 @@ func (t *Tokens) Of(ctx context.Context, token string) (*Person, error) {
 	}
 	return t.known.get(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (*Person, time.Duration, error) {
 		if !t.limit.TryAccept() {
-			return nil, 0, errTooMany
+			return nil, 0, ErrTooMany
 		}
 		review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 		if err := t.client.Create(ctx, review); err != nil {

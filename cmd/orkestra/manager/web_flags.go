@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/orkspace/orkestra/controllers/serve"
+	"github.com/orkspace/orkestra/engine/web/person"
+)
+
+// web are the flags that say where the Control Center is served, and to whom.
+type web struct {
+	address, certDir, anonymous string
+	groups, hosts               []string
+}
+
+func (w *web) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&w.address, "web-bind-address", "", "where the Control Center is served by HTTPS, to those whose tokens the API server knows, as far as their RBAC lets them read; default: nowhere")
+	fs.StringVar(&w.certDir, "web-cert-dir", "", "where tls.crt and tls.key for the Control Center are; default: the process signs its own")
+	fs.StringSliceVar(&w.hosts, "web-hosts", nil,
+		"names, without ports, at which browsers reach the Control Center; others are refused where a browser shows by itself who asks; addresses and localhost need no name; repeatable")
+	fs.StringVar(&w.anonymous, "web-anonymous-user", "", "user as whom those count who send no token to the Control Center; default: they are refused")
+	fs.StringSliceVar(&w.groups, "web-anonymous-groups", nil, "groups of that user; repeatable")
+}
+
+// options checks the flags; nil: the Control Center is not served.
+func (w *web) options() (*serve.Options, error) {
+	if w.address == "" || w.address == "0" {
+		if w.certDir != "" || w.anonymous != "" || len(w.groups) > 0 || len(w.hosts) > 0 {
+			return nil, errors.New("--web-cert-dir, --web-hosts, --web-anonymous-user and --web-anonymous-groups say how the Control Center is served: name by --web-bind-address where")
+		}
+		return nil, nil //nolint:nilnil // it is served nowhere
+	}
+	if _, _, err := net.SplitHostPort(w.address); err != nil {
+		return nil, fmt.Errorf("--web-bind-address %q: wanted host:port, or :port: %w", w.address, err)
+	}
+	for _, host := range w.hosts {
+		if problems := validation.IsDNS1123Subdomain(host); len(problems) > 0 {
+			return nil, fmt.Errorf("--web-hosts %q: wanted a name without a port, in small letters, such as orkestra.example.com", host)
+		}
+	}
+	o := &serve.Options{Address: w.address, CertDir: w.certDir, Hosts: w.hosts}
+	switch {
+	case w.anonymous != "":
+		o.Anonymous = &person.Person{Name: w.anonymous, Groups: w.groups}
+	case len(w.groups) > 0:
+		return nil, errors.New("--web-anonymous-groups are those of --web-anonymous-user, and there is none")
+	}
+	return o, nil
+}

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// hosts are the names at which a server is reached. A browser that shows by itself who asks does so for every page that is open in it: such a
+// request counts only if it is for one of these names, and if the page that has the browser ask is this server's own.
+type hosts []string
+
+func newHosts(names []string) hosts {
+	out := make(hosts, 0, len(names))
+	for _, name := range names {
+		out = append(out, nameOf(name))
+	}
+	return out
+}
+
+// refuse says why a request does not count; nil: it does.
+func (h hosts) refuse(r *http.Request) *refusal {
+	if !h.has(r.Host) {
+		return &refusal{status: http.StatusMisdirectedRequest, why: "Nobody has said that the page is served at " + r.Host + ", and somebody else's name may lead here: name the host in the chart's web.hosts"}
+	}
+	if isFromElsewhere(r) {
+		return &refusal{status: http.StatusForbidden, why: "A page of another origin has had the browser ask. Open the Control Center itself"}
+	}
+	return nil
+}
+
+// has says whether a header Host has one of the names. Nobody can have an address, or localhost, lead to another server.
+func (h hosts) has(host string) bool {
+	name := nameOf(host)
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return name == "localhost" || slices.Contains(h, name)
+}
+
+// nameOf gives the name in a header Host, in the one form in which names are compared.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// isFromElsewhere says whether a page of another origin has had the browser ask, as browsers tell (Fetch Metadata; older ones Origin). A link from
+// elsewhere may open the page itself.
+func isFromElsewhere(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return false
+	case "":
+		origin := r.Header.Get("Origin")
+		if origin == "" {
+			return false // no browser, or one that asks for a page of its own
+		}
+		from, err := url.Parse(origin)
+		return err != nil || !strings.EqualFold(from.Host, r.Host)
+	default:
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		return !reads || r.Header.Get("Sec-Fetch-Mode") != "navigate" || strings.HasPrefix(r.URL.Path, "/api/")
+	}
+}
+
+// bodyTimeout is how long a body may take that nobody reads.
+const bodyTimeout = time.Second
+
+// refuseBody answers a request with a body: no question has one. The connection ends, so that nobody waits for the rest of it.
+func refuseBody(w http.ResponseWriter, c clock.PassiveClock) {
+	_ = http.NewResponseController(w).SetReadDeadline(c.Now().Add(bodyTimeout)) // a recorder of a test has none
+	w.Header().Set("Connection", "close")
+	problem(w, http.StatusRequestEntityTooLarge, "No question of the Control Center has a body: send none")
+}

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"sync"
+
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	"github.com/orkspace/orkestra/engine/web/person"
+)
+
+const (
+	// rateEach and burstEach are how many questions somebody may ask per second, and at once. A page asks at most eight per second; somebody may
+	// have some open.
+	rateEach, burstEach = 100, 300
+	// rateShared and burstShared are those of all who have not said who they are.
+	rateShared, burstShared = 300, 900
+	// maxRates is of how many people the rate is known; of who has not asked for the longest time it is forgotten.
+	maxRates = 1000
+)
+
+// rates bounds how often people ask, each by themselves. It is safe for concurrent use.
+type rates struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	each *lru.Cache // flowcontrol.PassiveRateLimiter by person; guarded by mu, so that each person gets one
+}
+
+func newRates(c clock.PassiveClock) *rates { return &rates{clock: c, each: lru.New(maxRates)} }
+
+// accept says whether somebody may ask now.
+func (r *rates) accept(who person.Person) bool {
+	return r.of(who).TryAccept()
+}
+
+func (r *rates) of(who person.Person) flowcontrol.PassiveRateLimiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := who.Key()
+	if known, found := r.each.Get(key); found {
+		if limit, ok := known.(flowcontrol.PassiveRateLimiter); ok {
+			return limit
+		}
+	}
+	limit := flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rateEach, burstEach, r.clock)
+	if who.Shared {
+		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rateShared, burstShared, r.clock)
+	}
+	r.each.Add(key, limit)
+	return limit
+}

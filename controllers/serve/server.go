@@ -3,13 +3,11 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/net/netutil"
@@ -45,14 +43,8 @@ type Server struct {
 	most    int // connections at the same time
 }
 
-// shutdown is how long requests that are under way may take when the process is told to stop.
-const shutdown = 2 * time.Second
-
-// Connections that may be open at the same time, and how long an answer may take, but for streams.
-const (
-	maxConnections = 2000
-	writeTimeout   = time.Minute
-)
+// maxConnections may be open at the same time.
+const maxConnections = 2000
 
 // NewServer makes one, and reads its certificate.
 func NewServer(o Options, source web.Source, tokens web.Tokens, clk clock.PassiveClock, log logr.Logger) (*Server, error) {
@@ -87,45 +79,26 @@ func (*Server) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends.
 func (s *Server) Start(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", s.options.Address)
 	if err != nil {
 		return fmt.Errorf("listening for the page at %s: %w", s.options.Address, err)
 	}
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if s.watcher == nil {
-			return
-		}
-		if err := s.watcher.Start(ctx); err != nil {
-			s.log.Error(err, "The certificate of the page is not followed: it stays as it was read")
-		}
-	}()
-	s.pages.Run(ctx)
-	server := &http.Server{
-		Handler: s.guard, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: writeTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
-		ErrorLog:    slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelInfo),
-	}
 	s.log.Info("Serving the Control Center", "address", listener.Addr().String())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(tls.NewListener(netutil.LimitListener(listener, s.most), s.tls)) }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		cancel()
-		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
-		err = server.Shutdown(closing)
-		stop()
-		<-ended
+	said := slog.NewLogLogger(logr.ToSlogHandler(s.log.V(1)), slog.LevelInfo)
+	//nolint:wrapcheck // it says what it did
+	return web.Serve(ctx, tls.NewListener(netutil.LimitListener(listener, s.most), s.tls), s.guard, said, func(ctx context.Context) {
+		s.pages.Run(ctx)
+		s.follow(ctx)
+	})
+}
+
+// follow reads the certificate again when it changes, until the context ends.
+func (s *Server) follow(ctx context.Context) {
+	if s.watcher == nil {
+		return
 	}
-	cancel()
-	<-watched
-	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("serving the page: %w", err)
+	if err := s.watcher.Start(ctx); err != nil {
+		s.log.Error(err, "The certificate of the page is not followed: it stays as it was read")
 	}
-	return nil
 }

@@ -41,6 +41,19 @@ var _ = Describe("A kind that is uninstalled", func() {
 		Eventually(func() error { return kube.Get(ctx, client.ObjectKeyFromObject(child), child) }).WithContext(ctx).Should(Succeed())
 	}
 
+	// withoutItsKind has a resource that has made an object of a kind which it requires, and whose CRD is gone since.
+	withoutItsKind := func(ctx context.Context) (other, w *world) {
+		GinkgoHelper()
+		other, w = newWorldWithoutCRD(ctx), newWorld(ctx)
+		other.install(ctx, apiextensionsv1.NamespaceScoped)
+		other.waitEstablished(ctx)
+		w.running(ctx, w.box(ctx, strings.NewReplacer("%OPTIONAL%", "false", "%GROUP%", other.group).Replace(spec)))
+		w.website(ctx, "web", `{}`)
+		w.settled(ctx, "web")
+		other.uninstall(ctx)
+		return other, w
+	}
+
 	It("is absent at once, for boxes that made it and for new ones, and is made at once when it is back", func(ctx context.Context) {
 		other, w := newWorldWithoutCRD(ctx), newWorld(ctx)
 		box := strings.NewReplacer("%OPTIONAL%", "true", "%GROUP%", other.group).Replace(spec)
@@ -74,13 +87,7 @@ var _ = Describe("A kind that is uninstalled", func() {
 	})
 
 	It("fails as a kind that was never installed where it is required, and no longer when it is back", func(ctx context.Context) {
-		other, w := newWorldWithoutCRD(ctx), newWorld(ctx)
-		other.install(ctx, apiextensionsv1.NamespaceScoped)
-		other.waitEstablished(ctx)
-		w.running(ctx, w.box(ctx, strings.NewReplacer("%OPTIONAL%", "false", "%GROUP%", other.group).Replace(spec)))
-		w.website(ctx, "web", `{}`)
-		w.settled(ctx, "web")
-		other.uninstall(ctx)
+		other, w := withoutItsKind(ctx)
 		w.shows(ctx, "web", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonReconcileError, `no matches for kind "Website" in version "`+other.group+`/v1"`)
 		other.install(ctx, apiextensionsv1.NamespaceScoped)
 		w.settled(ctx, "web")
@@ -88,13 +95,7 @@ var _ = Describe("A kind that is uninstalled", func() {
 	})
 
 	It("is made, and watched, under another plural when it comes back so", func(ctx context.Context) {
-		other, w := newWorldWithoutCRD(ctx), newWorld(ctx)
-		other.install(ctx, apiextensionsv1.NamespaceScoped)
-		other.waitEstablished(ctx)
-		w.running(ctx, w.box(ctx, strings.NewReplacer("%OPTIONAL%", "false", "%GROUP%", other.group).Replace(spec)))
-		w.website(ctx, "web", `{}`)
-		w.settled(ctx, "web")
-		other.uninstall(ctx)
+		other, w := withoutItsKind(ctx)
 		renamed := other.crd()
 		renamed.Name, renamed.Spec.Names.Plural = "sites."+other.group, "sites"
 		Expect(kube.Create(ctx, renamed)).To(Succeed())

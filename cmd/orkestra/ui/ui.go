@@ -3,12 +3,9 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -39,9 +36,6 @@ type flags struct {
 
 	port int
 }
-
-// shutdown is how long requests that are under way may take when the process is told to stop.
-const shutdown = 2 * time.Second
 
 // NewCommand makes the command.
 func NewCommand() *cobra.Command {
@@ -86,34 +80,5 @@ func (f *flags) run(ctx context.Context, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "The Control Center is at\n\n  %s\n\nIt reads with your rights, until Ctrl-C.\n", guard.Address()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}
-	return serve(ctx, listener, guard, func(ctx context.Context) { pages.Run(ctx); source.run(ctx) })
-}
-
-// serve serves until the context ends, and beside works for as long.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, beside func(context.Context)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
-	}
-	working, ended := make(chan struct{}), make(chan error, 1)
-	go func() { defer close(working); beside(ctx) }()
-	go func() { ended <- server.Serve(listener) }()
-	var err error
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		cancel()
-		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
-		err = server.Shutdown(closing)
-		stop()
-		<-ended
-	}
-	cancel()
-	<-working
-	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("serving the page: %w", err)
-	}
-	return nil
+	return web.Serve(ctx, listener, guard, nil, func(ctx context.Context) { pages.Run(ctx); source.run(ctx) })
 }
